@@ -1,0 +1,51 @@
+# Pyroclast: `make demo` runs the main job, `make test` passes the tests; `make help` lists the rest.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+PYROCLAST_HOME ?= .pyroclast
+export PYROCLAST_HOME
+
+.DEFAULT_GOAL := help
+.PHONY: help demo up test check fix parts bench clean install
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Pyroclast needs Python 3.11 or newer; this is %d.%d. Set PYTHON=/path/to/python3.11." % sys.version_info[:2])'
+	@echo "installing into $(VENV) (once; about a minute)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+install: $(STAMP) ## create .venv and install
+
+demo: $(STAMP) ## run the example jobs on the embedded cluster, show them, exit 0 when all completed
+	@$(BIN)/pyroclast demo
+
+up: $(STAMP) ## start the embedded stack and keep it up; Ctrl-C stops it
+	@$(BIN)/pyroclast up
+
+test: $(STAMP) ## run the tests; parts that are absent are skipped with a sentence
+	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+check: $(STAMP) ## ruff, mypy --strict, import-linter
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy libs services tests bench
+	@$(BIN)/lint-imports --no-logo
+
+fix: $(STAMP) ## let ruff repair what it can
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+parts: $(STAMP) ## get the real servers for the tests: Kafka, Redis, kube-apiserver, Jaeger (minutes, cached)
+	@$(BIN)/python -m vc_parts get
+
+bench: $(STAMP) ## measure; tables here, JSON in bench/results
+	@$(BIN)/python -m bench
+
+clean: ## remove what make made in this folder
+	rm -rf $(VENV) $(PYROCLAST_HOME) bench/results .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""vc_podgroup_controller."""
