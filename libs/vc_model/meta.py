@@ -1,0 +1,64 @@
+"""What every object has: metadata, owners, and references to one another."""
+
+from vc_model.struct import ApiStruct
+
+
+class OwnerReference(ApiStruct, frozen=True, kw_only=True):
+    """Who an object belongs to; it is collected when the owner is gone."""
+
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+    controller: bool = False
+    block_owner_deletion: bool = False
+
+
+class ObjectMeta(ApiStruct, frozen=True, kw_only=True):
+    """Metadata without managedFields and other bookkeeping nobody decides on."""
+
+    name: str = ""
+    generate_name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
+    creation_timestamp: str | None = None
+    deletion_timestamp: str | None = None
+    deletion_grace_period_seconds: int | None = None
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    owner_references: list[OwnerReference] = []
+    finalizers: list[str] = []
+
+
+class ApiObject(ApiStruct, frozen=True, kw_only=True):
+    """An object with an identity of its own."""
+
+    api_version: str = ""
+    kind: str = ""
+    metadata: ObjectMeta = ObjectMeta()
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`, or `name` for objects of the cluster."""
+        return object_key(self.metadata.namespace, self.metadata.name)
+
+
+def object_key(namespace: str, name: str) -> str:
+    """The key of an object on its topic."""
+    return f"{namespace}/{name}" if namespace else name
+
+
+def split_key(key: str) -> tuple[str, str]:
+    """Namespace (empty for objects of the cluster) and name."""
+    namespace, _, name = key.rpartition("/")
+    return namespace, name
+
+
+def controller_of(metadata: ObjectMeta) -> OwnerReference | None:
+    """The one owner that controls the object, if any."""
+    for owner in metadata.owner_references:
+        if owner.controller:
+            return owner
+    return None

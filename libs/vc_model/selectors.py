@@ -1,0 +1,95 @@
+"""Label selectors: the structured form of manifests and the text form of `-l`."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from vc_model.struct import ApiStruct
+
+_TERMS_MAX: Final = 100
+_SET_TERM: Final = re.compile(r"\s*([^\s=!,()]+)\s+(in|notin)\s+\(([^)]*)\)\s*")
+_PLAIN_TERM: Final = re.compile(r"\s*(!?)\s*([^\s=!,()]+)\s*(?:(==|=|!=)\s*([^\s=!,()]*))?\s*")
+
+
+class SelectorError(ValueError):
+    """A selector that cannot be read; says which part."""
+
+
+class LabelSelectorRequirement(ApiStruct, frozen=True, kw_only=True):
+    """One condition on a label."""
+
+    key: str
+    operator: str
+    values: list[str] = []
+
+
+class LabelSelector(ApiStruct, frozen=True, kw_only=True):
+    """All conditions must hold; an empty selector matches everything."""
+
+    match_labels: dict[str, str] = {}
+    match_expressions: list[LabelSelectorRequirement] = []
+
+
+def requirement_matches(need: LabelSelectorRequirement, labels: Mapping[str, str]) -> bool:
+    """Whether the labels satisfy one condition, with the numeric operators of node affinity."""
+    value = labels.get(need.key)
+    match need.operator:
+        case "In":
+            return value is not None and value in need.values
+        case "NotIn":
+            return value is None or value not in need.values
+        case "Exists":
+            return value is not None
+        case "DoesNotExist":
+            return value is None
+        case "Gt" | "Lt":
+            return _compares(value, need)
+        case unknown:
+            raise SelectorError(f"operator {unknown!r}: use In, NotIn, Exists or DoesNotExist")
+
+
+def _compares(value: str | None, need: LabelSelectorRequirement) -> bool:
+    """`Gt` and `Lt` compare integers; anything else does not match."""
+    try:
+        left, right = int(value or ""), int(need.values[0])
+    except (ValueError, IndexError):
+        return False
+    return left > right if need.operator == "Gt" else left < right
+
+
+def selector_matches(selector: LabelSelector | None, labels: Mapping[str, str]) -> bool:
+    """Whether the labels satisfy the selector; no selector matches nothing."""
+    if selector is None:
+        return False
+    return all(labels.get(k) == v for k, v in selector.match_labels.items()) and all(
+        requirement_matches(need, labels) for need in selector.match_expressions
+    )
+
+
+def parse_selector(text: str) -> list[LabelSelectorRequirement]:
+    """The text form: `a=b,c!=d,e in (f,g),h,!i`."""
+    needs: list[LabelSelectorRequirement] = []
+    rest = text.strip()
+    while rest:
+        match = _SET_TERM.match(rest) or _PLAIN_TERM.match(rest)
+        if match is None or len(needs) >= _TERMS_MAX or (rest[match.end() :][:1] not in ("", ",")):
+            raise SelectorError(f"selector {text[:200]!r}: cannot read it from {rest[:40]!r} on")
+        needs.append(_term(match.groups()))
+        rest = rest[match.end() + 1 :]
+    return needs
+
+
+def _term(groups: Sequence[str | None]) -> LabelSelectorRequirement:
+    """One matched term as a requirement."""
+    if len(groups) == 3:
+        key, word, values = groups
+        listed = sorted({v.strip() for v in (values or "").split(",")})
+        operator = "In" if word == "in" else "NotIn"
+        return LabelSelectorRequirement(key=key or "", operator=operator, values=listed)
+    negated, key, operator_text, value = groups
+    if operator_text is None:
+        return LabelSelectorRequirement(
+            key=key or "", operator="DoesNotExist" if negated else "Exists"
+        )
+    operator = "NotIn" if operator_text == "!=" else "In"
+    return LabelSelectorRequirement(key=key or "", operator=operator, values=[value or ""])
