@@ -44,7 +44,7 @@ class Preconditions(msgspec.Struct, frozen=True, kw_only=True):
 class Cluster(Protocol):
     """The Kubernetes API as our shells use it."""
 
-    async def list(  # noqa: PLR0913 - the API's own parameters
+    async def list(
         self,
         kind: Kind,
         *,
@@ -85,7 +85,7 @@ class Cluster(Protocol):
         """Write the whole object; its resourceVersion is the precondition. For Leases."""
         ...
 
-    async def patch(  # noqa: PLR0913 - the API's own parameters
+    async def patch(
         self,
         kind: Kind,
         patch: JsonObject,
@@ -98,7 +98,7 @@ class Cluster(Protocol):
         """Apply an RFC 7396 merge patch; preconditions travel inside it as metadata."""
         ...
 
-    async def delete(  # noqa: PLR0913 - the API's own parameters
+    async def delete(
         self,
         kind: Kind,
         *,
