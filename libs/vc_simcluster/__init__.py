@@ -1,1 +1,6 @@
-"""vc_simcluster."""
+"""The embedded cluster: an API server small enough to embed, with simulated nodes.
+
+For trying, testing and simulating. `store` keeps versions and history, `api` is the Kubernetes
+verbs over it (defaults, validation, admission, garbage collection), `nodes` plays kubelet, `http`
+is the face that kubectl sees. `StoreCluster` is the in-memory twin of `vc_cluster.Cluster`.
+"""
