@@ -1,0 +1,76 @@
+"""Structs to bytes and back: MessagePack, a schema version, a bound on size.
+
+The version is in a header, so a reader can refuse a message before it decodes it. A newer schema is
+refused, never guessed: the reader of an older release sends the message to `dead-letters` and goes
+on. Within a version fields may be added with defaults; everything else is a new version.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from vc_messages.topics import MESSAGE_BYTES_MAX
+
+SCHEMA_VERSION: Final = 1
+CONTENT_TYPE: Final = "application/msgpack"
+
+HEADER_SCHEMA: Final = "schema"
+HEADER_CONTENT_TYPE: Final = "content-type"
+HEADER_TRACEPARENT: Final = "traceparent"
+
+T = TypeVar("T")
+
+_encoder: Final = msgspec.msgpack.Encoder(order="deterministic")
+_decoders: Final[dict[type, msgspec.msgpack.Decoder[Any]]] = {}
+
+
+class CodecError(ValueError):
+    """A message that cannot be used; says why in one line."""
+
+
+class MessageTooLargeError(CodecError):
+    """Larger than a topic takes."""
+
+
+def encode(value: msgspec.Struct) -> bytes:
+    """Bytes of a struct; the same struct gives the same bytes under any hash seed."""
+    data = _encoder.encode(value)
+    if len(data) > MESSAGE_BYTES_MAX:
+        raise MessageTooLargeError(
+            f"{type(value).__name__} takes {len(data)} bytes; "
+            f"a message takes {MESSAGE_BYTES_MAX} at the most"
+        )
+    return data
+
+
+def wire_headers(traceparent: str = "") -> dict[str, str]:
+    """The headers every message carries."""
+    headers = {HEADER_SCHEMA: str(SCHEMA_VERSION), HEADER_CONTENT_TYPE: CONTENT_TYPE}
+    if traceparent:
+        headers[HEADER_TRACEPARENT] = traceparent
+    return headers
+
+
+def decode(data: bytes, *, into: type[T], headers: Mapping[str, str]) -> T:
+    """A struct of the wanted type, or a CodecError that says what is wrong."""
+    check_schema(headers)
+    if len(data) > MESSAGE_BYTES_MAX:
+        raise MessageTooLargeError(f"{len(data)} bytes; {MESSAGE_BYTES_MAX} are read at the most")
+    decoder = _decoders.get(into)
+    if decoder is None:
+        decoder = _decoders[into] = msgspec.msgpack.Decoder(into)
+    try:
+        decoded: T = decoder.decode(data)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise CodecError(f"not a {into.__name__}: {error}") from None
+    return decoded
+
+
+def check_schema(headers: Mapping[str, str]) -> None:
+    """Refuse a message that says nothing of its schema, or more than we know."""
+    written = headers.get(HEADER_SCHEMA, "")
+    if not written.isdecimal() or not 1 <= int(written) <= SCHEMA_VERSION:
+        raise CodecError(
+            f"schema version {written!r}: this release reads 1 to {SCHEMA_VERSION}; upgrade it first"
+        )

@@ -1,0 +1,88 @@
+"""Commands: what a decision wants done. Shells apply them; nothing here acts.
+
+Each carries what makes it safe to apply late or twice: deterministic names on creates, the owner's
+uid so that an existing object can be told to be ours, uid or resourceVersion on everything else.
+"""
+
+from typing import TypeAlias
+
+import msgspec
+
+from vc_messages.record import Message
+from vc_model.kinds import Kind
+from vc_model.struct import JsonObject
+
+
+class _Effect(msgspec.Struct, frozen=True, kw_only=True):
+    """A write to the cluster."""
+
+    kind: Kind
+    namespace: str = ""
+    name: str
+
+
+class CreateObject(_Effect, frozen=True, kw_only=True, tag=True):
+    """Make it, unless it is there and ours."""
+
+    body: JsonObject
+    owner_uid: str = ""
+    """Of the controller: AlreadyExists is success only if the existing object has it."""
+
+
+class PatchObject(_Effect, frozen=True, kw_only=True, tag=True):
+    """Merge-patch it; with uid and resourceVersion as preconditions where given."""
+
+    patch: JsonObject
+    subresource: str = ""
+    uid: str = ""
+    resource_version: str = ""
+
+
+class DeleteObject(_Effect, frozen=True, kw_only=True, tag=True):
+    """End the object of that uid, and no other."""
+
+    uid: str
+    grace_seconds: int | None = None
+    propagation: str = ""
+
+
+class BindPod(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """Put the pod of that uid on a node."""
+
+    namespace: str
+    name: str
+    uid: str
+    node: str
+
+
+class EvictPod(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """Take the pod of that uid off its node, and say why."""
+
+    namespace: str
+    name: str
+    uid: str
+    reason: str
+
+
+class RecordEvent(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """Tell the people who look at the object; equal events are counted, not repeated."""
+
+    kind: Kind
+    namespace: str
+    name: str
+    uid: str
+    type: str
+    """Normal or Warning."""
+    reason: str
+    message: str
+
+
+class PublishMessage(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """Put a message on the bus."""
+
+    message: Message
+
+
+Effect: TypeAlias = (
+    CreateObject | PatchObject | DeleteObject | BindPod | EvictPod | RecordEvent | PublishMessage
+)

@@ -1,0 +1,39 @@
+"""Which partition a fact goes to: the one of the vcjob that owns it.
+
+Everything of a job shares one partition number over all topics, so one member of a consumer group
+owns whole jobs and needs no locks. What belongs to no vcjob goes by its own key.
+"""
+
+import zlib
+
+from vc_messages.topics import PARTITIONS, Split, Topic
+from vc_model import kinds
+from vc_model.job import Command
+from vc_model.meta import ApiObject, controller_of, object_key
+
+
+def partition_of_key(key: str) -> int:
+    """Stable over processes, machines and hash seeds."""
+    return zlib.crc32(key.encode()) % PARTITIONS
+
+
+def owning_key(obj: ApiObject) -> str:
+    """`namespace/name` of the vcjob that owns the object, else the object's own key."""
+    owner = obj.target if isinstance(obj, Command) else controller_of(obj.metadata)
+    if (
+        owner is not None
+        and owner.kind == kinds.JOBS.kind
+        and owner.api_version == kinds.JOBS.api_version
+    ):
+        return object_key(obj.metadata.namespace, owner.name)
+    return obj.key
+
+
+def partition_of(obj: ApiObject) -> int:
+    """The partition of an object's fact."""
+    return partition_of_key(owning_key(obj))
+
+
+def partition_on(topic: Topic, key: str) -> int:
+    """The partition of a message that is no fact, by its key."""
+    return 0 if topic.split is Split.SINGLE else partition_of_key(key)

@@ -1,0 +1,47 @@
+"""How far the watcher has come, kind by kind: what makes a view complete and fresh."""
+
+from typing import Final
+
+import msgspec
+
+from vc_messages.codec import decode, encode, wire_headers
+from vc_messages.facts import Stamp
+from vc_messages.record import Message, Record
+from vc_messages.topics import PROGRESS
+
+PROGRESS_PERIOD_SECONDS: Final = 1.0
+"""How often the watcher tells; also at once when a sync ends."""
+
+PROGRESS_STALE_SECONDS: Final = 5.0
+"""Nobody decides on a view whose newest progress is older than this."""
+
+
+class Progress(msgspec.Struct, frozen=True, kw_only=True):
+    """A kind's state at the API server and where on the bus it stands."""
+
+    kind: str
+    """`Kind.short`."""
+    stamp: Stamp
+    sequence: int
+    """Counts the watcher's announcements; a number seen before is an old record, read again."""
+    synced: bool
+    resource_version: str
+    """Reached by list, watch or bookmark."""
+    end_offsets: list[int]
+    """Per partition of the kind's topic: who has read up to here has seen that version."""
+
+
+def progress_message(progress: Progress) -> Message:
+    """On `cluster.progress`, keyed by kind."""
+    return Message(
+        topic=PROGRESS.name,
+        partition=0,
+        key=progress.kind,
+        value=encode(progress),
+        headers=wire_headers(),
+    )
+
+
+def progress_of(record: Record) -> Progress:
+    """Read it back."""
+    return decode(record.value or b"", into=Progress, headers=record.headers)
