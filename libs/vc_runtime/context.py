@@ -1,0 +1,50 @@
+"""What a service is given: its adapters, its clock, its chance, its log, its meters."""
+
+import logging
+import random
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from prometheus_client import CollectorRegistry
+
+from vc_bus import Bus
+from vc_clock import Clock
+from vc_cluster import Cluster
+from vc_snapshot import SnapshotStore
+
+
+class Service(Protocol):
+    """A service that can be hosted."""
+
+    name: str
+
+    async def run(self) -> None:
+        """Serve until cancelled; clean up on the way out. An exception means: restart me."""
+        ...
+
+    def unready(self) -> str:
+        """Why it cannot do its work now; empty when it can."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context:
+    """One service's world. Only adapters differ between embedded mode, the stack and a cluster."""
+
+    name: str
+    bus: Bus
+    cluster: Cluster
+    snapshot: SnapshotStore
+    clock: Clock
+    identity: str
+    """Unique per process: the holder of Leases, the member of groups."""
+    namespace: str = "volcano-system"
+    """Where our own objects live: Leases, configuration."""
+    chance: random.Random = field(default_factory=random.Random)
+    """For jitter; seeded in simulations."""
+    metrics: CollectorRegistry = field(default_factory=CollectorRegistry)
+
+    @property
+    def log(self) -> logging.Logger:
+        """One line per decision; fields go in `extra`."""
+        return logging.getLogger(f"pyroclast.{self.name}")

@@ -1,0 +1,243 @@
+"""Applying what a decision wants, safely: late, twice, or after somebody else.
+
+Effects of one decision are applied in their order; neighbours of the same kind go out together,
+within a bound. Temporary failures are tried again with jitter. What cannot be applied is an
+`Outcome`, not an exception: the shell looks again and decides anew.
+"""
+
+import asyncio
+import enum
+import itertools
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
+
+import msgspec
+
+from vc_bus import BusUnavailableError
+from vc_cluster import (
+    AlreadyExistsError,
+    ClusterError,
+    ConflictError,
+    NotFoundError,
+    Preconditions,
+    TooManyRequestsError,
+)
+from vc_messages.effects import (
+    BindPod,
+    CreateObject,
+    DeleteObject,
+    Effect,
+    EvictPod,
+    PatchObject,
+    PublishMessage,
+    RecordEvent,
+)
+from vc_model.struct import JsonObject
+from vc_runtime.backoff import delay_seconds
+from vc_runtime.context import Context
+from vc_runtime.events import EventRecorder
+
+CONCURRENCY_MAX: Final = 32
+"""Requests of one service that are under way at the API server at a time."""
+
+ATTEMPTS_MAX: Final = 5
+"""Of one effect, before the shell is told and the whole decision is made anew."""
+
+
+class OutcomeStatus(enum.Enum):
+    """What became of an effect."""
+
+    DONE = "done"
+    STALE = "stale"
+    """The object is not as the decision saw it: decide anew."""
+    FOREIGN = "foreign"
+    """The name is taken by something that is not ours; it is never touched."""
+    REFUSED = "refused"
+    """The API server will not have it: invalid, forbidden, over quota."""
+    UNAVAILABLE = "unavailable"
+    """Temporary, and tried often enough for now."""
+    SKIPPED = "skipped"
+    """We no longer lead, or an effect before it failed."""
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """An effect and what became of it."""
+
+    effect: Effect
+    status: OutcomeStatus
+    written: JsonObject | None = None
+    """The object as the API server returned it."""
+    error: str = ""
+
+
+class EffectApplier:
+    """Applies effects for one service."""
+
+    def __init__(
+        self,
+        context: Context,
+        *,
+        may_write: Callable[[], bool] = lambda: True,
+        concurrency: int = CONCURRENCY_MAX,
+    ) -> None:
+        """`may_write` is asked immediately before each write: a leader looks at its lease."""
+        self._context = context
+        self._may_write = may_write
+        self._slots = asyncio.Semaphore(concurrency)
+        self._events = EventRecorder(context)
+
+    async def apply(self, effects: Sequence[Effect]) -> list[Outcome]:
+        """Apply in order; after a run with a failure the rest is skipped."""
+        outcomes: list[Outcome] = []
+        failed = False
+        for _, run in itertools.groupby(effects, key=_run_key):
+            members = list(run)
+            if failed:
+                outcomes += [Outcome(effect=e, status=OutcomeStatus.SKIPPED) for e in members]
+                continue
+            done = await self._apply_run(members)
+            outcomes += done
+            failed = any(o.status is not OutcomeStatus.DONE for o in done)
+        return outcomes
+
+    async def _apply_run(self, effects: list[Effect]) -> list[Outcome]:
+        if len(effects) == 1:
+            return [await self._apply_one(effects[0])]
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(self._apply_one(effect)) for effect in effects]
+        return [task.result() for task in tasks]
+
+    async def _apply_one(self, effect: Effect) -> Outcome:
+        async with self._slots:
+            for attempt in itertools.count(1):
+                if not self._may_write():
+                    return Outcome(
+                        effect=effect, status=OutcomeStatus.SKIPPED, error="no longer leading"
+                    )
+                outcome = await self._try(effect)
+                if outcome.status is not OutcomeStatus.UNAVAILABLE or attempt >= ATTEMPTS_MAX:
+                    return outcome
+                await self._context.clock.sleep(delay_seconds(attempt, self._context.chance))
+        raise AssertionError("unreachable: the loop is left by return")
+
+    async def _try(self, effect: Effect) -> Outcome:
+        """One attempt, its failure told as an outcome."""
+        try:
+            written = await self._write(effect)
+        except _ForeignError as error:
+            return Outcome(effect=effect, status=OutcomeStatus.FOREIGN, error=str(error))
+        except (ConflictError, NotFoundError, AlreadyExistsError) as error:
+            return Outcome(effect=effect, status=OutcomeStatus.STALE, error=error.message)
+        except ClusterError as error:
+            if isinstance(error, TooManyRequestsError):
+                await self._context.clock.sleep(error.retry_after_seconds)
+            status = OutcomeStatus.UNAVAILABLE if error.temporary else OutcomeStatus.REFUSED
+            return Outcome(effect=effect, status=status, error=error.message)
+        except BusUnavailableError as error:
+            return Outcome(effect=effect, status=OutcomeStatus.UNAVAILABLE, error=str(error))
+        return Outcome(effect=effect, status=OutcomeStatus.DONE, written=written)
+
+    async def _write(self, effect: Effect) -> JsonObject | None:
+        writers: dict[type, Callable[..., Awaitable[JsonObject | None]]] = {
+            CreateObject: self._create,
+            PatchObject: self._patch,
+            DeleteObject: self._delete,
+            BindPod: self._bind,
+            EvictPod: self._evict,
+            RecordEvent: self._events.record,
+            PublishMessage: self._publish,
+        }
+        return await writers[type(effect)](effect)
+
+    async def _create(self, effect: CreateObject) -> JsonObject:
+        try:
+            return await self._context.cluster.create(
+                effect.kind, effect.body, namespace=effect.namespace
+            )
+        except AlreadyExistsError:
+            existing = await self._context.cluster.get(
+                effect.kind, name=effect.name, namespace=effect.namespace
+            )
+            return await self._settle_existing(effect, existing)
+
+    async def _settle_existing(self, effect: CreateObject, existing: JsonObject) -> JsonObject:
+        """Ours: done. Ours but of an older owner: remove it and decide anew. Foreign: hands off."""
+        metadata = existing["metadata"]
+        if not effect.owner_uid:
+            return existing
+        owner = _controller(existing)
+        if owner.get("uid") == effect.owner_uid and not metadata.get("deletionTimestamp"):
+            return existing
+        wanted = _controller(effect.body)
+        same_line = (owner.get("kind"), owner.get("name")) == (
+            wanted.get("kind"),
+            wanted.get("name"),
+        )
+        if not owner or not same_line:
+            raise _ForeignError(
+                f"{effect.kind.kind} {effect.name!r} exists and is not controlled by this job"
+            )
+        if not metadata.get("deletionTimestamp"):
+            await self._context.cluster.delete(
+                effect.kind,
+                name=effect.name,
+                namespace=effect.namespace,
+                preconditions=Preconditions(uid=metadata["uid"]),
+            )
+        raise ConflictError(f"{effect.kind.kind} {effect.name!r} of an older owner is going away")
+
+    async def _patch(self, effect: PatchObject) -> JsonObject:
+        return await self._context.cluster.patch(
+            effect.kind,
+            effect.patch,
+            name=effect.name,
+            namespace=effect.namespace,
+            subresource=effect.subresource,
+            preconditions=Preconditions(uid=effect.uid, resource_version=effect.resource_version),
+        )
+
+    async def _delete(self, effect: DeleteObject) -> None:
+        try:
+            await self._context.cluster.delete(
+                effect.kind,
+                name=effect.name,
+                namespace=effect.namespace,
+                preconditions=Preconditions(uid=effect.uid),
+                grace_seconds=effect.grace_seconds,
+                propagation=effect.propagation,
+            )
+        except (NotFoundError, ConflictError):
+            return  # that uid is gone already, which is what was wanted
+
+    async def _bind(self, effect: BindPod) -> None:
+        await self._context.cluster.bind(
+            namespace=effect.namespace, name=effect.name, uid=effect.uid, node=effect.node
+        )
+
+    async def _evict(self, effect: EvictPod) -> None:
+        try:
+            await self._context.cluster.evict(
+                namespace=effect.namespace, name=effect.name, uid=effect.uid
+            )
+        except (NotFoundError, ConflictError):
+            return  # that uid is gone already, which is what was wanted
+
+    async def _publish(self, effect: PublishMessage) -> None:
+        await self._context.bus.publish([effect.message])
+
+
+class _ForeignError(Exception):
+    """The name is taken by something that is not ours."""
+
+
+def _run_key(effect: Effect) -> tuple[type, str]:
+    kind = getattr(effect, "kind", None)
+    return (type(effect), kind.short if kind is not None else "")
+
+
+def _controller(body: JsonObject) -> JsonObject:
+    for owner in body.get("metadata", {}).get("ownerReferences", []):
+        if owner.get("controller"):
+            found: JsonObject = owner
+            return found
+    return {}
