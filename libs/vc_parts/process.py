@@ -1,0 +1,157 @@
+"""One server process: start until ready, stop, kill, pause, resume, restart.
+
+It is a plain `subprocess.Popen` that is polled, not an asyncio subprocess: a test session starts servers in one
+event loop, uses them in many and stops them in another, and asyncio's child watchers belong to one loop.
+Signals go to the pid that was started here, never to a name or a group.
+"""
+
+import asyncio
+import atexit
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from vc_parts.errors import StartFailedError
+from vc_parts.probe import POLL_SECONDS, Ready
+from vc_parts.progress import log_tail
+
+START_SECONDS_MAX = 60.0
+STOP_SECONDS_MAX = 20.0
+KILL_SECONDS_MAX = 10.0
+_running: dict[int, subprocess.Popen[bytes]] = {}
+
+
+@atexit.register
+def _kill_leftovers() -> None:
+    """A test run that ends in a hurry leaves no server behind."""
+    for child in list(_running.values()):
+        if child.poll() is None:
+            child.kill()
+            child.wait(KILL_SECONDS_MAX)
+
+
+class Process:
+    """A server with a fixed command line, so that `restart` comes back on the same port and data."""
+
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        *,
+        log: Path,
+        ready: Ready,
+        env: Mapping[str, str] | None = None,
+        start_seconds_max: float = START_SECONDS_MAX,
+        stop_seconds_max: float = STOP_SECONDS_MAX,
+    ) -> None:
+        self.name = name
+        self.command = list(command)
+        self.log = log
+        self.start_seconds = 0.0
+        """How long the last start took until the server answered."""
+        self._ready = ready
+        self._env = dict(env or {})
+        self._start_seconds_max = start_seconds_max
+        self._stop_seconds_max = stop_seconds_max
+        self._child: subprocess.Popen[bytes] | None = None
+        self._paused = False
+
+    def is_running(self) -> bool:
+        """True from start to the end of the process, paused or not."""
+        return self._child is not None and self._child.poll() is None
+
+    @property
+    def pid(self) -> int:
+        """Of the running process; asking before the start is a mistake of the caller."""
+        if self._child is None:
+            raise RuntimeError(f"{self.name} was not started")
+        return self._child.pid
+
+    async def start(self) -> None:
+        """Returns when the server answers; raises with the end of its log when it does not."""
+        if self.is_running():
+            return
+        started = time.monotonic()
+        self._spawn()
+        while not await self._ready():
+            waited_seconds = time.monotonic() - started
+            if not self.is_running() or waited_seconds > self._start_seconds_max:
+                await self._fail(waited_seconds)
+            await asyncio.sleep(POLL_SECONDS)
+        self.start_seconds = time.monotonic() - started
+
+    async def stop(self) -> None:
+        """SIGTERM, and SIGKILL when that does not end it in time."""
+        if not self.is_running():
+            return
+        self.resume()  # a stopped process would never see the SIGTERM
+        self._signal(signal.SIGTERM)
+        if not await self._ended_within(self._stop_seconds_max):
+            await self.kill()
+
+    async def kill(self) -> None:
+        """SIGKILL, as a crash does it; returns when the process is gone."""
+        self._signal(signal.SIGKILL)
+        self._paused = False
+        if not await self._ended_within(KILL_SECONDS_MAX):
+            raise StartFailedError(f"{self.name} (pid {self.pid}) does not end on SIGKILL.")
+
+    def pause(self) -> None:
+        """SIGSTOP: connections stay open and nothing answers, as on a machine that hangs."""
+        self._signal(signal.SIGSTOP)
+        self._paused = True
+
+    def resume(self) -> None:
+        """SIGCONT; harmless when it is not paused."""
+        if self._paused:
+            self._signal(signal.SIGCONT)
+            self._paused = False
+
+    async def restart(self) -> None:
+        """Stops it when it runs, then starts the same command on the same port and data."""
+        await self.stop()
+        await self.start()
+
+    def _spawn(self) -> None:
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        with self.log.open("ab") as output:
+            try:
+                self._child = subprocess.Popen(
+                    self.command,
+                    env={**os.environ, **self._env},
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,  # Ctrl-C ends us, and we end them in order
+                )
+            except OSError as error:
+                raise StartFailedError(
+                    f"{self.name} cannot be started: {self.command[0]}: {error.strerror}."
+                ) from error
+        _running[self._child.pid] = self._child
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._child is not None and self._child.poll() is None:
+            self._child.send_signal(number)
+
+    async def _ended_within(self, seconds_max: float) -> bool:
+        deadline = time.monotonic() + seconds_max
+        while self.is_running():
+            if time.monotonic() > deadline:
+                return False
+            await asyncio.sleep(POLL_SECONDS)
+        if self._child is not None:
+            _running.pop(self._child.pid, None)
+        return True
+
+    async def _fail(self, waited_seconds: float) -> None:
+        code = self._child.poll() if self._child else None
+        what = "did not answer" if code is None else f"ended with exit code {code}"
+        await self.kill()
+        raise StartFailedError(
+            f"{self.name} {what} after {waited_seconds:.1f} s; the log is {self.log}, and its end is:\n"
+            f"{log_tail(self.log)}"
+        )

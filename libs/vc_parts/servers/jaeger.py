@@ -1,0 +1,82 @@
+"""Jaeger with traces in memory: OTLP over HTTP and gRPC in, the query API out."""
+
+import asyncio
+from pathlib import Path
+
+import yaml
+
+from vc_parts.getting import obtain
+from vc_parts.ports import LOOPBACK, free_port
+from vc_parts.probe import http_get
+from vc_parts.process import Process
+from vc_parts.progress import Progress
+from vc_parts.server import Server
+
+TRACES_MAX = 100_000
+STORAGE = "memory"
+
+
+def jaeger_settings(*, otlp_http: int, otlp_grpc: int, query: int, query_grpc: int) -> str:
+    """Only what we use. Its own metrics are off: they would listen on a fixed port."""
+
+    def at(port: int) -> dict[str, str]:
+        return {"endpoint": f"{LOOPBACK}:{port}"}
+
+    pipeline = {"receivers": ["otlp"], "exporters": ["jaeger_storage_exporter"]}
+    settings = {
+        "service": {
+            "extensions": ["jaeger_storage", "jaeger_query"],
+            "pipelines": {"traces": pipeline},
+            "telemetry": {"metrics": {"level": "none"}, "logs": {"level": "info"}},
+        },
+        "extensions": {
+            "jaeger_storage": {"backends": {STORAGE: {"memory": {"max_traces": TRACES_MAX}}}},
+            "jaeger_query": {
+                "storage": {"traces": STORAGE},
+                "http": at(query),
+                "grpc": at(query_grpc),
+            },
+        },
+        "receivers": {"otlp": {"protocols": {"http": at(otlp_http), "grpc": at(otlp_grpc)}}},
+        "exporters": {"jaeger_storage_exporter": {"trace_storage": STORAGE}},
+    }
+    return yaml.safe_dump(settings, sort_keys=False)
+
+
+class JaegerServer(Server):
+    """`async with JaegerServer() as jaeger:` and use `jaeger.otlp_endpoint` and `jaeger.query_url`."""
+
+    def __init__(self, *, folder: Path | None = None) -> None:
+        super().__init__("jaeger", folder=folder)
+        self._ports = {
+            "otlp_http": free_port(),
+            "otlp_grpc": free_port(),
+            "query": free_port(),
+            "query_grpc": free_port(),
+        }
+        self.otlp_endpoint = f"http://{LOOPBACK}:{self._ports['otlp_http']}"
+        """For OTEL_EXPORTER_OTLP_ENDPOINT; exporters add /v1/traces."""
+        self.query_url = f"http://{LOOPBACK}:{self._ports['query']}"
+        """GET {query_url}/api/traces/<id> gives one trace."""
+
+    @property
+    def process(self) -> Process:
+        """The server, for kill, pause, resume and restart (a restart forgets all traces)."""
+        return self.processes[0]
+
+    async def prepare(self) -> None:
+        """Jaeger reads one settings file."""
+        self.processes = [await asyncio.to_thread(self._prepare)]
+
+    def _prepare(self) -> Process:
+        program = obtain("jaeger", say=Progress()).path
+        settings_file = self.folder / "jaeger.yaml"
+        settings_file.write_text(jaeger_settings(**self._ports))
+        command = [str(program), "--config", str(settings_file)]
+        return Process("jaeger", command, log=self.log_of("jaeger"), ready=self._ready)
+
+    async def _ready(self) -> bool:
+        """Both ends: the query API answers, and the receiver answers a GET with "method not allowed"."""
+        query = await http_get(f"{self.query_url}/api/services")
+        receiver = await http_get(f"{self.otlp_endpoint}/v1/traces")
+        return query.status == 200 and receiver.status == 405

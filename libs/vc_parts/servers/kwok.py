@@ -1,0 +1,78 @@
+"""KWOK: plays the kubelets of fake nodes on a real API server; `kwok_stages` says what they do."""
+
+import asyncio
+from pathlib import Path
+
+from vc_parts.getting import obtain
+from vc_parts.kwok_stages import NODE_ANNOTATION, NODE_ANNOTATION_VALUE, STAGES
+from vc_parts.ports import LOOPBACK, free_port
+from vc_parts.probe import http_get
+from vc_parts.process import Process
+from vc_parts.progress import Progress
+from vc_parts.server import Server
+
+LEASE_SECONDS = 40
+"""As a kubelet's: node leases are renewed four times in this span."""
+
+
+def kwok_command(program: Path, *, kubeconfig: Path, stages: Path, port: int) -> list[str]:
+    """Only annotated nodes are its own: others may share the cluster."""
+    flags = {
+        "kubeconfig": str(kubeconfig),
+        "config": str(stages),
+        "manage-all-nodes": "false",
+        "manage-nodes-with-annotation-selector": f"{NODE_ANNOTATION}={NODE_ANNOTATION_VALUE}",
+        "node-lease-duration-seconds": str(LEASE_SECONDS),
+        "node-ip": LOOPBACK,
+        "server-address": f"{LOOPBACK}:{port}",
+    }
+    return [str(program)] + [f"--{key}={value}" for key, value in flags.items()]
+
+
+class KwokServer(Server):
+    """`async with KwokServer(plane.kubeconfig):`, then create nodes with `fake_node`."""
+
+    def __init__(self, kubeconfig: Path, *, folder: Path | None = None) -> None:
+        super().__init__("kwok", folder=folder)
+        self._kubeconfig = kubeconfig
+        self._port = free_port()
+
+    @property
+    def process(self) -> Process:
+        """The controller, for kill, pause, resume and restart."""
+        return self.processes[0]
+
+    async def prepare(self) -> None:
+        """KWOK reads its stages from a file: no custom resources of its own in the cluster."""
+        self.processes = [await asyncio.to_thread(self._prepare)]
+
+    def _prepare(self) -> Process:
+        program = obtain("kwok", say=Progress()).path
+        stages = self.folder / "stages.yaml"
+        stages.write_text(STAGES)
+        command = kwok_command(program, kubeconfig=self._kubeconfig, stages=stages, port=self._port)
+        return Process("kwok", command, log=self.log_of("kwok"), ready=self._ready)
+
+    async def _ready(self) -> bool:
+        return (await http_get(f"http://{LOOPBACK}:{self._port}/healthz")).status == 200
+
+
+def fake_node(
+    name: str, *, cpu: str = "8", memory: str = "32Gi", pods: str = "110"
+) -> dict[str, object]:
+    """A node manifest that KWOK takes over."""
+    resources = {"cpu": cpu, "memory": memory, "pods": pods}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": name,
+            "annotations": {NODE_ANNOTATION: NODE_ANNOTATION_VALUE},
+            "labels": {
+                "kubernetes.io/hostname": name,
+                "kubernetes.io/os": "linux",
+                "kubernetes.io/arch": "amd64",
+            },
+        },
+        "status": {"capacity": resources, "allocatable": resources},
+    }
