@@ -1,15 +1,31 @@
-"""The bus: one interface, Kafka, and an in-memory twin that passes the same contract suite."""
+"""The bus: one interface, Kafka, and an in-memory twin that passes the same contract suite.
 
-from vc_bus.errors import BusError, BusUnavailableError, OffsetGoneError, TopicMissingError
+`vc_bus.memory.MemoryBus` and `vc_bus.kafka.KafkaBus` are imported by whoever builds the adapters,
+so that nobody pays for a client library it does not use. `vc_bus.crashing` wraps any bus with the
+crash points that reliability tests enumerate.
+"""
+
+from vc_bus.errors import (
+    BusClosedError,
+    BusError,
+    BusUnavailableError,
+    OffsetGoneError,
+    OversizeError,
+    TopicMismatchError,
+    TopicMissingError,
+)
 from vc_bus.interface import Bus, Member, Polled, Reader
 
 __all__ = [
     "Bus",
+    "BusClosedError",
     "BusError",
     "BusUnavailableError",
     "Member",
     "OffsetGoneError",
+    "OversizeError",
     "Polled",
     "Reader",
+    "TopicMismatchError",
     "TopicMissingError",
 ]

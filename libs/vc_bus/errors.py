@@ -19,3 +19,11 @@ class OffsetGoneError(BusError):
 
 class TopicMismatchError(BusError):
     """A topic exists with other partitions or another policy than ours; says which."""
+
+
+class OversizeError(BusError):
+    """Permanent: a message is larger than a topic takes; says by how much. Nothing was published."""
+
+
+class BusClosedError(BusError):
+    """It was closed before; make a new one."""

@@ -7,9 +7,15 @@ Everything here is a cache: losing it costs a cold start, never a decision.
 
 import hashlib
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Final, Protocol
 
 import msgspec
+
+SESSION_RING_COUNT_MAX: Final = 1_000
+"""Session records that are kept; the oldest go first."""
+
+SESSION_RING_BYTES_MAX: Final = 64 * 1024 * 1024
+"""And their sum in bytes."""
 
 
 class SnapshotUnavailableError(Exception):

@@ -1,0 +1,157 @@
+"""Those who read: a Reader follows given logs, a Member the logs its group gives it."""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from typing import Protocol
+
+from vc_bus.errors import BusClosedError, TopicMissingError
+from vc_bus.interface import Polled
+from vc_bus.memory.following import Follower
+from vc_bus.memory.group import Group
+from vc_bus.memory.log import PartitionLog
+from vc_clock import Clock
+from vc_messages.record import Record, TopicPartition
+
+
+class Broker(Protocol):
+    """What a client must know of the broker."""
+
+    @property
+    def running(self) -> bool: ...
+
+    def birth_of(self, topic: str) -> int | None:
+        """Which creation of the topic this is; None when it is not there."""
+        ...
+
+    async def reached(self) -> None:
+        """Wait for the broker within its bound, else BusUnavailableError."""
+        ...
+
+
+class MemoryReader:
+    """See `vc_bus.interface.Reader`."""
+
+    def __init__(self, clock: Clock, *, broker: Broker, logs: Mapping[PartitionLog, int]) -> None:
+        self._clock = clock
+        self._broker = broker
+        self._follower = Follower(clock, reset_to_start=False)
+        self._follower.follow(logs)
+        self._closed = False
+
+    async def poll(self, *, max_records: int, wait_seconds: float) -> list[Record]:
+        deadline = self._clock.monotonic() + wait_seconds
+        await asyncio.sleep(0)  # others run, however much there is to read
+        while True:
+            if self._closed:
+                raise BusClosedError("this reader was closed")
+            records = self._follower.take(max_records) if self._broker.running else []
+            now = self._clock.monotonic()
+            if records or now >= deadline:
+                return records
+            wake_at = min(deadline, self._follower.ready_at or deadline)
+            await self._follower.wait(wake_at - now)
+
+    def positions(self) -> dict[TopicPartition, int]:
+        return dict(self._follower.positions)
+
+    async def close(self) -> None:
+        self._closed = True
+        self._follower.let_go()
+
+
+class MemoryMember:
+    """See `vc_bus.interface.Member`."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        *,
+        broker: Broker,
+        group: Group,
+        topics: Iterable[str],
+        from_start: Iterable[str],
+        from_end: Iterable[str],
+    ) -> None:
+        self.topics = tuple(topics)
+        self.polling = False
+        self.last_polled_at = 0.0
+        self._clock = clock
+        self._broker = broker
+        self._group = group
+        self._from_start = frozenset(from_start)
+        self._from_end = frozenset(from_end)
+        self._births = {topic: broker.birth_of(topic) for topic in self.topics}
+        self._follower = Follower(clock, reset_to_start=True)
+        self._assigned: frozenset[TopicPartition] = frozenset()
+        self._generation = 0
+        self._outdated = False
+        self._closed = False
+        group.join(self)
+
+    def rebalanced(self) -> None:
+        self._outdated = True
+        self._follower.wake()
+
+    async def poll(self, *, max_records: int, wait_seconds: float) -> Polled:
+        deadline = self._clock.monotonic() + wait_seconds
+        known = self._generation
+        self.polling = True
+        try:
+            await asyncio.sleep(0)  # others run, however much there is to read
+            while True:
+                self._check()
+                self._group.attend(self)
+                records = self._take(max_records) if self._broker.running else []
+                now = self._clock.monotonic()
+                if records or now >= deadline or self._generation != known:
+                    return Polled(
+                        records=records, assigned=self._assigned, generation=self._generation
+                    )
+                await self._follower.wait(self._wake_at(deadline) - now)
+        finally:
+            self.polling = False
+            self.last_polled_at = self._clock.monotonic()
+
+    def _take(self, max_records: int) -> list[Record]:
+        if self._outdated:
+            self._take_over()
+        return self._follower.take(max_records)
+
+    def _take_over(self) -> None:
+        """Begin a new generation: every log from where its rule says."""
+        logs = self._group.assigned(self)
+        kept = dict(self._follower.positions)
+        self._follower.follow({log: self._begin(log, kept) for log in logs})
+        self._assigned = frozenset(log.at for log in logs)
+        self._generation += 1
+        self._outdated = False
+
+    def _begin(self, log: PartitionLog, kept: Mapping[TopicPartition, int]) -> int:
+        if log.at.topic in self._from_start:
+            return log.start
+        if log.at.topic in self._from_end:
+            return kept.get(log.at, log.end)
+        return self._group.committed.get(log.at, log.start)
+
+    def _wake_at(self, deadline: float) -> float:
+        moments = (deadline, self._follower.ready_at, self._group.next_expiry())
+        return min(moment for moment in moments if moment is not None)
+
+    def _check(self) -> None:
+        if self._closed:
+            raise BusClosedError("this member was closed")
+        for topic, birth in self._births.items():
+            if self._broker.birth_of(topic) != birth:
+                raise TopicMissingError(f"{topic} was deleted while its group read it")
+
+    async def commit(self, positions: Mapping[TopicPartition, int]) -> None:
+        if self._closed:
+            raise BusClosedError("this member was closed")
+        await self._broker.reached()
+        self._group.commit(self, positions)
+
+    async def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            self._follower.let_go()
+            self._group.leave(self)
