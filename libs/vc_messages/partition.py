@@ -9,7 +9,7 @@ import zlib
 from vc_messages.topics import PARTITIONS, Split, Topic
 from vc_model import kinds
 from vc_model.job import Command
-from vc_model.meta import ApiObject, controller_of, object_key
+from vc_model.meta import ApiObject, OwnerReference, controller_of, object_key
 
 
 def partition_of_key(key: str) -> int:
@@ -17,16 +17,18 @@ def partition_of_key(key: str) -> int:
     return zlib.crc32(key.encode()) % PARTITIONS
 
 
+def vcjob_owner(obj: ApiObject) -> OwnerReference | None:
+    """The vcjob that controls the object, or that a Command is for."""
+    owner = obj.target if isinstance(obj, Command) else controller_of(obj.metadata)
+    if owner is None or owner.kind != kinds.JOBS.kind:
+        return None
+    return owner if owner.api_version == kinds.JOBS.api_version else None
+
+
 def owning_key(obj: ApiObject) -> str:
     """`namespace/name` of the vcjob that owns the object, else the object's own key."""
-    owner = obj.target if isinstance(obj, Command) else controller_of(obj.metadata)
-    if (
-        owner is not None
-        and owner.kind == kinds.JOBS.kind
-        and owner.api_version == kinds.JOBS.api_version
-    ):
-        return object_key(obj.metadata.namespace, owner.name)
-    return obj.key
+    owner = vcjob_owner(obj)
+    return object_key(obj.metadata.namespace, owner.name) if owner is not None else obj.key
 
 
 def partition_of(obj: ApiObject) -> int:

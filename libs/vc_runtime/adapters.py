@@ -1,0 +1,101 @@
+"""Which bus, cluster and snapshot cache a process uses: the environment decides, the log says which.
+
+An address that is absent means the in-memory twin, so `KAFKA_BOOTSTRAP_SERVERS`, `REDIS_URL` and
+`KUBECONFIG` (or being inside a cluster) are all there is to say. Imports are lazy: a process pays
+only for what it uses.
+"""
+
+import logging
+import os
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from vc_bus import Bus
+from vc_clock import Clock
+from vc_cluster import Cluster
+from vc_model.keys import SYSTEM_NAMESPACE
+from vc_runtime.context import Context
+from vc_snapshot import SnapshotStore
+
+_IN_CLUSTER_VARIABLE: Final = "KUBERNETES_SERVICE_HOST"
+_log = logging.getLogger("pyroclast.adapters")
+
+
+class NoClusterError(RuntimeError):
+    """There is no API server to talk to; says how to name one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Adapters:
+    """The three ways out of a process."""
+
+    bus: Bus
+    cluster: Cluster
+    snapshot: SnapshotStore
+    clock: Clock
+    namespace: str = SYSTEM_NAMESPACE
+
+    def context(self, name: str) -> Context:
+        """One service's world."""
+        return Context(
+            name=name,
+            bus=self.bus,
+            cluster=self.cluster,
+            snapshot=self.snapshot,
+            clock=self.clock,
+            identity=f"{socket.gethostname()}-{os.getpid()}-{name}",
+            namespace=self.namespace,
+        )
+
+    async def close(self) -> None:
+        """Let go of every connection."""
+        await self.bus.close()
+        await self.snapshot.close()
+        await self.cluster.close()
+
+
+async def connect(env: Mapping[str, str], clock: Clock, *, user_agent: str) -> Adapters:
+    """Adapters as the environment says."""
+    return Adapters(
+        bus=await _bus(env, clock),
+        cluster=await _cluster(env, clock, user_agent),
+        snapshot=await _snapshot(env, clock),
+        clock=clock,
+        namespace=env.get("POD_NAMESPACE", SYSTEM_NAMESPACE),
+    )
+
+
+async def _bus(env: Mapping[str, str], clock: Clock) -> Bus:
+    if env.get("KAFKA_BOOTSTRAP_SERVERS"):
+        from vc_bus.kafka import KafkaBus, KafkaConfig
+
+        _log.info("bus: Kafka at %s", env["KAFKA_BOOTSTRAP_SERVERS"])
+        return await KafkaBus.connect(KafkaConfig.from_env(env), clock=clock)
+    from vc_bus.memory import MemoryBus
+
+    _log.info("bus: in memory (KAFKA_BOOTSTRAP_SERVERS is not set)")
+    return MemoryBus(clock)
+
+
+async def _snapshot(env: Mapping[str, str], clock: Clock) -> SnapshotStore:
+    if env.get("REDIS_URL"):
+        from vc_snapshot.redis import RedisSnapshot
+
+        _log.info("snapshot cache: Redis")
+        return RedisSnapshot.from_url(env["REDIS_URL"])
+    from vc_snapshot.memory import MemorySnapshot
+
+    _log.info("snapshot cache: in memory (REDIS_URL is not set)")
+    return MemorySnapshot()
+
+
+async def _cluster(env: Mapping[str, str], clock: Clock, user_agent: str) -> Cluster:
+    if not env.get("KUBECONFIG") and _IN_CLUSTER_VARIABLE not in env:
+        raise NoClusterError(
+            "no API server: set KUBECONFIG (`make up` prints one), or run inside a cluster"
+        )
+    from vc_cluster.kubernetes import KubernetesCluster
+
+    return await KubernetesCluster.connect(env, clock=clock, user_agent=user_agent)

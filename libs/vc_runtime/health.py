@@ -1,0 +1,56 @@
+"""`/healthz`, `/readyz` and `/metrics` of a process, whatever services it hosts."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from aiohttp import web
+from prometheus_client import CollectorRegistry, generate_latest
+
+from vc_runtime.context import Service
+
+
+class HealthServer:
+    """One small HTTP server per process."""
+
+    def __init__(
+        self,
+        services: Callable[[], Mapping[str, Service]],
+        registries: Sequence[CollectorRegistry],
+        *,
+        host: str,
+        port: int,
+    ) -> None:
+        self._services = services
+        self._registries = registries
+        self._host = host
+        self._port = port
+        self._runner: web.AppRunner | None = None
+
+    async def start(self) -> int:
+        """Listen; gives the port, which differs from the wanted one when that was 0."""
+        app = web.Application()
+        app.router.add_get("/healthz", self._healthz)
+        app.router.add_get("/livez", self._healthz)
+        app.router.add_get("/readyz", self._readyz)
+        app.router.add_get("/metrics", self._metrics)
+        self._runner = web.AppRunner(app, access_log=None)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, self._host, self._port).start()
+        return int(self._runner.addresses[0][1])
+
+    async def stop(self) -> None:
+        if self._runner is not None:
+            await self._runner.cleanup()
+
+    async def _healthz(self, _: web.Request) -> web.Response:
+        return web.Response(text="ok\n")
+
+    async def _readyz(self, _: web.Request) -> web.Response:
+        """Not ready is 503, with the reason of each service that is not."""
+        reasons = {name: service.unready() for name, service in self._services().items()}
+        lines = [f"{name}: {why or 'ready'}" for name, why in reasons.items()]
+        status = 503 if any(reasons.values()) else 200
+        return web.Response(status=status, text="\n".join(lines) + "\n")
+
+    async def _metrics(self, _: web.Request) -> web.Response:
+        body = b"".join(generate_latest(registry) for registry in self._registries)
+        return web.Response(body=body, content_type="text/plain")

@@ -1,0 +1,88 @@
+"""Runs services in one process: start, restart after a fault, stop in a bounded time.
+
+A service that raises is logged in one line and started again with growing pauses; its neighbours do
+not notice. Stopping cancels all, gives them a bounded time to clean up, and then leaves.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from prometheus_client import Gauge
+
+from vc_runtime.backoff import delay_seconds
+from vc_runtime.context import Context, Service
+
+STOP_SECONDS_MAX: Final = 10.0
+"""How long services may take to clean up; what is still running then is abandoned."""
+
+HEALTHY_SECONDS: Final = 30.0
+"""A service that ran this long starts from the shortest pause again."""
+
+LOOP_LAG_PERIOD_SECONDS: Final = 0.5
+
+Build = Callable[[Context], Service]
+
+
+class Host:
+    """Hosts services, each with its own context."""
+
+    def __init__(self, builds: Mapping[str, tuple[Context, Build]]) -> None:
+        self._builds = builds
+        self._services: dict[str, Service] = {}
+        self.faults = 0
+        """How often a service raised; counted over all."""
+
+    def services(self) -> Mapping[str, Service]:
+        """The services as they run now."""
+        return self._services
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        tasks = [
+            asyncio.create_task(self._keep(name, context, build), name=name)
+            for name, (context, build) in self._builds.items()
+        ]
+        tasks += [asyncio.create_task(_measure_loop_lag(self._any_context()), name="loop-lag")]
+        try:
+            await asyncio.gather(*tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+            _, left = await asyncio.wait(tasks, timeout=STOP_SECONDS_MAX)
+            for task in left:
+                self._any_context().log.error("%s did not stop in time", task.get_name())
+
+    def _any_context(self) -> Context:
+        return next(iter(self._builds.values()))[0]
+
+    async def _keep(self, name: str, context: Context, build: Build) -> None:
+        failures = 0
+        while True:
+            started = context.clock.monotonic()
+            service = self._services[name] = build(context)
+            try:
+                await service.run()
+                return
+            except asyncio.CancelledError:
+                raise
+            except Exception:
+                self.faults += 1
+                context.log.exception("%s failed and is started again", name)
+            if context.clock.monotonic() - started > HEALTHY_SECONDS:
+                failures = 0
+            failures += 1
+            await context.clock.sleep(delay_seconds(failures, context.chance))
+
+
+async def _measure_loop_lag(context: Context) -> None:
+    """How much later than wanted a timer fires: the event loop stood still for so long."""
+    gauge = Gauge(
+        "pyroclast_event_loop_lag_seconds",
+        "How late the last timer fired.",
+        registry=context.metrics,
+    )
+    while True:
+        wanted = context.clock.monotonic() + LOOP_LAG_PERIOD_SECONDS
+        await context.clock.sleep(LOOP_LAG_PERIOD_SECONDS)
+        gauge.set(max(0.0, context.clock.monotonic() - wanted))

@@ -1,0 +1,65 @@
+"""Logs: one line per decision, with fields.
+
+For people on a terminal a short line; for machines JSON, one object per line. Fields given in
+`extra` (job, trace id, session id) follow the message. Secrets never get here: what we log of an
+object is its key.
+"""
+
+import json
+import logging
+import sys
+from datetime import UTC, datetime
+from typing import Final
+
+_STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+_COLOURS: Final = {"WARNING": "\x1b[33m", "ERROR": "\x1b[31m", "CRITICAL": "\x1b[31m"}
+
+
+def _fields(record: logging.LogRecord) -> dict[str, object]:
+    return {name: value for name, value in vars(record).items() if name not in _STANDARD}
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object per line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        entry: dict[str, object] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **_fields(record),
+        }
+        if record.exc_info:
+            entry["exception"] = self.formatException(record.exc_info)
+        return json.dumps(entry, default=str)
+
+
+class LineFormatter(logging.Formatter):
+    """A short line for people; colours only on a terminal."""
+
+    def __init__(self, *, colour: bool) -> None:
+        super().__init__()
+        self._colour = colour
+
+    def format(self, record: logging.LogRecord) -> str:
+        moment = datetime.fromtimestamp(record.created, UTC).strftime("%H:%M:%S.%f")[:-3]
+        service = record.name.removeprefix("pyroclast.")
+        line = f"{moment} {record.levelname:<7} {service}: {record.getMessage()}"
+        line += "".join(f" {name}={value}" for name, value in _fields(record).items())
+        if record.exc_info:
+            line += "\n" + self.formatException(record.exc_info)
+        colour = _COLOURS.get(record.levelname) if self._colour else None
+        return f"{colour}{line}\x1b[0m" if colour else line
+
+
+def set_up(*, level: str = "INFO", form: str = "") -> None:
+    """Log to standard error; `form` is json or line, by default whatever suits the terminal."""
+    terminal = sys.stderr.isatty()
+    as_json = form == "json" or (not form and not terminal)
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonFormatter() if as_json else LineFormatter(colour=terminal))
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(logging.WARNING)
+    logging.getLogger("pyroclast").setLevel(level.upper())

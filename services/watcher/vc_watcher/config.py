@@ -1,0 +1,23 @@
+"""What the environment may say to the watcher."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """Bounds of reading and publishing."""
+
+    page_size: int = 500
+    """Objects per page of a list."""
+    batch_max: int = 500
+    """Messages per publish."""
+    queue_max: int = 5000
+    """Messages waiting to be published; a full queue stops reading (back-pressure)."""
+    watch_seconds: float = 300.0
+    """How long one watch request lasts."""
+
+    @classmethod
+    def from_env(cls, env: Mapping[str, str]) -> "Config":
+        """`WATCHER_PAGE_SIZE` is the only knob: small API servers want small pages."""
+        return cls(page_size=int(env.get("WATCHER_PAGE_SIZE", "500")))

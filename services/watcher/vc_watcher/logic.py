@@ -1,0 +1,223 @@
+"""What changed: the difference between what the bus says and what the API server says.
+
+`Index` remembers of every object on a topic only its uid, version and partition. Told of an object
+as it is now, or of its end, it gives the messages that make the topic say so, and none when the
+topic says so already. It is rebuilt from the topic itself after a restart (`replay`), so a new
+watcher publishes only the difference, deletions included.
+
+A record that an older watcher wrote after a newer one had fenced the partition is *foreign*: readers
+drop it, but compaction would keep it, so the truth must be written over it.
+"""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from vc_messages.codec import CodecError
+from vc_messages.facts import (
+    FENCE_KEY,
+    Stamp,
+    fact_message,
+    fence_message,
+    identity_of,
+    tombstone_message,
+)
+from vc_messages.partition import partition_of
+from vc_messages.record import Message, Record
+from vc_messages.topics import PARTITIONS
+from vc_messages.trace import traceparent_of
+from vc_model.graft import strip_nulls
+from vc_model.kinds import Kind
+from vc_model.meta import ApiObject
+
+
+class Known(msgspec.Struct, frozen=True):
+    """What the topic says of an object."""
+
+    uid: str
+    resource_version: str
+    partition: int
+
+
+class Foreign(msgspec.Struct, frozen=True):
+    """A record that must be overwritten with the truth."""
+
+    key: str
+    uid: str
+    partition: int
+
+
+class UnreadableError(ValueError):
+    """An object we cannot decode; says why."""
+
+
+class Decoder:
+    """Bytes of the API server to the projection of a kind."""
+
+    def __init__(self, kind: Kind) -> None:
+        self._kind = kind
+        self._typed = msgspec.json.Decoder(kind.type)
+
+    def decode(self, raw: bytes) -> ApiObject:
+        """The projection; nulls that some clients write where they mean nothing are forgiven."""
+        try:
+            obj = self._typed.decode(raw)
+        except msgspec.ValidationError:
+            obj = self._decode_forgiving(raw)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise UnreadableError(f"not JSON: {error}") from None
+        if not obj.kind:  # items of a list carry neither
+            return msgspec.structs.replace(
+                obj, api_version=self._kind.api_version, kind=self._kind.kind
+            )
+        return obj
+
+    def _decode_forgiving(self, raw: bytes) -> ApiObject:
+        try:
+            plain = strip_nulls(msgspec.json.decode(raw))
+            return msgspec.convert(plain, type=self._kind.type)
+        except (msgspec.ValidationError, RecursionError) as error:
+            raise UnreadableError(str(error)) from None
+
+
+class Index:
+    """One kind's topic, as far as the watcher must know it."""
+
+    def __init__(self, kind: Kind, *, stamp: Stamp) -> None:
+        self.kind = kind
+        self.stamp = stamp
+        self.foreign: dict[tuple[str, int], Foreign] = {}
+        """Records to be overwritten when the truth is known."""
+        self._known: dict[str, Known] = {}
+        self._epochs: dict[int, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def keys(self) -> Iterator[str]:
+        """All keys that the topic has a live record of."""
+        return iter(self._known)
+
+    # -- reading our own topic back --------------------------------------------------------------
+
+    def replay(self, record: Record) -> None:
+        """Take in a record that is on the topic already, with the rules of every reader."""
+        try:
+            identity = identity_of(record)
+        except CodecError:
+            return  # readers cannot use it either, and it is no object
+        if identity.stamp.incarnation != self.stamp.incarnation:
+            return
+        if identity.stamp.epoch < self._epochs.get(record.partition, -1):
+            self.note_foreign(record.key, uid=identity.uid, partition=record.partition)
+            return
+        self._epochs[record.partition] = identity.stamp.epoch
+        if record.key == FENCE_KEY:
+            return
+        self.foreign.pop((record.key, record.partition), None)
+        if record.value is not None:
+            self._replay_fact(record, identity.uid, identity.resource_version)
+        elif self._is(record.key, uid=identity.uid, partition=record.partition):
+            del self._known[record.key]
+
+    def _replay_fact(self, record: Record, uid: str, resource_version: str) -> None:
+        known = self._known.get(record.key)
+        if known is not None and known.partition != record.partition:
+            # Records in two partitions have no order: the older one still needs its tombstone.
+            older, newer = _by_version(known, Known(uid, resource_version, record.partition))
+            self.note_foreign(record.key, uid=older.uid, partition=older.partition)
+            self._known[record.key] = newer
+            return
+        self._known[record.key] = Known(uid, resource_version, record.partition)
+
+    def note_foreign(self, key: str, *, uid: str, partition: int) -> None:
+        """Somebody wrote what must not stand."""
+        self.foreign[key, partition] = Foreign(key, uid, partition)
+
+    def _is(self, key: str, *, uid: str, partition: int) -> bool:
+        known = self._known.get(key)
+        return known is not None and known.uid == uid and known.partition == partition
+
+    # -- being told the truth --------------------------------------------------------------------
+
+    def fences(self) -> list[Message]:
+        """Nobody of a lower epoch is believed after these."""
+        return [
+            fence_message(self.kind, partition=partition, stamp=self.stamp)
+            for partition in range(PARTITIONS)
+        ]
+
+    def seen(self, obj: ApiObject, *, again: bool = False) -> list[Message]:
+        """The object as it is now; nothing when the topic says so (unless `again`).
+
+        MessageTooLargeError when it does not fit in a message: then the topic keeps what it has.
+        """
+        metadata = obj.metadata
+        key = obj.key
+        partition = partition_of(obj)
+        known = self._known.get(key)
+        current = Known(metadata.uid, metadata.resource_version, partition)
+        if known == current and not again:
+            return []
+        fact = fact_message(self.kind, obj, stamp=self.stamp, traceparent=traceparent_of(obj))
+        self._known[key] = current
+        if known is not None and known.partition != partition:
+            return [self._tombstone(key, known), fact]
+        return [fact]
+
+    def gone(self, key: str, *, uid: str = "") -> list[Message]:
+        """The object is no more; with a uid, only if that is the one the topic has."""
+        known = self._known.get(key)
+        if known is None or (uid and known.uid != uid):
+            return []
+        del self._known[key]
+        return [self._tombstone(key, known)]
+
+    def gone_but(self, listed: set[str]) -> list[Message]:
+        """Everything that a complete list did not show is gone."""
+        missing = sorted(key for key in self._known if key not in listed)
+        return [message for key in missing for message in self.gone(key)]
+
+    def settle_foreign(self) -> list[Message]:
+        """Bury foreign records whose object the truth does not have in that place.
+
+        Called after a complete list was taken in; keys whose object stands in that partition must
+        have been published again by then (`seen(..., again=True)`).
+        """
+        buried = [
+            tombstone_message(
+                self.kind,
+                key=foreign.key,
+                partition=foreign.partition,
+                uid=foreign.uid,
+                resource_version="",
+                stamp=self.stamp,
+            )
+            for foreign in self.foreign.values()
+            if not self._is(foreign.key, uid=foreign.uid, partition=foreign.partition)
+        ]
+        self.foreign.clear()
+        return buried
+
+    def is_foreign(self, key: str) -> bool:
+        """Whether the truth about this key must be written even if we wrote it before."""
+        return any(key == foreign_key for foreign_key, _ in self.foreign)
+
+    def _tombstone(self, key: str, known: Known) -> Message:
+        return tombstone_message(
+            self.kind,
+            key=key,
+            partition=known.partition,
+            uid=known.uid,
+            resource_version=known.resource_version,
+            stamp=self.stamp,
+        )
+
+
+def _by_version(one: Known, other: Known) -> tuple[Known, Known]:
+    """Older first; versions that are no numbers keep the order in which they were read."""
+    try:
+        swapped = int(one.resource_version) > int(other.resource_version)
+    except ValueError:
+        swapped = False
+    return (other, one) if swapped else (one, other)

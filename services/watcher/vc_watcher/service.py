@@ -1,0 +1,257 @@
+"""The shell: lead, prepare the topics, keep every kind in step, tell how far we are.
+
+One *term* lasts from getting the lease until losing it or until the topics are not what they were.
+Each term starts from what the topics and the API server say, never from memory.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Final
+
+from vc_bus import BusError, BusUnavailableError
+from vc_cluster import ClusterError
+from vc_messages.codec import CodecError
+from vc_messages.facts import FENCE_KEY, Stamp, identity_of
+from vc_messages.progress import PROGRESS_PERIOD_SECONDS, progress_message, progress_of
+from vc_messages.record import Record, TopicPartition
+from vc_messages.topics import ALL, FACTS, PROGRESS
+from vc_model.kinds import BY_TOPIC, WATCHED
+from vc_model.meta import ApiObject, split_key
+from vc_runtime.backoff import delay_seconds
+from vc_runtime.context import Context
+from vc_runtime.leader import Leadership
+from vc_watcher.config import Config
+from vc_watcher.kindwatch import KindWatch, Publisher, TermOverError
+from vc_watcher.logic import Decoder, Index, UnreadableError
+
+READ_BACK_RECORDS_MAX: Final = 5000
+LEASE_LOOK_SECONDS: Final = 0.25
+
+
+class WatcherService:
+    """The one reader."""
+
+    name = "watcher"
+
+    def __init__(self, context: Context, config: Config) -> None:
+        self._context = context
+        self._config = config
+        self._leadership = Leadership(context)
+        self._watches: dict[str, KindWatch] = {}
+        self._trouble = "not leading yet"
+        self._sequence = 0
+        self._failures = 0
+        """Terms that ended before they told any progress, in a row."""
+
+    def unready(self) -> str:
+        """Why the facts may be old."""
+        return self._trouble
+
+    async def run(self) -> None:
+        """Lead, and start a new term whenever one ends."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._leadership.run())
+            group.create_task(self._serve())
+
+    async def _serve(self) -> None:
+        while True:
+            await self._leadership.wait_until_leading()
+            try:
+                await self._term()
+            except* (TermOverError, BusError) as ended:
+                self._trouble = f"term over: {ended.exceptions[0]}"
+                self._context.log.warning("term over: %s", ended.exceptions[0])
+            self._failures += 1
+            await self._context.clock.sleep(delay_seconds(self._failures, self._context.chance))
+
+    # -- a term ----------------------------------------------------------------------------------
+
+    async def _term(self) -> None:
+        stamp = await self._stamp()
+        publisher = Publisher(self._context, may_write=lambda: self._holds(stamp))
+        ends = {topic.name: await self._context.bus.end_offsets(topic.name) for topic in FACTS}
+        indices = await self._read_back(stamp, ends)
+        await self._fence(indices, publisher, ends)
+        self._watches = {
+            kind.short: KindWatch(
+                self._context,
+                self._config,
+                index=indices[kind.topic],
+                publisher=publisher,
+                end_offsets=ends[kind.topic],
+            )
+            for kind in WATCHED
+        }
+        tail_from = {t: list(offsets) for t, offsets in ends.items()}
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._guard_lease(stamp))
+            group.create_task(self._tell_progress(publisher))
+            group.create_task(self._guard_topics(indices, publisher, tail_from))
+            for watch in self._watches.values():
+                group.create_task(watch.run())
+
+    async def _stamp(self) -> Stamp:
+        """Epoch from the lease; the topics' incarnation, or a new one when they are new."""
+        created = await self._context.bus.ensure_topics(ALL)
+        facts = {topic.name for topic in FACTS} | {PROGRESS.name}
+        incarnation = "" if facts.intersection(created) else await self._incarnation()
+        if not incarnation:
+            incarnation = f"{self._context.chance.getrandbits(64):016x}"
+            self._context.log.info("topics are new: incarnation %s", incarnation)
+        return Stamp(incarnation=incarnation, epoch=self._leadership.epoch)
+
+    async def _incarnation(self) -> str:
+        """Of the newest progress on the bus; empty when there is none."""
+        newest = ""
+        ends = await self._context.bus.end_offsets(PROGRESS.name)
+        async for batch in self._read_to_end(PROGRESS.name, ends):
+            for record in batch:
+                try:
+                    newest = progress_of(record).stamp.incarnation
+                except CodecError as error:
+                    self._context.log.warning("progress that cannot be read: %s", error)
+        return newest
+
+    async def _read_to_end(self, topic: str, ends: list[int]) -> AsyncIterator[list[Record]]:
+        """Everything a topic holds below the given ends."""
+        starts = await self._context.bus.start_offsets(topic)
+        left = {p for p, end in enumerate(ends) if starts[p] < end}
+        if not left:
+            return
+        positions = {TopicPartition(topic, p): starts[p] for p in left}
+        reader = await self._context.bus.reader(positions)
+        try:
+            while left:
+                batch = await reader.poll(max_records=READ_BACK_RECORDS_MAX, wait_seconds=1.0)
+                yield [r for r in batch if r.offset < ends[r.partition]]
+                reached = reader.positions()
+                left = {p for p in left if reached[TopicPartition(topic, p)] < ends[p]}
+        finally:
+            await reader.close()
+
+    async def _read_back(self, stamp: Stamp, ends: dict[str, list[int]]) -> dict[str, Index]:
+        """What the topics say, so that only the difference is published."""
+        indices: dict[str, Index] = {}
+        for kind in WATCHED:
+            index = indices[kind.topic] = Index(kind, stamp=stamp)
+            async for batch in self._read_to_end(kind.topic, ends[kind.topic]):
+                for record in batch:
+                    index.replay(record)
+        return indices
+
+    async def _fence(
+        self, indices: dict[str, Index], publisher: Publisher, ends: dict[str, list[int]]
+    ) -> None:
+        for topic, index in indices.items():
+            offsets = await publisher.publish(index.fences())
+            ends[topic] = [max(end, o + 1) for end, o in zip(ends[topic], offsets, strict=True)]
+
+    # -- what runs beside the kinds --------------------------------------------------------------
+
+    def _holds(self, stamp: Stamp) -> bool:
+        """Whether this term may still write; asked before each publish."""
+        return self._leadership.leading and self._leadership.epoch == stamp.epoch
+
+    async def _guard_lease(self, stamp: Stamp) -> None:
+        """End the term when the lease is lost."""
+        while self._holds(stamp):
+            await self._context.clock.sleep(LEASE_LOOK_SECONDS)
+        raise TermOverError("lost the lease")
+
+    async def _tell_progress(self, publisher: Publisher) -> None:
+        """About once a second, and at once when a sync ends."""
+        while True:
+            self._sequence += 1
+            watches = self._watches.values()
+            progress = [watch.progress(self._sequence) for watch in watches]
+            for watch in watches:
+                watch.sync_ended.clear()
+            await publisher.publish([progress_message(p) for p in progress])
+            self._failures = 0
+            waiting = [p.kind for p in progress if not p.synced]
+            self._trouble = f"not synced: {', '.join(waiting)}" if waiting else ""
+            await self._wait_for_sync_or_period()
+
+    async def _wait_for_sync_or_period(self) -> None:
+        waiters = [
+            asyncio.ensure_future(watch.sync_ended.wait()) for watch in self._watches.values()
+        ]
+        try:
+            await asyncio.wait(
+                waiters,
+                timeout=PROGRESS_PERIOD_SECONDS,
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+        finally:
+            for waiter in waiters:
+                waiter.cancel()
+
+    async def _guard_topics(
+        self,
+        indices: dict[str, Index],
+        publisher: Publisher,
+        tail_from: dict[str, list[int]],
+    ) -> None:
+        """Read our own topics: write the truth over anything foreign, notice a wipe."""
+        positions = {
+            TopicPartition(topic, partition): offset
+            for topic, offsets in tail_from.items()
+            for partition, offset in enumerate(offsets)
+        }
+        reader = await self._context.bus.reader(positions)
+        try:
+            while True:
+                try:
+                    records = await reader.poll(
+                        max_records=READ_BACK_RECORDS_MAX, wait_seconds=PROGRESS_PERIOD_SECONDS
+                    )
+                except BusUnavailableError as error:
+                    self._context.log.warning("own topics cannot be read: %s", error)
+                    await self._context.clock.sleep(PROGRESS_PERIOD_SECONDS)
+                    continue
+                for record in records:
+                    await self._check_own(record, indices[record.topic], publisher)
+        finally:
+            await reader.close()
+
+    async def _check_own(self, record: Record, index: Index, publisher: Publisher) -> None:
+        try:
+            identity = identity_of(record)
+        except CodecError:
+            return  # readers cannot use it either
+        if identity.stamp.epoch > index.stamp.epoch:
+            raise TermOverError(f"epoch {identity.stamp.epoch} writes to {record.topic}")
+        if identity.stamp == index.stamp or record.key == FENCE_KEY:
+            return
+        self._context.log.warning(
+            "foreign record %s %r of epoch %d is overwritten",
+            record.topic,
+            record.key,
+            identity.stamp.epoch,
+        )
+        index.note_foreign(record.key, uid=identity.uid, partition=record.partition)
+        await self._overwrite(record, index, publisher)
+
+    async def _overwrite(self, record: Record, index: Index, publisher: Publisher) -> None:
+        """Publish what the API server says of that key, and bury the foreign record."""
+        try:
+            obj = await self._read_live(record)
+        except (ClusterError, UnreadableError) as error:
+            # The next sync of this kind settles it; a term that ends before starts with one.
+            self._context.log.warning("truth of %s not read: %s", record.key, error)
+            return
+        messages = index.seen(obj, again=True) if obj is not None else index.gone(record.key)
+        await publisher.publish(messages + index.settle_foreign())
+
+    async def _read_live(self, record: Record) -> ApiObject | None:
+        kind = BY_TOPIC[record.topic]
+        namespace, name = split_key(record.key)
+        page = await self._context.cluster.list(
+            kind, namespace=namespace, field_selector=f"metadata.name={name}"
+        )
+        return Decoder(kind).decode(page.items[0]) if page.items else None
+
+
+def build(context: Context, config: Config | None = None) -> WatcherService:
+    """The service on its adapters."""
+    return WatcherService(context, config or Config())
