@@ -61,7 +61,7 @@ async def connect(env: Mapping[str, str], clock: Clock, *, user_agent: str) -> A
     return Adapters(
         bus=await _bus(env, clock),
         cluster=await _cluster(env, clock, user_agent),
-        snapshot=await _snapshot(env, clock),
+        snapshot=await _snapshot(env),
         clock=clock,
         namespace=env.get("POD_NAMESPACE", SYSTEM_NAMESPACE),
     )
@@ -79,7 +79,7 @@ async def _bus(env: Mapping[str, str], clock: Clock) -> Bus:
     return MemoryBus(clock)
 
 
-async def _snapshot(env: Mapping[str, str], clock: Clock) -> SnapshotStore:
+async def _snapshot(env: Mapping[str, str]) -> SnapshotStore:
     if env.get("REDIS_URL"):
         from vc_snapshot.redis import RedisSnapshot
 

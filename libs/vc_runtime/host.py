@@ -63,9 +63,6 @@ class Host:
             service = self._services[name] = build(context)
             try:
                 await service.run()
-                return
-            except asyncio.CancelledError:
-                raise
             except Exception:
                 self.faults += 1
                 context.log.exception("%s failed and is started again", name)
