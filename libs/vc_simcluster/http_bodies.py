@@ -1,0 +1,120 @@
+"""Reading what clients send: JSON or YAML, of bounded size, and nothing else.
+
+Protobuf gets a 415, on which clients fall back to JSON. What cannot be read is the sender's
+mistake and is answered with a sentence that says where.
+"""
+
+from typing import Final
+
+import msgspec
+import yaml
+from aiohttp import web
+
+from vc_cluster.errors import BadRequestError, TooLargeError, UnsupportedMediaTypeError
+from vc_model.struct import Json, JsonObject
+
+BODY_BYTES_MAX: Final = 3 * 1024 * 1024
+"""The same limit as a real API server's."""
+
+_JSON_TYPES: Final = frozenset({"", "application/json", "application/octet-stream"})
+_YAML_TYPES: Final = frozenset({"application/yaml", "application/apply-patch+yaml"})
+PATCH_TYPES: Final = frozenset(
+    {
+        "application/json-patch+json",
+        "application/merge-patch+json",
+        "application/strategic-merge-patch+json",
+        "application/apply-patch+yaml",
+    }
+)
+
+
+async def read_object(request: web.Request) -> JsonObject:
+    """The body as an object."""
+    body = await _read_value(request, allowed=_JSON_TYPES | _YAML_TYPES)
+    if not isinstance(body, dict):
+        raise BadRequestError("the request body must be an object with apiVersion and kind")
+    return body
+
+
+async def read_options(request: web.Request) -> JsonObject:
+    """DeleteOptions and the like, which may be left out; the query can carry them too."""
+    options: JsonObject = {}
+    if request.can_read_body:
+        body = await _read_value(request, allowed=_JSON_TYPES | _YAML_TYPES)
+        options = body if isinstance(body, dict) else {}
+    if "gracePeriodSeconds" in request.query:
+        options["gracePeriodSeconds"] = query_int(request, "gracePeriodSeconds")
+    if "propagationPolicy" in request.query:
+        options["propagationPolicy"] = request.query["propagationPolicy"]
+    return options
+
+
+async def read_patch(request: web.Request) -> tuple[Json, str]:
+    """The patch and its type."""
+    kind = content_type(request)
+    if kind not in PATCH_TYPES:
+        known = ", ".join(sorted(PATCH_TYPES))
+        raise UnsupportedMediaTypeError(
+            f"the body of the request was in an unknown format - accepted media types include: {known}"
+        )
+    return await _read_value(request, allowed=PATCH_TYPES), kind
+
+
+def content_type(request: web.Request) -> str:
+    """The media type without parameters."""
+    return request.headers.get("Content-Type", "").split(";")[0].strip().lower()
+
+
+async def _read_value(request: web.Request, *, allowed: frozenset[str]) -> Json:
+    kind = content_type(request)
+    if kind not in allowed:
+        raise UnsupportedMediaTypeError(
+            "the body of the request was in an unknown format - "
+            "accepted media types include: application/json, application/yaml"
+        )
+    if (request.content_length or 0) > BODY_BYTES_MAX:
+        raise TooLargeError(f"Request entity too large: limit is {BODY_BYTES_MAX}")
+    raw = await _read_bounded(request)
+    return _parse(raw, is_yaml=kind in _YAML_TYPES)
+
+
+async def _read_bounded(request: web.Request) -> bytes:
+    """The whole body; a stream without a length is cut off at the limit as well."""
+    try:
+        return await request.read()
+    except web.HTTPRequestEntityTooLarge:
+        raise TooLargeError(f"Request entity too large: limit is {BODY_BYTES_MAX}") from None
+
+
+def _parse(raw: bytes, *, is_yaml: bool) -> Json:
+    """JSON first, even when YAML is announced: most YAML bodies are JSON, and it is faster."""
+    try:
+        return msgspec.json.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        if not is_yaml:
+            raise BadRequestError(f"the body of the request is not JSON: {error}") from None
+    try:
+        return _plain(yaml.safe_load(raw))
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError, TypeError) as error:
+        raise BadRequestError(f"the body of the request is not YAML: {error}") from None
+
+
+def _plain(value: Json) -> Json:
+    """What YAML gave, as JSON would have it: dates become text, keys must be text."""
+    return msgspec.json.decode(msgspec.json.encode(value))
+
+
+def query_int(request: web.Request, name: str, default: int = 0) -> int:
+    """A whole number of the query."""
+    text = request.query.get(name, "")
+    if not text:
+        return default
+    try:
+        return int(text)
+    except ValueError:
+        raise BadRequestError(f"{name}: {text[:40]!r} is not a whole number") from None
+
+
+def query_bool(request: web.Request, name: str) -> bool:
+    """A switch of the query, as Go reads it."""
+    return request.query.get(name, "").lower() in {"1", "t", "true"}

@@ -1,0 +1,101 @@
+"""Fields that no schema knows, named before they are pruned.
+
+A typing error in a manifest would otherwise vanish without a word. Clients choose with the
+`fieldValidation` parameter: Strict refuses, Warn (also when nothing is said) tells, Ignore is
+silent. Built-in kinds have no schema here, so only their metadata is looked at.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from aiohttp import web
+
+from vc_cluster.errors import BadRequestError, InvalidError
+from vc_model.struct import Json, JsonObject
+from vc_simcluster.admission import warn
+from vc_simcluster.openapi_builtin import OBJECT_META
+from vc_simcluster.resource import Resource
+from vc_simcluster.schema import EMBEDDED, PRESERVE
+
+_FAULTS_SHOWN_MAX: Final = 20
+_META_FIELDS: Final = frozenset(OBJECT_META) | {"selfLink"}
+_HEADERS: Final = frozenset({"apiVersion", "kind", "metadata"})
+
+
+def check_fields(request: web.Request, resource: Resource, body: JsonObject) -> None:
+    """Refuse or tell of unknown fields of an object that is written whole."""
+    unknown = _wanted(request, resource, body)
+    if _is_strict(request) and unknown:
+        listed = ", ".join(f'unknown field "{field}"' for field in unknown)
+        raise BadRequestError(
+            f'{resource.kind} in version "{resource.version}" cannot be handled as a '
+            f"{resource.kind}: strict decoding error: {listed}"
+        )
+    warn([f'unknown field "{field}"' for field in unknown])
+
+
+def check_patch_fields(
+    request: web.Request, resource: Resource, patch: Json, *, content_type: str
+) -> None:
+    """The same for patches that have the object's own shape; JSON Patch has another."""
+    if not isinstance(patch, dict):
+        return
+    unknown = _wanted(request, resource, patch)
+    if content_type == "application/apply-patch+yaml" and unknown:
+        name = (patch.get("metadata") or {}).get("name", "")
+        raise InvalidError(
+            f"failed to create typed patch object ({name}; {resource.api_version}, "
+            f"Kind={resource.kind}): .{unknown[0]}: field not declared in schema"
+        )
+    if _is_strict(request) and unknown:
+        listed = ", ".join(f'unknown field "{field}"' for field in unknown)
+        raise BadRequestError(f"strict decoding error: {listed}")
+    warn([f'unknown field "{field}"' for field in unknown])
+
+
+def _is_strict(request: web.Request) -> bool:
+    return request.query.get("fieldValidation", "") == "Strict"
+
+
+def _wanted(request: web.Request, resource: Resource, body: JsonObject) -> list[str]:
+    """Unknown fields, unless the client does not want to know."""
+    if request.query.get("fieldValidation", "") == "Ignore":
+        return []
+    found: list[str] = []
+    for field in unknown_fields(resource, body):
+        found.append(field)
+        if len(found) >= _FAULTS_SHOWN_MAX:
+            break
+    return found
+
+
+def unknown_fields(resource: Resource, body: JsonObject) -> Iterator[str]:
+    """Paths such as `spec.tasks[0].replica`."""
+    metadata = body.get("metadata")
+    if isinstance(metadata, dict):
+        yield from (f"metadata.{name}" for name in metadata if name not in _META_FIELDS)
+    if resource.schema is not None:
+        own = {name: value for name, value in body.items() if name not in _HEADERS}
+        yield from _walk(resource.schema, own, "")
+
+
+def _walk(schema: JsonObject, value: Json, path: str) -> Iterator[str]:
+    if isinstance(value, dict):
+        yield from _walk_object(schema, value, path)
+    elif isinstance(value, list) and isinstance(schema.get("items"), dict):
+        for index, element in enumerate(value):
+            yield from _walk(schema["items"], element, f"{path}[{index}]")
+
+
+def _walk_object(schema: JsonObject, value: JsonObject, path: str) -> Iterator[str]:
+    properties = schema.get("properties") or {}
+    extra = schema.get("additionalProperties")
+    for name, member in value.items():
+        place = f"{path}.{name}" if path else name
+        below = properties.get(name, extra if isinstance(extra, dict) else None)
+        if below is not None:
+            yield from _walk(below, member, place)
+        elif schema.get(EMBEDDED) and name in _HEADERS:
+            continue
+        elif extra is not True and not schema.get(PRESERVE) and not name.startswith("$"):
+            yield place

@@ -1,0 +1,89 @@
+"""`kubectl logs`: what a simulated container wrote, and with `-f` what it goes on to write.
+
+The simulated kubelet makes logs on demand, so following is asking again: at a fixed interval, what
+is new is sent, and the stream ends when the pod has ended or is gone.
+"""
+
+from typing import Final
+
+from aiohttp import web
+
+from vc_cluster.errors import NotFoundError
+from vc_simcluster.api import Api
+from vc_simcluster.http_bodies import query_bool, query_int
+from vc_simcluster.http_routes import Target
+
+FOLLOW_INTERVAL_SECONDS: Final = 0.2
+_ENDED: Final = frozenset({"Succeeded", "Failed"})
+
+
+async def answer_logs(request: web.Request, api: Api, target: Target) -> web.StreamResponse:
+    """The log of one container as text."""
+    tail = query_int(request, "tailLines", -1) if "tailLines" in request.query else None
+    limit = query_int(request, "limitBytes")
+    reader = _LogReader(api, target, request.query.get("container", ""))
+    text = reader.read(tail_lines=tail)
+    if not query_bool(request, "follow"):
+        return web.Response(text=text[:limit] if limit else text, content_type="text/plain")
+    response = web.StreamResponse(headers={"Content-Type": "text/plain"})
+    response.enable_chunked_encoding()
+    await response.prepare(request)
+    await response.write(text.encode())
+    await _follow(response, reader, api)
+    await response.write_eof()
+    return response
+
+
+async def _follow(response: web.StreamResponse, reader: "_LogReader", api: Api) -> None:
+    """Send what is new until the pod's end; the last lines are read after the end is seen."""
+    while True:
+        has_ended = reader.has_ended()
+        new = reader.read_new()
+        if new:
+            await response.write(new.encode())
+        if has_ended:
+            return
+        await api.clock.sleep(FOLLOW_INTERVAL_SECONDS)
+
+
+class _LogReader:
+    """Remembers how much of a log was sent."""
+
+    def __init__(self, api: Api, target: Target, container: str) -> None:
+        self._api = api
+        self._target = target
+        self._container = container
+        self._sent = 0
+
+    def read(self, *, tail_lines: int | None = None) -> str:
+        """From the beginning, or the last lines."""
+        whole = self._whole()
+        self._sent = len(whole)
+        if tail_lines is None or tail_lines < 0:
+            return whole
+        lines = whole.splitlines(keepends=True)
+        return "".join(lines[-tail_lines:]) if tail_lines else ""
+
+    def read_new(self) -> str:
+        """What came since; a log that starts anew (a restart) is sent from its beginning."""
+        try:
+            whole = self._whole()
+        except NotFoundError:
+            return ""
+        start = self._sent if len(whole) >= self._sent else 0
+        self._sent = len(whole)
+        return whole[start:]
+
+    def _whole(self) -> str:
+        return self._api.logs(
+            namespace=self._target.namespace, name=self._target.name, container=self._container
+        )
+
+    def has_ended(self) -> bool:
+        try:
+            pod = self._api.get(
+                self._target.resource, name=self._target.name, namespace=self._target.namespace
+            )
+        except NotFoundError:
+            return True
+        return pod.get("status", {}).get("phase") in _ENDED

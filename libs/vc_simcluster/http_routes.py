@@ -1,0 +1,62 @@
+"""Which resource a path means.
+
+The paths of the API are data (any CRD adds some), so they are not registered with the router one
+by one; this module reads them: `/apis/<group>/<version>/namespaces/<ns>/<plural>/<name>/<sub>`.
+"""
+
+from typing import Final
+from urllib.parse import unquote
+
+import msgspec
+
+from vc_cluster.errors import NotFoundError
+from vc_simcluster.registry import Registry
+from vc_simcluster.resource import Resource
+
+_UNKNOWN: Final = "the server could not find the requested resource"
+_NAMESPACE_SUBRESOURCES: Final = frozenset({"status", "finalize"})
+
+
+class Target(msgspec.Struct, frozen=True, kw_only=True):
+    """What a request is about."""
+
+    resource: Resource
+    namespace: str = ""
+    name: str = ""
+    """Empty for a collection."""
+    subresource: str = ""
+    rest: str = ""
+    """What follows the subresource; only proxies use it."""
+
+
+def parse_target(raw_path: str, registry: Registry) -> Target:
+    """Read a path; NotFoundError in the API server's words when nothing is served there."""
+    parts = [unquote(part) for part in raw_path.split("/")[1:]]
+    match parts:
+        case ["api", version, *rest] if rest:
+            return _in_group(registry, "", version, rest=rest)
+        case ["apis", group, version, *rest] if rest:
+            return _in_group(registry, group, version, rest=rest)
+        case _:
+            raise NotFoundError(_UNKNOWN)
+
+
+def _in_group(registry: Registry, group: str, version: str, *, rest: list[str]) -> Target:
+    """The part after the version."""
+    namespace = ""
+    is_scoped = rest[0] == "namespaces" and len(rest) > 2
+    if is_scoped and not (group == "" and len(rest) == 3 and rest[2] in _NAMESPACE_SUBRESOURCES):
+        namespace, rest = rest[1], rest[2:]
+    plural, name, subresource = (rest + ["", ""])[:3]
+    resource = registry.lookup(group, version, plural)
+    if namespace and not resource.namespaced:
+        raise NotFoundError(_UNKNOWN)
+    if name and resource.namespaced and not namespace:
+        raise NotFoundError(_UNKNOWN)
+    return Target(
+        resource=resource,
+        namespace=namespace,
+        name=name,
+        subresource=subresource,
+        rest="/".join(rest[3:]),
+    )
