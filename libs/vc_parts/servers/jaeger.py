@@ -14,6 +14,8 @@ from vc_parts.server import Server
 
 TRACES_MAX = 100_000
 STORAGE = "memory"
+STOP_SECONDS_MAX = 1.0
+"""It would wait 10 s for connections that clients keep open; its traces are in memory and go anyway."""
 
 
 def jaeger_settings(*, otlp_http: int, otlp_grpc: int, query: int, query_grpc: int) -> str:
@@ -73,7 +75,13 @@ class JaegerServer(Server):
         settings_file = self.folder / "jaeger.yaml"
         settings_file.write_text(jaeger_settings(**self._ports))
         command = [str(program), "--config", str(settings_file)]
-        return Process("jaeger", command, log=self.log_of("jaeger"), ready=self._ready)
+        return Process(
+            "jaeger",
+            command,
+            log=self.log_of("jaeger"),
+            ready=self._ready,
+            stop_seconds_max=STOP_SECONDS_MAX,
+        )
 
     async def _ready(self) -> bool:
         """Both ends: the query API answers, and the receiver answers a GET with "method not allowed"."""

@@ -1,0 +1,1 @@
+"""The decisions of vc_parts, without network or servers."""
