@@ -4,3 +4,18 @@ For trying, testing and simulating. `store` keeps versions and history, `api` is
 verbs over it (defaults, validation, admission, garbage collection), `nodes` plays kubelet, `http`
 is the face that kubectl sees. `StoreCluster` is the in-memory twin of `vc_cluster.Cluster`.
 """
+
+from vc_simcluster.api import Api, ObjectPage
+from vc_simcluster.cluster import StoreCluster
+from vc_simcluster.identity import seeded_uids
+from vc_simcluster.registry import Registry, Resource, load_crds
+
+__all__ = [
+    "Api",
+    "ObjectPage",
+    "Registry",
+    "Resource",
+    "StoreCluster",
+    "load_crds",
+    "seeded_uids",
+]

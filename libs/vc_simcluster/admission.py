@@ -11,7 +11,7 @@ from typing import Final, Protocol
 import msgspec
 
 from vc_model.struct import JsonObject
-from vc_simcluster.registry import Resource
+from vc_simcluster.resource import Resource
 
 WARNINGS: Final[ContextVar[list[str] | None]] = ContextVar("admission_warnings", default=None)
 """The HTTP face sets a fresh list per request and sends what it finds as Warning headers."""

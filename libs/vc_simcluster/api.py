@@ -1,23 +1,48 @@
-"""The Kubernetes verbs over the store."""
+"""The Kubernetes verbs: what the HTTP face, the in-memory twin and the simulated nodes call.
 
-from collections.abc import AsyncIterator, Callable
+`Api` wires the parts together and holds no rules of its own: `reading` lists and watches, `writing`
+creates and updates, `lifecycle` ends objects, `pod_verbs` binds and evicts, and the observers of
+the store (garbage, namespaces, definitions, budgets, old events) do the housekeeping.
+"""
 
-import msgspec
+from collections.abc import AsyncIterator
+from typing import Final, TypeAlias
 
 from vc_clock import Clock
+from vc_cluster.errors import NotFoundError
 from vc_cluster.interface import WatchEvent
 from vc_model.struct import Json, JsonObject
-from vc_simcluster.admission import Admission
-from vc_simcluster.registry import Registry, Resource
+from vc_model.times import format_time
+from vc_simcluster.admission import Admission, warn
+from vc_simcluster.builtin_resources import CRDS, NAMESPACES, PRIORITY_CLASSES
+from vc_simcluster.defaults import fill_defaults
+from vc_simcluster.definitions import Definitions, establish
+from vc_simcluster.disruption import Disruption
+from vc_simcluster.event_expiry import EventExpiry
+from vc_simcluster.failures import FieldFault, bad_request, invalid, not_found
+from vc_simcluster.garbage import GarbageCollector
+from vc_simcluster.housekeeping import Housekeeping
+from vc_simcluster.identity import UidSource, fresh_uids
+from vc_simcluster.lifecycle import Lifecycle
+from vc_simcluster.metadata import take_body
+from vc_simcluster.namespaces import FIRST_NAMESPACES, Namespaces
+from vc_simcluster.patches import APPLY_PATCH, apply_patch
+from vc_simcluster.pod_admission import SYSTEM_PRIORITIES
+from vc_simcluster.pod_logs import PodLogs
+from vc_simcluster.pod_verbs import PodVerbs
+from vc_simcluster.reading import ObjectPage, WatchRequest, read_page, watch_events
+from vc_simcluster.registry import Registry
+from vc_simcluster.resource import Resource
+from vc_simcluster.selectors import select
+from vc_simcluster.served import served_object
+from vc_simcluster.server_side_apply import ApplyOptions, apply_config, first_apply
+from vc_simcluster.store import HISTORY_MAX, Record, Store
+from vc_simcluster.writing import WriteOptions, Writer, read_object
 
+__all__ = ["Api", "ObjectPage"]
 
-class ObjectPage(msgspec.Struct, frozen=True, kw_only=True):
-    """One page of a list: JSON of each object, encoded once when it was written."""
-
-    items: list[bytes]
-    resource_version: str
-    continue_token: str = ""
-    remaining: int = 0
+WATCH_SECONDS_DEFAULT: Final = 300.0
+Items: TypeAlias = list[bytes]
 
 
 class Api:
@@ -28,27 +53,85 @@ class Api:
         *,
         clock: Clock,
         registry: Registry | None = None,
-        uid_source: Callable[[], str] | None = None,
-        history_max: int = 10_000,
+        uid_source: UidSource | None = None,
+        history_max: int = HISTORY_MAX,
     ) -> None:
+        """`uid_source` decides uids and generated names; give a seeded one to repeat a run."""
         self.clock = clock
         self.registry = registry or Registry()
-        self.admission: Admission | None = None
+        self.store = Store(history_max=history_max)
+        self.lifecycle = Lifecycle(self.store, clock)
+        self._uid_source = uid_source or fresh_uids()
+        self._housekeeping = Housekeeping()
+        parts = (self.store, self.lifecycle, self._housekeeping)
+        self._namespaces = Namespaces(*parts)
+        disruption = Disruption(*parts)
+        observers = (
+            GarbageCollector(*parts).observe,
+            self._namespaces.observe,
+            Definitions(self.store, self.registry, self._housekeeping).observe,
+            disruption.observe,
+            EventExpiry(self.store, clock, self._housekeeping).observe,
+        )
+        self._writer = Writer(
+            store=self.store,
+            clock=clock,
+            uid_source=self._uid_source,
+            lifecycle=self.lifecycle,
+            namespaces=self._namespaces,
+        )
+        self._pods = PodVerbs(
+            self.store, clock=clock, lifecycle=self.lifecycle, disruption=disruption
+        )
+        self._furnish()
+        self.store.listeners.extend(observers)
 
-    async def create(
-        self,
-        resource: Resource,
-        body: JsonObject,
-        *,
-        namespace: str = "",
-        dry_run: bool = False,
-        field_manager: str = "",
-        user: str = "",
-    ) -> JsonObject:
-        raise NotImplementedError
+    @property
+    def admission(self) -> Admission | None:
+        """Who is asked about writes; None lets everything through."""
+        return self._writer.admission
+
+    @admission.setter
+    def admission(self, admission: Admission | None) -> None:
+        self._writer.admission = admission
+
+    @property
+    def pod_logs(self) -> PodLogs:
+        """Where the simulated nodes write what containers say."""
+        return self._pods.logs
+
+    def _furnish(self) -> None:
+        """What a cluster has from its first moment on."""
+        for name in FIRST_NAMESPACES:
+            self._put_new(NAMESPACES, {"metadata": {"name": name}})
+        for name, value in SYSTEM_PRIORITIES.items():
+            self._put_new(PRIORITY_CLASSES, {"metadata": {"name": name}, "value": value})
+        for crd in list(self.registry.crds.values()):
+            obj = take_body(crd)
+            establish(obj, format_time(self.clock.now()))
+            self._put_new(CRDS, obj)
+
+    def _put_new(self, resource: Resource, obj: JsonObject) -> None:
+        obj |= {"apiVersion": resource.api_version, "kind": resource.kind}
+        obj["metadata"]["uid"] = self._uid_source()
+        obj["metadata"]["creationTimestamp"] = format_time(self.clock.now())
+        fill_defaults(resource, obj)
+        self.store.put(resource, obj)
+
+    def collect_garbage(self) -> int:
+        """Do all housekeeping now; says how many steps it took. Inside a loop it comes by itself."""
+        return self._housekeeping.run()
+
+    def _record(self, resource: Resource, name: str, namespace: str) -> Record:
+        key = (namespace if resource.namespaced else "", name)
+        record = self.store.find(resource, key)
+        if record is None:
+            raise not_found(resource, name)
+        return record
 
     def get(self, resource: Resource, *, name: str, namespace: str = "") -> JsonObject:
-        raise NotImplementedError
+        """The object as it is now, as a copy of one's own."""
+        return served_object(resource, self._record(resource, name, namespace).object())
 
     def list(
         self,
@@ -60,7 +143,16 @@ class Api:
         limit: int = 0,
         continue_token: str = "",
     ) -> ObjectPage:
-        raise NotImplementedError
+        """A page of objects in the order of keys; all of them when `limit` is 0."""
+        selection = select(
+            resource,
+            namespace=namespace,
+            label_selector=label_selector,
+            field_selector=field_selector,
+        )
+        return read_page(
+            self.store, resource, selection, limit=limit, continue_token=continue_token
+        )
 
     def watch(
         self,
@@ -70,11 +162,49 @@ class Api:
         label_selector: str = "",
         field_selector: str = "",
         resource_version: str = "",
-        timeout_seconds: float = 300.0,
+        timeout_seconds: float = WATCH_SECONDS_DEFAULT,
         bookmarks: bool = True,
         send_initial_events: bool = False,
     ) -> AsyncIterator[WatchEvent]:
-        raise NotImplementedError
+        """Changes after a version; without one ("" or "0") what exists comes first, as ADDED."""
+        selection = select(
+            resource,
+            namespace=namespace,
+            label_selector=label_selector,
+            field_selector=field_selector,
+        )
+        from_start = resource_version in ("", "0") or send_initial_events
+        request = WatchRequest(
+            version=None if from_start else read_version(resource_version),
+            timeout_seconds=timeout_seconds,
+            bookmarks=bookmarks,
+            mark_initial_end=send_initial_events,
+        )
+        return watch_events(self.store, resource, selection, request=request)
+
+    def compact(self) -> None:
+        """Forget all history: older versions and continue tokens are gone (410)."""
+        for table in self.store.tables():
+            table.compact(self.store.version)
+
+    async def create(
+        self,
+        resource: Resource,
+        body: JsonObject,
+        *,
+        namespace: str = "",
+        dry_run: bool = False,
+        field_manager: str = "",
+        user: str = "",
+    ) -> JsonObject:
+        """The object as it was made."""
+        options = WriteOptions(
+            namespace=namespace if resource.namespaced else "",
+            dry_run=dry_run,
+            field_manager=field_manager,
+            user=user,
+        )
+        return await self._writer.create(resource, body, options)
 
     async def replace(
         self,
@@ -88,9 +218,25 @@ class Api:
         field_manager: str = "",
         user: str = "",
     ) -> JsonObject:
-        raise NotImplementedError
+        """Write the whole object; its resourceVersion, where given, is the precondition."""
+        self._check_subresource(resource, subresource)
+        if resource.custom and not (take_body(body)["metadata"].get("resourceVersion")):
+            fault = FieldFault(
+                field="metadata.resourceVersion",
+                message="Invalid value: 0: must be specified for an update",
+            )
+            raise invalid(resource, name, [fault])
+        options = WriteOptions(
+            namespace=namespace if resource.namespaced else "",
+            name=name,
+            subresource=subresource,
+            dry_run=dry_run,
+            field_manager=field_manager,
+            user=user,
+        )
+        return await self._writer.update(resource, lambda _: body, options)
 
-    async def patch(
+    async def patch(  # noqa: PLR0913  the query parameters of a patch
         self,
         resource: Resource,
         patch: Json,
@@ -104,7 +250,54 @@ class Api:
         force: bool = False,
         user: str = "",
     ) -> JsonObject:
-        raise NotImplementedError
+        """The object after a JSON, merge, strategic merge or apply patch."""
+        self._check_subresource(resource, subresource)
+        options = WriteOptions(
+            namespace=namespace if resource.namespaced else "",
+            name=name,
+            subresource=subresource,
+            dry_run=dry_run,
+            field_manager=field_manager,
+            user=user,
+            applies=content_type == APPLY_PATCH,
+        )
+        if options.applies:
+            return await self._apply(resource, patch, options, force=force)
+
+        def change(obj: JsonObject) -> JsonObject:
+            return apply_patch(resource, obj, patch, content_type=content_type)
+
+        return await self._writer.update(resource, change, options)
+
+    async def _apply(
+        self, resource: Resource, config: Json, options: WriteOptions, *, force: bool
+    ) -> JsonObject:
+        """Server-side apply; creates the object when it is not there."""
+        if not options.field_manager:
+            raise bad_request("PatchOptions.meta.k8s.io is invalid: fieldManager: Required value")
+        wanted = read_object(resource, config)
+        for one in ("managedFields", "resourceVersion"):
+            wanted["metadata"].pop(one, None)
+        how = ApplyOptions(
+            manager=options.field_manager,
+            now=format_time(self.clock.now()),
+            force=force,
+            subresource=options.subresource,
+        )
+        absent = self.store.find(resource, (options.namespace, options.name)) is None
+        if absent and not options.subresource:
+            wanted["metadata"].setdefault("name", options.name)
+            return await self._writer.create(resource, first_apply(resource, wanted, how), options)
+
+        def change(live: JsonObject) -> JsonObject:
+            return apply_config(resource, live, wanted, how)
+
+        return await self._writer.update(resource, change, options)
+
+    @staticmethod
+    def _check_subresource(resource: Resource, subresource: str) -> None:
+        if subresource and subresource not in resource.subresources:
+            raise NotFoundError("the server could not find the requested resource")
 
     async def delete(
         self,
@@ -117,7 +310,21 @@ class Api:
         user: str = "",
     ) -> JsonObject:
         """A Status when it is gone, the object when it is on its way."""
-        raise NotImplementedError
+        namespace = namespace if resource.namespaced else ""
+        record = self._record(resource, name, namespace)
+        asked = options or {}
+        if resource.storage == NAMESPACES.storage:
+            self._namespaces.check_mortal(name)
+        if self.admission is not None:
+            how = WriteOptions(namespace=namespace, name=name, dry_run=dry_run, user=user)
+            request = self._writer.request(resource, how, obj=None, old=record.object())
+            warn(await self.admission.validate(request))
+            record = self._record(resource, name, namespace)
+        if dry_run:
+            left = self.lifecycle.condemned(resource, record, asked)
+        else:
+            left = self.lifecycle.delete(resource, record, asked)
+        return served_object(resource, left) if left else _gone(resource, record)
 
     async def delete_collection(
         self,
@@ -129,16 +336,58 @@ class Api:
         options: JsonObject | None = None,
         dry_run: bool = False,
         user: str = "",
-    ) -> list[bytes]:
-        raise NotImplementedError
+    ) -> Items:
+        """Delete everything that matches; what was there, as JSON."""
+        selection = select(
+            resource,
+            namespace=namespace,
+            label_selector=label_selector,
+            field_selector=field_selector,
+        )
+        table = self.store.table(resource)
+        chosen = [r for key in table.keys if selection.matches(r := table.records[key])]
+        for record in chosen:
+            try:
+                await self.delete(
+                    resource,
+                    name=record.name,
+                    namespace=record.namespace,
+                    options=options,
+                    dry_run=dry_run,
+                    user=user,
+                )
+            except NotFoundError:
+                continue  # went with its owner meanwhile
+        return [record.raw for record in chosen]
 
     async def bind(self, *, namespace: str, name: str, binding: JsonObject) -> None:
-        raise NotImplementedError
+        """Give the pod its node; ConflictError when it is another pod, or bound, or ending."""
+        self._pods.bind(namespace=namespace, name=name, binding=take_body(binding))
 
     async def evict(self, *, namespace: str, name: str, eviction: JsonObject) -> None:
-        raise NotImplementedError
+        """Delete the pod unless a disruption budget forbids it (TooManyRequestsError)."""
+        self._pods.evict(namespace=namespace, name=name, eviction=take_body(eviction))
 
     def logs(
         self, *, namespace: str, name: str, container: str = "", tail_lines: int | None = None
     ) -> str:
-        raise NotImplementedError
+        """What the container wrote; it may be left out when there is only one."""
+        return self._pods.read_logs(
+            namespace=namespace, name=name, container=container, tail_lines=tail_lines
+        )
+
+
+def read_version(text: str) -> int:
+    if not (text.isascii() and text.isdigit()):
+        raise bad_request(f'resourceVersion: Invalid value: "{text[:40]}": it is a number')
+    return int(text)
+
+
+def _gone(resource: Resource, record: Record) -> JsonObject:
+    details = {"name": record.name, "kind": resource.plural, "uid": record.uid}
+    if resource.group:
+        details["group"] = resource.group
+    return {
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success",
+        "details": details,
+    }  # fmt: skip

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from vc_simcluster.registry import CRD_GROUP, EVENTS_GROUP, Resource
+from vc_simcluster.resource import CRD_GROUP, EVENTS_GROUP, Resource
 
 _STATUS: Final = frozenset({"status"})
 _SCALE: Final = frozenset({"status", "scale"})
@@ -10,7 +10,7 @@ _POD: Final = frozenset({"status", "binding", "eviction", "log"})
 _ALL: Final = ("all",)
 
 
-def _row(  # noqa: PLR0913  a table row has as many columns as it has
+def _row(
     api_version: str,
     kind: str,
     plural: str,

@@ -1,0 +1,185 @@
+"""Names, labels and the rest of an object's metadata: what is taken, and what the server adds."""
+
+import re
+from typing import Final
+
+import msgspec
+
+from vc_cluster.errors import TooLargeError
+from vc_model.struct import Json, JsonObject
+from vc_simcluster.failures import FieldFault, bad_request, invalid_value, required
+from vc_simcluster.resource import Resource
+
+REQUEST_BYTES_MAX: Final = 3 * 1024 * 1024
+NESTING_DEPTH_MAX: Final = 128
+"""Deeper than any real object; every walk below is recursive and must not meet Python's limit."""
+ANNOTATIONS_BYTES_MAX: Final = 256 * 1024
+_NAME_LENGTH_MAX: Final = 253
+_LABEL_LENGTH_MAX: Final = 63
+
+_LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN_PATTERN: Final = re.compile(rf"{_LABEL}(\.{_LABEL})*")
+_LABEL_PATTERN: Final = re.compile(_LABEL)
+_VALUE_PATTERN: Final = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")
+_KEY_NAME_PATTERN: Final = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
+
+_SUBDOMAIN_RULE: Final = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
+    "and must start and end with an alphanumeric character (e.g. 'example.com', regex used for "
+    rf"validation is '{_LABEL}(\.{_LABEL})*')"
+)
+_LABEL_RULE: Final = (
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must "
+    "start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for "
+    f"validation is '{_LABEL}')"
+)
+_VALUE_RULE: Final = (
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', "
+    "and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or "
+    "'12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
+)
+_KEY_RULE: Final = (
+    "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with "
+    "an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for "
+    "validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+)
+_LABEL_NAMED: Final = frozenset({("", "namespaces"), ("", "services")})
+
+
+class _OwnerShape(msgspec.Struct):
+    apiVersion: str  # noqa: N815  the API's own spelling
+    kind: str
+    name: str
+    uid: str
+    controller: bool | None = None
+    blockOwnerDeletion: bool | None = None  # noqa: N815
+
+
+class _MetaShape(msgspec.Struct):
+    """The types of metadata; rules about values come later."""
+
+    name: str | None = None
+    generateName: str | None = None  # noqa: N815
+    namespace: str | None = None
+    uid: str | None = None
+    resourceVersion: str | None = None  # noqa: N815
+    creationTimestamp: str | None = None  # noqa: N815
+    deletionTimestamp: str | None = None  # noqa: N815
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+    finalizers: list[str] | None = None
+    ownerReferences: list[_OwnerShape] | None = None  # noqa: N815
+    managedFields: list[JsonObject] | None = None  # noqa: N815
+
+
+def take_body(body: Json) -> JsonObject:
+    """A private copy of a request's object, after the checks that need no knowledge of its kind."""
+    check_nesting(body)
+    raw = msgspec.json.encode(body)
+    if len(raw) > REQUEST_BYTES_MAX:
+        raise TooLargeError(f"Request entity too large: limit is {REQUEST_BYTES_MAX}")
+    obj = msgspec.json.decode(raw)
+    if not isinstance(obj, dict):
+        raise bad_request("the request's body is not an object")
+    check_shape(obj)
+    return obj
+
+
+def check_nesting(body: Json) -> None:
+    """Refuse what is nested too deep, without recursion."""
+    level: list[Json] = [body]
+    for _ in range(NESTING_DEPTH_MAX):
+        level = [
+            child
+            for node in level
+            for child in (node.values() if isinstance(node, dict) else node)
+            if isinstance(child, dict | list)
+        ]
+        if not level:
+            return
+    raise bad_request(f"the object is nested deeper than {NESTING_DEPTH_MAX} levels")
+
+
+def check_shape(obj: JsonObject) -> None:
+    """Metadata of the right types, without nulls; so that nobody has to ask again."""
+    meta = obj.setdefault("metadata", {})
+    if not isinstance(meta, dict):
+        raise bad_request("json: cannot unmarshal metadata: it is not an object")
+    for name in [name for name, value in meta.items() if value is None]:
+        del meta[name]
+    try:
+        msgspec.convert(meta, _MetaShape)
+    except msgspec.ValidationError as error:
+        raise bad_request(f"json: cannot unmarshal metadata: {error}") from None
+
+
+def check_type(resource: Resource, obj: JsonObject) -> None:
+    """The body's own apiVersion and kind, where given, are those of the address."""
+    kind, version = obj.get("kind"), obj.get("apiVersion")
+    if kind not in (None, "", resource.kind) or version not in (None, "", resource.api_version):
+        raise bad_request(
+            f"the object provided is {version}, Kind={kind}, but this address takes "
+            f"{resource.api_version}, Kind={resource.kind}"
+        )
+    obj["apiVersion"], obj["kind"] = resource.api_version, resource.kind
+
+
+def metadata_faults(resource: Resource, meta: JsonObject) -> list[FieldFault]:
+    """The rules every kind shares."""
+    faults: list[FieldFault] = []
+    name = meta.get("name", "")
+    if not name:
+        faults.append(required("metadata.name", "name or generateName is required"))
+    elif fault := _name_fault(resource, name):
+        faults.append(fault)
+    for key, value in (meta.get("labels") or {}).items():
+        faults += _label_faults(key, value)
+    annotations = meta.get("annotations") or {}
+    size = sum(len(key) + len(value) for key, value in annotations.items())
+    if size > ANNOTATIONS_BYTES_MAX:
+        message = f"Too long: may not be more than {ANNOTATIONS_BYTES_MAX} bytes"
+        faults.append(
+            FieldFault(field="metadata.annotations", message=message, reason="FieldValueTooLong")
+        )
+    return faults
+
+
+def _name_fault(resource: Resource, name: str) -> FieldFault | None:
+    field = "metadata.name"
+    if resource.group == "rbac.authorization.k8s.io":
+        bad = name in (".", "..") or "/" in name or "%" in name
+        return invalid_value(field, name, "may not contain '/' or '%'") if bad else None
+    if resource.storage in _LABEL_NAMED:
+        if len(name) <= _LABEL_LENGTH_MAX and _LABEL_PATTERN.fullmatch(name):
+            return None
+        return invalid_value(field, name, _LABEL_RULE)
+    if len(name) > _NAME_LENGTH_MAX:
+        return invalid_value(field, name, f"must be no more than {_NAME_LENGTH_MAX} characters")
+    return (
+        None if _SUBDOMAIN_PATTERN.fullmatch(name) else invalid_value(field, name, _SUBDOMAIN_RULE)
+    )
+
+
+def _label_faults(key: str, value: str) -> list[FieldFault]:
+    prefix, slash, name = key.rpartition("/")
+    good_key = (
+        len(name) <= _LABEL_LENGTH_MAX
+        and _KEY_NAME_PATTERN.fullmatch(name)
+        and (not slash or _SUBDOMAIN_PATTERN.fullmatch(prefix))
+    )
+    faults = [] if good_key else [invalid_value("metadata.labels", key, _KEY_RULE)]
+    if len(value) > _LABEL_LENGTH_MAX:
+        why = f"must be no more than {_LABEL_LENGTH_MAX} characters"
+        faults.append(invalid_value("metadata.labels", value, why))
+    elif not _VALUE_PATTERN.fullmatch(value):
+        faults.append(invalid_value("metadata.labels", value, _VALUE_RULE))
+    return faults
+
+
+def is_label(name: Json) -> bool:
+    """Whether it can name a container, volume or task."""
+    fits = isinstance(name, str) and len(name) <= _LABEL_LENGTH_MAX
+    return fits and _LABEL_PATTERN.fullmatch(name) is not None
+
+
+LABEL_RULE: Final = _LABEL_RULE

@@ -1,0 +1,111 @@
+"""Server-side apply: "these fields are mine, with these values".
+
+A field that another manager owns with another value is a conflict, unless forced. A field that this
+manager owned and no longer names goes, unless somebody else owns it, too.
+"""
+
+import msgspec
+
+from vc_cluster.errors import ConflictError
+from vc_model.struct import JsonObject
+from vc_simcluster.fieldsets import Path, Values, Walker, readable, remove_path
+from vc_simcluster.managed_fields import BEFORE_FIRST_APPLY, Entry, read_entries, write_entries
+from vc_simcluster.resource import Resource
+
+
+class ApplyOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Who applies, and how."""
+
+    manager: str
+    now: str
+    force: bool = False
+    subresource: str = ""
+
+
+def first_apply(resource: Resource, config: JsonObject, options: ApplyOptions) -> JsonObject:
+    """The object to create when nothing is there yet."""
+    obj = dict(config)
+    obj["metadata"] = dict(config.get("metadata") or {})
+    write_entries(obj, [_entry(resource, set(Walker(resource).values(config)), options)])
+    return obj
+
+
+def _entry(resource: Resource, paths: set[Path], options: ApplyOptions) -> Entry:
+    return Entry(
+        manager=options.manager,
+        operation="Apply",
+        api_version=resource.api_version,
+        time=options.now,
+        paths=paths,
+        subresource=options.subresource,
+    )
+
+
+def apply_config(
+    resource: Resource, live: JsonObject, config: JsonObject, options: ApplyOptions
+) -> JsonObject:
+    """The live object after the apply; ConflictError names every field somebody else owns."""
+    walker = Walker(resource)
+    have, wanted = walker.values(live), walker.values(config)
+    entries = read_entries(live)
+    if not entries:
+        first = _entry(resource, set(have), options)
+        entries = [msgspec.structs.replace(first, manager=BEFORE_FIRST_APPLY, operation="Update")]
+    key = (options.manager, "Apply", options.subresource)
+    mine = next((entry for entry in entries if entry.key == key), None)
+    others = [entry for entry in entries if entry.key != key]
+    clashes = _clashes(have, wanted, others)
+    if clashes and not options.force:
+        raise _conflict(clashes)
+    for entry, path in clashes:
+        entry.paths.discard(path)
+    merged = walker.merge(live, config)
+    merged["metadata"] = dict(merged["metadata"])
+    before = mine.paths if mine else set()
+    merged = _without_dropped(merged, before - wanted.keys(), others)
+    new = _entry(resource, set(wanted), options)
+    if mine is not None and before == new.paths:
+        new.time = mine.time
+    write_entries(merged, _in_order(entries, mine, new))
+    return merged
+
+
+def _in_order(entries: list[Entry], mine: Entry | None, new: Entry) -> list[Entry]:
+    if mine is None:
+        return [*entries, new]
+    return [new if entry is mine else entry for entry in entries]
+
+
+def _clashes(have: Values, wanted: Values, others: list[Entry]) -> list[tuple[Entry, Path]]:
+    return [
+        (entry, path)
+        for entry in others
+        for path in sorted(entry.paths & wanted.keys())
+        if path in have and have[path] != wanted[path]
+    ]
+
+
+def _conflict(clashes: list[tuple[Entry, Path]]) -> ConflictError:
+    causes = [
+        {
+            "reason": "FieldManagerConflict",
+            "message": f'conflict with "{entry.manager}" using {entry.api_version}',
+            "field": readable(path),
+        }
+        for entry, path in clashes
+    ]
+    said = "; ".join(f"{cause['message']}: {cause['field']}" for cause in causes)
+    noun = "conflict" if len(causes) == 1 else "conflicts"
+    return ConflictError(
+        f"Apply failed with {len(causes)} {noun}: {said}", details={"causes": causes}
+    )
+
+
+def _without_dropped(obj: JsonObject, dropped: set[Path], others: list[Entry]) -> JsonObject:
+    """Without what this manager gave up and nobody else holds; deepest first."""
+    copied: JsonObject = msgspec.json.decode(msgspec.json.encode(obj))
+    for path in sorted(dropped, key=lambda one: (-len(one), one)):
+        held = any(other[: len(path)] == path for entry in others for other in entry.paths)
+        if not held:
+            remove_path(copied, path)
+    return copied
