@@ -16,7 +16,7 @@ Reach = Callable[[str], None]
 """Told the name of each point; raises to crash there."""
 
 
-class SimulatedCrash(BaseException):  # noqa: N818 - the process is gone, no handler may catch it
+class SimulatedCrash(BaseException):
     """The service died here. No `except Exception` sees it, as none would see a SIGKILL."""
 
 

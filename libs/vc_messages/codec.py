@@ -15,6 +15,9 @@ from vc_messages.topics import MESSAGE_BYTES_MAX
 SCHEMA_VERSION: Final = 1
 CONTENT_TYPE: Final = "application/msgpack"
 
+_READABLE_SCHEMAS: Final = frozenset(str(n) for n in range(1, SCHEMA_VERSION + 1))
+_SHOWN_CHARACTERS_MAX: Final = 40
+
 HEADER_SCHEMA: Final = "schema"
 HEADER_CONTENT_TYPE: Final = "content-type"
 HEADER_TRACEPARENT: Final = "traceparent"
@@ -35,7 +38,10 @@ class MessageTooLargeError(CodecError):
 
 def encode(value: msgspec.Struct) -> bytes:
     """Bytes of a struct; the same struct gives the same bytes under any hash seed."""
-    data = _encoder.encode(value)
+    try:
+        data = _encoder.encode(value)
+    except (OverflowError, RecursionError) as error:
+        raise CodecError(f"{type(value).__name__} cannot be written: {error}") from None
     if len(data) > MESSAGE_BYTES_MAX:
         raise MessageTooLargeError(
             f"{type(value).__name__} takes {len(data)} bytes; "
@@ -70,7 +76,7 @@ def decode(data: bytes, *, into: type[T], headers: Mapping[str, str]) -> T:
 def check_schema(headers: Mapping[str, str]) -> None:
     """Refuse a message that says nothing of its schema, or more than we know."""
     written = headers.get(HEADER_SCHEMA, "")
-    if not written.isdecimal() or not 1 <= int(written) <= SCHEMA_VERSION:
+    if written not in _READABLE_SCHEMAS:
         raise CodecError(
-            f"schema version {written!r}: this release reads 1 to {SCHEMA_VERSION}; upgrade it first"
+            f"schema version {written[:_SHOWN_CHARACTERS_MAX]!r}: this release reads 1 to {SCHEMA_VERSION}; upgrade it first"
         )

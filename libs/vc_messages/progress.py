@@ -4,10 +4,10 @@ from typing import Final
 
 import msgspec
 
-from vc_messages.codec import decode, encode, wire_headers
+from vc_messages.codec import CodecError, decode, encode, wire_headers
 from vc_messages.facts import Stamp
 from vc_messages.record import Message, Record
-from vc_messages.topics import PROGRESS
+from vc_messages.topics import PARTITIONS, PROGRESS
 
 PROGRESS_PERIOD_SECONDS: Final = 1.0
 """How often the watcher tells; also at once when a sync ends."""
@@ -43,5 +43,11 @@ def progress_message(progress: Progress) -> Message:
 
 
 def progress_of(record: Record) -> Progress:
-    """Read it back."""
-    return decode(record.value or b"", into=Progress, headers=record.headers)
+    """Read it back; CodecError when it does not name an end for each partition."""
+    progress = decode(record.value or b"", into=Progress, headers=record.headers)
+    if len(progress.end_offsets) != PARTITIONS:
+        raise CodecError(
+            f"progress of {progress.kind} names {len(progress.end_offsets)} partitions, "
+            f"not {PARTITIONS}"
+        )
+    return progress

@@ -57,6 +57,8 @@ class View:
         """Of the newest progress; None until the first was read, and then nothing is believed."""
         self.positions: dict[TopicPartition, int] = {}
         """Next offset to read; never goes back within one incarnation."""
+        self._passed_over = False
+        """Facts came before any progress: they were not believed, so they must be read again."""
         self._tables: dict[str, dict[str, Entry]] = {kind.topic: {} for kind in self.kinds}
         self._epochs: dict[TopicPartition, int] = {}
         self._progress: dict[str, Progress] = {}
@@ -97,6 +99,8 @@ class View:
 
     def _take_progress(self, progress: Progress, *, received_at: float, live: bool) -> None:
         if self.incarnation is None:
+            if self._passed_over:
+                raise IncarnationChanged(progress.stamp.incarnation)
             self.incarnation = progress.stamp.incarnation
         elif progress.stamp.incarnation != self.incarnation:
             raise IncarnationChanged(progress.stamp.incarnation)
@@ -134,6 +138,7 @@ class View:
     def _believes(self, record: Record, identity: Identity) -> bool:
         """Right incarnation, and no newer watcher has written to this partition before."""
         if identity.stamp.incarnation != self.incarnation:
+            self._passed_over |= self.incarnation is None
             return False
         highest = self._epochs.get(record.log, -1)
         if identity.stamp.epoch < highest:

@@ -127,15 +127,14 @@ class MemoryBus:
     async def _publish_faultily(
         self, logs: Sequence[PartitionLog], messages: Sequence[Message]
     ) -> list[int]:
-        """Copies, delays, and acknowledgements that are late or lost."""
+        """Delays, a producer's retry that leaves the batch twice, acknowledgements late or lost."""
         now = self._clock.monotonic()
         offsets: list[int] = []
-        for log, message in zip(logs, messages, strict=True):
-            copies = [
+        for _ in range(self._dice.copies()):
+            offsets = [
                 log.append(message, now=now, delay_seconds=self._dice.delay_seconds())
-                for _ in range(self._dice.copies())
+                for log, message in zip(logs, messages, strict=True)
             ]
-            offsets.append(copies[0])
         await self._clock.sleep(self._dice.acknowledge_seconds())
         if self._dice.acknowledgement_lost():
             raise BusUnavailableError("the acknowledgement was lost; the messages may be there")
@@ -229,6 +228,11 @@ class MemoryBus:
         for state in self._topics.values():
             for log in state.logs:
                 log.clean(now)
+
+    def delete_records(self, before: Mapping[TopicPartition, int]) -> None:
+        """Move the starts of logs, as an administrator may."""
+        for at, offset in before.items():
+            self._log(*at).delete_before(offset)
 
     def delete_topics(self, names: Iterable[str] | None = None) -> None:
         """Wipe topics (all of them by default) with their commits, whoever reads them."""

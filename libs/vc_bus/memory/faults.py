@@ -17,7 +17,7 @@ class Faults(msgspec.Struct, frozen=True, kw_only=True):
     """Share of messages that are handed out late."""
     delay_seconds_max: float = 0.0
     duplicate_rate: float = 0.0
-    """Share of messages that stand in the log twice."""
+    """Share of publishes that stand in the logs twice, the whole batch again behind itself."""
     acknowledge_seconds_max: float = 0.0
     """A publish takes up to so long to be acknowledged."""
     lost_acknowledgement_rate: float = 0.0

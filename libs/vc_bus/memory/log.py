@@ -129,6 +129,11 @@ class PartitionLog:
         else:
             self._expire(oldest)
 
+    def delete_before(self, offset: int) -> None:
+        """Forget everything before an offset, as an administrator may; the start moves."""
+        self._entries = self._entries[self._index_of(offset) :]
+        self.start = max(self.start, min(offset, self.end))
+
     def _compact(self, oldest: float) -> None:
         last = {stored.key: stored.offset for stored in self._entries}
         self._entries = [

@@ -1,0 +1,72 @@
+"""A bus with an administrator's hands on its broker, once per kind of bus."""
+
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Protocol
+
+from vc_bus import Bus
+from vc_bus.memory import MemoryBus
+from vc_clock import LoopClock
+from vc_messages.record import TopicPartition
+
+TAIL_KEY = "tail"
+"""Key of records that a backend may append to make its broker clean a log."""
+
+
+class Backend(Protocol):
+    """A bus under test and its broker."""
+
+    @property
+    def bus(self) -> Bus: ...
+
+    async def delete_topics(self, names: Iterable[str]) -> None:
+        """Wipe topics behind everyone's back."""
+        ...
+
+    async def delete_records(self, before: Mapping[TopicPartition, int]) -> None:
+        """Move the starts of logs."""
+        ...
+
+    async def compact(self, at: TopicPartition, *, left: int) -> None:
+        """Make the broker clean a log until so many records are left beside the tail's."""
+        ...
+
+    async def stop_broker(self) -> None:
+        """Begin an outage."""
+        ...
+
+    async def start_broker(self) -> None:
+        """End it."""
+        ...
+
+
+class MemoryBackend:
+    """The in-memory twin."""
+
+    def __init__(self) -> None:
+        self.bus = MemoryBus(LoopClock())
+
+    async def delete_topics(self, names: Iterable[str]) -> None:
+        self.bus.delete_topics(names)
+
+    async def delete_records(self, before: Mapping[TopicPartition, int]) -> None:
+        self.bus.delete_records(before)
+
+    async def compact(self, at: TopicPartition, *, left: int) -> None:
+        self.bus.compact()
+
+    async def stop_broker(self) -> None:
+        self.bus.stop()
+
+    async def start_broker(self) -> None:
+        self.bus.start()
+
+
+@asynccontextmanager
+async def memory_backend() -> AsyncIterator[Backend]:
+    backend = MemoryBackend()
+    yield backend
+    await backend.bus.close()
+
+
+BackendFactory = Callable[[], AbstractAsyncContextManager[Backend]]
