@@ -165,7 +165,7 @@ class Table:
             if not waiter.done():
                 waiter.set_result(None)
 
-    async def wait(self, seconds: float) -> None:
+    async def wait(self, seconds: float | None) -> None:
         """Until the next change, or so long. Callers look for themselves what happened."""
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiters.append(waiter)
