@@ -77,19 +77,22 @@ def seed_checksums(
     So its dependencies are checked against what its authors built with, and a proxy that does not know the
     checksum database's answer for one of several hundred modules does not stop the build.
     """
+    command = [go, "mod", "download", "-json", recipe.module]
     with log.open("ab") as errors:
-        done = subprocess.run(
-            [go, "mod", "download", "-json", recipe.module],
-            cwd=source,
-            env=dict(env),
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            timeout=DOWNLOAD_SECONDS_MAX,
-            check=False,
-        )
-        errors.write(done.stdout)
-    if done.returncode != 0:
-        raise BuildFailedError(f"{recipe.module} cannot be downloaded; the log is {log}.")
+        try:
+            done = subprocess.run(
+                command,
+                cwd=source,
+                env=dict(env),
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                timeout=DOWNLOAD_SECONDS_MAX,
+                check=True,
+            )
+        except (subprocess.SubprocessError, OSError) as error:
+            raise BuildFailedError(
+                f"{recipe.module} cannot be downloaded ({error}); the log is {log}."
+            ) from error
     checksums = Path(json.loads(done.stdout)["Dir"]) / "go.sum"
     if checksums.exists():
         (source / "go.sum").write_bytes(checksums.read_bytes())

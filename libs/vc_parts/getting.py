@@ -79,7 +79,7 @@ def obtain(name: str, *, say: Say = silent, env: Mapping[str, str] | None = None
     try:
         built = slot.fill(build, say)
     except PartError as error:
-        raise type(error)(f"{name} is missing ({part.hint}). {error}") from error
+        raise type(error)(f"{name} is missing and could not be got. {error}") from error
     seconds = time.monotonic() - started
     say(f"{name} {part.version}: ready in {slot.folder}")
     return Obtained(

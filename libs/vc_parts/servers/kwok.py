@@ -24,6 +24,7 @@ def kwok_command(program: Path, *, kubeconfig: Path, stages: Path, port: int) ->
         "manage-nodes-with-annotation-selector": f"{NODE_ANNOTATION}={NODE_ANNOTATION_VALUE}",
         "node-lease-duration-seconds": str(LEASE_SECONDS),
         "node-ip": LOOPBACK,
+        "v": "WARN",  # a line per pod and change would cost more than the change
         "server-address": f"{LOOPBACK}:{port}",
     }
     return [str(program)] + [f"--{key}={value}" for key, value in flags.items()]
