@@ -21,7 +21,7 @@ class _Effect(msgspec.Struct, frozen=True, kw_only=True):
     name: str
 
 
-class CreateObject(_Effect, frozen=True, kw_only=True, tag=True):
+class CreateObject(_Effect, frozen=True, kw_only=True):
     """Make it, unless it is there and ours."""
 
     body: JsonObject
@@ -29,7 +29,7 @@ class CreateObject(_Effect, frozen=True, kw_only=True, tag=True):
     """Of the controller: AlreadyExists is success only if the existing object has it."""
 
 
-class PatchObject(_Effect, frozen=True, kw_only=True, tag=True):
+class PatchObject(_Effect, frozen=True, kw_only=True):
     """Merge-patch it; with uid and resourceVersion as preconditions where given."""
 
     patch: JsonObject
@@ -38,7 +38,7 @@ class PatchObject(_Effect, frozen=True, kw_only=True, tag=True):
     resource_version: str = ""
 
 
-class DeleteObject(_Effect, frozen=True, kw_only=True, tag=True):
+class DeleteObject(_Effect, frozen=True, kw_only=True):
     """End the object of that uid, and no other."""
 
     uid: str
@@ -46,7 +46,7 @@ class DeleteObject(_Effect, frozen=True, kw_only=True, tag=True):
     propagation: str = ""
 
 
-class BindPod(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+class BindPod(msgspec.Struct, frozen=True, kw_only=True):
     """Put the pod of that uid on a node."""
 
     namespace: str
@@ -55,7 +55,7 @@ class BindPod(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     node: str
 
 
-class EvictPod(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+class EvictPod(msgspec.Struct, frozen=True, kw_only=True):
     """Take the pod of that uid off its node, and say why."""
 
     namespace: str
@@ -64,7 +64,7 @@ class EvictPod(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     reason: str
 
 
-class RecordEvent(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+class RecordEvent(msgspec.Struct, frozen=True, kw_only=True):
     """Tell the people who look at the object; equal events are counted, not repeated."""
 
     kind: Kind
@@ -77,7 +77,7 @@ class RecordEvent(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     message: str
 
 
-class PublishMessage(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+class PublishMessage(msgspec.Struct, frozen=True, kw_only=True):
     """Put a message on the bus."""
 
     message: Message

@@ -1,0 +1,139 @@
+"""The whole stack in one process: every service, in-memory bus and cache, and the embedded cluster.
+
+Only the adapters differ from the real thing. The services talk to the store directly; kubectl and
+whoever else comes from outside talks HTTP. For trying, testing and simulating.
+"""
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Final, Self
+
+from vc_simcluster.nodes import SimulatedNodes
+
+from vc_bus.memory import MemoryBus
+from vc_cli.services import SERVICES, build_of
+from vc_clock import LoopClock
+from vc_cluster import AlreadyExistsError
+from vc_model.keys import SYSTEM_NAMESPACE
+from vc_model.kinds import NAMESPACES
+from vc_model.struct import JsonObject
+from vc_runtime.adapters import Adapters
+from vc_runtime.health import HealthServer
+from vc_runtime.host import Host
+from vc_simcluster.api import Api
+from vc_simcluster.cluster import StoreCluster
+from vc_simcluster.http_server import EmbeddedServer, serve
+from vc_simcluster.kubeconfig import write_kubeconfig
+from vc_simcluster.registry import Registry, crd_folder, load_crds
+from vc_snapshot.memory import MemorySnapshot
+
+READY_SECONDS_MAX: Final = 30.0
+_READY_LOOK_SECONDS: Final = 0.02
+
+_log = logging.getLogger("pyroclast.embedded")
+
+
+class NotReadyError(RuntimeError):
+    """The stack did not come up in time; says what is missing."""
+
+
+class EmbeddedStack:
+    """Starts on entering, stops on leaving."""
+
+    def __init__(
+        self,
+        *,
+        home: Path,
+        api_port: int = 0,
+        services: Iterable[str] = tuple(SERVICES),
+        nodes: Path | None = None,
+    ) -> None:
+        self._home = home
+        self._api_port = api_port
+        self._services = tuple(services)
+        self._nodes_file = nodes
+        self._exit = AsyncExitStack()
+        self.clock = LoopClock()
+        self.api = Api(clock=self.clock, registry=Registry(crds=load_crds(crd_folder())))
+        self.cluster = StoreCluster(self.api)
+        self.bus = MemoryBus(self.clock)
+        self.snapshot = MemorySnapshot()
+        self.nodes = SimulatedNodes(self.api)
+        self.server: EmbeddedServer
+        self.host: Host
+        self.health_port = 0
+
+    @property
+    def kubeconfig(self) -> Path:
+        """What kubectl wants in KUBECONFIG."""
+        return self._home / "kubeconfig"
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self._start()
+        except BaseException:
+            await self._exit.aclose()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._exit.aclose()
+
+    async def _start(self) -> None:
+        """Cluster first, then nodes, then services."""
+        self.server = await serve(self.api, port=self._api_port)
+        self._exit.push_async_callback(self.server.close)
+        write_kubeconfig(self.kubeconfig, self.server.url)
+        await self._ensure_namespace()
+        await self.nodes.start()
+        self._exit.push_async_callback(self.nodes.stop)
+        adapters = Adapters(
+            bus=self.bus, cluster=self.cluster, snapshot=self.snapshot, clock=self.clock
+        )
+        contexts = {name: adapters.context(name) for name in self._services}
+        self.host = Host({name: (contexts[name], build_of(name)) for name in self._services})
+        running = asyncio.create_task(self.host.run())
+        self._exit.push_async_callback(_cancel, running)
+        health = HealthServer(
+            self.host.services,
+            [context.metrics for context in contexts.values()],
+            host="127.0.0.1",
+            port=0,
+        )
+        self.health_port = await health.start()
+        self._exit.push_async_callback(health.stop)
+
+    async def _ensure_namespace(self) -> None:
+        body: JsonObject = {
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": SYSTEM_NAMESPACE},
+        }
+        try:
+            await self.cluster.create(NAMESPACES, body)
+        except AlreadyExistsError:
+            _log.debug("namespace %s is there", SYSTEM_NAMESPACE)
+
+    async def wait_until_ready(self) -> None:
+        """Until every service can do its work."""
+        deadline = self.clock.monotonic() + READY_SECONDS_MAX
+        while waiting := self._waiting():
+            if self.clock.monotonic() > deadline:
+                raise NotReadyError(f"not ready after {READY_SECONDS_MAX:.0f} s: {waiting}")
+            await self.clock.sleep(_READY_LOOK_SECONDS)
+
+    def _waiting(self) -> str:
+        running = self.host.services()
+        reasons = {
+            name: running[name].unready() if name in running else "not started"
+            for name in self._services
+        }
+        return "; ".join(f"{name}: {why}" for name, why in reasons.items() if why)
+
+
+async def _cancel(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.wait([task])

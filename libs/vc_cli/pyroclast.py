@@ -1,0 +1,113 @@
+"""`pyroclast`: run the embedded stack, the demo, or any set of services."""
+
+import argparse
+import asyncio
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+DEFAULT_HOME: Final = ".pyroclast"
+DEFAULT_API_PORT: Final = 8001
+DEFAULT_DASHBOARD_PORT: Final = 8080
+_EPILOG: Final = """\
+environment:
+  PYROCLAST_HOME            folder of the kubeconfig and logs (.pyroclast)
+  PYROCLAST_API_PORT        port of the embedded API server (8001)
+  PYROCLAST_DASHBOARD_PORT  port of the dashboard (8080)
+  KAFKA_BOOTSTRAP_SERVERS, REDIS_URL, KUBECONFIG, OTEL_EXPORTER_OTLP_ENDPOINT
+                            real servers for `run`; what is absent is kept in memory
+  LOG_LEVEL, LOG_FORMAT     info, debug, …; json or line
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Parse, run, exit with the command's code."""
+    arguments = _parser().parse_args(argv)
+    command: Callable[[argparse.Namespace], int] = arguments.command
+    try:
+        sys.exit(command(arguments))
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except (OSError, ValueError, LookupError, RuntimeError) as error:
+        print(f"pyroclast: {error}", file=sys.stderr)
+        sys.exit(1)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="pyroclast",
+        description="A batch system for Kubernetes with Volcano's API.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    demo = commands.add_parser("demo", help="run example jobs on the embedded cluster, then exit")
+    demo.add_argument(
+        "manifests", nargs="*", type=Path, help="files or folders (default: examples)"
+    )
+    demo.set_defaults(command=_demo)
+    up = commands.add_parser("up", help="start the embedded stack and keep it up")
+    up.add_argument("--nodes", type=Path, help="YAML file with the simulated nodes")
+    up.set_defaults(command=_up)
+    run = commands.add_parser("run", help="run services in this process, on real servers")
+    run.add_argument("services", nargs="+", metavar="SERVICE", help="watcher, scheduler, …")
+    run.set_defaults(command=_run)
+    return parser
+
+
+def _home() -> Path:
+    return Path(os.environ.get("PYROCLAST_HOME", DEFAULT_HOME)).absolute()
+
+
+def _port(variable: str, default: int) -> int:
+    written = os.environ.get(variable, str(default))
+    if not written.isdecimal() or int(written) > 65535:
+        raise ValueError(f"{variable}={written!r} is not a port; use a number from 0 to 65535")
+    return int(written)
+
+
+def _quiet_logs() -> None:
+    """In front of people only what went wrong; LOG_LEVEL says otherwise."""
+    from vc_runtime import logs
+
+    logs.set_up(level=os.environ.get("LOG_LEVEL", "ERROR"), form="line")
+
+
+def _demo(arguments: argparse.Namespace) -> int:
+    from vc_cli.demo import run_demo
+
+    _quiet_logs()
+    os.environ.setdefault("PYROCLAST_DASHBOARD_PORT", "0")  # the demo must not meet a busy port
+    manifests = arguments.manifests or [Path("examples")]
+    return asyncio.run(run_demo(home=_home(), manifests=manifests))
+
+
+def _up(arguments: argparse.Namespace) -> int:
+    from vc_cli.up import run_up
+
+    _quiet_logs()
+    return asyncio.run(
+        run_up(
+            home=_home(),
+            api_port=_port("PYROCLAST_API_PORT", DEFAULT_API_PORT),
+            dashboard_port=_port("PYROCLAST_DASHBOARD_PORT", DEFAULT_DASHBOARD_PORT),
+            nodes=arguments.nodes,
+        )
+    )
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from vc_cli.services import SERVICES, build_of
+    from vc_runtime.main import run_services
+
+    for name in arguments.services:
+        if name not in SERVICES:
+            raise ValueError(f"no service {name!r}; there are {', '.join(SERVICES)}")
+    run_services({name: build_of(name) for name in arguments.services})
+    return 0
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,237 @@
+"""The whole system in memory on a virtual loop: every service, killed and restarted at will.
+
+A run is a function of its seed. `Stack.problems` collects everything that must never be: services
+that raise, nodes over their allocatable, pods created twice under one name and owner.
+"""
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from tests.simulation.mortal import Life, Mortal, ProcessDied
+from vc_bus.memory import Faults, MemoryBus
+from vc_cli.services import build_of
+from vc_clock import LoopClock
+from vc_model.job import Job
+from vc_model.kinds import JOBS, NAMESPACES, PODS
+from vc_model.pod import Pod
+from vc_model.quantity import parse_resources
+from vc_model.struct import JsonObject
+from vc_runtime.context import Context, Service
+from vc_simcluster.api import Api
+from vc_simcluster.cluster import StoreCluster
+from vc_simcluster.identity import seeded_uids
+from vc_simcluster.nodes import SimulatedNodes
+from vc_simcluster.registry import Registry, crd_folder, load_crds
+from vc_snapshot.memory import MemorySnapshot
+
+import msgspec
+
+WALL_AT_ZERO: Final = 1_800_000_000.0
+RESTART_SECONDS: Final = 0.5
+"""How long a dead process stays dead."""
+
+CORE: Final = ("watcher", "job-controller", "plugin-env", "queue-controller", "scheduler")
+"""The shortest way of a gang job through all kinds of services."""
+
+
+class Stack:
+    """Cluster, bus, cache and services of one simulated run."""
+
+    def __init__(
+        self,
+        *,
+        seed: int = 0,
+        services: Iterable[str] = CORE,
+        faults: Faults | None = None,
+        nodes: JsonObject | None = None,
+        die_at: tuple[str, int] | None = None,
+    ) -> None:
+        """`die_at` names a service and the number of the call at which its first life ends."""
+        self._seed = seed
+        self._die_at = die_at
+        self.clock = LoopClock(wall_at_zero=WALL_AT_ZERO)
+        self.api = Api(
+            clock=self.clock,
+            registry=Registry(crds=load_crds(crd_folder())),
+            uid_source=seeded_uids(seed),
+        )
+        self.cluster = StoreCluster(self.api)
+        self.bus = MemoryBus(self.clock, seed=seed, faults=faults)
+        self.snapshot = MemorySnapshot()
+        self.nodes = SimulatedNodes(self.api, config=nodes) if nodes else SimulatedNodes(self.api)
+        self.lives: dict[str, list[Life]] = {name: [] for name in services}
+        self.running: dict[str, Service] = {}
+        self.problems: list[str] = []
+        self.created: Counter[str] = Counter()
+        """Pods created, by name and owner's uid."""
+        self._tasks: list[asyncio.Task[None]] = []
+
+    # -- start and stop --------------------------------------------------------------------------
+
+    async def __aenter__(self) -> "Stack":
+        await self.cluster.create(
+            NAMESPACES,
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "volcano-system"}},
+        )
+        await self.nodes.start()
+        self._tasks.append(asyncio.create_task(self._audit()))
+        for name in self.lives:
+            self._tasks.append(asyncio.create_task(self._live(name)))
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.nodes.stop()
+
+    def _context(self, name: str, life: Life) -> Context:
+        number = len(self.lives[name])
+        return Context(
+            name=name,
+            bus=Mortal(self.bus, life, name="bus"),  # type: ignore[arg-type]
+            cluster=Mortal(self.cluster, life, name="cluster"),  # type: ignore[arg-type]
+            snapshot=Mortal(self.snapshot, life, name="snapshot"),  # type: ignore[arg-type]
+            clock=self.clock,
+            identity=f"{name}-{number}",
+            chance=random.Random(f"{self._seed}/{name}/{number}"),
+        )
+
+    async def _live(self, name: str) -> None:
+        """One life after another."""
+        while True:
+            first = not self.lives[name]
+            die_at = self._die_at[1] if first and self._die_at and self._die_at[0] == name else None
+            life = Life(die_at=die_at)
+            self.lives[name].append(life)
+            service = self.running[name] = build_of(name)(self._context(name, life))
+            task = asyncio.create_task(service.run())
+            death = asyncio.create_task(life.over.wait())
+            try:
+                await asyncio.wait({task, death}, return_when=asyncio.FIRST_COMPLETED)
+                if not life.over.is_set():
+                    self.problems.append(f"{name} ended by itself: {_told(task)}")
+            finally:
+                life.over.set()
+                for each in (task, death):
+                    each.cancel()
+                await asyncio.gather(task, death, return_exceptions=True)
+            await self.clock.sleep(RESTART_SECONDS)
+
+    def kill(self, name: str) -> None:
+        """End a service's present life, wherever it is."""
+        self.lives[name][-1].over.set()
+
+    # -- looking ---------------------------------------------------------------------------------
+
+    async def _audit(self) -> None:
+        """Look at every pod that appears, and at every node when something is bound."""
+        async for event in self.cluster.watch(PODS, resource_version="0", timeout_seconds=1e9):
+            if event.type == "BOOKMARK":
+                continue
+            pod = msgspec.json.decode(event.object, type=Pod)
+            if event.type == "ADDED":
+                owners = ",".join(o.uid for o in pod.metadata.owner_references)
+                self.created[f"{pod.key} of {owners}"] += 1
+            if pod.spec.node_name:
+                self._check_node(pod.spec.node_name)
+
+    def _check_node(self, node: str) -> None:
+        used: Counter[str] = Counter()
+        for pod in self.pods():
+            if pod.spec.node_name == node and pod.status.phase in ("Pending", "Running"):
+                for container in pod.spec.containers:
+                    used.update(parse_resources(container.resources.requests))
+        allocatable = parse_resources(self.nodes.allocatable(node))
+        for resource, amount in used.items():
+            if amount > allocatable.get(resource, 0):
+                self.problems.append(f"{node} over-committed: {resource} {amount}")
+
+    def pods(self) -> list[Pod]:
+        """Every pod there is."""
+        resource = self.api.registry.for_kind(PODS)
+        return [msgspec.json.decode(raw, type=Pod) for raw in self.api.list(resource).items]
+
+    def job(self, name: str, namespace: str = "default") -> Job:
+        """A job as it is now."""
+        resource = self.api.registry.for_kind(JOBS)
+        return msgspec.convert(self.api.get(resource, name=name, namespace=namespace), Job)
+
+    async def submit(self, manifest: JsonObject) -> JsonObject:
+        """Create a namespaced object the way a user does."""
+        return await self.cluster.create(JOBS, manifest, namespace="default")
+
+    async def until(self, holds: Callable[[], bool], *, seconds: float, what: str) -> None:
+        """Wait, in virtual time, until something holds; a problem when it never does."""
+        deadline = self.clock.monotonic() + seconds
+        while not holds():
+            if self.clock.monotonic() > deadline:
+                reasons = {name: service.unready() for name, service in self.running.items()}
+                raise AssertionError(f"not within {seconds:.0f} s: {what}; services: {reasons}")
+            await self.clock.sleep(0.1)
+
+
+def _told(task: "asyncio.Task[Any]") -> str:
+    if not task.done() or task.cancelled():
+        return "cancelled"
+    error = task.exception()
+    return "returned" if error is None else repr(_innermost(error))
+
+
+def _innermost(error: BaseException) -> BaseException:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def died(error: BaseException) -> bool:
+    """Whether this is only the simulated death of a process."""
+    return isinstance(_innermost(error), ProcessDied)
+
+
+def gang_job(  # noqa: PLR0913 - a manifest's knobs
+    name: str,
+    *,
+    replicas: int = 4,
+    min_available: int | None = None,
+    cpu: str = "1",
+    run_seconds: float = 5,
+    plugins: dict[str, list[str]] | None = None,
+    queue: str = "default",
+) -> JsonObject:
+    """A vcjob of one task."""
+    return {
+        "apiVersion": JOBS.api_version,
+        "kind": JOBS.kind,
+        "metadata": {"name": name},
+        "spec": {
+            "schedulerName": "volcano",
+            "queue": queue,
+            "minAvailable": replicas if min_available is None else min_available,
+            "plugins": {"env": []} if plugins is None else plugins,
+            "tasks": [
+                {
+                    "name": "worker",
+                    "replicas": replicas,
+                    "template": {
+                        "metadata": {
+                            "annotations": {"sim.pyroclast.io/run-seconds": str(run_seconds)}
+                        },
+                        "spec": {
+                            "restartPolicy": "Never",
+                            "containers": [
+                                {
+                                    "name": "main",
+                                    "image": "example.com/work:1",
+                                    "resources": {"requests": {"cpu": cpu, "memory": "1Gi"}},
+                                }
+                            ],
+                        },
+                    },
+                }
+            ],
+        },
+    }
