@@ -12,6 +12,9 @@ The tests' fixtures ask one function::
 - `PYROCLAST_REQUIRE=kafka,redis,kubernetes` turns a skip into work or failure: a required part is built,
   and when that fails the PartError goes through, so that the test errors instead of passing unseen.
 
+A test that kills or restarts a server cannot use somebody else's: it asks with `own=True`, and an address or a
+container does not count. When the part is given, such a test is skipped rather than required.
+
 A long build must not run inside a test's time-out. A session that requires parts calls `obtain_required()` once
 before the first test (`pytest_sessionstart`); after that, fixtures find everything in the cache.
 """
@@ -44,6 +47,8 @@ class Way(StrEnum):
 
 
 NOT_NOW = (Way.SLOW, Way.MISSING)
+PROVIDED = (Way.GIVEN, Way.CONTAINER)
+"""Nothing of ours is needed on the machine."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,11 +115,11 @@ def given_address(part: Part, env: Mapping[str, str]) -> str:
     return values[0]
 
 
-def look(part: Part, env: Mapping[str, str]) -> Facts:
+def look(part: Part, env: Mapping[str, str], *, own: bool = False) -> Facts:
     """Gathers the facts; quick, and without side effects."""
-    given = given_address(part, env)
+    given = "" if own else given_address(part, env)
     found = None if given else getting.find(part.name, env=env)
-    in_docker = part.in_container and not given and docker.docker_answers()
+    in_docker = part.in_container and not own and not given and docker.docker_answers()
     return Facts(
         given=given,
         docker=in_docker,
@@ -133,18 +138,20 @@ def _build_refusal(part: Part, env: Mapping[str, str]) -> str:
     return ""
 
 
-def availability_of(name: str, *, env: Mapping[str, str] | None = None) -> Availability:
+def availability_of(
+    name: str, *, env: Mapping[str, str] | None = None, own: bool = False
+) -> Availability:
     """How the part would come; a part that needs others is as available as the worst of them."""
     environment = os.environ if env is None else env
     part = part_named(name)
-    own = decide(part, look(part, environment))
-    if own.way is Way.GIVEN:
-        return own
+    found = decide(part, look(part, environment, own=own))
+    if found.way is Way.GIVEN:
+        return found
     for needed in part.needs:
         other = availability_of(needed, env=environment)
-        if not other.is_now and own.is_now:
+        if not other.is_now and found.is_now:
             return Availability(part=name, way=other.way, why=other.why)
-    return own
+    return found
 
 
 def required_parts(env: Mapping[str, str] | None = None) -> tuple[str, ...]:
@@ -155,16 +162,17 @@ def required_parts(env: Mapping[str, str] | None = None) -> tuple[str, ...]:
 
 
 def require_or_skip_reason(
-    name: str, *, env: Mapping[str, str] | None = None, say: Say | None = None
+    name: str, *, own: bool = False, env: Mapping[str, str] | None = None, say: Say | None = None
 ) -> str | None:
     """None when a test may use the part, else the sentence to skip with; see the module's docstring."""
     environment = os.environ if env is None else env
-    found = availability_of(name, env=environment)
-    required = name in required_parts(environment)
+    found = availability_of(name, env=environment, own=own)
+    if found.way in PROVIDED:
+        return None
+    provided = availability_of(name, env=environment).way in PROVIDED
+    required = name in required_parts(environment) and not provided
     if not found.is_now and not required:
         return found.why
-    if found.way in (Way.GIVEN, Way.CONTAINER):
-        return None
     try:
         obtain_with_needs(name, say=say or Progress(), env=environment)
     except PartError as error:
@@ -190,7 +198,7 @@ def obtain_required(
     ready = []
     for name in required_parts(environment):
         found = availability_of(name, env=environment)
-        if found.way not in (Way.GIVEN, Way.CONTAINER):
+        if found.way not in PROVIDED:
             obtain_with_needs(name, say=say or Progress(), env=environment)
         ready.append(found)
     return ready

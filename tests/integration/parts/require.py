@@ -11,10 +11,10 @@ WAIT_SECONDS_MAX = 30.0
 POLL_SECONDS = 0.1
 
 
-def require(*parts: str) -> None:
-    """Goes on when all parts can be used now, else skips with the reason."""
+def require(*parts: str, own: bool = False) -> None:
+    """Goes on when all parts can be used now (or started, for `own`), else skips with the reason."""
     for part in parts:
-        reason = require_or_skip_reason(part)
+        reason = require_or_skip_reason(part, own=own)
         if reason:
             pytest.skip(reason)
 

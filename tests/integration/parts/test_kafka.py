@@ -20,7 +20,7 @@ CONSUME_SECONDS_MAX = 30.0
 
 @pytest_asyncio.fixture
 async def kafka() -> AsyncIterator[KafkaServer]:
-    require("kafka")
+    require("kafka", own=True)
     async with KafkaServer() as server:
         yield server
 

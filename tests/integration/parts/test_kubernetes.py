@@ -62,7 +62,7 @@ class Kubectl:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def plane() -> AsyncIterator[ControlPlane]:
-    require("kubernetes", "kubectl")
+    require("kubernetes", "kubectl", own=True)
     async with ControlPlane(users=[User(name="nobody")], audit=True) as started:
         yield started
 

@@ -33,7 +33,7 @@ async def read(url: str, key: str) -> bytes | None:
 
 
 async def test_a_restart_is_a_wipe_on_the_same_address() -> None:
-    require("redis")
+    require("redis", own=True)
     async with RedisServer(password="secret") as redis:
         await put(redis.url, "job", "a")
         assert await read(redis.url, "job") == b"a"
@@ -61,7 +61,7 @@ def start_run_command() -> subprocess.Popen[str]:
 
 
 async def test_run_prints_an_address_and_stops_on_ctrl_c() -> None:
-    require("redis")
+    require("redis", own=True)
     child = start_run_command()
     try:
         assert child.stdout is not None

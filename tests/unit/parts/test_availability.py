@@ -153,6 +153,31 @@ def test_a_given_part_is_never_built(
     assert built == []
 
 
+def test_a_test_that_hurts_a_server_does_not_take_a_given_one(
+    empty_machine: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built = stub_obtain(monkeypatch)
+    env = {
+        **empty_machine,
+        "PYROCLAST_TEST_KUBECONFIG": "/test",
+        "PYROCLAST_REQUIRE": "kubernetes",
+    }
+    assert require_or_skip_reason("kubernetes", env=env) is None
+    reason = require_or_skip_reason("kubernetes", own=True, env=env)
+    assert reason is not None
+    assert reason.startswith("kubernetes is missing")
+    assert built == [], "a build of minutes must not run inside a test"
+
+
+def test_a_test_that_hurts_a_server_gets_a_quick_one(
+    empty_machine: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built = stub_obtain(monkeypatch)
+    env = {**empty_machine, "REDIS_URL": "redis://there"}
+    assert require_or_skip_reason("redis", own=True, env=env) is None
+    assert built == ["redis"]
+
+
 def test_kubernetes_without_etcd_is_not_available(
     empty_machine: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
