@@ -154,7 +154,8 @@ async def _health(_request: web.Request) -> web.Response:
 
 
 async def _swagger(request: web.Request) -> web.Response:
-    return json_response(openapi.swagger(request.headers.get("Accept", "")))
+    body, content_type = openapi.swagger(request.headers.get("Accept", ""))
+    return json_response(body, content_type=content_type)
 
 
 async def _review(request: web.Request) -> web.Response:

@@ -1,7 +1,7 @@
-"""Reading what clients send: JSON or YAML, of bounded size, and nothing else.
+"""Reading what clients send: JSON or YAML, of bounded size.
 
-Protobuf gets a 415, on which clients fall back to JSON. What cannot be read is the sender's
-mistake and is answered with a sentence that says where.
+Protobuf is read for the few kinds that kubectl never sends as JSON (`http_protobuf`). What cannot
+be read is the sender's mistake and is answered with a sentence that says where.
 """
 
 from typing import Final
@@ -12,11 +12,13 @@ from aiohttp import web
 
 from vc_cluster.errors import BadRequestError, TooLargeError, UnsupportedMediaTypeError
 from vc_model.struct import Json, JsonObject
+from vc_simcluster.http_protobuf import PROTOBUF_TYPE, decode_object
 
 BODY_BYTES_MAX: Final = 3 * 1024 * 1024
 """The same limit as a real API server's."""
 
 _JSON_TYPES: Final = frozenset({"", "application/json", "application/octet-stream"})
+_OBJECT_TYPES: Final = _JSON_TYPES | {"application/yaml", PROTOBUF_TYPE}
 _YAML_TYPES: Final = frozenset({"application/yaml", "application/apply-patch+yaml"})
 PATCH_TYPES: Final = frozenset(
     {
@@ -30,7 +32,7 @@ PATCH_TYPES: Final = frozenset(
 
 async def read_object(request: web.Request) -> JsonObject:
     """The body as an object."""
-    body = await _read_value(request, allowed=_JSON_TYPES | _YAML_TYPES)
+    body = await _read_value(request, allowed=_OBJECT_TYPES)
     if not isinstance(body, dict):
         raise BadRequestError("the request body must be an object with apiVersion and kind")
     return body
@@ -40,7 +42,7 @@ async def read_options(request: web.Request) -> JsonObject:
     """DeleteOptions and the like, which may be left out; the query can carry them too."""
     options: JsonObject = {}
     if request.can_read_body:
-        body = await _read_value(request, allowed=_JSON_TYPES | _YAML_TYPES)
+        body = await _read_value(request, allowed=_OBJECT_TYPES)
         options = body if isinstance(body, dict) else {}
     if "gracePeriodSeconds" in request.query:
         options["gracePeriodSeconds"] = query_int(request, "gracePeriodSeconds")
@@ -75,6 +77,8 @@ async def _read_value(request: web.Request, *, allowed: frozenset[str]) -> Json:
     if (request.content_length or 0) > BODY_BYTES_MAX:
         raise TooLargeError(f"Request entity too large: limit is {BODY_BYTES_MAX}")
     raw = await _read_bounded(request)
+    if kind == PROTOBUF_TYPE:
+        return decode_object(raw)
     return _parse(raw, is_yaml=kind in _YAML_TYPES)
 
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from aiohttp import web
 
-from vc_cluster.errors import BadRequestError, InvalidError
+from vc_cluster.errors import BadRequestError, ClusterError
 from vc_model.struct import Json, JsonObject
 from vc_simcluster.admission import warn
 from vc_simcluster.openapi_builtin import OBJECT_META
@@ -20,6 +20,12 @@ from vc_simcluster.schema import EMBEDDED, PRESERVE
 _FAULTS_SHOWN_MAX: Final = 20
 _META_FIELDS: Final = frozenset(OBJECT_META) | {"selfLink"}
 _HEADERS: Final = frozenset({"apiVersion", "kind", "metadata"})
+
+
+class UndeclaredFieldError(ClusterError):
+    """Server-side apply of a field that the schema does not have; the API gives it no reason."""
+
+    reason = ""
 
 
 def check_fields(request: web.Request, resource: Resource, body: JsonObject) -> None:
@@ -42,8 +48,9 @@ def check_patch_fields(
         return
     unknown = _wanted(request, resource, patch)
     if content_type == "application/apply-patch+yaml" and unknown:
-        name = (patch.get("metadata") or {}).get("name", "")
-        raise InvalidError(
+        metadata = patch.get("metadata") or {}
+        name = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
+        raise UndeclaredFieldError(
             f"failed to create typed patch object ({name}; {resource.api_version}, "
             f"Kind={resource.kind}): .{unknown[0]}: field not declared in schema"
         )

@@ -53,31 +53,30 @@ class _LogReader:
         self._api = api
         self._target = target
         self._container = container
-        self._sent = 0
+        self._sent: list[str] = []
+        """The lines as they were last read."""
 
     def read(self, *, tail_lines: int | None = None) -> str:
         """From the beginning, or the last lines."""
-        whole = self._whole()
-        self._sent = len(whole)
+        self._sent = self._lines()
         if tail_lines is None or tail_lines < 0:
-            return whole
-        lines = whole.splitlines(keepends=True)
-        return "".join(lines[-tail_lines:]) if tail_lines else ""
+            return "".join(self._sent)
+        return "".join(self._sent[-tail_lines:]) if tail_lines else ""
 
     def read_new(self) -> str:
-        """What came since; a log that starts anew (a restart) is sent from its beginning."""
+        """What came since it was last read."""
         try:
-            whole = self._whole()
+            lines = self._lines()
         except NotFoundError:
             return ""
-        start = self._sent if len(whole) >= self._sent else 0
-        self._sent = len(whole)
-        return whole[start:]
+        old, self._sent = self._sent, lines
+        return "".join(lines_after(old, lines))
 
-    def _whole(self) -> str:
-        return self._api.logs(
+    def _lines(self) -> list[str]:
+        text = self._api.logs(
             namespace=self._target.namespace, name=self._target.name, container=self._container
         )
+        return text.splitlines(keepends=True)
 
     def has_ended(self) -> bool:
         try:
@@ -87,3 +86,12 @@ class _LogReader:
         except NotFoundError:
             return True
         return pod.get("status", {}).get("phase") in _ENDED
+
+
+def lines_after(old: list[str], new: list[str]) -> list[str]:
+    """The lines of `new` that follow those of `old`, whose first ones may have been forgotten."""
+    for start in range(len(old)):
+        kept = len(old) - start
+        if new[:kept] == old[start:]:
+            return new[kept:]
+    return new

@@ -21,6 +21,7 @@ from vc_simcluster.http_logs import answer_logs
 from vc_simcluster.http_output import Output
 from vc_simcluster.http_reviews import USER
 from vc_simcluster.http_routes import Target
+from vc_simcluster.http_scale import answer_scale
 from vc_simcluster.http_watch import answer_watch
 
 LIST_LIMIT_MAX: Final = 100_000
@@ -92,6 +93,8 @@ async def _subresource(request: web.Request, api: Api, target: Target) -> web.St
     if target.subresource not in target.resource.subresources:
         raise NotFoundError("the server could not find the requested resource")
     match request.method, target.subresource:
+        case _, "scale":
+            return await answer_scale(request, api, target)
         case "GET", "log":
             return await answer_logs(request, api, target)
         case "POST", "binding":

@@ -3,8 +3,8 @@
 kubectl reads version 3 for two things: `explain`, and whether the server checks unknown fields
 (the `fieldValidation` parameter of PATCH). Strategic merge patch is taken but not announced: a
 client that sees it announced would compute patches from our short models instead of from its own
-complete ones. Version 2 is answered with a valid document without models, which is all that
-clients still ask of it.
+complete ones. Version 2 is a valid document without models; kubectl reads it, as protobuf, only
+when it looks for a kind that version 3 does not have.
 """
 
 import hashlib
@@ -26,6 +26,12 @@ _INFO: Final = {"title": "Kubernetes", "version": "v1.35.0"}
 _PATCH_TYPES: Final = (
     "application/apply-patch+yaml", "application/json-patch+json", "application/merge-patch+json",
 )  # fmt: skip
+SWAGGER_PROTOBUF_TYPE: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+_SWAGGER_PROTOBUF_ASKED: Final = frozenset(
+    {SWAGGER_PROTOBUF_TYPE, "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"}
+)
+"""The older name, which clients still ask for, is not a valid media type to answer with."""
+_VARINT_BYTE_MAX: Final = 128
 _JSON_TYPES: Final = frozenset({"application/json", "*/*", "application/*", ""})
 
 
@@ -159,8 +165,23 @@ def _patch_operation(resource: Resource) -> JsonObject:
     return found
 
 
-def swagger(accept: str) -> JsonObject:
-    """`/openapi/v2`: a valid document without models; protobuf is refused, so clients go on."""
-    if not any(a.media_type in _JSON_TYPES for a in parse_accept(accept)):
-        raise NotAcceptableError("only application/json is accepted")
-    return {"swagger": "2.0", "info": dict(_INFO), "paths": {}, "definitions": {}}
+def swagger(accept: str) -> tuple[bytes, str]:
+    """`/openapi/v2` and its media type."""
+    for accepted in parse_accept(accept):
+        if accepted.media_type in _JSON_TYPES:
+            document = {"swagger": "2.0", "info": _INFO, "paths": {}, "definitions": {}}
+            return msgspec.json.encode(document), "application/json"
+        if accepted.media_type in _SWAGGER_PROTOBUF_ASKED:
+            info = _text_field(1, _INFO["title"]) + _text_field(2, _INFO["version"])
+            return _text_field(1, "2.0") + _field(2, info), SWAGGER_PROTOBUF_TYPE
+    raise NotAcceptableError("only application/json is accepted")
+
+
+def _text_field(number: int, text: str) -> bytes:
+    return _field(number, text.encode())
+
+
+def _field(number: int, value: bytes) -> bytes:
+    """A short length-delimited field of a protobuf message."""
+    assert len(value) < _VARINT_BYTE_MAX
+    return bytes([number << 3 | 2, len(value)]) + value

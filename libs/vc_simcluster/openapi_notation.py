@@ -32,7 +32,7 @@ def schema_of(notation: Notation) -> JsonObject:
     """The OpenAPI schema; objects stay open, because we name only the main fields."""
     if isinstance(notation, list):
         items = schema_of(notation[0])
-        return {"type": "array", "description": items.get("description", ""), "items": items}
+        return {"type": "array", "description": items.pop("description", ""), "items": items}
     if isinstance(notation, dict):
         return _object(notation)
     word, _, description = notation.partition(": ")

@@ -1,0 +1,136 @@
+"""Reading the protobuf bodies that some of kubectl's commands insist on.
+
+`kubectl create namespace`, `create configmap`, `auth can-i`, `drain` and a few more send protobuf
+and do not fall back to JSON. A body is four magic bytes and an envelope that names the kind and
+holds the object. Field numbers are those of the public .proto files; the kinds whose bodies we
+read are listed in `http_protobuf_kinds`, and any other gets a 415 that says so.
+"""
+
+import base64
+from collections.abc import Iterator
+from typing import Final
+
+from vc_cluster.errors import BadRequestError, UnsupportedMediaTypeError
+from vc_model.struct import Json, JsonObject
+from vc_model.times import format_time
+from vc_simcluster.http_protobuf_kinds import KINDS, MESSAGES
+
+PROTOBUF_TYPE: Final = "application/vnd.kubernetes.protobuf"
+_MAGIC: Final = b"k8s\x00"
+_DEPTH_MAX: Final = 40
+_VARINT_BITS_MAX: Final = 64
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+
+
+def decode_object(body: bytes) -> JsonObject:
+    """The object in the body, as JSON would have it."""
+    if not body.startswith(_MAGIC):
+        raise BadRequestError("the body of the request is not Kubernetes protobuf")
+    envelope = _message(body[len(_MAGIC) :], "Unknown", 0)
+    kind = envelope.get("typeMeta", {})
+    api_version, name = kind.get("apiVersion", ""), kind.get("kind", "")
+    message = KINDS.get((api_version, name))
+    if message is None:
+        raise UnsupportedMediaTypeError(
+            f"protobuf bodies of {api_version}, Kind={name} are not read here - "
+            "accepted media types include: application/json, application/yaml"
+        )
+    raw = base64.b64decode(envelope.get("raw", ""))
+    return {"apiVersion": api_version, "kind": name, **_message(raw, message, 0)}
+
+
+def _message(raw: bytes, name: str, depth: int) -> JsonObject:
+    """One message; fields we do not know are left out, as JSON would leave out unset ones."""
+    if depth > _DEPTH_MAX:
+        raise BadRequestError("the body of the request is nested too deeply")
+    fields = MESSAGES[name]
+    found: JsonObject = {}
+    for number, value in _fields(raw):
+        if number not in fields:
+            continue
+        key, _, kind = fields[number].partition(": ")
+        _add(found, key, kind=kind, value=_value(value, kind, depth))
+    return found
+
+
+def _add(found: JsonObject, key: str, *, kind: str, value: Json) -> None:
+    """Put a field in its place; empty values are what unset ones look like on the wire."""
+    if kind.endswith("[]"):
+        found.setdefault(key, []).append(value)
+    elif kind.startswith("map "):
+        found.setdefault(key, {}).update(value)
+    elif kind.endswith("*") or value not in ("", 0, None, {}):  # 0 also stands for False
+        found[key] = value
+
+
+def _value(value: int | bytes, kind: str, depth: int) -> Json:
+    plain = kind.removesuffix("[]").removesuffix("*")
+    if plain in {"int", "bool"}:
+        if not isinstance(value, int):
+            raise BadRequestError("the body of the request has a text where a number belongs")
+        return bool(value) if plain == "bool" else _signed(value)
+    if not isinstance(value, bytes):
+        raise BadRequestError("the body of the request has a number where a text belongs")
+    if plain == "string":
+        return value.decode(errors="replace")
+    if plain == "bytes":
+        return base64.b64encode(value).decode()
+    if plain.startswith("map "):
+        return _entry(value, plain.removeprefix("map "), depth)
+    if plain == "time":
+        return _time(value)
+    if plain == "quantity":
+        return next((_text(v) for n, v in _fields(value) if n == 1), "0")
+    return _message(value, plain, depth + 1)
+
+
+def _entry(raw: bytes, kind: str, depth: int) -> JsonObject:
+    parts = dict(_fields(raw))
+    return {_text(parts.get(1, b"")): _value(parts.get(2, b""), kind, depth)}
+
+
+def _text(value: int | bytes) -> str:
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+
+
+def _time(raw: bytes) -> str | None:
+    seconds = dict(_fields(raw)).get(1)
+    return format_time(_signed(seconds)) if isinstance(seconds, int) else None
+
+
+def _signed(value: int) -> int:
+    return value - (1 << 64) if value >= 1 << 63 else value
+
+
+def _fields(raw: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """Number and value of every field on the wire."""
+    at = 0
+    while at < len(raw):
+        tag, at = _varint(raw, at)
+        kind = tag & 7
+        if kind == _VARINT:
+            value, at = _varint(raw, at)
+            yield tag >> 3, value
+            continue
+        if kind == _BYTES:
+            length, at = _varint(raw, at)
+        elif kind in {_FIXED64, _FIXED32}:
+            length = 8 if kind == _FIXED64 else 4
+        else:
+            raise BadRequestError("the body of the request is not protobuf")
+        if at + length > len(raw):
+            raise BadRequestError("the body of the request is cut off")
+        yield tag >> 3, raw[at : at + length]
+        at += length
+
+
+def _varint(raw: bytes, at: int) -> tuple[int, int]:
+    value = 0
+    for shift in range(0, _VARINT_BITS_MAX + 6, 7):
+        if at >= len(raw):
+            break
+        value |= (raw[at] & 0x7F) << shift
+        at += 1
+        if raw[at - 1] < 0x80:
+            return value, at
+    raise BadRequestError("the body of the request is cut off")

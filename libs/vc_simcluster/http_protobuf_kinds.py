@@ -1,0 +1,118 @@
+"""Field numbers of the messages that kubectl sends as protobuf.
+
+`number: "name: kind"`. Kinds are string, bytes, int, bool, time, quantity, `map <kind>` with text
+keys, or another message; `[]` repeats, and `*` marks a field that counts even when it is zero,
+because its absence means something else.
+"""
+
+from typing import Final
+
+Fields = dict[int, str]
+
+_DELETE_OPTIONS: Final[Fields] = {
+    1: "gracePeriodSeconds: int*",
+    2: "preconditions: Preconditions",
+    3: "orphanDependents: bool*",
+    4: "propagationPolicy: string",
+    5: "dryRun: string[]",
+}
+
+MESSAGES: Final[dict[str, Fields]] = {
+    "Unknown": {1: "typeMeta: TypeMeta", 2: "raw: bytes"},
+    "TypeMeta": {1: "apiVersion: string", 2: "kind: string"},
+    "ObjectMeta": {
+        1: "name: string",
+        2: "generateName: string",
+        3: "namespace: string",
+        5: "uid: string",
+        6: "resourceVersion: string",
+        7: "generation: int",
+        8: "creationTimestamp: time",
+        9: "deletionTimestamp: time",
+        10: "deletionGracePeriodSeconds: int*",
+        11: "labels: map string",
+        12: "annotations: map string",
+        13: "ownerReferences: OwnerReference[]",
+        14: "finalizers: string[]",
+    },
+    "OwnerReference": {
+        1: "kind: string",
+        3: "name: string",
+        4: "uid: string",
+        5: "apiVersion: string",
+        6: "controller: bool*",
+        7: "blockOwnerDeletion: bool*",
+    },
+    "Preconditions": {1: "uid: string", 2: "resourceVersion: string"},
+    "DeleteOptions": _DELETE_OPTIONS,
+    "Eviction": {1: "metadata: ObjectMeta", 2: "deleteOptions: DeleteOptions"},
+    "Namespace": {1: "metadata: ObjectMeta", 2: "spec: NamespaceSpec"},
+    "NamespaceSpec": {1: "finalizers: string[]"},
+    "ConfigMap": {
+        1: "metadata: ObjectMeta",
+        2: "data: map string",
+        3: "binaryData: map bytes",
+        4: "immutable: bool*",
+    },
+    "Secret": {
+        1: "metadata: ObjectMeta",
+        2: "data: map bytes",
+        3: "type: string",
+        4: "stringData: map string",
+        5: "immutable: bool*",
+    },
+    "ServiceAccount": {
+        1: "metadata: ObjectMeta",
+        3: "imagePullSecrets: LocalObjectReference[]",
+        4: "automountServiceAccountToken: bool*",
+    },
+    "LocalObjectReference": {1: "name: string"},
+    "PriorityClass": {
+        1: "metadata: ObjectMeta",
+        2: "value: int*",
+        3: "globalDefault: bool",
+        4: "description: string",
+        5: "preemptionPolicy: string",
+    },
+    "ResourceQuota": {1: "metadata: ObjectMeta", 2: "spec: ResourceQuotaSpec"},
+    "ResourceQuotaSpec": {1: "hard: map quantity", 2: "scopes: string[]"},
+    "Scale": {1: "metadata: ObjectMeta", 2: "spec: ScaleSpec"},
+    "ScaleSpec": {1: "replicas: int*"},
+    "SelfSubjectAccessReview": {1: "metadata: ObjectMeta", 2: "spec: AccessSpec"},
+    "AccessSpec": {
+        1: "resourceAttributes: ResourceAttributes",
+        2: "nonResourceAttributes: NonResourceAttributes",
+    },
+    "ResourceAttributes": {
+        1: "namespace: string",
+        2: "verb: string",
+        3: "group: string",
+        4: "version: string",
+        5: "resource: string",
+        6: "subresource: string",
+        7: "name: string",
+    },
+    "NonResourceAttributes": {1: "path: string", 2: "verb: string"},
+    "SelfSubjectRulesReview": {1: "metadata: ObjectMeta", 2: "spec: RulesSpec"},
+    "RulesSpec": {1: "namespace: string"},
+    "SelfSubjectReview": {1: "metadata: ObjectMeta"},
+}
+
+KINDS: Final[dict[tuple[str, str], str]] = {
+    ("v1", "Namespace"): "Namespace",
+    ("v1", "ConfigMap"): "ConfigMap",
+    ("v1", "Secret"): "Secret",
+    ("v1", "ServiceAccount"): "ServiceAccount",
+    ("v1", "ResourceQuota"): "ResourceQuota",
+    ("scheduling.k8s.io/v1", "PriorityClass"): "PriorityClass",
+    ("policy/v1", "Eviction"): "Eviction",
+    ("autoscaling/v1", "Scale"): "Scale",
+    ("authorization.k8s.io/v1", "SelfSubjectAccessReview"): "SelfSubjectAccessReview",
+    ("authorization.k8s.io/v1", "SelfSubjectRulesReview"): "SelfSubjectRulesReview",
+    ("authentication.k8s.io/v1", "SelfSubjectReview"): "SelfSubjectReview",
+    **{
+        (version, "DeleteOptions"): "DeleteOptions"
+        for version in ("v1", "meta.k8s.io/v1", "apps/v1", "batch/v1", "policy/v1")
+    },
+}
+"""The message of every kind we read. DeleteOptions come under the version of what is deleted."""

@@ -1,0 +1,1 @@
+"""The HTTP face of the embedded cluster, part by part."""
