@@ -1,0 +1,315 @@
+"""The real way to the Kubernetes API: the verbs of `Cluster` as HTTP requests.
+
+Who calls: every shell, through `Context.cluster`; the watcher is the only one that lists and
+watches. What lies below: `kubernetes_config` (where, and who we are), `kubernetes_http` (one
+request: deadline, slots, repeated reads, count), `kubernetes_watch` (bytes to events),
+`kubernetes_errors` (refusals), `kubernetes_request` (paths and bodies). Nothing is remembered between two calls, so one `KubernetesCluster`
+can serve any number of services in a process.
+
+Preconditions travel inside the request, where the API server checks them in the same transaction as
+the write: in `metadata` of a patch and a binding, in the options of a delete and an eviction.
+"""
+
+import math
+import os
+import random
+from collections.abc import AsyncGenerator, Mapping
+from typing import Final, TypeVar
+
+import msgspec
+
+from vc_clock import Clock, LoopClock
+from vc_cluster.errors import ConflictError, GoneError, InvalidError, ServerError
+from vc_cluster.interface import ListPage, Preconditions, WatchEvent
+from vc_cluster.kubernetes_config import find_source, open_access
+from vc_cluster.kubernetes_errors import is_other_uid
+from vc_cluster.kubernetes_http import ApiConnection, Call, Limits
+from vc_cluster.kubernetes_request import (
+    collection_path,
+    delete_options,
+    given,
+    object_path,
+    with_preconditions,
+)
+from vc_cluster.kubernetes_watch import EventReader, SilentServerError
+from vc_model.kinds import PODS, Kind
+from vc_model.struct import JsonObject
+
+_T = TypeVar("_T")
+
+MERGE_PATCH: Final = "application/merge-patch+json"
+
+
+async def connect(
+    *,
+    service: str,
+    kubeconfig: str = "",
+    context: str = "",
+    environment: Mapping[str, str] | None = None,
+    limits: Limits | None = None,
+    clock: Clock | None = None,
+    chance: random.Random | None = None,
+) -> "KubernetesCluster":
+    """A cluster as KUBECONFIG, `kubeconfig` or the pod's service account names it.
+
+    Nothing is asked of the server yet: whether it answers is seen at the first call, as at any
+    later one. ConfigurationError when there is nothing to connect to.
+    """
+    env = os.environ if environment is None else environment
+    clock = clock or LoopClock()
+    source = find_source(env, kubeconfig=kubeconfig)
+    access = await open_access(source, clock=clock, context=context, environment=env)
+    connection = ApiConnection(
+        access,
+        service=service,
+        clock=clock,
+        limits=limits or Limits(),
+        chance=chance or random.Random(),
+    )
+    return KubernetesCluster(connection)
+
+
+class _ListMetadata(msgspec.Struct, frozen=True, rename="camel"):
+    resource_version: str = ""
+    continue_: str = msgspec.field(default="", name="continue")
+
+
+class _List(msgspec.Struct, frozen=True):
+    metadata: _ListMetadata = _ListMetadata()
+    items: list[msgspec.Raw] | None = None
+
+
+_list_decoder: Final = msgspec.json.Decoder(_List)
+_object_decoder: Final = msgspec.json.Decoder(JsonObject)
+_encoder: Final = msgspec.json.Encoder()
+
+
+class KubernetesCluster:
+    """`Cluster` over HTTP; made by `connect`."""
+
+    def __init__(self, connection: ApiConnection) -> None:
+        self._connection = connection
+        self._limits = connection.limits
+        self.requests = connection.requests
+        """Requests sent, by verb and `Kind.short`, for metrics and for tests that count writes."""
+
+    async def list(
+        self,
+        kind: Kind,
+        *,
+        namespace: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+        limit: int = 0,
+        continue_token: str = "",
+    ) -> ListPage:
+        query = given(
+            labelSelector=label_selector,
+            fieldSelector=field_selector,
+            limit=str(limit) if limit else "",
+            **{"continue": continue_token},
+        )
+        path = collection_path(kind, namespace)
+        call = Call(
+            verb="list",
+            kind=kind.short,
+            method="GET",
+            path=path,
+            query=query,
+            seconds_max=self._limits.list_seconds_max,
+            repeatable=True,
+        )
+        page = _decode(_list_decoder, await self._connection.call(call), doing=str(call))
+        return ListPage(
+            items=[bytes(item) for item in page.items or ()],
+            resource_version=page.metadata.resource_version,
+            continue_token=page.metadata.continue_,
+        )
+
+    async def watch(
+        self,
+        kind: Kind,
+        *,
+        resource_version: str,
+        namespace: str = "",
+        timeout_seconds: float = 300.0,
+    ) -> AsyncGenerator[WatchEvent, None]:
+        query = given(
+            watch="1",
+            allowWatchBookmarks="true",
+            resourceVersion=resource_version,
+            timeoutSeconds=str(max(1, math.ceil(timeout_seconds))),
+        )
+        call = Call(
+            verb="watch",
+            kind=kind.short,
+            method="GET",
+            path=collection_path(kind, namespace),
+            query=query,
+            seconds_max=self._limits.watch_open_seconds_max,
+        )
+        reader = EventReader(doing=str(call), timeout_seconds=timeout_seconds)
+        reached = resource_version
+        try:
+            async with self._connection.stream(call) as content:
+                while chunk := await reader.read(content):
+                    for event in reader.feed(chunk):
+                        yield event
+                        reached = event.resource_version
+        except SilentServerError as error:
+            await self._look_behind(kind, reached)
+            raise ServerError(error.message) from error
+
+    async def get(self, kind: Kind, *, name: str, namespace: str = "") -> JsonObject:
+        call = Call(
+            verb="get",
+            kind=kind.short,
+            method="GET",
+            path=object_path(kind, namespace, name),
+            seconds_max=self._limits.get_seconds_max,
+            repeatable=True,
+        )
+        return _decode(_object_decoder, await self._connection.call(call), doing=str(call))
+
+    async def create(self, kind: Kind, body: JsonObject, *, namespace: str = "") -> JsonObject:
+        path = collection_path(kind, namespace)
+        return await self._write("create", kind, method="POST", path=path, body=body)
+
+    async def replace(
+        self, kind: Kind, body: JsonObject, *, namespace: str = "", subresource: str = ""
+    ) -> JsonObject:
+        name = body.get("metadata", {}).get("name", "")
+        path = object_path(kind, namespace, name, subresource)
+        return await self._write("replace", kind, method="PUT", path=path, body=body)
+
+    async def patch(
+        self,
+        kind: Kind,
+        patch: JsonObject,
+        *,
+        name: str,
+        namespace: str = "",
+        subresource: str = "",
+        preconditions: Preconditions | None = None,
+    ) -> JsonObject:
+        try:
+            return await self._write(
+                "patch",
+                kind,
+                method="PATCH",
+                path=object_path(kind, namespace, name, subresource),
+                body=with_preconditions(patch, preconditions),
+                content_type=MERGE_PATCH,
+            )
+        except InvalidError as error:
+            if preconditions and preconditions.uid and is_other_uid(error):
+                raise ConflictError(error.message, details=error.details) from error
+            raise
+
+    async def delete(
+        self,
+        kind: Kind,
+        *,
+        name: str,
+        namespace: str = "",
+        preconditions: Preconditions | None = None,
+        grace_seconds: int | None = None,
+        propagation: str = "",
+    ) -> None:
+        options = delete_options(preconditions, grace_seconds)
+        if propagation:
+            options["propagationPolicy"] = propagation
+        path = object_path(kind, namespace, name)
+        body = {"apiVersion": "v1", "kind": "DeleteOptions", **options}
+        await self._write("delete", kind, method="DELETE", path=path, body=body)
+
+    async def bind(
+        self,
+        *,
+        namespace: str,
+        name: str,
+        uid: str,
+        node: str,
+        annotations: dict[str, str] | None = None,
+    ) -> None:
+        metadata: JsonObject = {"name": name, "namespace": namespace, "uid": uid}
+        if annotations:
+            metadata["annotations"] = annotations
+        body = {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": metadata,
+            "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+        }
+        path = object_path(PODS, namespace, name, "binding")
+        await self._write("bind", PODS, method="POST", path=path, body=body)
+
+    async def evict(
+        self, *, namespace: str, name: str, uid: str, grace_seconds: int | None = None
+    ) -> None:
+        body = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": name, "namespace": namespace},
+            "deleteOptions": delete_options(Preconditions(uid=uid), grace_seconds),
+        }
+        path = object_path(PODS, namespace, name, "eviction")
+        try:
+            await self._write("evict", PODS, method="POST", path=path, body=body)
+        except ServerError:
+            await self._look_again(namespace, name, uid)
+            raise
+
+    async def _look_again(self, namespace: str, name: str, uid: str) -> None:
+        """Tell another pod of that name from a slow server.
+
+        The API server takes a uid that is not the pod's for a race of its own and tries for ten
+        seconds before it says so; nobody should send that eviction again.
+        """
+        found = (await self.get(PODS, name=name, namespace=namespace))["metadata"]["uid"]
+        if found != uid:
+            raise ConflictError(f"evict pod {name!r}: its uid is {found}, not {uid}")
+
+    async def _look_behind(self, kind: Kind, reached: str) -> None:
+        """GoneError when the server has not even come to the version we watch from.
+
+        It was set back to an older state (etcd from a backup), and would stay silent until it has
+        got there again: nothing but a list tells.
+        """
+        now = (await self.list(kind, limit=1)).resource_version
+        if now.isdecimal() and reached.isdecimal() and int(now) < int(reached):
+            raise GoneError(f"{kind.plural}: watched from {reached}, but the server is at {now}")
+
+    async def close(self) -> None:
+        await self._connection.close()
+
+    async def _write(
+        self,
+        verb: str,
+        kind: Kind,
+        *,
+        method: str,
+        path: str,
+        body: JsonObject,
+        content_type: str = "application/json",
+    ) -> JsonObject:
+        seconds = self._limits.write_seconds_max
+        call = Call(
+            verb=verb,
+            kind=kind.short,
+            method=method,
+            path=path,
+            query={"timeout": f"{seconds:g}s"},  # so that the server, too, gives up by then
+            body=_encoder.encode(body),
+            content_type=content_type,
+            seconds_max=seconds,
+        )
+        return _decode(_object_decoder, await self._connection.call(call), doing=str(call))
+
+
+def _decode(decoder: "msgspec.json.Decoder[_T]", body: bytes, *, doing: str) -> _T:
+    """A success that cannot be read is the server's fault, or a proxy's: whether it acted is open."""
+    try:
+        return decoder.decode(body)
+    except msgspec.MsgspecError as error:
+        raise ServerError(f"{doing}: the answer cannot be read: {error}") from error

@@ -1,0 +1,154 @@
+"""What the API server's refusals are on our side.
+
+A refusal is a `Status` object. Its `reason` is the word that counts: 409 is both "the name is taken"
+and "look again", 422 may be an ordinary mistake or a uid that is not the one we meant. The HTTP
+code decides only when there is no reason we know, as behind a proxy that answers in HTML. Whatever
+may have been caused by the way and not by the request is a `ServerError`: try again.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from vc_cluster.errors import (
+    AlreadyExistsError,
+    BadRequestError,
+    ClusterError,
+    ConflictError,
+    ForbiddenError,
+    GoneError,
+    InvalidError,
+    NotFoundError,
+    ServerError,
+    TooLargeError,
+    TooManyRequestsError,
+    UnauthorizedError,
+    UnsupportedMediaTypeError,
+)
+
+RETRY_AFTER_SECONDS_DEFAULT: Final = 1.0
+RETRY_AFTER_SECONDS_MAX: Final = 30.0
+"""A server that asks for more is asked again sooner: nobody of ours may sleep for an hour."""
+
+EXCERPT_CHARACTERS_MAX: Final = 200
+"""How much of an answer that is no Status goes into a message."""
+
+_BY_REASON: Final[dict[str, type[ClusterError]]] = {
+    "AlreadyExists": AlreadyExistsError,
+    "BadRequest": BadRequestError,
+    "Conflict": ConflictError,
+    "Expired": GoneError,
+    "Forbidden": ForbiddenError,
+    "Gone": GoneError,
+    "InternalError": ServerError,
+    "Invalid": InvalidError,
+    "NotFound": NotFoundError,
+    "RequestEntityTooLarge": TooLargeError,
+    "ServerTimeout": ServerError,
+    "ServiceUnavailable": ServerError,
+    "Timeout": ServerError,
+    "TooManyRequests": TooManyRequestsError,
+    "Unauthorized": UnauthorizedError,
+    "UnsupportedMediaType": UnsupportedMediaTypeError,
+}
+
+_BY_CODE: Final[dict[int, type[ClusterError]]] = {
+    401: UnauthorizedError,
+    403: ForbiddenError,
+    404: NotFoundError,
+    408: ServerError,
+    409: ConflictError,
+    410: GoneError,
+    413: TooLargeError,
+    415: UnsupportedMediaTypeError,
+    422: InvalidError,
+    429: TooManyRequestsError,
+}
+
+_VERSION_AHEAD: Final = "ResourceVersionTooLarge"
+"""The cause when somebody asks for a version this server has not reached: it was set back to an
+older state, or lags behind another. Listing anew is right in both cases, so it counts as gone."""
+
+
+class Status(msgspec.Struct, frozen=True, kw_only=True):
+    """The API's way of saying no."""
+
+    message: str | None = None
+    reason: str | None = None
+    code: int | None = None
+    details: dict[str, object] | None = None
+
+
+_status_decoder: Final = msgspec.json.Decoder(Status)
+
+
+def answer_error(
+    code: int, body: bytes, *, doing: str, headers: Mapping[str, str] | None = None
+) -> ClusterError:
+    """The error for an HTTP answer that is no success; `doing` tells where it happened."""
+    try:
+        status = _status_decoder.decode(body)
+    except msgspec.MsgspecError:
+        excerpt = body[:EXCERPT_CHARACTERS_MAX].decode(errors="replace").strip()
+        status = Status(message=f"HTTP {code} {excerpt}".strip())
+    retry_after = _seconds((headers or {}).get("Retry-After"))
+    return _error(status, code=code, doing=doing, retry_after_seconds=retry_after)
+
+
+def event_error(body: bytes, *, doing: str) -> ClusterError:
+    """The error inside a watch's ERROR event: the HTTP answer had been 200 long before."""
+    return answer_error(_code_in(body), body, doing=doing)
+
+
+def is_other_uid(error: InvalidError) -> bool:
+    """Whether a patch was refused because the object is not the one of the patch's uid.
+
+    The API server checks `metadata.uid` of a patch as a change of an immutable field (422), although
+    it is a precondition in effect; controllers of Kubernetes itself rely on that.
+    """
+    return any(cause.get("field") == "metadata.uid" for cause in _causes(error.details))
+
+
+def _error(
+    status: Status, *, code: int, doing: str, retry_after_seconds: float | None
+) -> ClusterError:
+    details = status.details or {}
+    message = f"{doing}: {status.message or status.reason or f'HTTP {code}'}"
+    if any(cause.get("reason") == _VERSION_AHEAD for cause in _causes(details)):
+        return GoneError(message, details=details)
+    made = _class(status.reason or "", code)
+    if made is TooManyRequestsError:
+        wait = retry_after_seconds or _seconds(details.get("retryAfterSeconds"))
+        return TooManyRequestsError(
+            message, retry_after_seconds=wait or RETRY_AFTER_SECONDS_DEFAULT, details=details
+        )
+    return made(message, details=details)
+
+
+def _class(reason: str, code: int) -> type[ClusterError]:
+    known = _BY_REASON.get(reason) or _BY_CODE.get(code)
+    if known is not None:
+        return known
+    return BadRequestError if 400 <= code < 500 else ServerError
+
+
+def _code_in(body: bytes) -> int:
+    try:
+        return _status_decoder.decode(body).code or ServerError.code
+    except msgspec.MsgspecError:
+        return ServerError.code
+
+
+def _causes(details: dict[str, object]) -> list[dict[str, object]]:
+    causes = details.get("causes")
+    return [c for c in causes if isinstance(c, dict)] if isinstance(causes, list) else []
+
+
+def _seconds(value: object) -> float | None:
+    """Whole seconds from a header or a Status; a date or nonsense counts as not said."""
+    try:
+        seconds = float(str(value))
+    except ValueError:
+        return None
+    return min(seconds, RETRY_AFTER_SECONDS_MAX) if seconds > 0 else None

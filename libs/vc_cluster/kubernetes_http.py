@@ -1,0 +1,224 @@
+"""One connection to an API server: requests with deadlines, bounds and a count.
+
+The aiohttp session and its TLS come from kubernetes-asyncio; requests go straight through the
+session with bytes in and bytes out, because its client models cost a hundred times more than the
+decoding. Each call has one deadline over everything: waiting for a slot, renewing a token, the
+request, repeating it. So a write that was allowed by a lease is over when the lease can pass on,
+and the server is told the same deadline. Only reads are repeated here; a write that failed may have
+been applied, and whoever sent it knows its preconditions.
+"""
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, Final
+from urllib.parse import urlencode
+
+import aiohttp
+import msgspec
+from yarl import URL
+
+from vc_clock import Clock
+from vc_cluster.errors import ServerError, TooManyRequestsError, UnauthorizedError
+from vc_cluster.kubernetes_config import Access
+from vc_cluster.kubernetes_errors import answer_error
+
+READ_ATTEMPTS_MAX: Final = 4
+RETRY_FIRST_SECONDS: Final = 0.05
+RETRY_LONGEST_SECONDS: Final = 2.0
+_JITTER: Final = 0.5
+"""Up to this fraction is taken off a pause, so that many readers do not come back together."""
+
+CONNECT_SECONDS_MAX: Final = 5.0
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """The bounds of one connection."""
+
+    requests_max: int = 64
+    """Under way at a time, watches not counted; further ones wait for a slot."""
+    watches_max: int = 64
+    """Open at a time; one more is an error, since waiting for one to end could take for ever."""
+    write_seconds_max: float = 2.0
+    """A leader starts no write when less of its lease remains (`vc_runtime.leader`)."""
+    get_seconds_max: float = 5.0
+    list_seconds_max: float = 60.0
+    """One page, or the whole list when no limit is set."""
+    watch_open_seconds_max: float = 10.0
+    watch_silence_seconds_max: float = 150.0
+    """Bookmarks come about once a minute, so two and a half without a byte mean a dead server."""
+
+
+class Call(msgspec.Struct, frozen=True, kw_only=True):
+    """One request, as often as it is sent."""
+
+    verb: str
+    kind: str
+    method: str
+    path: str
+    seconds_max: float
+    query: dict[str, str] = {}
+    body: bytes | None = None
+    content_type: str = "application/json"
+    repeatable: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.verb} {self.path}"
+
+
+class ApiConnection:
+    """Sends calls to one API server."""
+
+    def __init__(
+        self, access: Access, *, service: str, clock: Clock, limits: Limits, chance: random.Random
+    ) -> None:
+        """Opens the session, so it needs a running loop."""
+        from kubernetes_asyncio.client.rest import RESTClientObject
+
+        self.limits = limits
+        self.requests: Counter[tuple[str, str]] = Counter()
+        """Requests sent, by verb and kind; a repeated read counts each time."""
+        self._access = access
+        self._clock = clock
+        self._chance = chance
+        self._slots = asyncio.Semaphore(limits.requests_max)
+        self._watches = 0
+        configuration = access.configuration
+        rest = RESTClientObject(configuration, maxsize=limits.requests_max + limits.watches_max)
+        self._session: aiohttp.ClientSession = rest.pool_manager
+        self._host: str = configuration.host.rstrip("/")
+        self._headers = {
+            "Accept": "application/json",
+            # A network inside a cluster is faster than gzip, and the API server's CPU is scarce.
+            "Accept-Encoding": "identity",
+            "User-Agent": f"pyroclast/{service}",
+        }
+        self._options: dict[str, Any] = {
+            name: value
+            for name, value in (
+                ("proxy", rest.proxy),
+                ("proxy_headers", rest.proxy_headers),
+                ("server_hostname", rest.server_hostname),
+            )
+            if value
+        }
+
+    async def call(self, call: Call) -> bytes:
+        """The body of a successful answer; everything else is a ClusterError."""
+        try:
+            async with asyncio.timeout(call.seconds_max):
+                return await self._repeat(call)
+        except TimeoutError as error:
+            raise ServerError(f"{call}: no answer within {call.seconds_max:g} s") from error
+
+    @asynccontextmanager
+    async def stream(self, call: Call) -> AsyncIterator[aiohttp.StreamReader]:
+        """An answer that goes on; leaving the block ends it."""
+        if self._watches >= self.limits.watches_max:
+            raise ServerError(f"{call}: more than {self.limits.watches_max} watches at a time")
+        self._watches += 1
+        try:
+            response = await self._open(call)
+            try:
+                yield response.content
+            finally:
+                response.close()
+        finally:
+            self._watches -= 1
+
+    async def close(self) -> None:
+        """End all requests and connections."""
+        await self._session.close()
+
+    async def _repeat(self, call: Call) -> bytes:
+        attempts_max = READ_ATTEMPTS_MAX if call.repeatable else 1
+        for attempt in range(1, attempts_max + 1):
+            try:
+                async with self._slots:
+                    return await self._fetch(call)
+            except (ServerError, TooManyRequestsError) as error:
+                if attempt == attempts_max:
+                    raise
+                pause = self._pause_seconds(attempt, error)
+            await self._clock.sleep(pause)
+        raise AssertionError("unreachable: the last attempt returns or raises")
+
+    def _pause_seconds(self, attempt: int, error: ServerError | TooManyRequestsError) -> float:
+        if isinstance(error, TooManyRequestsError):
+            return error.retry_after_seconds
+        full = min(RETRY_FIRST_SECONDS * (1 << (attempt - 1)), RETRY_LONGEST_SECONDS)
+        return full * (1 - _JITTER * self._chance.random())
+
+    async def _fetch(self, call: Call) -> bytes:
+        socket = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS_MAX)
+        response = await self._authorised(call, socket)
+        try:
+            return await response.read()
+        except (aiohttp.ClientError, OSError) as error:
+            raise _broken(call, error) from error
+        finally:
+            response.release()
+
+    async def _open(self, call: Call) -> aiohttp.ClientResponse:
+        silence_seconds_max = self.limits.watch_silence_seconds_max
+        socket = aiohttp.ClientTimeout(
+            total=None, sock_connect=CONNECT_SECONDS_MAX, sock_read=silence_seconds_max
+        )
+        try:
+            async with asyncio.timeout(call.seconds_max):
+                return await self._authorised(call, socket)
+        except TimeoutError as error:
+            raise ServerError(f"{call}: not opened within {call.seconds_max:g} s") from error
+
+    async def _authorised(
+        self, call: Call, socket: aiohttp.ClientTimeout
+    ) -> aiohttp.ClientResponse:
+        """Send; when our token is refused, get another and send once more (nothing was done)."""
+        token = await self._access.authorization()
+        try:
+            return await self._send(call, token, socket)
+        except UnauthorizedError:
+            if not await self._access.renew(token):
+                raise
+        return await self._send(call, await self._access.authorization(), socket)
+
+    async def _send(
+        self, call: Call, token: str, socket: aiohttp.ClientTimeout
+    ) -> aiohttp.ClientResponse:
+        """A successful answer whose body is still to be read."""
+        if self._session.closed:
+            raise ServerError(f"{call}: the connection was closed")
+        headers = dict(self._headers)
+        if token:
+            headers["Authorization"] = token
+        if call.body is not None:
+            headers["Content-Type"] = call.content_type
+        self.requests[call.verb, call.kind] += 1
+        try:
+            response = await self._session.request(
+                call.method,
+                self._url(call),
+                data=call.body,
+                headers=headers,
+                timeout=socket,
+                allow_redirects=False,  # a token goes to nobody else
+                **self._options,
+            )
+            if response.status < 300:
+                return response
+            async with response:
+                body = await response.read()
+        except (aiohttp.ClientError, OSError) as error:
+            raise _broken(call, error) from error
+        raise answer_error(response.status, body, doing=str(call), headers=response.headers)
+
+    def _url(self, call: Call) -> URL:
+        query = f"?{urlencode(call.query)}" if call.query else ""
+        return URL(f"{self._host}{call.path}{query}", encoded=True)
+
+
+def _broken(call: Call, error: Exception) -> ServerError:
+    """The way failed, not the request; aiohttp's own words name no secrets."""
+    return ServerError(f"{call}: {type(error).__name__}: {error}")
