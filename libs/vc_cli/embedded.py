@@ -11,8 +11,6 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Final, Self
 
-from vc_simcluster.nodes import SimulatedNodes
-
 from vc_bus.memory import MemoryBus
 from vc_cli.services import SERVICES, build_of
 from vc_clock import LoopClock
@@ -27,6 +25,8 @@ from vc_simcluster.api import Api
 from vc_simcluster.cluster import StoreCluster
 from vc_simcluster.http_server import EmbeddedServer, serve
 from vc_simcluster.kubeconfig import write_kubeconfig
+from vc_simcluster.node_pools import DEFAULT_POOLS, read_pools
+from vc_simcluster.nodes import SimulatedNodes
 from vc_simcluster.registry import Registry, crd_folder, load_crds
 from vc_snapshot.memory import MemorySnapshot
 
@@ -54,14 +54,14 @@ class EmbeddedStack:
         self._home = home
         self._api_port = api_port
         self._services = tuple(services)
-        self._nodes_file = nodes
         self._exit = AsyncExitStack()
         self.clock = LoopClock()
         self.api = Api(clock=self.clock, registry=Registry(crds=load_crds(crd_folder())))
         self.cluster = StoreCluster(self.api)
         self.bus = MemoryBus(self.clock)
         self.snapshot = MemorySnapshot()
-        self.nodes = SimulatedNodes(self.api)
+        pools = read_pools(nodes.read_text(encoding="utf-8")) if nodes else DEFAULT_POOLS
+        self.nodes = SimulatedNodes(self.api, pools=pools)
         self.server: EmbeddedServer
         self.host: Host
         self.health_port = 0

@@ -14,7 +14,7 @@ from typing import Any
 from vc_messages.record import Record
 
 
-class ProcessDied(BaseException):  # noqa: N818 - not an error that anybody may handle
+class ProcessDied(BaseException):
     """The process is dead; no `except Exception` sees this, as none would see a SIGKILL."""
 
 

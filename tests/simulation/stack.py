@@ -8,14 +8,16 @@ import asyncio
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from typing import Any, Final, Self
+
+import msgspec
 
 from tests.simulation.mortal import Life, Mortal, ProcessDied
 from vc_bus.memory import Faults, MemoryBus
 from vc_cli.services import build_of
 from vc_clock import LoopClock
 from vc_model.job import Job
-from vc_model.kinds import JOBS, NAMESPACES, PODS
+from vc_model.kinds import JOBS, NAMESPACES, NODES, PODS
 from vc_model.pod import Pod
 from vc_model.quantity import parse_resources
 from vc_model.struct import JsonObject
@@ -23,11 +25,10 @@ from vc_runtime.context import Context, Service
 from vc_simcluster.api import Api
 from vc_simcluster.cluster import StoreCluster
 from vc_simcluster.identity import seeded_uids
+from vc_simcluster.node_pools import DEFAULT_POOLS, NodePool
 from vc_simcluster.nodes import SimulatedNodes
 from vc_simcluster.registry import Registry, crd_folder, load_crds
 from vc_snapshot.memory import MemorySnapshot
-
-import msgspec
 
 WALL_AT_ZERO: Final = 1_800_000_000.0
 RESTART_SECONDS: Final = 0.5
@@ -46,7 +47,7 @@ class Stack:
         seed: int = 0,
         services: Iterable[str] = CORE,
         faults: Faults | None = None,
-        nodes: JsonObject | None = None,
+        pools: Iterable[NodePool] = DEFAULT_POOLS,
         die_at: tuple[str, int] | None = None,
     ) -> None:
         """`die_at` names a service and the number of the call at which its first life ends."""
@@ -61,17 +62,18 @@ class Stack:
         self.cluster = StoreCluster(self.api)
         self.bus = MemoryBus(self.clock, seed=seed, faults=faults)
         self.snapshot = MemorySnapshot()
-        self.nodes = SimulatedNodes(self.api, config=nodes) if nodes else SimulatedNodes(self.api)
+        self.nodes = SimulatedNodes(self.api, pools=pools)
         self.lives: dict[str, list[Life]] = {name: [] for name in services}
         self.running: dict[str, Service] = {}
         self.problems: list[str] = []
         self.created: Counter[str] = Counter()
         """Pods created, by name and owner's uid."""
         self._tasks: list[asyncio.Task[None]] = []
+        self._paused: set[str] = set()
 
     # -- start and stop --------------------------------------------------------------------------
 
-    async def __aenter__(self) -> "Stack":
+    async def __aenter__(self) -> Self:
         await self.cluster.create(
             NAMESPACES,
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "volcano-system"}},
@@ -92,9 +94,9 @@ class Stack:
         number = len(self.lives[name])
         return Context(
             name=name,
-            bus=Mortal(self.bus, life, name="bus"),  # type: ignore[arg-type]
-            cluster=Mortal(self.cluster, life, name="cluster"),  # type: ignore[arg-type]
-            snapshot=Mortal(self.snapshot, life, name="snapshot"),  # type: ignore[arg-type]
+            bus=Mortal(self.bus, life, name="bus"),
+            cluster=Mortal(self.cluster, life, name="cluster"),
+            snapshot=Mortal(self.snapshot, life, name="snapshot"),
             clock=self.clock,
             identity=f"{name}-{number}",
             chance=random.Random(f"{self._seed}/{name}/{number}"),
@@ -120,6 +122,17 @@ class Stack:
                     each.cancel()
                 await asyncio.gather(task, death, return_exceptions=True)
             await self.clock.sleep(RESTART_SECONDS)
+            while name in self._paused:
+                await self.clock.sleep(RESTART_SECONDS)
+
+    def pause(self, name: str) -> None:
+        """Kill a service and keep it dead until `resume`."""
+        self._paused.add(name)
+        self.kill(name)
+
+    def resume(self, name: str) -> None:
+        """Let it live again."""
+        self._paused.discard(name)
 
     def kill(self, name: str) -> None:
         """End a service's present life, wherever it is."""
@@ -145,7 +158,8 @@ class Stack:
             if pod.spec.node_name == node and pod.status.phase in ("Pending", "Running"):
                 for container in pod.spec.containers:
                     used.update(parse_resources(container.resources.requests))
-        allocatable = parse_resources(self.nodes.allocatable(node))
+        status = self.api.get(self.api.registry.for_kind(NODES), name=node)["status"]
+        allocatable = parse_resources(status["allocatable"])
         for resource, amount in used.items():
             if amount > allocatable.get(resource, 0):
                 self.problems.append(f"{node} over-committed: {resource} {amount}")
@@ -192,7 +206,7 @@ def died(error: BaseException) -> bool:
     return isinstance(_innermost(error), ProcessDied)
 
 
-def gang_job(  # noqa: PLR0913 - a manifest's knobs
+def gang_job(
     name: str,
     *,
     replicas: int = 4,

@@ -1,0 +1,137 @@
+"""The tree, pyproject, the topic table and the documents say the same."""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vc_cli.services import SERVICES
+from vc_messages import topics
+
+ROOT = Path(__file__).parents[2]
+README_LINES_MAX = 40
+
+
+def pyproject() -> dict[str, Any]:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+def package_of(service: str) -> str:
+    return "vc_" + service.replace("-", "_")
+
+
+def folders() -> list[str]:
+    return sorted(path.name for path in (ROOT / "services").iterdir() if path.is_dir())
+
+
+def libraries() -> list[str]:
+    return sorted(path.name for path in (ROOT / "libs").iterdir() if path.is_dir())
+
+
+def test_the_command_line_knows_every_service() -> None:
+    assert sorted(SERVICES) == folders()
+    assert all(SERVICES[name] == package_of(name) for name in folders())
+
+
+def test_every_service_has_its_script_its_package_and_its_place_on_the_path() -> None:
+    project = pyproject()
+    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+    editable = project["tool"]["hatch"]["build"]["dev-mode-dirs"]
+    types = project["tool"]["mypy"]["mypy_path"].split(":")
+    linted = project["tool"]["importlinter"]["root_packages"]
+    for service in folders():
+        package = package_of(service)
+        assert project["project"]["scripts"][f"vc-{service}"] == f"{package}.__main__:main"
+        assert f"services/{service}/{package}" in wheel
+        assert f"services/{service}" in editable
+        assert f"services/{service}" in types
+        assert package in linted
+
+
+def test_every_library_is_packaged_and_linted() -> None:
+    project = pyproject()
+    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+    for library in libraries():
+        assert f"libs/{library}" in wheel
+        assert library in project["tool"]["importlinter"]["root_packages"]
+
+
+def test_the_rules_for_logic_cover_every_service() -> None:
+    contracts = pyproject()["tool"]["importlinter"]["contracts"]
+    (logic,) = [c for c in contracts if c["name"].startswith("Decision logic")]
+    assert sorted(logic["source_modules"]) == sorted(f"{package_of(s)}.logic" for s in folders())
+
+
+@pytest.mark.parametrize("service", folders())
+def test_a_service_has_the_modules_of_its_shape(service: str) -> None:
+    package = ROOT / "services" / service / package_of(service)
+    for module in ("__init__.py", "__main__.py", "config.py", "service.py"):
+        assert (package / module).is_file(), f"{service} lacks {module}"
+    assert (package / "logic.py").is_file() or (package / "logic" / "__init__.py").is_file()
+
+
+@pytest.mark.parametrize("service", folders())
+def test_a_service_readme_is_short_and_begins_with_what_it_reads_and_writes(service: str) -> None:
+    lines = (ROOT / "services" / service / "README.md").read_text().splitlines()
+    assert lines[0].startswith("reads: ")
+    assert lines[1].startswith("writes: ")
+    assert len(lines) <= README_LINES_MAX
+
+
+def _concrete(topic: topics.Topic) -> str:
+    """The way documents write a topic's name."""
+    if topic in topics.FACTS:
+        return "cluster.<kind>"
+    return re.sub(r"plugin\.\w+\.requests", "plugin.<name>.requests", topic.name)
+
+
+def _rows() -> dict[str, list[str]]:
+    """The topic table of ARCHITECTURE.md, by name."""
+    section = (ROOT / "ARCHITECTURE.md").read_text().split("## Topics")[1].split("\n## ")[0]
+    rows: dict[str, list[str]] = {}
+    for line in section.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if cells[0].startswith("`"):
+            rows[cells[0].strip("`")] = cells[1:]
+    return rows
+
+
+def test_the_architecture_names_every_topic_and_no_other() -> None:
+    assert set(_rows()) == {_concrete(topic) for topic in topics.ALL}
+
+
+@pytest.mark.parametrize("topic", topics.ALL, ids=lambda topic: topic.name)
+def test_the_architecture_says_of_a_topic_what_the_code_says(topic: topics.Topic) -> None:
+    key, policy, producer, consumers = _rows()[_concrete(topic)]
+    if topic not in topics.FACTS:
+        assert key == topic.key
+    assert policy.startswith("compacted" if topic.compacted else "delete")
+    if not topic.compacted:
+        days = topic.retention_seconds // 86_400
+        assert policy == f"delete, {days} day" + ("s" if days > 1 else "")
+    assert producer == topic.producer
+    plain = [re.sub(r"plugin-\w+", "plugin-<name>", c) for c in topic.consumers]
+    assert consumers.split(", ") == plain
+
+
+def _head(service: str, line: int) -> str:
+    return (ROOT / "services" / service / "README.md").read_text().splitlines()[line]
+
+
+@pytest.mark.parametrize("topic", topics.ALL, ids=lambda topic: topic.name)
+def test_the_readme_of_a_producer_and_of_a_named_consumer_mentions_the_topic(
+    topic: topics.Topic,
+) -> None:
+    written = re.escape(topic.name) if topic not in topics.FACTS else r"cluster\.\*"
+    pattern = rf"`({written}|plugin\.\*\.requests)`" if "requests" in topic.name else f"`{written}`"
+    producers = {
+        "everyone": [],
+        "plugins": [s for s in folders() if s.startswith("plugin-")],
+    }.get(topic.producer, [topic.producer])
+    for service in producers:
+        assert re.search(pattern, _head(service, 1)), f"{service} writes {topic.name}"
+    for service in topic.consumers:
+        if service in folders():
+            assert re.search(pattern, _head(service, 0)), f"{service} reads {topic.name}"

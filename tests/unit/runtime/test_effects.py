@@ -1,0 +1,233 @@
+"""Effects applied late, twice, or after somebody else (protocol 12)."""
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from vc_bus.memory import MemoryBus
+from vc_clock import LoopClock, run_virtual
+from vc_cluster import ForbiddenError, ServerError
+from vc_messages.effects import (
+    BindPod,
+    CreateObject,
+    DeleteObject,
+    Effect,
+    EvictPod,
+    PatchObject,
+    RecordEvent,
+)
+from vc_model.kinds import CONFIGMAPS, EVENTS, PODS
+from vc_runtime.context import Context
+from vc_runtime.effects import ATTEMPTS_MAX, EffectApplier, Outcome, OutcomeStatus
+from vc_simcluster.api import Api
+from vc_simcluster.cluster import StoreCluster
+from vc_snapshot.memory import MemorySnapshot
+
+OWNER = "11111111-1111-4111-8111-111111111111"
+OLDER = "22222222-2222-4222-8222-222222222222"
+
+
+class World:
+    """An embedded cluster that may refuse, and an applier on it."""
+
+    def __init__(self) -> None:
+        self.clock = LoopClock(wall_at_zero=1.8e9)
+        self.store = StoreCluster(Api(clock=self.clock))
+        self.failures: list[Exception] = []
+        self.calls: list[str] = []
+        self.leading = True
+        context = Context(
+            name="job-controller",
+            bus=MemoryBus(self.clock),
+            cluster=self,
+            snapshot=MemorySnapshot(),
+            clock=self.clock,
+            identity="one",
+        )
+        self.applier = EffectApplier(context, may_write=lambda: self.leading)
+
+    def __getattr__(self, name: str) -> Any:
+        real = getattr(self.store, name)
+
+        async def call(*args: Any, **kwargs: Any) -> Any:
+            self.calls.append(name)
+            if self.failures and name != "get":
+                raise self.failures.pop(0)
+            return await real(*args, **kwargs)
+
+        return call
+
+    async def apply(self, *effects: Effect) -> list[Outcome]:
+        return await self.applier.apply(effects)
+
+    async def status_of(self, effect: Effect) -> OutcomeStatus:
+        return (await self.apply(effect))[0].status
+
+
+def run(test: Callable[[World], Coroutine[Any, Any, None]]) -> None:
+    async def main() -> None:
+        await test(World())
+
+    run_virtual(main())
+
+
+def config_map(name: str, *, owner: str = OWNER, owner_name: str = "job") -> CreateObject:
+    reference = {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "name": owner_name,
+        "uid": owner,
+        "controller": True,
+    }
+    body = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": name, "ownerReferences": [reference] if owner else []},
+    }
+    return CreateObject(kind=CONFIGMAPS, namespace="default", name=name, body=body, owner_uid=OWNER)
+
+
+def test_creating_what_is_there_and_ours_is_success() -> None:
+    async def test(world: World) -> None:
+        assert await world.status_of(config_map("a")) is OutcomeStatus.DONE
+        assert await world.status_of(config_map("a")) is OutcomeStatus.DONE
+        page = await world.store.list(CONFIGMAPS, namespace="default")
+        assert len(page.items) == 1
+
+    run(test)
+
+
+def test_what_an_older_incarnation_left_is_removed_and_then_made_anew() -> None:
+    async def test(world: World) -> None:
+        await world.store.create(CONFIGMAPS, config_map("a", owner=OLDER).body, namespace="default")
+        assert await world.status_of(config_map("a")) is OutcomeStatus.STALE
+        assert await world.status_of(config_map("a")) is OutcomeStatus.DONE
+        made = await world.store.get(CONFIGMAPS, name="a", namespace="default")
+        assert made["metadata"]["ownerReferences"][0]["uid"] == OWNER
+
+    run(test)
+
+
+@pytest.mark.parametrize("owner_name", ["", "another-job"])
+def test_what_is_foreign_is_never_touched(owner_name: str) -> None:
+    async def test(world: World) -> None:
+        owner = OLDER if owner_name else ""
+        foreign = config_map("a", owner=owner, owner_name=owner_name)
+        made = await world.store.create(CONFIGMAPS, foreign.body, namespace="default")
+        (outcome,) = await world.apply(config_map("a"))
+        assert outcome.status is OutcomeStatus.FOREIGN
+        assert "'a'" in outcome.error
+        kept = await world.store.get(CONFIGMAPS, name="a", namespace="default")
+        assert kept == made
+
+    run(test)
+
+
+def test_deleting_what_is_gone_or_another_is_success_and_touches_nothing() -> None:
+    async def test(world: World) -> None:
+        await world.apply(config_map("a"))
+        for uid in ("gone-long-ago", OLDER):
+            effect = DeleteObject(kind=CONFIGMAPS, namespace="default", name="a", uid=uid)
+            assert await world.status_of(effect) is OutcomeStatus.DONE
+        missing = DeleteObject(kind=CONFIGMAPS, namespace="default", name="b", uid=OLDER)
+        assert await world.status_of(missing) is OutcomeStatus.DONE
+        assert await world.store.get(CONFIGMAPS, name="a", namespace="default")
+
+    run(test)
+
+
+def test_a_patch_of_another_version_or_uid_is_stale() -> None:
+    async def test(world: World) -> None:
+        await world.apply(config_map("a"))
+        for preconditions in ({"uid": OLDER}, {"resource_version": "1"}):
+            effect = PatchObject(
+                kind=CONFIGMAPS,
+                namespace="default",
+                name="a",
+                patch={"data": {"x": "y"}},
+                **preconditions,
+            )
+            assert await world.status_of(effect) is OutcomeStatus.STALE
+
+    run(test)
+
+
+def test_temporary_failures_are_tried_again_within_a_bound() -> None:
+    async def test(world: World) -> None:
+        world.failures = [ServerError("busy")] * (ATTEMPTS_MAX - 1)
+        assert await world.status_of(config_map("a")) is OutcomeStatus.DONE
+        world.failures = [ServerError("busy")] * 100
+        assert await world.status_of(config_map("b")) is OutcomeStatus.UNAVAILABLE
+        assert len(world.failures) == 100 - ATTEMPTS_MAX
+
+    run(test)
+
+
+def test_a_refusal_is_told_and_not_tried_again() -> None:
+    async def test(world: World) -> None:
+        world.failures = [ForbiddenError("exceeded quota: pods")]
+        (outcome,) = await world.apply(config_map("a"))
+        assert outcome.status is OutcomeStatus.REFUSED
+        assert "quota" in outcome.error
+        assert world.calls == ["create"]
+
+    run(test)
+
+
+def test_after_a_failed_run_the_rest_is_skipped() -> None:
+    async def test(world: World) -> None:
+        world.failures = [ForbiddenError("no")]
+        patch = PatchObject(kind=CONFIGMAPS, namespace="default", name="a", patch={})
+        statuses = [o.status for o in await world.apply(config_map("a"), config_map("b"), patch)]
+        assert statuses == [OutcomeStatus.REFUSED, OutcomeStatus.DONE, OutcomeStatus.SKIPPED]
+
+    run(test)
+
+
+def test_who_no_longer_leads_writes_nothing() -> None:
+    async def test(world: World) -> None:
+        world.leading = False
+        assert await world.status_of(config_map("a")) is OutcomeStatus.SKIPPED
+        assert world.calls == []
+
+    run(test)
+
+
+def test_binding_the_pod_of_another_uid_is_stale_and_evicting_it_is_done() -> None:
+    async def test(world: World) -> None:
+        body = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "p"},
+            "spec": {"containers": [{"name": "c", "image": "i"}]},
+        }
+        await world.store.create(PODS, body, namespace="default")
+        bind = BindPod(namespace="default", name="p", uid=OLDER, node="n")
+        assert await world.status_of(bind) is OutcomeStatus.STALE
+        evict = EvictPod(namespace="default", name="p", uid=OLDER, reason="test")
+        assert await world.status_of(evict) is OutcomeStatus.DONE
+        assert await world.store.get(PODS, name="p", namespace="default")
+
+    run(test)
+
+
+def test_the_same_event_is_one_object_and_one_write_a_window() -> None:
+    async def test(world: World) -> None:
+        event = RecordEvent(
+            kind=CONFIGMAPS,
+            namespace="default",
+            name="a",
+            uid=OWNER,
+            type="Warning",
+            reason="Pending",
+            message="waits",
+        )
+        for _ in range(100):
+            await world.apply(event)
+            await world.clock.sleep(1)
+        page = await world.store.list(EVENTS, namespace="default")
+        assert len(page.items) == 1
+        assert len(world.calls) <= 3
+
+    run(test)

@@ -1,0 +1,157 @@
+"""The difference between what a topic says and what the API server says."""
+
+import msgspec
+import pytest
+
+from vc_messages.facts import Stamp, fact_message
+from vc_messages.record import Message, Record
+from vc_model.kinds import JOBS, PODS
+from vc_model.meta import ObjectMeta, OwnerReference
+from vc_model.pod import Pod
+from vc_watcher.logic import Decoder, Index, UnreadableError
+
+OLD = Stamp(incarnation="i1", epoch=1)
+NOW = Stamp(incarnation="i1", epoch=2)
+
+
+def pod(name: str, *, uid: str = "u1", version: str = "1", job: str = "") -> Pod:
+    owners = [
+        OwnerReference(
+            api_version=JOBS.api_version, kind="Job", name=job, uid="j1", controller=True
+        )
+    ]
+    metadata = ObjectMeta(
+        name=name,
+        namespace="ns",
+        uid=uid,
+        resource_version=version,
+        owner_references=owners if job else [],
+    )
+    return Pod(api_version="v1", kind="Pod", metadata=metadata)
+
+
+class Log:
+    """A topic: publishes messages and gives them back as records."""
+
+    def __init__(self) -> None:
+        self.records: list[Record] = []
+        self._ends: dict[int, int] = {}
+
+    def publish(self, messages: list[Message]) -> None:
+        for message in messages:
+            offset = self._ends.get(message.partition, 0)
+            self._ends[message.partition] = offset + 1
+            self.records.append(
+                Record(
+                    topic=message.topic,
+                    partition=message.partition,
+                    offset=offset,
+                    key=message.key,
+                    value=message.value,
+                    headers=message.headers,
+                )
+            )
+
+    def index(self, stamp: Stamp = NOW) -> Index:
+        """As a restarted watcher reads it back."""
+        index = Index(PODS, stamp=stamp)
+        for record in self.records:
+            index.replay(record)
+        return index
+
+
+def test_an_object_seen_twice_is_published_once() -> None:
+    index = Index(PODS, stamp=NOW)
+    assert [m.key for m in index.seen(pod("a"))] == ["ns/a"]
+    assert index.seen(pod("a")) == []
+    assert [m.key for m in index.seen(pod("a", version="2"))] == ["ns/a"]
+
+
+def test_a_restarted_watcher_publishes_only_the_difference() -> None:
+    log = Log()
+    first = Index(PODS, stamp=OLD)
+    for name in ("kept", "changed", "gone"):
+        log.publish(first.seen(pod(name)))
+    index = log.index()
+    published = index.seen(pod("kept")) + index.seen(pod("changed", version="2"))
+    published += index.gone_but({"ns/kept", "ns/changed"})
+    assert [(m.key, m.value is None) for m in published] == [
+        ("ns/changed", False),
+        ("ns/gone", True),
+    ]
+
+
+def test_a_tombstone_carries_the_uid_and_partition_of_the_record_it_kills() -> None:
+    index = Index(PODS, stamp=NOW)
+    (fact,) = index.seen(pod("a", uid="first"))
+    (tombstone,) = index.gone("ns/a")
+    assert tombstone.value is None
+    assert tombstone.partition == fact.partition
+    assert tombstone.headers["uid"] == "first"
+
+
+def test_the_end_of_another_uid_is_not_the_end_of_this_one() -> None:
+    index = Index(PODS, stamp=NOW)
+    index.seen(pod("a", uid="second"))
+    assert index.gone("ns/a", uid="first") == []
+
+
+def test_an_object_that_changes_owner_leaves_its_old_partition() -> None:
+    index = Index(PODS, stamp=NOW)
+    (alone,) = index.seen(pod("a"))
+    tombstone, fact = index.seen(pod("a", version="2", job="owner"))
+    assert tombstone.value is None
+    assert tombstone.partition == alone.partition != fact.partition
+
+
+def test_what_an_older_watcher_wrote_after_the_fence_is_overwritten() -> None:
+    log = Log()
+    young = Index(PODS, stamp=NOW)
+    log.publish(young.fences())
+    log.publish(young.seen(pod("a", version="7")))
+    log.publish([fact_message(PODS, pod("a", version="3"), stamp=OLD)])
+    log.publish([fact_message(PODS, pod("ghost", uid="dead"), stamp=OLD)])
+    index = log.index()
+    assert index.is_foreign("ns/a")
+    again = index.seen(pod("a", version="7"), again=index.is_foreign("ns/a"))
+    assert [m.key for m in again] == ["ns/a"]
+    buried = index.settle_foreign()
+    assert [(m.key, m.headers["uid"]) for m in buried] == [("ns/ghost", "dead")]
+    assert index.foreign == {}
+
+
+def test_records_of_another_incarnation_say_nothing() -> None:
+    log = Log()
+    log.publish(Index(PODS, stamp=Stamp(incarnation="before", epoch=9)).seen(pod("a")))
+    assert len(log.index()) == 0
+
+
+def test_items_of_a_list_get_their_kind_back() -> None:
+    raw = b'{"metadata":{"name":"a","namespace":"ns"}}'
+    assert Decoder(PODS).decode(raw).kind == "Pod"
+
+
+def test_nulls_where_nothing_is_meant_are_forgiven() -> None:
+    raw = b'{"kind":"Pod","metadata":{"name":"a","labels":null},"spec":{"tolerations":null}}'
+    assert Decoder(PODS).decode(raw).metadata.name == "a"
+
+
+@pytest.mark.parametrize("raw", [b"", b"{", b"[]", b'{"metadata": 3}', b"[" * 100_000])
+def test_an_unreadable_object_is_an_error_of_one_line(raw: bytes) -> None:
+    with pytest.raises(UnreadableError) as caught:
+        Decoder(PODS).decode(raw)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_too_large_object_leaves_the_index_as_it_was() -> None:
+    index = Index(PODS, stamp=NOW)
+    index.seen(pod("a"))
+    huge = msgspec.structs.replace(
+        pod("a", version="2"),
+        metadata=msgspec.structs.replace(
+            pod("a", version="2").metadata, annotations={"x": "y" * 5_000_000}
+        ),
+    )
+    with pytest.raises(ValueError, match="bytes"):
+        index.seen(huge)
+    assert len(index.gone("ns/a")) == 1
