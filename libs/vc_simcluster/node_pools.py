@@ -7,6 +7,7 @@ import yaml
 
 from vc_model.struct import JsonObject, ResourceList
 
+DEFAULT_CAPACITY: Final = {"cpu": "64", "memory": "512Gi", "nvidia.com/gpu": "8", "pods": "110"}
 NODES_MAX: Final = 20_000
 """Of one pool: a typing error must not fill the memory."""
 
@@ -22,21 +23,16 @@ class NodePool(
 
     count: int = 8
     name_prefix: str = "node-"
-    capacity: ResourceList = {
-        "cpu": "64",
-        "memory": "512Gi",
-        "nvidia.com/gpu": "8",
-        "pods": "110",
-    }
+    capacity: ResourceList = msgspec.field(default_factory=lambda: dict(DEFAULT_CAPACITY))
     labels: dict[str, str] = {}
     taints: list[JsonObject] = []
 
 
-class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    nodes: list[NodePool] = [NodePool()]
-
-
 DEFAULT_POOLS: Final[tuple[NodePool, ...]] = (NodePool(),)
+
+
+class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    nodes: list[NodePool] = msgspec.field(default_factory=lambda: list(DEFAULT_POOLS))
 
 
 def read_pools(text: str) -> list[NodePool]:

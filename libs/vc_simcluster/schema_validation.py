@@ -155,7 +155,7 @@ def _string(schema: JsonObject, value: str, path: str) -> Iterator[FieldFault]:
         low = schema["minLength"]
         yield invalid_value(path, value, f"{path} in body should be at least {low} chars long")
     pattern = schema.get("pattern")
-    if pattern and not schema.get(INT_OR_STRING) and not _compiled(pattern).search(value):
+    if pattern and not _compiled(pattern).search(value):
         yield invalid_value(path, value, f"{path} in body should match '{pattern}'")
     if schema.get("format") == "date-time" and not _is_time(value):
         yield invalid_value(

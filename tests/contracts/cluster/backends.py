@@ -1,0 +1,45 @@
+"""The backends under test: each opens a cluster and says what it can do beside the interface."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any
+
+import msgspec
+
+from vc_clock import LoopClock
+from vc_cluster import Cluster
+from vc_simcluster import Api, Registry, StoreCluster, load_crds
+
+
+class Target(msgspec.Struct, kw_only=True):
+    """An open backend."""
+
+    cluster: Cluster
+    compact: Callable[[], Awaitable[None]] | None = None
+    """Forget all history now; None when the backend does that only in its own time."""
+    has_controllers: bool = False
+    """Whether garbage collection, namespace deletion and disruption budgets are at work."""
+    bookmark_seconds_max: float = 5.0
+    """How long a quiet watch may take to say how far it is."""
+
+
+class Backend(msgspec.Struct, frozen=True, kw_only=True):
+    """How to get a target."""
+
+    name: str
+    open: Callable[[], AbstractAsyncContextManager[Target]]
+    marks: tuple[Any, ...] = ()
+    """pytest marks: which real part it needs."""
+
+
+@asynccontextmanager
+async def open_store() -> AsyncIterator[Target]:
+    """The in-memory twin, fresh for each test."""
+    api = Api(clock=LoopClock(), registry=Registry(crds=load_crds()))
+
+    async def compact() -> None:
+        api.compact()
+
+    cluster = StoreCluster(api)
+    yield Target(cluster=cluster, compact=compact, has_controllers=True)
+    await cluster.close()
