@@ -101,11 +101,11 @@ def check_nesting(body: Json) -> None:
 
 
 def check_shape(obj: JsonObject) -> None:
-    """Metadata of the right types, without nulls; so that nobody has to ask again."""
+    """Metadata of the right types, without what is null or empty: nobody has to ask again."""
     meta = obj.setdefault("metadata", {})
     if not isinstance(meta, dict):
         raise bad_request("json: cannot unmarshal metadata: it is not an object")
-    for name in [name for name, value in meta.items() if value is None]:
+    for name in [name for name, value in meta.items() if value in (None, {}, [])]:
         del meta[name]
     try:
         msgspec.convert(meta, _MetaShape)

@@ -2,12 +2,14 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import cache
 from typing import Any
 
 import msgspec
 
 from vc_clock import LoopClock
 from vc_cluster import Cluster
+from vc_model.struct import JsonObject
 from vc_simcluster import Api, Registry, StoreCluster, load_crds
 
 
@@ -32,10 +34,16 @@ class Backend(msgspec.Struct, frozen=True, kw_only=True):
     """pytest marks: which real part it needs."""
 
 
+@cache
+def _definitions() -> list[JsonObject]:
+    """Read once: parsing the YAML takes longer than most tests."""
+    return load_crds()
+
+
 @asynccontextmanager
 async def open_store() -> AsyncIterator[Target]:
     """The in-memory twin, fresh for each test."""
-    api = Api(clock=LoopClock(), registry=Registry(crds=load_crds()))
+    api = Api(clock=LoopClock(), registry=Registry(crds=_definitions()))
 
     async def compact() -> None:
         api.compact()

@@ -41,7 +41,7 @@ async def test_of_two_creates_at_once_one_wins(cluster: Cluster, namespace: str)
 
 @pytest.mark.parametrize("name", ["Upper", "under_score", "-dash", "a" * 254, "a/b"])
 async def test_a_bad_name_is_refused(cluster: Cluster, namespace: str, name: str) -> None:
-    with pytest.raises(InvalidError, match="metadata.name"):
+    with pytest.raises(InvalidError, match=r"metadata\.name"):
         await cluster.create(CONFIGMAPS, config_map(name), namespace=namespace)
 
 
