@@ -1,0 +1,159 @@
+"""The world, kept fresh: from the bus view, and live where the view is not to be trusted.
+
+A new `World` is made only when something it holds has changed, so a request costs no copying. While
+the view is not ready (at the start, or when the bus is away) queues are listed live, at most once a
+second: nobody acts on a partial or stale view, and nobody is refused because of it.
+"""
+
+from typing import Final
+
+import msgspec
+
+from vc_admission.config import Config
+from vc_admission.logic.lookups import Lookups
+from vc_admission.logic.resource_groups import (
+    ResourceGroup,
+    ResourceGroupsError,
+    parse_resource_groups,
+)
+from vc_admission.logic.world import BUILT_IN_PLUGINS, World, children_of
+from vc_cluster import NotFoundError
+from vc_messages.codec import CodecError, decode
+from vc_messages.plugins import PluginAnnouncement
+from vc_messages.record import Record
+from vc_messages.topics import PLUGIN_REGISTRY
+from vc_model.graft import strip_nulls
+from vc_model.kinds import CONFIGMAPS, NAMESPACES, QUEUES
+from vc_model.kubernetes import ConfigMap, Namespace
+from vc_model.meta import object_key
+from vc_model.scheduling import Queue
+from vc_runtime.context import Context
+from vc_runtime.follower import Batch, Follower, send_to_dead_letters
+
+LIVE_LIST_SECONDS: Final = 1.0
+"""How long a live list of queues is used while the view is not ready."""
+
+QUEUES_MAX: Final = 20_000
+PLUGINS_MAX: Final = 1000
+CONFIGURATION_KEY: Final = "volcano-admission.conf"
+
+
+class Knowledge:
+    """What admission knows, and how it learns more."""
+
+    def __init__(self, context: Context, config: Config) -> None:
+        self._context = context
+        self._config = config
+        self.follower = Follower(
+            context, (QUEUES, NAMESPACES, CONFIGMAPS), extra=(PLUGIN_REGISTRY,)
+        )
+        self._plugins: dict[str, PluginAnnouncement] = {}
+        self._groups: tuple[ResourceGroup, ...] = ()
+        self._world = World(settings=config.settings)
+        self._listed: dict[str, Queue] = {}
+        self._listed_at: float | None = None
+
+    async def follow(self) -> None:
+        """Take in what the bus brings, until cancelled."""
+        try:
+            while True:
+                await self.take(await self.follower.poll())
+        finally:
+            await self.follower.close()
+
+    async def take(self, batch: Batch) -> None:
+        """One batch of news."""
+        for record in batch.records:
+            await self._take_plugin(record)
+        if batch.rebuilt or batch.records or batch.changes:
+            if batch.rebuilt or any(change.kind is CONFIGMAPS for change in batch.changes):
+                self._take_groups()
+            self._world = self._make()
+
+    def _make(self) -> World:
+        view = self.follower.view
+        queues = {q.metadata.name: q for q in view.objects(QUEUES) if isinstance(q, Queue)}
+        spaces = (n for n in view.objects(NAMESPACES) if isinstance(n, Namespace))
+        return World(
+            queues=queues,
+            children=children_of(queues),
+            namespaces={space.metadata.name: space for space in spaces},
+            plugins={**BUILT_IN_PLUGINS, **self._plugins},
+            resource_groups=self._groups,
+            settings=self._config.settings,
+        )
+
+    async def _take_plugin(self, record: Record) -> None:
+        if record.value is None:
+            self._plugins.pop(record.key, None)
+            return
+        try:
+            announced = decode(record.value, into=PluginAnnouncement, headers=record.headers)
+        except CodecError as error:
+            await send_to_dead_letters(self._context, record, error)
+            return
+        if announced.plugin in self._plugins or len(self._plugins) < PLUGINS_MAX:
+            self._plugins[announced.plugin] = announced
+
+    def _take_groups(self) -> None:
+        key = object_key(self._context.namespace, self._config.configmap_name)
+        found = self.follower.view.get(CONFIGMAPS, key)
+        text = found.data.get(CONFIGURATION_KEY, "") if isinstance(found, ConfigMap) else ""
+        try:
+            self._groups = parse_resource_groups(text)
+        except ResourceGroupsError as error:
+            self._context.log.warning("%s of %s is not used: %s", CONFIGURATION_KEY, key, error)
+
+    # -- answering -------------------------------------------------------------------------------
+
+    async def world(self) -> World:
+        """What is known now; with a live list of queues when the view is not to be trusted."""
+        if not self.follower.unready():
+            self._listed_at = None
+            return self._world
+        now = self._context.clock.monotonic()
+        if self._listed_at is None or now - self._listed_at > LIVE_LIST_SECONDS:
+            self._listed = await self._list_queues()
+            self._listed_at = now
+        return self._with_listed(self._world, self._listed)
+
+    async def look_up(self, lookups: Lookups, world: World) -> World:
+        """The world with what was read live; what is not there stays unknown."""
+        if lookups.all_queues:
+            world = self._with_listed(world, await self._list_queues())
+        if lookups.queue:
+            queue = await self._get_queue(lookups.queue)
+            if queue is not None:
+                world = world.with_queues([queue])
+        if lookups.namespace:
+            namespace = await self._get_namespace(lookups.namespace)
+            if namespace is not None:
+                world = world.with_namespaces([namespace])
+        return world
+
+    def _with_listed(self, world: World, queues: dict[str, Queue]) -> World:
+        return msgspec.structs.replace(world, queues=queues, children=children_of(queues))
+
+    async def _list_queues(self) -> dict[str, Queue]:
+        page = await self._context.cluster.list(QUEUES, limit=QUEUES_MAX)
+        queues: dict[str, Queue] = {}
+        for item in page.items:
+            queue = msgspec.convert(strip_nulls(msgspec.json.decode(item)), Queue)
+            queues[queue.metadata.name] = queue
+        return queues
+
+    async def _get_queue(self, name: str) -> Queue | None:
+        try:
+            return msgspec.convert(
+                strip_nulls(await self._context.cluster.get(QUEUES, name=name)), Queue
+            )
+        except NotFoundError:
+            return None
+
+    async def _get_namespace(self, name: str) -> Namespace | None:
+        try:
+            return msgspec.convert(
+                strip_nulls(await self._context.cluster.get(NAMESPACES, name=name)), Namespace
+            )
+        except NotFoundError:
+            return None

@@ -1,0 +1,58 @@
+"""The paths we serve: which kind and operations each is asked about.
+
+One table for the dispatcher, the HTTP routes and the webhook configurations, so that they cannot
+disagree. Names of webhooks are upstream's, because people see them in error messages.
+"""
+
+from typing import Final
+
+import msgspec
+
+from vc_model import kinds
+from vc_model.kinds import Kind
+
+CREATE: Final = "CREATE"
+UPDATE: Final = "UPDATE"
+DELETE: Final = "DELETE"
+
+
+class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """One webhook."""
+
+    kind: Kind
+    mutates: bool
+    operations: tuple[str, ...]
+
+    @property
+    def path(self) -> str:
+        return f"/{self.kind.plural}/{'mutate' if self.mutates else 'validate'}"
+
+    @property
+    def webhook(self) -> str:
+        verb = "mutate" if self.mutates else "validate"
+        return f"{verb}{self.kind.kind.lower()}.volcano.sh"
+
+
+def _mutate(kind: Kind) -> Endpoint:
+    return Endpoint(kind=kind, mutates=True, operations=(CREATE,))
+
+
+def _validate(kind: Kind, *operations: str) -> Endpoint:
+    return Endpoint(kind=kind, mutates=False, operations=operations)
+
+
+ENDPOINTS: Final[tuple[Endpoint, ...]] = (
+    _mutate(kinds.JOBS),
+    _validate(kinds.JOBS, CREATE, UPDATE),
+    _mutate(kinds.QUEUES),
+    _validate(kinds.QUEUES, CREATE, UPDATE, DELETE),
+    _mutate(kinds.PODGROUPS),
+    _validate(kinds.PODGROUPS, CREATE),
+    _mutate(kinds.PODS),
+    _validate(kinds.PODS, CREATE),
+    _validate(kinds.JOBFLOWS, CREATE, UPDATE),
+    _validate(kinds.HYPERNODES, CREATE, UPDATE),
+    _validate(kinds.CRONJOBS, CREATE, UPDATE),
+)
+
+BY_PATH: Final[dict[str, Endpoint]] = {endpoint.path: endpoint for endpoint in ENDPOINTS}

@@ -1,0 +1,1 @@
+"""The vcjob: `defaults` on CREATE, `create` and `update` validate, `traps` warns."""

@@ -1,0 +1,83 @@
+"""Validation of a vcjob that is being created: every rule, all problems at once."""
+
+from typing import Final
+
+from vc_admission.logic.findings import Findings
+from vc_admission.logic.job.policies import check_policies
+from vc_admission.logic.job.tasks import check_tasks
+from vc_admission.logic.job.volumes import check_volumes
+from vc_admission.logic.names import check_qualified, check_subdomain
+from vc_admission.logic.plugin_flags import parse_flags
+from vc_admission.logic.queue_choice import check_queue_takes_jobs
+from vc_admission.logic.topology import check_topology
+from vc_admission.logic.world import World
+from vc_model.job import Job, JobSpec
+from vc_model.meta import ObjectMeta
+
+GENERATED_SUFFIX: Final = "xxxxx"
+"""Stands for what the API server appends to generateName."""
+
+
+def name_of(metadata: ObjectMeta) -> str:
+    """The object's name, or one as long as the API server will generate."""
+    if metadata.name or not metadata.generate_name:
+        return metadata.name
+    return metadata.generate_name + GENERATED_SUFFIX
+
+
+def check_job(found: Findings, job: Job, *, world: World) -> None:
+    """A whole job, as it was defaulted."""
+    check_qualified(found, "metadata.name", name_of(job.metadata), what="the job's name")
+    check_job_spec(found, job.spec, job_name=name_of(job.metadata), world=world)
+    check_queue_takes_jobs(found, "spec.queue", job.spec.queue, world=world)
+
+
+def check_job_spec(found: Findings, spec: JobSpec, *, job_name: str, world: World) -> None:
+    """What can be said of a job without knowing its queue; also for templates of jobs."""
+    compat = world.settings.compat
+    check_tasks(found, spec, job_name=job_name, compat=compat)
+    check_gang(found, spec)
+    check_policies(found, "spec.policies", spec.policies, compat=compat)
+    _check_plugins(found, spec, world=world)
+    check_volumes(found, "spec.volumes", spec.volumes)
+    check_topology(found, "spec.networkTopology", spec.network_topology)
+    if spec.priority_class_name:
+        check_subdomain(found, "spec.priorityClassName", spec.priority_class_name)
+    for field, value, least in (
+        ("maxRetry", spec.max_retry, 0),
+        ("ttlSecondsAfterFinished", spec.ttl_seconds_after_finished, 0),
+        ("minSuccess", spec.min_success, 1),
+    ):
+        if value is not None and value < least:
+            found.refuse(f"spec.{field}", f"must be {least} or more", value=value)
+
+
+def check_gang(found: Findings, spec: JobSpec) -> None:
+    """The gang must be possible at all; also checked when a job is scaled."""
+    total = sum(task.replicas for task in spec.tasks)
+    if spec.min_available < 0:
+        found.refuse("spec.minAvailable", "must be 0 or more", value=spec.min_available)
+    if spec.min_available > total:
+        found.refuse(
+            "spec.minAvailable",
+            f"is more than the {total} replicas of all tasks; lower it or raise replicas",
+            value=spec.min_available,
+        )
+
+
+def _check_plugins(found: Findings, spec: JobSpec, *, world: World) -> None:
+    for name in sorted(spec.plugins):
+        if name not in world.plugins:
+            known = ", ".join(sorted(world.plugins))
+            found.refuse(
+                f"spec.plugins[{name}]", f"there is no such plugin; known are {known}", value=name
+            )
+    if "mpi" not in spec.plugins:
+        return
+    master = parse_flags(spec.plugins["mpi"]).get("master", "master")
+    if spec.tasks and master not in {task.name for task in spec.tasks}:
+        found.refuse(
+            "spec.plugins[mpi]",
+            "the master task is missing; name an existing task with --master=NAME",
+            value=master,
+        )

@@ -1,0 +1,94 @@
+"""Lifecycle policies: which event leads to which action.
+
+The same rules hold for a job's list and for each task's. An event may appear once in a list, `*`
+must be the only event of its list, and exit codes stand beside events, never in the same policy.
+"""
+
+from typing import Final
+
+from vc_admission.logic.findings import Findings
+from vc_admission.logic.world import Compat
+from vc_model.job import LifecyclePolicy
+
+ANY_EVENT: Final = "*"
+EVENTS: Final = (
+    "*", "JobUpdated", "PodEvicted", "PodFailed", "PodPending", "TaskCompleted", "TaskFailed",
+    "Unknown",
+)  # fmt: skip
+INTERNAL_EVENTS: Final = ("CommandIssued", "OutOfSync", "PodRunning")
+EVENT_ALIASES: Final = {"JobUnknown": "Unknown"}
+"""Names of the users' documents for upstream's events (design.md 7)."""
+
+ACTIONS: Final = (
+    "AbortJob", "CompleteJob", "RestartJob", "RestartPartition", "RestartPod", "RestartTask",
+    "ResumeJob", "TerminateJob",
+)  # fmt: skip
+
+
+def events_of(policy: LifecyclePolicy, *, compat: Compat = Compat.SEEDS) -> list[str]:
+    """The events of a policy in upstream's names, each once, in the order written."""
+    written = [policy.event] if policy.event else []
+    written += policy.events
+    aliases = EVENT_ALIASES if compat is Compat.SEEDS else {}
+    return list(dict.fromkeys(aliases.get(event, event) for event in written))
+
+
+def check_policies(
+    found: Findings, path: str, policies: list[LifecyclePolicy], *, compat: Compat
+) -> None:
+    """Every rule over one list of policies."""
+    events: dict[str, str] = {}
+    exit_codes: dict[int, str] = {}
+    for index, policy in enumerate(policies):
+        place = f"{path}[{index}]"
+        named = events_of(policy, compat=compat)
+        if named and policy.exit_code is not None:
+            found.refuse(place, "has both an event and an exitCode; split it into two policies")
+        elif policy.exit_code is not None:
+            _check_exit_code(found, place, policy.exit_code, exit_codes)
+        elif named:
+            _check_events(found, place, named, events)
+            _check_action(found, place, policy.action)
+        else:
+            found.refuse(place, "needs an event, events or an exitCode; add one of them")
+    if ANY_EVENT in events and len(events) > 1:
+        others = ", ".join(sorted(event for event in events if event != ANY_EVENT))
+        found.refuse(path, f"'*' covers every event, so it must be alone; remove {others} or '*'")
+
+
+def _check_exit_code(found: Findings, path: str, code: int, seen: dict[int, str]) -> None:
+    if code == 0:
+        found.refuse(
+            f"{path}.exitCode", "0 is success and not a failure to act on; name another", value=code
+        )
+    elif code in seen:
+        found.refuse(
+            f"{path}.exitCode", f"is already used by {seen[code]}; keep one of them", value=code
+        )
+    seen.setdefault(code, path)
+
+
+def _check_events(found: Findings, path: str, named: list[str], seen: dict[str, str]) -> None:
+    for event in named:
+        if event in INTERNAL_EVENTS:
+            found.refuse(
+                f"{path}.event", f"is internal; use one of {', '.join(EVENTS)}", value=event
+            )
+        elif event not in EVENTS:
+            found.refuse(
+                f"{path}.event", f"is no event; use one of {', '.join(EVENTS)}", value=event
+            )
+        elif event in seen:
+            found.refuse(
+                f"{path}.event",
+                f"is already used by {seen[event]}; an event may lead to one action only",
+                value=event,
+            )
+        seen.setdefault(event, path)
+
+
+def _check_action(found: Findings, path: str, action: str) -> None:
+    if action not in ACTIONS:
+        found.refuse(
+            f"{path}.action", f"is no action; use one of {', '.join(ACTIONS)}", value=action
+        )

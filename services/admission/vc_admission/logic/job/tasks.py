@@ -1,0 +1,166 @@
+"""The tasks of a job: names, sizes, policies, templates, partitions, NUMA, order."""
+
+from typing import Final
+
+from vc_admission.logic.findings import Findings
+from vc_admission.logic.graph import find_cycle, unknown_names
+from vc_admission.logic.job.policies import check_policies
+from vc_admission.logic.names import LABEL_LENGTH_MAX, check_label, check_qualified
+from vc_admission.logic.pod_template import Template, check_template, read_template
+from vc_admission.logic.topology import check_topology
+from vc_admission.logic.world import Compat
+from vc_model.job import JobSpec, TaskSpec
+from vc_model.quantity import MILLI, QuantityError, parse_quantity
+
+TASKS_MAX: Final = 1000
+"""Of one job; every task costs a patch and a look."""
+
+TOPOLOGY_POLICIES: Final = ("", "none", "best-effort", "restricted", "single-numa-node")
+NO_TOPOLOGY: Final = ("", "none")
+
+
+def check_tasks(found: Findings, spec: JobSpec, *, job_name: str, compat: Compat) -> None:
+    """Everything about the tasks of a job that is being created."""
+    if not spec.tasks:
+        found.refuse("spec.tasks", "No task specified in job spec; add at least one", value=[])
+        return
+    if len(spec.tasks) > TASKS_MAX:
+        found.refuse("spec.tasks", f"more than {TASKS_MAX} tasks; raise replicas instead")
+        return
+    places: dict[str, int] = {}
+    for index, task in enumerate(spec.tasks):
+        path = f"spec.tasks[{index}]"
+        if task.name in places:
+            found.refuse(
+                f"{path}.name",
+                f"is also the name of tasks[{places[task.name]}]; give each task its own",
+                value=task.name,
+            )
+        places.setdefault(task.name, index)
+        check_sizes(found, path, task)
+        _check_task(found, path, task, compat=compat)
+        _check_pod_name(found, path, f"{job_name}-{task.name}", position=index, task=task)
+    _check_order(found, spec.tasks)
+
+
+def check_sizes(found: Findings, path: str, task: TaskSpec) -> None:
+    """Replicas, the task's part of the gang, and partitions; also checked when a job is scaled."""
+    if task.replicas < 0:
+        found.refuse(f"{path}.replicas", "must be 0 or more", value=task.replicas)
+    if task.min_available is not None:
+        if task.min_available < 0:
+            found.refuse(f"{path}.minAvailable", "must be 0 or more", value=task.min_available)
+        if task.min_available > task.replicas:
+            found.refuse(
+                f"{path}.minAvailable",
+                f"is more than replicas {task.replicas}; lower it or raise replicas",
+                value=task.min_available,
+            )
+    _check_partitions(found, path, task)
+
+
+def _check_partitions(found: Findings, path: str, task: TaskSpec) -> None:
+    policy = task.partition_policy
+    if policy is None:
+        return
+    product = policy.total_partitions * policy.partition_size
+    if policy.total_partitions < 1 or policy.partition_size < 1 or policy.min_partitions < 0:
+        found.refuse(
+            f"{path}.partitionPolicy",
+            "totalPartitions and partitionSize must be 1 or more, minPartitions 0 or more",
+        )
+    elif product != task.replicas:
+        found.refuse(
+            f"{path}.partitionPolicy",
+            f"totalPartitions {policy.total_partitions} x partitionSize {policy.partition_size} = "
+            f"{product} must equal replicas {task.replicas}",
+        )
+    least = policy.min_partitions * policy.partition_size
+    if policy.min_partitions > 0 and task.min_available not in (None, least):
+        found.refuse(
+            f"{path}.minAvailable",
+            f"must equal minPartitions {policy.min_partitions} x partitionSize "
+            f"{policy.partition_size} = {least}; leave it out",
+            value=task.min_available,
+        )
+    check_topology(found, f"{path}.partitionPolicy.networkTopology", policy.network_topology)
+
+
+def _check_task(found: Findings, path: str, task: TaskSpec, *, compat: Compat) -> None:
+    if task.name:
+        check_label(found, f"{path}.name", task.name)
+    if task.max_retry < -1:
+        found.refuse(f"{path}.maxRetry", "must be -1 (no limit) or more", value=task.max_retry)
+    check_policies(found, f"{path}.policies", task.policies, compat=compat)
+    template = read_template(found, f"{path}.template", task.template)
+    if template is not None:
+        check_template(found, f"{path}.template", template, compat=compat)
+        _check_numa(found, path, task, template)
+
+
+def _check_pod_name(
+    found: Findings, path: str, prefix: str, *, position: int, task: TaskSpec
+) -> None:
+    """Pods are `<job>-<task>-<index>`. As upstream the task's position stands for the index; that
+    the last pod's name is too long for a host name is only a warning."""
+    name = f"{prefix}-{position}"
+    check_qualified(found, f"{path}.name", name, what="the pod name made of job and task")
+    last = f"{prefix}-{max(task.replicas - 1, 0)}"
+    if len(name) <= LABEL_LENGTH_MAX < len(last):
+        found.warn(
+            f"{path}.name",
+            f"pod {last[-20:]!r} has {len(last)} characters, more than the {LABEL_LENGTH_MAX} of a "
+            "host name; shorten the job's or the task's name",
+        )
+
+
+def _check_numa(found: Findings, path: str, task: TaskSpec, template: Template) -> None:
+    if task.topology_policy not in TOPOLOGY_POLICIES:
+        allowed = ", ".join(TOPOLOGY_POLICIES[1:])
+        found.refuse(
+            f"{path}.topologyPolicy", f"must be one of {allowed}", value=task.topology_policy
+        )
+        return
+    if task.topology_policy in NO_TOPOLOGY:
+        return
+    spec = template.spec
+    for kind, containers in (
+        ("initContainers", spec.init_containers),
+        ("containers", spec.containers),
+    ):
+        for index, container in enumerate(containers):
+            resources = container.resources
+            cpu = resources.requests.get("cpu", resources.limits.get("cpu", 0))
+            if not _whole_cpus(cpu):
+                found.refuse(
+                    f"{path}.template.spec.{kind}[{index}].resources.requests[cpu]",
+                    f"topologyPolicy {task.topology_policy} needs a whole number of CPUs, "
+                    "1 or more",
+                    value=cpu,
+                )
+
+
+def _whole_cpus(cpu: str | float) -> bool:
+    try:
+        milli = parse_quantity(cpu, decimals=MILLI)
+    except QuantityError:
+        return True  # told where quantities are checked
+    return milli > 0 and milli % 1000 == 0
+
+
+def _check_order(found: Findings, tasks: list[TaskSpec]) -> None:
+    """dependsOn must be a DAG of names that are there."""
+    needs = {task.name: task.depends_on.name if task.depends_on else [] for task in tasks}
+    for name, need in unknown_names(needs):
+        found.refuse(
+            "spec.tasks.dependsOn",
+            f"task {name!r} depends on a task that is not in this job, so it is not a DAG; "
+            "name one that is",
+            value=need,
+        )
+    cycle = find_cycle(needs)
+    if cycle:
+        found.refuse(
+            "spec.tasks.dependsOn",
+            f"is not a DAG: {' → '.join(cycle[:10])}; remove one of these dependencies",
+        )

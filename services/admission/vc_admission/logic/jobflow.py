@@ -1,0 +1,44 @@
+"""The JobFlow: steps that follow one another must exist and never in a circle."""
+
+from typing import Final
+
+from vc_admission.logic.findings import Findings
+from vc_admission.logic.graph import find_cycle, unknown_names
+from vc_admission.logic.names import check_subdomain
+from vc_model.job import JobFlow
+
+FLOWS_MAX: Final = 1000
+RETAIN_POLICIES: Final = ("", "retain", "delete")
+CYCLE_SHOWN_MAX: Final = 10
+
+
+def check_jobflow(found: Findings, flow: JobFlow) -> None:
+    """A JobFlow that is created or changed."""
+    steps = flow.spec.flows
+    if len(steps) > FLOWS_MAX:
+        found.refuse("spec.flows", f"more than {FLOWS_MAX} flows; split it")
+        return
+    needs: dict[str, list[str]] = {}
+    for index, step in enumerate(steps):
+        check_subdomain(found, f"spec.flows[{index}].name", step.name)
+        if step.name in needs:
+            found.refuse(
+                f"spec.flows[{index}].name",
+                "is used twice, and the two would make the same job; use a template of its own",
+                value=step.name,
+            )
+        needs[step.name] = step.depends_on.targets if step.depends_on else []
+    for name, target in unknown_names(needs):
+        found.refuse(
+            "spec.flows.dependsOn.targets",
+            f"flow {name!r} waits for a flow that is not in this JobFlow; add it or remove the name",
+            value=target,
+        )
+    cycle = find_cycle(needs)
+    if cycle:
+        shown = " → ".join(cycle[:CYCLE_SHOWN_MAX])
+        found.refuse("spec.flows", f"wait for each other in a circle: {shown}; remove one target")
+    if flow.spec.job_retain_policy not in RETAIN_POLICIES:
+        found.refuse(
+            "spec.jobRetainPolicy", "must be retain or delete", value=flow.spec.job_retain_policy
+        )

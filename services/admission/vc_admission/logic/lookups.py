@@ -1,0 +1,47 @@
+"""What must be read live before a request can be answered: the pure half of "on a miss".
+
+Jobs and pod groups come by the hundred and are answered from memory; only a queue that memory does
+not know, or would refuse as not Open, is looked at once more, so that one file with a queue and a
+job for it applies in one go. Writes of queues are rare and their rules are sums over the tree, so
+they are decided on a live list: two children created in one breath are both counted.
+"""
+
+import msgspec
+
+from vc_admission.logic.endpoints import CREATE, Endpoint
+from vc_admission.logic.queue_choice import OPEN, state_of
+from vc_admission.logic.wire import Request
+from vc_admission.logic.world import World
+from vc_model import kinds
+from vc_model.keys import DEFAULT_QUEUE, ROOT_QUEUE
+from vc_model.struct import Json
+
+
+class Lookups(msgspec.Struct, frozen=True, kw_only=True):
+    """Objects to read live."""
+
+    all_queues: bool = False
+    queue: str = ""
+    namespace: str = ""
+
+
+def needed(request: Request, world: World, *, endpoint: Endpoint) -> Lookups:
+    """What to read before `review` may be asked."""
+    if endpoint.kind is kinds.QUEUES and not endpoint.mutates:
+        return Lookups(all_queues=True)
+    if request.operation != CREATE or endpoint.kind not in (kinds.JOBS, kinds.PODGROUPS):
+        return Lookups()
+    queue = _text(request.object, "spec", "queue")
+    if not endpoint.mutates:
+        known_open = not queue or queue == ROOT_QUEUE or state_of(world, queue) == OPEN
+        return Lookups(queue="" if known_open else queue)
+    if endpoint.kind is kinds.PODGROUPS and queue == DEFAULT_QUEUE:
+        namespace = _text(request.object, "metadata", "namespace") or request.namespace
+        return Lookups(namespace="" if namespace in world.namespaces else namespace)
+    return Lookups()
+
+
+def _text(value: Json, *path: str) -> str:
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value if isinstance(value, str) else ""

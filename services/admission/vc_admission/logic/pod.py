@@ -1,0 +1,115 @@
+"""Pods that name our scheduler: gates and resource groups on the way in, budgets checked.
+
+Nothing here may keep a pod of somebody else from being created: such pods are let through unread,
+and the webhook is registered so that the API server does not even ask about them.
+"""
+
+import re
+from typing import Final
+
+import msgspec
+
+from vc_admission.logic.findings import Findings
+from vc_admission.logic.resource_groups import ResourceGroup
+from vc_admission.logic.world import World
+from vc_model.keys import JDB_MAX_UNAVAILABLE, JDB_MIN_AVAILABLE, QUEUE_ALLOCATION_GATE
+from vc_model.meta import ApiObject
+from vc_model.struct import ApiStruct, JsonObject
+
+RESOURCE_GROUP: Final = "volcano.sh/resource-group"
+_PERCENT: Final = re.compile(r"[1-9][0-9]?%")
+_POSITIVE: Final = re.compile(r"0*[1-9][0-9]{0,9}")
+
+
+class AdmittedPodSpec(ApiStruct, frozen=True, kw_only=True):
+    """What decides about a pod here; everything else is not our business."""
+
+    scheduler_name: str = ""
+
+
+class AdmittedPod(ApiObject, frozen=True, kw_only=True):
+    """A pod as far as admission reads it."""
+
+    spec: AdmittedPodSpec = AdmittedPodSpec()
+
+
+def default_pod(raw: JsonObject, pod: AdmittedPod, *, namespace: str, world: World) -> JsonObject:
+    """The raw pod, gated and steered as configured."""
+    spec = dict(raw["spec"]) if isinstance(raw.get("spec"), dict) else {}
+    annotations = pod.metadata.annotations
+    if world.settings.queue_allocation_gate and annotations.get(QUEUE_ALLOCATION_GATE) == "true":
+        _add_gate(spec)
+    group = matching_group(world.resource_groups, annotations=annotations, namespace=namespace)
+    if group is not None:
+        _steer(spec, group)
+    return {**raw, "spec": spec}
+
+
+def _add_gate(spec: JsonObject) -> None:
+    gates = spec.get("schedulingGates") or []
+    gate = {"name": QUEUE_ALLOCATION_GATE}
+    if isinstance(gates, list) and gate not in gates:
+        spec["schedulingGates"] = [*gates, gate]
+
+
+def matching_group(
+    groups: tuple[ResourceGroup, ...], *, annotations: dict[str, str], namespace: str
+) -> ResourceGroup | None:
+    """The first group the pod belongs to."""
+    for group in groups:
+        if _matches(group, annotations, namespace):
+            return group
+    return None
+
+
+def _matches(group: ResourceGroup, annotations: dict[str, str], namespace: str) -> bool:
+    key, values = group.object.key, group.object.value
+    if key == "namespace":
+        return namespace in values
+    listed = any(_annotation_matches(value, annotations) for value in values)
+    if key == "annotation":
+        return listed
+    named = group.resource_group and annotations.get(RESOURCE_GROUP) == group.resource_group
+    return not key and (listed or bool(named))
+
+
+def _annotation_matches(listed: str, annotations: dict[str, str]) -> bool:
+    """`key: value`, as the configuration writes it."""
+    key, _, value = listed.partition(":")
+    return bool(key) and annotations.get(key.strip()) == value.strip()
+
+
+def _steer(spec: JsonObject, group: ResourceGroup) -> None:
+    if group.scheduler_name:
+        spec["schedulerName"] = group.scheduler_name
+    if group.labels:
+        spec["nodeSelector"] = {**(spec.get("nodeSelector") or {}), **group.labels}
+    if group.tolerations:
+        spec["tolerations"] = [*(spec.get("tolerations") or []), *group.tolerations]
+    affinity = group.affinity_object()
+    if affinity is not None and not spec.get("affinity"):
+        spec["affinity"] = affinity
+
+
+def check_pod(found: Findings, raw: JsonObject, *, world: World) -> None:
+    """Disruption budgets of our own pods. An unreadable pod is the API server's to refuse."""
+    try:
+        pod = msgspec.convert(raw, AdmittedPod)
+    except msgspec.ValidationError:
+        return
+    if pod.spec.scheduler_name not in world.settings.scheduler_names:
+        return
+    annotations = pod.metadata.annotations
+    given = [key for key in (JDB_MIN_AVAILABLE, JDB_MAX_UNAVAILABLE) if key in annotations]
+    for key in given:
+        value = annotations[key]
+        if not (_PERCENT.fullmatch(value) or _POSITIVE.fullmatch(value)):
+            found.refuse(
+                f"metadata.annotations[{key}]",
+                "must be a positive number or a percentage from 1% to 99%",
+                value=value,
+            )
+    if len(given) > 1:
+        found.refuse(
+            "metadata.annotations", f"{given[0]} and {given[1]} exclude each other; keep one"
+        )

@@ -1,0 +1,229 @@
+"""The pod template of a task, as far as the API server would refuse its pods.
+
+Refusing the job tells the user at once what would otherwise be an event on a pod that is never
+created. This is the part of the core validation that people trip over: containers, names, images,
+resources, ports, volumes and mounts. Templates are read loosely: what we do not declare is left to
+the API server.
+"""
+
+from typing import Final
+
+import msgspec
+
+from vc_admission.logic.container_resources import check_resources
+from vc_admission.logic.findings import Findings
+from vc_admission.logic.names import check_label, check_qualified, is_label_key
+from vc_admission.logic.reading import read
+from vc_admission.logic.world import Compat
+from vc_model.struct import ApiStruct, Json, JsonObject, ResourceList
+
+RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")
+DNS_POLICIES: Final = ("ClusterFirst", "ClusterFirstWithHostNet", "Default", "None")
+PORT_MAX: Final = 65535
+CONTAINERS_MAX: Final = 100
+"""Of one kind in one template; nobody runs more, and every one costs a look."""
+
+
+class TemplatePort(ApiStruct, frozen=True, kw_only=True):
+    """A port of a container."""
+
+    name: str = ""
+    container_port: int = 0
+    host_port: int = 0
+
+
+class TemplateMount(ApiStruct, frozen=True, kw_only=True):
+    """Where a volume is seen."""
+
+    name: str = ""
+    mount_path: str = ""
+
+
+class TemplateEnv(ApiStruct, frozen=True, kw_only=True):
+    """A variable; its value is nobody's business here."""
+
+    name: str = ""
+
+
+class TemplateResources(ApiStruct, frozen=True, kw_only=True):
+    """What a container asks for."""
+
+    requests: ResourceList = {}
+    limits: ResourceList = {}
+
+
+class TemplateContainer(ApiStruct, frozen=True, kw_only=True):
+    """A container, loosely."""
+
+    name: str = ""
+    image: str = ""
+    resources: TemplateResources = TemplateResources()
+    ports: list[TemplatePort] = []
+    volume_mounts: list[TemplateMount] = []
+    env: list[TemplateEnv] = []
+    restart_policy: str = ""
+
+
+class TemplateVolume(ApiStruct, frozen=True, kw_only=True):
+    """A volume by name."""
+
+    name: str = ""
+
+
+class TemplateSpec(ApiStruct, frozen=True, kw_only=True):
+    """The pod spec, loosely."""
+
+    containers: list[TemplateContainer] = []
+    init_containers: list[TemplateContainer] = []
+    volumes: list[TemplateVolume] = []
+    restart_policy: str = ""
+    dns_policy: str = ""
+    scheduler_name: str = ""
+    host_network: bool = False
+    node_selector: dict[str, str] = {}
+    termination_grace_period_seconds: int | None = None
+    overhead: ResourceList = {}
+
+
+class TemplateMeta(ApiStruct, frozen=True, kw_only=True):
+    """Labels and annotations of the pods."""
+
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+
+
+class Template(ApiStruct, frozen=True, kw_only=True):
+    """A pod template, loosely."""
+
+    metadata: TemplateMeta = TemplateMeta()
+    spec: TemplateSpec = TemplateSpec()
+
+
+def read_template(found: Findings, path: str, raw: JsonObject) -> Template | None:
+    """The template, or None with the problem noted under the task's path."""
+    inner = Findings()
+    template = read(raw, Template, inner)
+    for problem in inner.problems:
+        place = path if problem.path == "object" else f"{path}.{problem.path}"
+        found.refuse(place, problem.message)
+    return template
+
+
+def check_template(found: Findings, path: str, template: Template, *, compat: Compat) -> None:
+    """Everything the API server would refuse, as far as we look."""
+    _check_labels(found, f"{path}.metadata.labels", template.metadata.labels)
+    spec, spec_path = template.spec, f"{path}.spec"
+    if not spec.containers:
+        found.refuse(f"{spec_path}.containers", "a pod needs a container; add one with an image")
+    volumes = _check_volumes(found, f"{spec_path}.volumes", spec.volumes)
+    names: set[str] = set()
+    for kind, containers in (
+        ("initContainers", spec.init_containers),
+        ("containers", spec.containers),
+    ):
+        if len(containers) > CONTAINERS_MAX:
+            found.refuse(f"{spec_path}.{kind}", f"more than {CONTAINERS_MAX} containers")
+            continue
+        for index, container in enumerate(containers):
+            place = f"{spec_path}.{kind}[{index}]"
+            _check_container(found, place, container, compat=compat)
+            _check_unique(found, f"{place}.name", container.name, names)
+            _check_mounts(found, f"{place}.volumeMounts", container.volume_mounts, volumes)
+    _check_enumerations(found, spec_path, spec)
+
+
+def _check_enumerations(found: Findings, path: str, spec: TemplateSpec) -> None:
+    for field, value, allowed in (
+        ("restartPolicy", spec.restart_policy, RESTART_POLICIES),
+        ("dnsPolicy", spec.dns_policy, DNS_POLICIES),
+    ):
+        if value and value not in allowed:
+            found.refuse(f"{path}.{field}", f"must be one of {', '.join(allowed)}", value=value)
+    grace = spec.termination_grace_period_seconds
+    if grace is not None and grace < 0:
+        found.refuse(f"{path}.terminationGracePeriodSeconds", "must be 0 or more", value=grace)
+    _check_labels(found, f"{path}.nodeSelector", spec.node_selector)
+
+
+def _check_labels(found: Findings, path: str, labels: dict[str, str]) -> None:
+    for key in sorted(labels):
+        if not is_label_key(key):
+            found.refuse(path, "is not a label key; write one like example.com/name", value=key)
+        if labels[key]:
+            check_qualified(found, f"{path}[{key}]", labels[key], what="a label value")
+
+
+def _check_unique(found: Findings, path: str, name: str, names: set[str]) -> None:
+    if name and name in names:
+        found.refuse(path, "is used twice in this pod; give each its own name", value=name)
+    names.add(name)
+
+
+def _check_container(
+    found: Findings, path: str, container: TemplateContainer, *, compat: Compat
+) -> None:
+    check_label(found, f"{path}.name", container.name)
+    if not container.image.strip():
+        found.refuse(f"{path}.image", "is required; name the image to run", value=container.image)
+    for index, port in enumerate(container.ports):
+        if not 1 <= port.container_port <= PORT_MAX:
+            found.refuse(
+                f"{path}.ports[{index}].containerPort",
+                f"must be 1 to {PORT_MAX}",
+                value=port.container_port,
+            )
+        if not 0 <= port.host_port <= PORT_MAX:
+            found.refuse(
+                f"{path}.ports[{index}].hostPort", f"must be 1 to {PORT_MAX}", value=port.host_port
+            )
+    for index, variable in enumerate(container.env):
+        if not variable.name:
+            found.refuse(f"{path}.env[{index}].name", "is required; name the variable")
+    check_resources(
+        found,
+        f"{path}.resources",
+        requests=container.resources.requests,
+        limits=container.resources.limits,
+        compat=compat,
+    )
+
+
+def _check_volumes(found: Findings, path: str, volumes: list[TemplateVolume]) -> set[str]:
+    names: set[str] = set()
+    for index, volume in enumerate(volumes):
+        check_label(found, f"{path}[{index}].name", volume.name)
+        _check_unique(found, f"{path}[{index}].name", volume.name, names)
+    return names
+
+
+def _check_mounts(
+    found: Findings, path: str, mounts: list[TemplateMount], volumes: set[str]
+) -> None:
+    paths: set[str] = set()
+    for index, mount in enumerate(mounts):
+        place = f"{path}[{index}]"
+        if not mount.mount_path:
+            found.refuse(f"{place}.mountPath", "is required; say where the volume is mounted")
+        _check_unique(found, f"{place}.mountPath", mount.mount_path, paths)
+        if mount.name not in volumes:
+            found.refuse(
+                f"{place}.name", "names no volume of this pod; add it to volumes", value=mount.name
+            )
+
+
+def default_dns_policy(template: Json) -> Json:
+    """With the host's network the cluster's names need another policy than the default."""
+    if not isinstance(template, dict) or not isinstance(template.get("spec"), dict):
+        return template
+    spec = template["spec"]
+    if spec.get("hostNetwork") is not True or spec.get("dnsPolicy"):
+        return template
+    return {**template, "spec": {**spec, "dnsPolicy": "ClusterFirstWithHostNet"}}
+
+
+def template_of(raw: JsonObject) -> Template:
+    """The template of an object whose problems are told elsewhere; empty when unreadable."""
+    try:
+        return msgspec.convert(raw, Template)
+    except msgspec.ValidationError:
+        return read(raw, Template, Findings()) or Template()

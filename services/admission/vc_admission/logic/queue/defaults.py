@@ -1,0 +1,30 @@
+"""What a queue gets when it is created, and the user did not say."""
+
+from typing import Final
+
+from vc_model.keys import HIERARCHY, HIERARCHY_WEIGHTS, ROOT_QUEUE
+from vc_model.scheduling import Queue
+from vc_model.struct import JsonObject
+
+WEIGHT: Final = 1
+ROOT_WEIGHT: Final = "1"
+
+
+def default_queue(raw: JsonObject, queue: Queue) -> JsonObject:
+    """The raw queue with its defaults. `queue` is the same object, read."""
+    spec = {**raw["spec"]} if isinstance(raw.get("spec"), dict) else {}
+    if queue.spec.reclaimable is None:
+        spec["reclaimable"] = True
+    if queue.spec.weight == 0 or spec.get("weight") is None:
+        spec["weight"] = WEIGHT
+    grown = {**raw, "spec": spec}
+    annotations = queue.metadata.annotations
+    path, weights = annotations.get(HIERARCHY, ""), annotations.get(HIERARCHY_WEIGHTS, "")
+    if path and weights and path.split("/")[0] != ROOT_QUEUE:
+        rooted = {
+            **raw["metadata"]["annotations"],
+            HIERARCHY: f"{ROOT_QUEUE}/{path}",
+            HIERARCHY_WEIGHTS: f"{ROOT_WEIGHT}/{weights}",
+        }
+        grown["metadata"] = {**raw["metadata"], "annotations": rooted}
+    return grown

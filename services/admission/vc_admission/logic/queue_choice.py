@@ -1,0 +1,54 @@
+"""Which queue an object may go to: it exists, takes jobs, and is a leaf.
+
+An empty state counts as Open: the queue controller has not looked at the queue yet, and one file
+with a queue and a job for it must apply in one go.
+"""
+
+from typing import Final
+
+from vc_admission.logic.findings import Findings
+from vc_admission.logic.world import World
+from vc_model.keys import ROOT_QUEUE
+
+OPEN: Final = "Open"
+CHILDREN_SHOWN_MAX: Final = 5
+
+
+def state_of(world: World, name: str) -> str:
+    """The state of a queue; empty when it is unknown."""
+    queue = world.queues.get(name)
+    return (queue.status.state or OPEN) if queue is not None else ""
+
+
+def check_queue_open(found: Findings, path: str, name: str, *, world: World) -> bool:
+    """Refuse a queue that is unknown or does not take jobs; whether it is fine."""
+    if name not in world.queues:
+        if world.complete:
+            found.refuse(path, "there is no such queue; create it first", value=name)
+        else:
+            found.warn(path, f"queue {name!r} is not in the files, so it was not checked")
+        return False
+    state = state_of(world, name)
+    if state != OPEN:
+        found.refuse(
+            path,
+            f"the queue is {state} and takes no new jobs; open it with "
+            f"'vcctl queue operate -n {name} -a open' or name another queue",
+            value=name,
+        )
+    return state == OPEN
+
+
+def check_queue_takes_jobs(found: Findings, path: str, name: str, *, world: World) -> None:
+    """Refuse a queue that cannot hold jobs itself."""
+    if name == ROOT_QUEUE:
+        found.refuse(path, "root takes no jobs; name a leaf queue below it", value=name)
+        return
+    children = world.children.get(name, ())
+    if check_queue_open(found, path, name, world=world) and children:
+        shown = ", ".join(children[:CHILDREN_SHOWN_MAX])
+        found.refuse(
+            path,
+            f"the queue has child queues and only leaf queues take jobs; name one of: {shown}",
+            value=name,
+        )

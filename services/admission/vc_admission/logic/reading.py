@@ -1,0 +1,53 @@
+"""Raw objects to structs. What has the wrong shape is a problem like any other.
+
+Nulls are dropped first, because Go clients write `null` where they mean nothing. Depth is bounded
+before anything recursive looks at the object.
+"""
+
+import re
+from typing import Final, TypeVar
+
+import msgspec
+
+from vc_admission.logic.findings import Findings, cut
+from vc_model.graft import strip_nulls
+from vc_model.struct import Json, JsonObject
+
+NESTING_MAX: Final = 64
+"""A pod template needs about fifteen levels."""
+
+_PLACE: Final = re.compile(r"^(?P<what>.*?)(?: - at `\$\.?(?P<path>.*)`)?$", re.DOTALL)
+_ERROR_CHARACTERS_MAX: Final = 300
+
+T = TypeVar("T")
+
+
+def too_deep(value: Json, *, nesting_max: int = NESTING_MAX) -> bool:
+    """Whether containers lie in one another deeper than the bound. Iterative on purpose."""
+    level: list[Json] = [value]
+    for _ in range(nesting_max + 1):
+        below: list[Json] = []
+        for member in level:
+            if isinstance(member, dict):
+                below.extend(v for v in member.values() if isinstance(v, dict | list))
+            elif isinstance(member, list):
+                below.extend(v for v in member if isinstance(v, dict | list))
+        if not below:
+            return False
+        level = below
+    return True
+
+
+def read(raw: JsonObject, into: type[T], found: Findings) -> T | None:
+    """The struct, or None with the problem noted."""
+    if too_deep(raw):
+        found.refuse("object", f"is nested deeper than {NESTING_MAX} levels; flatten it")
+        return None
+    try:
+        return msgspec.convert(strip_nulls(raw), into)
+    except (msgspec.ValidationError, RecursionError) as error:
+        match = _PLACE.match(str(error))
+        what = match["what"] if match else str(error)
+        path = (match["path"] or "object") if match else "object"
+        found.refuse(path, cut(what.replace("`", ""), _ERROR_CHARACTERS_MAX))
+        return None

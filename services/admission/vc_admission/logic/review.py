@@ -1,0 +1,175 @@
+"""The door: a request about one object and the world in, a response out.
+
+Each kind has a mutator and a validator here. They never raise: an object that cannot be read is
+refused by its validator and left alone by its mutator, so the API server's own schema check, which
+comes between the two, speaks first.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from vc_admission.logic.cronjob import check_cronjob
+from vc_admission.logic.endpoints import DELETE, UPDATE, Endpoint
+from vc_admission.logic.findings import Findings
+from vc_admission.logic.hypernode import check_hypernode
+from vc_admission.logic.job.create import check_job
+from vc_admission.logic.job.defaults import default_job
+from vc_admission.logic.job.tasks import TASKS_MAX
+from vc_admission.logic.job.traps import warn_of_traps
+from vc_admission.logic.job.update import check_job_update
+from vc_admission.logic.jobflow import check_jobflow
+from vc_admission.logic.json_patch import json_patch
+from vc_admission.logic.pod import AdmittedPod, check_pod, default_pod
+from vc_admission.logic.podgroup import check_podgroup, default_podgroup
+from vc_admission.logic.queue.defaults import default_queue
+from vc_admission.logic.queue.rules import check_queue, check_queue_delete
+from vc_admission.logic.reading import read
+from vc_admission.logic.wire import Request, Response
+from vc_admission.logic.world import World
+from vc_model import kinds
+from vc_model.job import CronJob, Job, JobFlow
+from vc_model.scheduling import HyperNode, PodGroup, Queue
+from vc_model.struct import JsonObject
+
+Mutator = Callable[[Request, JsonObject, World], JsonObject]
+Validator = Callable[[Findings, Request, World], None]
+
+
+def review(request: Request, world: World, *, endpoint: Endpoint) -> Response:
+    """Whether the write may happen, what is changed on the way, and what its author should know."""
+    if request.sub_resource or request.operation not in endpoint.operations:
+        return Response(allowed=True)
+    if endpoint.mutates:
+        return _mutate(request, world, endpoint=endpoint)
+    found = Findings()
+    validate(found, request, world, endpoint=endpoint)
+    return Response(allowed=not found.problems, message=found.message, warnings=found.warnings)
+
+
+def _mutate(request: Request, world: World, *, endpoint: Endpoint) -> Response:
+    raw = request.object
+    if raw is None:
+        return Response(allowed=True)
+    return Response(
+        allowed=True, patch=json_patch(raw, defaulted(request, world, endpoint=endpoint))
+    )
+
+
+def defaulted(request: Request, world: World, *, endpoint: Endpoint) -> JsonObject:
+    """The object with its defaults; as it is when it cannot be read."""
+    return _MUTATORS[endpoint.kind.short](request, request.object or {}, world)
+
+
+def validate(found: Findings, request: Request, world: World, *, endpoint: Endpoint) -> None:
+    """Every rule of the kind; what is found goes into `found`."""
+    if request.operation != UPDATE or not _is_being_deleted(request):
+        _VALIDATORS[endpoint.kind.short](found, request, world)
+
+
+def _is_being_deleted(request: Request) -> bool:
+    """Finalizers must come off whatever the rules say by now."""
+    metadata = (request.object or {}).get("metadata")
+    return isinstance(metadata, dict) and bool(metadata.get("deletionTimestamp"))
+
+
+# -- mutators ----------------------------------------------------------------------------------------
+
+
+def _mutate_job(_: Request, raw: JsonObject, world: World) -> JsonObject:
+    job = read(raw, Job, Findings())
+    if job is None or len(job.spec.tasks) > TASKS_MAX:
+        return raw
+    return default_job(raw, job, world=world)
+
+
+def _mutate_queue(_: Request, raw: JsonObject, __: World) -> JsonObject:
+    queue = read(raw, Queue, Findings())
+    return raw if queue is None else default_queue(raw, queue)
+
+
+def _mutate_podgroup(request: Request, raw: JsonObject, world: World) -> JsonObject:
+    group = read(raw, PodGroup, Findings())
+    if group is None:
+        return raw
+    return default_podgroup(raw, group, namespace=request.namespace, world=world)
+
+
+def _mutate_pod(request: Request, raw: JsonObject, world: World) -> JsonObject:
+    pod = read(raw, AdmittedPod, Findings())
+    if pod is None or not isinstance(raw.get("spec"), dict):
+        return raw
+    return default_pod(raw, pod, namespace=request.namespace, world=world)
+
+
+_MUTATORS: Final[dict[str, Mutator]] = {
+    kinds.JOBS.short: _mutate_job,
+    kinds.QUEUES.short: _mutate_queue,
+    kinds.PODGROUPS.short: _mutate_podgroup,
+    kinds.PODS.short: _mutate_pod,
+}
+
+# -- validators --------------------------------------------------------------------------------------
+
+
+def _validate_job(found: Findings, request: Request, world: World) -> None:
+    job = read(request.object or {}, Job, found)
+    if job is None:
+        return
+    if request.operation == UPDATE:
+        old = read(request.old_object or {}, Job, found)
+        if old is not None:
+            check_job_update(found, old=old, new=job)
+        return
+    check_job(found, job, world=world)
+    if not found.problems:
+        warn_of_traps(found, job.spec, world=world)
+
+
+def _validate_queue(found: Findings, request: Request, world: World) -> None:
+    old = read(request.old_object, Queue, found) if request.old_object is not None else None
+    if request.operation == DELETE:
+        name = request.name or (old.metadata.name if old else "")
+        check_queue_delete(found, name, old=old, world=world)
+        return
+    queue = read(request.object or {}, Queue, found)
+    if queue is not None:
+        check_queue(found, queue, old=old, world=world)
+
+
+def _validate_podgroup(found: Findings, request: Request, world: World) -> None:
+    group = read(request.object or {}, PodGroup, found)
+    if group is not None:
+        check_podgroup(found, group, world=world)
+
+
+def _validate_pod(found: Findings, request: Request, world: World) -> None:
+    check_pod(found, request.object or {}, world=world)
+
+
+def _validate_cronjob(found: Findings, request: Request, world: World) -> None:
+    cron = read(request.object or {}, CronJob, found)
+    if cron is not None:
+        check_cronjob(found, cron, world=world)
+
+
+def _validate_jobflow(found: Findings, request: Request, _: World) -> None:
+    flow = read(request.object or {}, JobFlow, found)
+    if flow is not None:
+        check_jobflow(found, flow)
+
+
+def _validate_hypernode(found: Findings, request: Request, _: World) -> None:
+    node = read(request.object or {}, HyperNode, found)
+    if node is not None:
+        check_hypernode(found, node)
+
+
+_VALIDATORS: Final[dict[str, Validator]] = {
+    kinds.JOBS.short: _validate_job,
+    kinds.QUEUES.short: _validate_queue,
+    kinds.PODGROUPS.short: _validate_podgroup,
+    kinds.PODS.short: _validate_pod,
+    kinds.CRONJOBS.short: _validate_cronjob,
+    kinds.JOBFLOWS.short: _validate_jobflow,
+    kinds.HYPERNODES.short: _validate_hypernode,
+}

@@ -1,0 +1,121 @@
+"""What the rules know besides the object: queues, namespaces, plugins, settings.
+
+A `World` is an immutable value. The shell makes a new one when the bus view changes, and adds what
+it read live for one request (`with_queues`). Offline it holds only what the files say, and is not
+`complete`: then an unknown queue is a warning instead of a refusal.
+"""
+
+import enum
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import msgspec
+
+from vc_admission.logic.resource_groups import ResourceGroup
+from vc_messages.plugins import PluginAnnouncement, PluginArgument
+from vc_model.keys import ROOT_QUEUE, SCHEDULER_NAME
+from vc_model.kubernetes import Namespace
+from vc_model.scheduling import Queue
+
+QUEUE_DEPTH_MAX: Final = 5
+"""Levels below root, as upstream's `--max-queue-depth`."""
+
+
+class Compat(enum.Enum):
+    """Where the user's documents and upstream differ, whom we follow (design.md 7)."""
+
+    SEEDS = "seeds"
+    UPSTREAM = "upstream"
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """What an administrator chose."""
+
+    compat: Compat = Compat.SEEDS
+    scheduler_names: tuple[str, ...] = (SCHEDULER_NAME,)
+    """Ours; the first is the default of jobs."""
+    queue_depth_max: int = QUEUE_DEPTH_MAX
+    root_queue_protection: bool = True
+    allocated_pods_check: bool = False
+    """Whether a queue with allocated pods may be deleted."""
+    queue_allocation_gate: bool = False
+    """Whether pods may ask to be gated until their queue takes them."""
+    time_zones: frozenset[str] = frozenset()
+    """Known names; empty means that they cannot be checked here."""
+
+
+def _plugin(name: str, *, forces: tuple[str, ...] = (), **defaults: str) -> PluginAnnouncement:
+    arguments = [
+        PluginArgument(name=argument.replace("_", "-"), default=default)
+        for argument, default in defaults.items()
+    ]
+    return PluginAnnouncement(plugin=name, version="", arguments=arguments, forces=list(forces))
+
+
+BUILT_IN_PLUGINS: Final[dict[str, PluginAnnouncement]] = {
+    plugin.plugin: plugin
+    for plugin in (
+        _plugin("env"),
+        _plugin("svc", publish_not_ready_addresses="false", disable_network_policy="false"),
+        _plugin(
+            "ssh",
+            ssh_key_file_path="/root/.ssh",
+            ssh_private_key="",
+            ssh_public_key="",
+            ssh_port="22",
+        ),
+        _plugin(
+            "pytorch",
+            forces=("svc",),
+            master="master",
+            worker="worker",
+            port="23456",
+            wait_master_enabled="false",
+            wait_master_timeout="300",
+            wait_master_image="busybox:1.36.1",
+        ),
+        _plugin("mpi", forces=("ssh", "svc"), master="master", worker="worker", port="22"),
+    )
+}
+"""Known without having announced themselves: a plugin that is down makes jobs wait, not fail."""
+
+
+class World(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything the rules may look at."""
+
+    queues: Mapping[str, Queue] = {}
+    children: Mapping[str, tuple[str, ...]] = {}
+    """Names of the queues whose parent a queue is, sorted."""
+    namespaces: Mapping[str, Namespace] = {}
+    plugins: Mapping[str, PluginAnnouncement] = BUILT_IN_PLUGINS
+    resource_groups: tuple[ResourceGroup, ...] = ()
+    settings: Settings = Settings()
+    complete: bool = True
+    """Whether what is not here does not exist."""
+
+    def with_queues(self, queues: Iterable[Queue]) -> "World":
+        """With these queues added or replaced."""
+        merged = {**self.queues, **{queue.metadata.name: queue for queue in queues}}
+        return msgspec.structs.replace(self, queues=merged, children=children_of(merged))
+
+    def with_namespaces(self, namespaces: Iterable[Namespace]) -> "World":
+        """With these namespaces added or replaced."""
+        added = {namespace.metadata.name: namespace for namespace in namespaces}
+        return msgspec.structs.replace(self, namespaces={**self.namespaces, **added})
+
+
+def parent_of(queue: Queue) -> str:
+    """The queue above; every queue but root has one."""
+    if queue.metadata.name == ROOT_QUEUE:
+        return ""
+    return queue.spec.parent or ROOT_QUEUE
+
+
+def children_of(queues: Mapping[str, Queue]) -> dict[str, tuple[str, ...]]:
+    """Each parent's children, in the order of names."""
+    children: dict[str, list[str]] = {}
+    for name in sorted(queues):
+        parent = parent_of(queues[name])
+        if parent:
+            children.setdefault(parent, []).append(name)
+    return {parent: tuple(names) for parent, names in children.items()}

@@ -1,0 +1,92 @@
+"""The HTTPS face: one route per webhook, bounded bodies, a clear error for whatever is no review.
+
+400 says what is wrong with the question, 413 that it is too large, 503 that the cluster could not
+be asked; then the API server applies the webhook's failure policy. A fault of ours is a 500 with
+no detail, and the log has it.
+"""
+
+import ssl
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from aiohttp import web
+
+from vc_admission.knowledge import Knowledge
+from vc_admission.logic.endpoints import ENDPOINTS, Endpoint
+from vc_admission.logic.lookups import Lookups, needed
+from vc_admission.logic.review import review
+from vc_admission.logic.wire import BODY_BYTES_MAX, ReviewError, answer, parse_review
+from vc_cluster import ClusterError
+from vc_runtime.context import Context
+
+JSON: Final = "application/json"
+HEADER_BYTES_MAX: Final = 16 * 1024
+SHUTDOWN_SECONDS_MAX: Final = 5.0
+
+
+class AdmissionServer:
+    """Listens, asks the logic, answers."""
+
+    def __init__(self, context: Context, knowledge: Knowledge) -> None:
+        self._context = context
+        self._knowledge = knowledge
+        self._runner: web.AppRunner | None = None
+
+    async def start(self, *, host: str, port: int, tls: ssl.SSLContext) -> int:
+        """Listen; gives the port, which differs from the wanted one when that was 0."""
+        app = web.Application(client_max_size=BODY_BYTES_MAX)
+        for endpoint in ENDPOINTS:
+            app.router.add_post(endpoint.path, self._handler(endpoint))
+        app.router.add_get("/healthz", _healthz)
+        self._runner = web.AppRunner(
+            app,
+            access_log=None,
+            max_field_size=HEADER_BYTES_MAX,
+            max_line_size=HEADER_BYTES_MAX,
+            shutdown_timeout=SHUTDOWN_SECONDS_MAX,
+        )
+        await self._runner.setup()
+        await web.TCPSite(self._runner, host, port, ssl_context=tls).start()
+        return int(self._runner.addresses[0][1])
+
+    async def stop(self) -> None:
+        """Answer what is under way, then close."""
+        if self._runner is not None:
+            await self._runner.cleanup()
+            self._runner = None
+
+    def _handler(self, endpoint: Endpoint) -> Callable[[web.Request], Awaitable[web.Response]]:
+        async def handle(http_request: web.Request) -> web.Response:
+            return await self._answer(http_request, endpoint)
+
+        return handle
+
+    async def _answer(self, http_request: web.Request, endpoint: Endpoint) -> web.Response:
+        body = await http_request.read()
+        try:
+            request = parse_review(body, endpoint=endpoint)
+        except ReviewError as error:
+            return web.Response(status=400, text=f"{error}\n")
+        try:
+            world = await self._knowledge.world()
+            lookups = needed(request, world, endpoint=endpoint)
+            if lookups != Lookups():
+                world = await self._knowledge.look_up(lookups, world)
+        except ClusterError as error:
+            self._context.log.warning("cannot answer %s: %s", endpoint.path, error)
+            return web.Response(status=503, text=f"the cluster could not be asked: {error}\n")
+        response = review(request, world, endpoint=endpoint)
+        if not response.allowed:
+            self._context.log.info(
+                "refused %s of %s %s/%s: %s",
+                request.operation,
+                endpoint.kind.kind,
+                request.namespace,
+                request.name,
+                response.message,
+            )
+        return web.Response(body=answer(request, response), content_type=JSON)
+
+
+async def _healthz(_: web.Request) -> web.Response:
+    return web.Response(text="ok\n")
