@@ -55,9 +55,12 @@ def test_links_in_documents_lead_somewhere() -> None:
     for path in tracked():
         if path.suffix != ".md" or not path.exists():
             continue
-        for target in re.findall(r"\]\((?!https?:|#|mailto:)([^)#]+)", path.read_text()):
-            if not (path.parent / target).exists():
-                broken.append(f"{path.relative_to(ROOT)} → {target}")
+        targets = re.findall(r"\]\((?!https?:|#|mailto:)([^)#]+)", path.read_text())
+        broken += [
+            f"{path.relative_to(ROOT)} → {target}"
+            for target in targets
+            if not (path.parent / target).exists()
+        ]
     assert broken == []
 
 

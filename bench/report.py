@@ -1,0 +1,34 @@
+"""How every benchmark tells its results."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from vc_cli.tables import render
+
+RESULTS: Final = Path(__file__).parent / "results"
+_WIDTH: Final = 120
+
+
+def percentile(values: Sequence[float], fraction: float) -> float:
+    """The smallest value that so large a fraction does not exceed."""
+    ordered = sorted(values)
+    return ordered[max(0, math.ceil(fraction * len(ordered)) - 1)]
+
+
+def report(
+    name: str,
+    *,
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    values: Mapping[str, float],
+) -> None:
+    """A table for people, JSON for machines, and one last line for both."""
+    print(f"\n{name}")
+    print(render(header, rows, width=_WIDTH))
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    rounded = {key: round(value, 3) for key, value in values.items()}
+    (RESULTS / f"{name}.json").write_text(json.dumps(rounded, indent=2) + "\n")
+    print(" ".join(f"{key}={value:g}" for key, value in rounded.items()), flush=True)
