@@ -47,8 +47,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     list_seconds_max: float = 60.0
     """One page, or the whole list when no limit is set."""
     watch_open_seconds_max: float = 10.0
-    watch_silence_seconds_max: float = 150.0
-    """Bookmarks come about once a minute, so two and a half without a byte mean a dead server."""
+    watch_silence_seconds_max: float = 180.0
+    """Bookmarks come once a minute, but the first from an idle API server only after two."""
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,6 +88,8 @@ class ApiConnection:
         configuration = access.configuration
         rest = RESTClientObject(configuration, maxsize=limits.requests_max + limits.watches_max)
         self._session: aiohttp.ClientSession = rest.pool_manager
+        # aiohttp would send a PUT or DELETE again when the connection breaks, and tell nobody.
+        self._session._retry_connection = False  # noqa: SLF001 - there is no public switch
         self._host: str = configuration.host.rstrip("/")
         self._headers = {
             "Accept": "application/json",

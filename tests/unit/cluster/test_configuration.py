@@ -1,0 +1,178 @@
+"""Where the API server is, and whether its tokens stay fresh."""
+
+import stat
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kubernetes_asyncio.client import Configuration
+
+from tests.unit.cluster.scripted_server import kubeconfig_text
+from vc_clock import LoopClock
+from vc_cluster import ServerError
+from vc_cluster.kubernetes import connect
+from vc_cluster.kubernetes_config import (
+    IN_CLUSTER,
+    TOKEN_CHECK_SECONDS,
+    Access,
+    ConfigurationError,
+    KubeconfigLoader,
+    ServiceAccountLoader,
+    find_source,
+)
+
+URL = "http://127.0.0.1:1"
+
+
+class HandClock(LoopClock):
+    """Time that a test moves by hand."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seconds = 0.0
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """What is said, and what follows from it."""
+
+    id: str
+    environment: Mapping[str, str]
+    given: str = ""
+    source: str
+
+
+POD = {"KUBERNETES_SERVICE_HOST": "10.96.0.1", "KUBERNETES_SERVICE_PORT": "443"}
+CASES = (
+    Case(id="nothing said", environment={"HOME": "/root"}, source=""),
+    Case(id="in a pod", environment=POD, source=IN_CLUSTER),
+    Case(id="KUBECONFIG wins over the pod", environment={**POD, "KUBECONFIG": "/k"}, source="/k"),
+    Case(
+        id="a path given wins over both",
+        environment={**POD, "KUBECONFIG": "/k"},
+        given="/mine",
+        source="/mine",
+    ),
+)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_where_the_configuration_comes_from(case: Case) -> None:
+    assert find_source(case.environment, kubeconfig=case.given) == case.source
+
+
+async def test_nothing_to_connect_to_says_what_to_set() -> None:
+    with pytest.raises(ConfigurationError, match="set KUBECONFIG"):
+        await connect(service="unit", environment={})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "not YAML"),
+        ("[]", "cannot be used"),
+        ("{}", "Expected key current-context"),
+        (kubeconfig_text(URL).replace('"current-context":"x"', '"current-context":"y"'), "y"),
+    ],
+)
+async def test_a_broken_kubeconfig_is_one_sentence(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "kubeconfig"
+    path.write_text(text)
+    with pytest.raises(ConfigurationError, match=message):
+        await connect(service="unit", kubeconfig=str(path))
+
+
+async def test_a_missing_kubeconfig_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="does not exist"):
+        await connect(service="unit", kubeconfig=str(tmp_path / "none"))
+
+
+async def _access(loader: Any, clock: HandClock) -> Access:
+    access = Access(Configuration(), loader, clock=clock)
+    await access.load()
+    return access
+
+
+async def test_a_token_file_is_read_again_after_a_minute(tmp_path: Path) -> None:
+    token, clock = tmp_path / "token", HandClock()
+    token.write_text("one")
+    path = tmp_path / "kubeconfig"
+    path.write_text(kubeconfig_text(URL, user={"tokenFile": "token"}))
+    access = await _access(KubeconfigLoader(str(path)), clock)
+
+    token.write_text("two")
+    assert await access.authorization() == "Bearer one"
+    clock.seconds += TOKEN_CHECK_SECONDS
+    assert await access.authorization() == "Bearer two"
+
+
+def _plugin(folder: Path, *, expiry: str = "") -> dict[str, object]:
+    """A credential plugin that counts how often it was run, and answers with the number."""
+    program = folder / "plugin"
+    expires = f', "expirationTimestamp": "{expiry}"' if expiry else ""
+    program.write_text(
+        f"#!{sys.executable}\n"
+        "import pathlib\n"
+        f"runs = pathlib.Path({str(folder / 'runs')!r})\n"
+        "n = int(runs.read_text()) + 1 if runs.exists() else 1\n"
+        "runs.write_text(str(n))\n"
+        'print(\'{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", '
+        f'"status": {{"token": "%d"{expires}}}}}\' % n)\n'
+    )
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    api_version = "client.authentication.k8s.io/v1"
+    return {"exec": {"command": str(program), "apiVersion": api_version}}
+
+
+@pytest.mark.parametrize("expiry", ["", "2099-01-01T00:00:00Z"])
+async def test_a_plugin_is_run_again_only_when_its_token_was_refused(
+    tmp_path: Path, expiry: str
+) -> None:
+    clock = HandClock()
+    path = tmp_path / "kubeconfig"
+    path.write_text(kubeconfig_text(URL, user=_plugin(tmp_path, expiry=expiry)))
+    access = await _access(KubeconfigLoader(str(path)), clock)
+
+    clock.seconds += 10 * TOKEN_CHECK_SECONDS
+    assert await access.authorization() == "Bearer 1"
+    assert await access.renew("Bearer 1")
+    assert await access.authorization() == "Bearer 2"
+    assert await access.renew("Bearer 1"), "somebody else has renewed it: nothing to run"
+    assert await access.authorization() == "Bearer 2"
+
+
+async def test_a_plugin_whose_token_is_over_is_run_again(tmp_path: Path) -> None:
+    clock = HandClock()
+    path = tmp_path / "kubeconfig"
+    path.write_text(kubeconfig_text(URL, user=_plugin(tmp_path, expiry="2001-01-01T00:00:00Z")))
+    access = await _access(KubeconfigLoader(str(path)), clock)
+    clock.seconds += TOKEN_CHECK_SECONDS
+    assert await access.authorization() == "Bearer 2"
+
+
+async def test_a_plugin_that_fails_later_is_a_temporary_error(tmp_path: Path) -> None:
+    path = tmp_path / "kubeconfig"
+    path.write_text(kubeconfig_text(URL, user=_plugin(tmp_path)))
+    access = await _access(KubeconfigLoader(str(path)), HandClock())
+    (tmp_path / "plugin").write_text("#!/bin/sh\necho no luck >&2; exit 3\n")
+    with pytest.raises(ServerError, match="no luck"):
+        await access.renew("Bearer 1")
+
+
+async def test_a_pod_uses_its_service_account_and_notices_its_new_token(tmp_path: Path) -> None:
+    clock = HandClock()
+    (tmp_path / "ca.crt").write_text("a certificate")
+    (tmp_path / "token").write_text("one\n")
+    access = await _access(ServiceAccountLoader(POD, folder=tmp_path), clock)
+    assert access.configuration.host == "https://10.96.0.1:443"
+    assert await access.authorization() == "Bearer one"
+
+    (tmp_path / "token").write_text("two\n")
+    assert await access.renew("Bearer one")
+    assert await access.authorization() == "Bearer two"
