@@ -50,9 +50,11 @@ def check_patch_fields(
     if content_type == "application/apply-patch+yaml" and unknown:
         metadata = patch.get("metadata") or {}
         name = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
+        faults = [f".{field}: field not declared in schema" for field in unknown]
+        listed = faults[0] if len(faults) == 1 else "\n  ".join(["errors:", *faults])
         raise UndeclaredFieldError(
             f"failed to create typed patch object ({name}; {resource.api_version}, "
-            f"Kind={resource.kind}): .{unknown[0]}: field not declared in schema"
+            f"Kind={resource.kind}): {listed}"
         )
     if _is_strict(request) and unknown:
         listed = ", ".join(f'unknown field "{field}"' for field in unknown)

@@ -3,12 +3,12 @@
 from typing import Final
 
 from vc_clock import Clock
-from vc_cluster.errors import ServerError, TooManyRequestsError
+from vc_cluster.errors import ConflictError, ServerError, TooManyRequestsError
 from vc_model.struct import Json, JsonObject
 from vc_model.times import format_time
 from vc_simcluster.builtin_resources import PODS
 from vc_simcluster.disruption import Disruption
-from vc_simcluster.failures import bad_request, conflict, invalid, not_found, required
+from vc_simcluster.failures import bad_request, invalid, not_found, required
 from vc_simcluster.lifecycle import Lifecycle
 from vc_simcluster.pod_defaults import containers_of
 from vc_simcluster.pod_logs import PodLogs
@@ -110,7 +110,7 @@ def _check_bindable(pod: JsonObject, name: str) -> None:
     elif spec.get("schedulingGates"):
         why = f"pod {name} has non-empty .spec.schedulingGates"
     if why:
-        raise conflict(PODS, name, why)
+        raise ConflictError(f'Operation cannot be fulfilled on pods/binding "{name}": {why}')
 
 
 def _check_budget(budget: JsonObject) -> None:

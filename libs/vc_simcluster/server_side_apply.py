@@ -94,11 +94,20 @@ def _conflict(clashes: list[tuple[Entry, Path]]) -> ConflictError:
         }
         for entry, path in clashes
     ]
-    said = "; ".join(f"{cause['message']}: {cause['field']}" for cause in causes)
-    noun = "conflict" if len(causes) == 1 else "conflicts"
-    return ConflictError(
-        f"Apply failed with {len(causes)} {noun}: {said}", details={"causes": causes}
-    )
+    if len(causes) == 1:
+        said = f"1 conflict: {causes[0]['message']}: {causes[0]['field']}"
+    else:
+        said = f"{len(causes)} conflicts: {_by_manager(clashes)}"
+    return ConflictError(f"Apply failed with {said}", details={"causes": causes})
+
+
+def _by_manager(clashes: list[tuple[Entry, Path]]) -> str:
+    """A heading per manager, a line per field: kubectl shows it as it is."""
+    fields: dict[str, list[str]] = {}
+    for entry, path in clashes:
+        heading = f'conflicts with "{entry.manager}" using {entry.api_version}:'
+        fields.setdefault(heading, []).append(f"- {readable(path)}")
+    return "\n".join("\n".join([heading, *lines]) for heading, lines in fields.items())
 
 
 def _without_dropped(obj: JsonObject, dropped: set[Path], others: list[Entry]) -> JsonObject:

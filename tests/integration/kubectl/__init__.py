@@ -1,0 +1,1 @@
+"""Real kubectl and a real client library, on the embedded cluster and on a real API server."""

@@ -1,0 +1,57 @@
+"""Where the transcript is run: the embedded cluster, or a real API server when there is one."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from vc_clock import LoopClock
+from vc_parts import ControlPlane, require_or_skip_reason
+from vc_simcluster.api import Api
+from vc_simcluster.http_server import serve
+from vc_simcluster.kubeconfig import write_kubeconfig
+from vc_simcluster.nodes import SimulatedNodes
+from vc_simcluster.registry import Registry, load_crds
+
+NAMES = ("embedded", "kubernetes")
+
+
+class Backend(msgspec.Struct, frozen=True, kw_only=True):
+    """A cluster to talk to."""
+
+    name: str
+    kubeconfig: Path
+
+
+@asynccontextmanager
+async def start(name: str, folder: Path) -> AsyncIterator[Backend]:
+    """The backend of that name, without any objects of ours but the CRDs' kinds."""
+    starting = _embedded(folder) if name == "embedded" else _kubernetes()
+    async with starting as backend:
+        yield backend
+
+
+@asynccontextmanager
+async def _embedded(folder: Path) -> AsyncIterator[Backend]:
+    api = Api(clock=LoopClock(), registry=Registry(crds=load_crds()))
+    nodes = SimulatedNodes(api, pools=())
+    await nodes.start()
+    server = await serve(api)
+    try:
+        yield Backend(
+            name="embedded", kubeconfig=write_kubeconfig(folder / "kubeconfig", server.url)
+        )
+    finally:
+        await server.close()
+        await nodes.stop()
+
+
+@asynccontextmanager
+async def _kubernetes() -> AsyncIterator[Backend]:
+    reason = require_or_skip_reason("kubernetes")
+    if reason:
+        pytest.skip(reason)
+    async with ControlPlane() as plane:
+        yield Backend(name="kubernetes", kubeconfig=plane.kubeconfig)
