@@ -1,0 +1,57 @@
+"""Real parts for the whole run: got before the first test, and proven to have been used.
+
+`PYROCLAST_REQUIRE=kafka,redis,kubernetes` makes a missing part a failure instead of a skip. It also
+makes the run fail when a contract suite did not run on each backend named there: a suite that is
+skipped in silence proves nothing.
+"""
+
+import os
+from collections import Counter
+from typing import Final
+
+import pytest
+
+from vc_parts import PartError, obtain_required
+
+_SUITE_OF_PART: Final = {"kafka": "bus", "redis": "snapshot", "kubernetes": "cluster"}
+_passed: Counter[tuple[str, str]] = Counter()
+"""Passed contract tests by suite and the whole id of their backend."""
+
+
+def required_parts() -> list[str]:
+    """Parts that must be there."""
+    return [name for name in os.environ.get("PYROCLAST_REQUIRE", "").split(",") if name]
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Long builds happen here, with progress, and never inside a test's time-out."""
+    if not required_parts() or hasattr(session.config, "workerinput"):
+        return
+    try:
+        obtain_required(say=lambda line: print(line, flush=True))
+    except PartError as error:
+        pytest.exit(f"a required part is missing: {error}", returncode=1)
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Remember which backends a contract suite really ran on."""
+    folders = report.nodeid.split("::")[0].split("/")
+    if report.when == "call" and report.passed and folders[:2] == ["tests", "contracts"]:
+        _passed[folders[2], report.nodeid.partition("[")[2]] += 1
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A required backend that no contract test ran on fails the run."""
+    config = session.config
+    whole = not config.option.keyword and config.args in ([], ["tests"])
+    if hasattr(config, "workerinput") or not whole or config.option.collectonly:
+        return
+    idle = [part for part in required_parts() if not _ran_on(part)]
+    if idle:
+        print(f"\ncontract suites did not run on: {', '.join(idle)}")
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def _ran_on(part: str) -> bool:
+    suite = _SUITE_OF_PART.get(part)
+    return suite is None or any(s == suite and part in backend for s, backend in _passed)
