@@ -93,13 +93,14 @@ class EmbeddedStack:
         adapters = Adapters(
             bus=self.bus, cluster=self.cluster, snapshot=self.snapshot, clock=self.clock
         )
-        contexts = {name: adapters.context(name) for name in self._services}
-        self.host = Host({name: (contexts[name], build_of(name)) for name in self._services})
+        self.host = Host(
+            {name: (adapters.context(name), build_of(name)) for name in self._services}
+        )
         running = asyncio.create_task(self.host.run())
         self._exit.push_async_callback(_cancel, running)
         health = HealthServer(
             self.host.services,
-            [context.metrics for context in contexts.values()],
+            self.host.registries,
             host="127.0.0.1",
             port=0,
         )

@@ -9,6 +9,7 @@ The view is pure: it is told when a record was read (`received_at`, monotonic) a
 It never sees another machine's clock.
 """
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
@@ -174,6 +175,23 @@ class View:
                 del table[key]
             self.positions.pop(TopicPartition(topic, partition), None)
             self._epochs.pop(TopicPartition(topic, partition), None)
+
+    # -- how far we are ------------------------------------------------------------------------
+
+    def behind(self) -> int:
+        """Records that the newest progress stands for and we have not read."""
+        missing = 0
+        for kind in self.kinds:
+            progress = self._progress.get(kind.short)
+            for partition in self.partitions if progress else ():
+                read = self.positions.get(TopicPartition(kind.topic, partition), 0)
+                missing += max(0, progress.end_offsets[partition] - read)
+        return missing
+
+    def progress_age(self, now: float) -> float:
+        """Seconds since the oldest of our kinds was last heard of; infinite before the first."""
+        heard = [self._progress_received_at.get(kind.short) for kind in self.kinds]
+        return max((now - at if at is not None else math.inf for at in heard), default=math.inf)
 
     # -- when one may act ------------------------------------------------------------------------
 

@@ -9,14 +9,18 @@ import logging
 import os
 import socket
 from collections.abc import Mapping
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Final
+
+from prometheus_client import CollectorRegistry
 
 from vc_bus import Bus
 from vc_clock import Clock
 from vc_cluster import Cluster
 from vc_model.keys import SYSTEM_NAMESPACE
 from vc_runtime.context import Context
+from vc_runtime.meters import MeteredBus
 from vc_snapshot import SnapshotStore
 
 _IN_CLUSTER_VARIABLE: Final = "KUBERNETES_SERVICE_HOST"
@@ -38,15 +42,17 @@ class Adapters:
     namespace: str = SYSTEM_NAMESPACE
 
     def context(self, name: str) -> Context:
-        """One service's world."""
+        """One service's world; what it takes from the bus is measured under its name."""
+        metrics = CollectorRegistry()
         return Context(
             name=name,
-            bus=self.bus,
+            bus=MeteredBus(self.bus, service=name, clock=self.clock, registry=metrics),
             cluster=self.cluster,
             snapshot=self.snapshot,
             clock=self.clock,
             identity=f"{socket.gethostname()}-{os.getpid()}-{name}",
             namespace=self.namespace,
+            metrics=metrics,
         )
 
     async def close(self) -> None:
@@ -57,14 +63,16 @@ class Adapters:
 
 
 async def connect(env: Mapping[str, str], clock: Clock, *, user_agent: str) -> Adapters:
-    """Adapters as the environment says."""
-    return Adapters(
-        bus=await _bus(env, clock),
-        cluster=await _cluster(env, clock, user_agent),
-        snapshot=await _snapshot(env),
-        clock=clock,
-        namespace=env.get("POD_NAMESPACE", SYSTEM_NAMESPACE),
-    )
+    """Adapters as the environment says; a fault on the way lets go of what was connected before."""
+    async with AsyncExitStack() as connected:
+        cluster = await _cluster(env, clock, user_agent)
+        connected.push_async_callback(cluster.close)
+        snapshot = await _snapshot(env)
+        connected.push_async_callback(snapshot.close)
+        bus = await _bus(env, clock)
+        connected.pop_all()
+    namespace = env.get("POD_NAMESPACE", SYSTEM_NAMESPACE)
+    return Adapters(bus=bus, cluster=cluster, snapshot=snapshot, clock=clock, namespace=namespace)
 
 
 async def _bus(env: Mapping[str, str], clock: Clock) -> Bus:
@@ -96,6 +104,11 @@ async def _cluster(env: Mapping[str, str], clock: Clock, user_agent: str) -> Clu
         raise NoClusterError(
             "no API server: set KUBECONFIG (`make up` prints one), or run inside a cluster"
         )
-    from vc_cluster.kubernetes import KubernetesCluster
+    from vc_cluster.kubernetes import connect as connect_kubernetes
+    from vc_cluster.kubernetes_config import ConfigurationError
 
-    return await KubernetesCluster.connect(env, clock=clock, user_agent=user_agent)
+    _log.info("cluster: Kubernetes API of %s", env.get("KUBECONFIG") or "this pod's account")
+    try:
+        return await connect_kubernetes(service=user_agent, environment=env, clock=clock)
+    except ConfigurationError as error:
+        raise NoClusterError(str(error)) from error

@@ -24,6 +24,7 @@ from vc_messages.view import Change, IncarnationChanged, View
 from vc_model.kinds import Kind
 from vc_runtime.backoff import delay_seconds
 from vc_runtime.context import Context
+from vc_runtime.meters import meter_view
 
 POLL_RECORDS_MAX: Final = 2000
 UNREADY_POLL_SECONDS: Final = 0.05
@@ -116,6 +117,7 @@ class Follower:
         self._failures = 0
         self._trouble = "not started"
         self.view = View(self._kinds)
+        meter_view(context, lambda: self.view, name="view")
 
     def unready(self) -> str:
         """Why nothing may be decided now; empty when it may."""

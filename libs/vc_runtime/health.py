@@ -1,9 +1,13 @@
-"""`/healthz`, `/readyz` and `/metrics` of a process, whatever services it hosts."""
+"""`/healthz`, `/readyz` and `/metrics` of a process, whatever services it hosts.
 
-from collections.abc import Callable, Mapping, Sequence
+Every service has meters of its own, and services in one process have meters of the same names. A
+scraper takes a name only once, so `/metrics` puts the samples of one name together.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from aiohttp import web
-from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client import CollectorRegistry, Metric, generate_latest
 
 from vc_runtime.context import Service
 
@@ -14,7 +18,7 @@ class HealthServer:
     def __init__(
         self,
         services: Callable[[], Mapping[str, Service]],
-        registries: Sequence[CollectorRegistry],
+        registries: Callable[[], Sequence[CollectorRegistry]],
         *,
         host: str,
         port: int,
@@ -52,5 +56,23 @@ class HealthServer:
         return web.Response(status=status, text="\n".join(lines) + "\n")
 
     async def _metrics(self, _: web.Request) -> web.Response:
-        body = b"".join(generate_latest(registry) for registry in self._registries)
+        body = generate_latest(_Together(self._registries))
         return web.Response(body=body, content_type="text/plain")
+
+
+class _Together(CollectorRegistry):
+    """Several registries as one: families of one name are one family."""
+
+    def __init__(self, registries: Sequence[CollectorRegistry]) -> None:
+        super().__init__()
+        self._registries = registries
+
+    def collect(self) -> Iterable[Metric]:
+        """Collected anew at every scrape."""
+        families: dict[str, Metric] = {}
+        for registry in self._registries:
+            for family in registry.collect():
+                known = families.setdefault(family.name, family)
+                if known is not family:
+                    known.samples.extend(family.samples)
+        return families.values()

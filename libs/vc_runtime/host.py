@@ -5,11 +5,13 @@ not notice. Stopping cancels all, gives them a bounded time to clean up, and the
 """
 
 import asyncio
+import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from prometheus_client import Gauge
+from prometheus_client import CollectorRegistry, Gauge
 
+from vc_clock import Clock
 from vc_runtime.backoff import delay_seconds
 from vc_runtime.context import Context, Service
 
@@ -30,6 +32,8 @@ class Host:
     def __init__(self, builds: Mapping[str, tuple[Context, Build]]) -> None:
         self._builds = builds
         self._services: dict[str, Service] = {}
+        self._registries: dict[str, CollectorRegistry] = {}
+        self._meters = CollectorRegistry()
         self.faults = 0
         """How often a service raised; counted over all."""
 
@@ -37,13 +41,21 @@ class Host:
         """The services as they run now."""
         return self._services
 
+    def registries(self) -> list[CollectorRegistry]:
+        """The meters of the services as they run now; a restarted service has new ones."""
+        return [self._meters, *self._registries.values()]
+
     async def run(self) -> None:
         """Until cancelled."""
         tasks = [
             asyncio.create_task(self._keep(name, context, build), name=name)
             for name, (context, build) in self._builds.items()
         ]
-        tasks += [asyncio.create_task(_measure_loop_lag(self._any_context()), name="loop-lag")]
+        tasks += [
+            asyncio.create_task(
+                _measure_loop_lag(self._any_context().clock, self._meters), name="loop-lag"
+            )
+        ]
         try:
             await asyncio.gather(*tasks)
         finally:
@@ -60,7 +72,9 @@ class Host:
         failures = 0
         while True:
             started = context.clock.monotonic()
-            service = self._services[name] = build(context)
+            fresh = dataclasses.replace(context, metrics=CollectorRegistry())
+            self._registries[name] = fresh.metrics
+            service = self._services[name] = build(fresh)
             try:
                 await service.run()
             except Exception:
@@ -72,14 +86,14 @@ class Host:
             await context.clock.sleep(delay_seconds(failures, context.chance))
 
 
-async def _measure_loop_lag(context: Context) -> None:
+async def _measure_loop_lag(clock: Clock, registry: CollectorRegistry) -> None:
     """How much later than wanted a timer fires: the event loop stood still for so long."""
     gauge = Gauge(
         "pyroclast_event_loop_lag_seconds",
         "How late the last timer fired.",
-        registry=context.metrics,
+        registry=registry,
     )
     while True:
-        wanted = context.clock.monotonic() + LOOP_LAG_PERIOD_SECONDS
-        await context.clock.sleep(LOOP_LAG_PERIOD_SECONDS)
-        gauge.set(max(0.0, context.clock.monotonic() - wanted))
+        wanted = clock.monotonic() + LOOP_LAG_PERIOD_SECONDS
+        await clock.sleep(LOOP_LAG_PERIOD_SECONDS)
+        gauge.set(max(0.0, clock.monotonic() - wanted))

@@ -53,11 +53,10 @@ async def _main(builds: Mapping[str, Build]) -> None:
 
 async def host_until_signal(adapters: Adapters, builds: Mapping[str, Build]) -> None:
     """Host services with their health server until SIGTERM or SIGINT."""
-    contexts = {name: adapters.context(name) for name in builds}
-    host = Host({name: (contexts[name], build) for name, build in builds.items()})
+    host = Host({name: (adapters.context(name), build) for name, build in builds.items()})
     health = HealthServer(
         host.services,
-        [context.metrics for context in contexts.values()],
+        host.registries,
         host=os.environ.get("HEALTH_HOST", "127.0.0.1"),
         port=int(os.environ.get("HEALTH_PORT", str(DEFAULT_HEALTH_PORT))),
     )

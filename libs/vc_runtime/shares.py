@@ -24,6 +24,7 @@ from vc_runtime.follower import (
     ProgressReader,
     send_to_dead_letters,
 )
+from vc_runtime.meters import meter_view
 
 _NO_GENERATION: Final = 0
 
@@ -54,6 +55,7 @@ class SharedFollower:
         self._failures = 0
         self._trouble = "not started"
         self.view = View(self._kinds, partitions=())
+        meter_view(context, lambda: self.view, name="share")
 
     def unready(self, partition: int | None = None) -> str:
         """Why nothing may be decided now, in one partition or in any of ours."""

@@ -1,0 +1,24 @@
+"""What every view tells about itself: how far behind it is, and how old its newest progress."""
+
+from collections.abc import Callable
+
+from prometheus_client import Gauge
+
+from vc_messages.view import View
+from vc_runtime.context import Context
+
+
+def meter_view(context: Context, view: Callable[[], View], *, name: str) -> None:
+    """Gauges that are computed when they are read; `name` is `view` or `share`."""
+    behind = Gauge(
+        f"pyroclast_{name}_behind_records",
+        "Records that the newest progress stands for and that were not read yet.",
+        registry=context.metrics,
+    )
+    behind.set_function(lambda: view().behind())
+    age = Gauge(
+        f"pyroclast_{name}_progress_age_seconds",
+        "Seconds since the watcher was last heard of, by the kind that was silent longest.",
+        registry=context.metrics,
+    )
+    age.set_function(lambda: view().progress_age(context.clock.monotonic()))
