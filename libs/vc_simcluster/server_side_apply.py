@@ -111,10 +111,13 @@ def _by_manager(clashes: list[tuple[Entry, Path]]) -> str:
 
 
 def _without_dropped(obj: JsonObject, dropped: set[Path], others: list[Entry]) -> JsonObject:
-    """Without what this manager gave up and nobody else holds; deepest first."""
+    """Without what this manager gave up and nobody else holds; whole elements before their parts."""
     copied: JsonObject = msgspec.json.decode(msgspec.json.encode(obj))
-    for path in sorted(dropped, key=lambda one: (-len(one), one)):
+    removed: set[Path] = set()
+    for path in sorted(dropped, key=lambda one: (len(one), one)):
+        inside = any(path[:length] in removed for length in range(1, len(path)))
         held = any(other[: len(path)] == path for entry in others for other in entry.paths)
-        if not held:
+        if not inside and not held:
             remove_path(copied, path)
+            removed.add(path)
     return copied

@@ -21,6 +21,8 @@ class Target(msgspec.Struct, kw_only=True):
     """Forget all history now; None when the backend does that only in its own time."""
     has_controllers: bool = False
     """Whether garbage collection, namespace deletion and disruption budgets are at work."""
+    furnish: Callable[[str], Awaitable[None]] | None = None
+    """Wait until controllers have put into a new namespace what its pods need."""
     bookmark_seconds_max: float = 5.0
     """How long a quiet watch may take to say how far it is."""
 
@@ -35,7 +37,7 @@ class Backend(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @cache
-def _definitions() -> list[JsonObject]:
+def definitions() -> list[JsonObject]:
     """Read once: parsing the YAML takes longer than most tests."""
     return load_crds()
 
@@ -43,7 +45,7 @@ def _definitions() -> list[JsonObject]:
 @asynccontextmanager
 async def open_store() -> AsyncIterator[Target]:
     """The in-memory twin, fresh for each test."""
-    api = Api(clock=LoopClock(), registry=Registry(crds=_definitions()))
+    api = Api(clock=LoopClock(), registry=Registry(crds=definitions()))
 
     async def compact() -> None:
         api.compact()

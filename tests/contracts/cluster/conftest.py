@@ -1,14 +1,22 @@
 """Each contract test runs once per backend. More backends are more entries of `BACKENDS`."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
 from tests.contracts.cluster.backends import Backend, Target, open_store
+from tests.contracts.cluster.kubernetes_backends import CONTROL_PLANE, KUBERNETES_BACKENDS
 from vc_cluster import Cluster
 from vc_model.kinds import NAMESPACES
 
-BACKENDS: list[Backend] = [Backend(name="store", open=open_store)]
+BACKENDS: list[Backend] = [Backend(name="store", open=open_store), *KUBERNETES_BACKENDS]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def control_plane_ends() -> Iterator[None]:
+    """The control plane that tests share is stopped with the session."""
+    yield
+    CONTROL_PLANE.stop()
 
 
 @pytest.fixture(params=[pytest.param(b, id=b.name, marks=b.marks) for b in BACKENDS])
@@ -34,8 +42,10 @@ def controlled(target: Target) -> Cluster:
 
 
 @pytest.fixture
-async def namespace(cluster: Cluster) -> str:
+async def namespace(target: Target) -> str:
     """A namespace of the test's own, so that real servers can be shared."""
-    made = await cluster.create(NAMESPACES, {"metadata": {"generateName": "contract-"}})
+    made = await target.cluster.create(NAMESPACES, {"metadata": {"generateName": "contract-"}})
     name: str = made["metadata"]["name"]
+    if target.furnish is not None:
+        await target.furnish(name)
     return name
