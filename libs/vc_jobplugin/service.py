@@ -1,0 +1,238 @@
+"""The shell every plugin service runs in: receive, look, decide, apply, reply, commit.
+
+Members of the group `vc-plugin-<name>` share the requests. An offset is committed after the reply
+was published, so a crash repeats a request and never loses one; effects are idempotent by
+deterministic names. The announcement goes out at the start and again after the topics were wiped.
+A request that cannot be read goes to the dead letters; one whose effects the API server refuses is
+answered with that as its problem. What may pass by itself (a server that is away, an older object
+that is still going) is tried again, and then left unanswered: the job-controller asks again.
+"""
+
+import asyncio
+from typing import Final
+
+from vc_bus import BusError, BusUnavailableError, Member
+from vc_cluster import ClusterError, NotFoundError
+from vc_jobplugin.answers import Core, Decorated, Found, Reference
+from vc_jobplugin.config import PluginConfig
+from vc_messages.codec import HEADER_TRACEPARENT, CodecError, decode
+from vc_messages.dead_letters import dead_letter_message
+from vc_messages.plugins import (
+    REMOVE,
+    PluginReply,
+    PluginRequest,
+    announcement_message,
+    reply_message,
+)
+from vc_messages.record import Message, Record, TopicPartition
+from vc_messages.topics import PLUGIN_REGISTRY, PLUGINS, plugin_requests
+from vc_model.struct import JsonObject
+from vc_runtime.backoff import delay_seconds
+from vc_runtime.context import Context
+from vc_runtime.effects import EffectApplier, Outcome, OutcomeStatus
+
+REQUESTS_PER_POLL_MAX: Final = 256
+POLL_SECONDS: Final = 0.25
+ATTEMPTS_MAX: Final = 5
+"""At one answer, before the request is left to be asked again."""
+
+_PASSING: Final = frozenset({OutcomeStatus.STALE, OutcomeStatus.UNAVAILABLE})
+_FAILED: Final = _PASSING | {OutcomeStatus.FOREIGN, OutcomeStatus.REFUSED}
+
+ANNOUNCE_PERIOD_SECONDS: Final = 10.0
+"""How often we look whether our announcement is still there, and put it back if not."""
+
+
+class PluginService:
+    """One replica of one plugin."""
+
+    def __init__(self, context: Context, core: Core, config: PluginConfig | None = None) -> None:
+        self.name = context.name
+        self._context = context
+        self._core = core
+        self._topic = plugin_requests(core.announcement.plugin)
+        self._applier = EffectApplier(
+            context, concurrency=(config or PluginConfig()).requests_at_once
+        )
+        self._member: Member | None = None
+        self._failures = 0
+        self._trouble = "not started"
+
+    def unready(self) -> str:
+        return self._trouble
+
+    async def run(self) -> None:
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._keep_announced())
+                group.create_task(self._serve())
+        finally:
+            await self._leave()
+
+    # -- being known -----------------------------------------------------------------------------
+
+    async def _keep_announced(self) -> None:
+        """Put our announcement on the registry, and back on it after a wipe."""
+        while True:
+            try:
+                if not await self._is_announced():
+                    message = announcement_message(self._core.announcement)
+                    await self._context.bus.publish([message])
+                    continue
+            except BusError as error:
+                self._context.log.info("not announced yet: %s", error)
+            await self._context.clock.sleep(ANNOUNCE_PERIOD_SECONDS)
+
+    async def _is_announced(self) -> bool:
+        wanted = announcement_message(self._core.announcement)
+        bus = self._context.bus
+        position = (await bus.start_offsets(PLUGIN_REGISTRY.name))[0]
+        end = (await bus.end_offsets(PLUGIN_REGISTRY.name))[0]
+        reader = await bus.reader({TopicPartition(PLUGIN_REGISTRY.name, 0): position})
+        newest: Record | None = None
+        try:
+            while position < end:
+                records = await reader.poll(
+                    max_records=REQUESTS_PER_POLL_MAX, wait_seconds=POLL_SECONDS
+                )
+                if not records:
+                    break
+                position = records[-1].offset + 1
+                newest = next((r for r in reversed(records) if r.key == wanted.key), newest)
+        finally:
+            await reader.close()
+        return newest is not None and newest.value == wanted.value
+
+    # -- serving ---------------------------------------------------------------------------------
+
+    async def _serve(self) -> None:
+        """Never ends for a bus that is away or was wiped."""
+        while True:
+            try:
+                if self._member is None:
+                    await self._join()
+                await self._serve_once()
+                self._failures = 0
+            except BusUnavailableError as error:
+                await self._wait_out(f"bus away: {error}")
+            except BusError as error:
+                await self._leave()
+                await self._wait_out(f"topics are not what they were: {error}")
+
+    async def _join(self) -> None:
+        plugin = self._core.announcement.plugin
+        if plugin not in PLUGINS:  # a guest brings its topic; ours are born with all the others
+            await self._context.bus.ensure_topics([self._topic])
+        self._member = await self._context.bus.member(f"vc-plugin-{plugin}", [self._topic.name])
+
+    async def _serve_once(self) -> None:
+        assert self._member is not None
+        polled = await self._member.poll(
+            max_records=REQUESTS_PER_POLL_MAX, wait_seconds=POLL_SECONDS
+        )
+        self._trouble = ""
+        if not polled.records:
+            return
+        async with asyncio.TaskGroup() as group:
+            tasks = [
+                group.create_task(self._answer(record))
+                for record in _newest_per_job(polled.records)
+            ]
+        replies = [reply for task in tasks if (reply := task.result()) is not None]
+        await self._context.bus.publish(replies)
+        await self._member.commit({record.log: record.offset + 1 for record in polled.records})
+
+    async def _answer(self, record: Record) -> Message | None:
+        """What goes back for a record; only reads and writes the cluster."""
+        try:
+            request = decode(record.value or b"", into=PluginRequest, headers=record.headers)
+        except CodecError as error:
+            self._context.log.error("dead letter: %s %r: %s", record.topic, record.key, error)
+            return dead_letter_message(record, service=self.name, error=str(error))
+        reply = await self.reply_to(request)
+        if reply is None:
+            return None
+        traceparent = record.headers.get(HEADER_TRACEPARENT, "")
+        return reply_message(reply, traceparent=traceparent)
+
+    async def reply_to(self, request: PluginRequest) -> PluginReply | None:
+        """The answer; None when it cannot be given now."""
+        for attempt in range(1, ATTEMPTS_MAX + 1):
+            decorated = await self._try(request)
+            if decorated is not None:
+                return _reply(request, decorated)
+            await self._context.clock.sleep(delay_seconds(attempt, self._context.chance))
+        return None
+
+    async def _try(self, request: PluginRequest) -> Decorated | None:
+        """Look, decide, apply; None when it may go better later."""
+        try:
+            decorated = self._decide(request, await self._look(request))
+        except ClusterError as error:
+            if error.temporary:
+                return None
+            return Decorated(problem=f"cannot read the cluster: {error}")
+        if decorated.problem:
+            return decorated
+        outcomes = await self._applier.apply(decorated.effects)
+        failed = [o for o in outcomes if o.status in _FAILED]
+        if any(o.status in _PASSING for o in failed):
+            return None
+        return Decorated(problem=_told(failed[0])) if failed else decorated
+
+    def _decide(self, request: PluginRequest, found: Found) -> Decorated:
+        try:
+            if request.verb == REMOVE:
+                return self._core.remove(request, found)
+            return self._core.decorate(request, found)
+        except Exception:
+            self._context.log.exception("cannot answer for %s", request.job.key)
+            return Decorated(problem="the plugin failed on this job; its log says why")
+
+    async def _look(self, request: PluginRequest) -> Found:
+        found: dict[Reference, JsonObject] = {}
+        for reference in self._core.looks_at(request):
+            try:
+                found[reference] = await self._context.cluster.get(
+                    reference.kind, name=reference.name, namespace=reference.namespace
+                )
+            except NotFoundError:
+                continue
+        return found
+
+    async def _wait_out(self, why: str) -> None:
+        self._failures += 1
+        self._trouble = why
+        await self._context.clock.sleep(delay_seconds(self._failures, self._context.chance))
+
+    async def _leave(self) -> None:
+        member, self._member = self._member, None
+        if member is not None:
+            await member.close()
+
+
+def _reply(request: PluginRequest, decorated: Decorated) -> PluginReply:
+    return PluginReply(
+        verb=request.verb,
+        plugin=request.plugin,
+        job_key=request.job.key,
+        job_uid=request.job.metadata.uid,
+        spec_hash=request.spec_hash,
+        decoration=decorated.decoration,
+        problem=decorated.problem,
+    )
+
+
+def _newest_per_job(records: list[Record]) -> list[Record]:
+    """A job that was asked about twice wants one answer: to the newest question."""
+    newest: dict[str, Record] = {}
+    for record in records:
+        newest[record.key] = record
+    return list(newest.values())
+
+
+def _told(outcome: Outcome) -> str:
+    name = getattr(outcome.effect, "name", "")
+    kind = getattr(outcome.effect, "kind", None)
+    what = f"{kind.kind} {name!r}" if kind is not None else "a write"
+    return f"{what}: {outcome.error}"

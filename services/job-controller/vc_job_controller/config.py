@@ -1,0 +1,24 @@
+"""What can be set from outside."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """The job-controller's own keys."""
+
+    jobs_at_once: int = 64
+    """Jobs that are worked on at a time."""
+    requests_at_once: int = 32
+    """Requests under way at the API server at a time."""
+
+    @classmethod
+    def from_env(cls, environment: Mapping[str, str]) -> "Config":
+        """`JOB_CONTROLLER_JOBS_AT_ONCE`, `JOB_CONTROLLER_REQUESTS_AT_ONCE`."""
+        return cls(
+            jobs_at_once=int(environment.get("JOB_CONTROLLER_JOBS_AT_ONCE", cls.jobs_at_once)),
+            requests_at_once=int(
+                environment.get("JOB_CONTROLLER_REQUESTS_AT_ONCE", cls.requests_at_once)
+            ),
+        )

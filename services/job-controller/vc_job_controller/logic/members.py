@@ -1,0 +1,115 @@
+"""The pods of a job, read: whose they are, which attempt made them, where they stand.
+
+A pod counts only if the job of *this* uid controls it. Its annotations say under which version and
+retry it was made: a pod of an older version belongs to an attempt that is over, and is on its way
+out whatever it does. A pod that is being deleted is neither alive nor lost: its name is taken until
+it is gone.
+"""
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from vc_model import keys
+from vc_model.job import Job
+from vc_model.meta import controller_of
+from vc_model.pod import Pod
+
+POD_PENDING = "Pending"
+POD_RUNNING = "Running"
+POD_SUCCEEDED = "Succeeded"
+POD_FAILED = "Failed"
+POD_UNKNOWN = "Unknown"
+
+_ENDED = frozenset({POD_SUCCEEDED, POD_FAILED})
+
+
+class Member(msgspec.Struct, frozen=True, kw_only=True):
+    """One pod and its place in the job."""
+
+    pod: Pod
+    task: str
+    index: int
+    version: int
+    retry: int
+    phase: str
+
+    @property
+    def terminating(self) -> bool:
+        return self.pod.metadata.deletion_timestamp is not None
+
+    @property
+    def ended(self) -> bool:
+        """It will never run again by itself."""
+        return self.phase in _ENDED
+
+    @property
+    def released(self) -> bool:
+        """Taken away on purpose (by us or the scheduler): no eviction, no policy."""
+        return self.pod.metadata.annotations.get(keys.OUT_OF_SYNC) == "true"
+
+    @property
+    def name(self) -> str:
+        return self.pod.metadata.name
+
+
+class Members:
+    """All pods of one incarnation of a job, by task and index."""
+
+    def __init__(self, job: Job, pods: Iterable[Pod]) -> None:
+        self.leftovers: list[Pod] = []
+        """Pods of an earlier job of the same name."""
+        self._by_task: dict[str, dict[int, Member]] = {task.name: {} for task in job.spec.tasks}
+        self.strangers: list[Member] = []
+        """Ours, but of a task the job does not have."""
+        for pod in sorted(pods, key=lambda pod: pod.key):
+            self._take(job, pod)
+
+    def _take(self, job: Job, pod: Pod) -> None:
+        owner = controller_of(pod.metadata)
+        if owner is None or owner.uid != job.metadata.uid:
+            self.leftovers.append(pod)
+            return
+        member = read_member(pod)
+        if member is None:
+            return
+        if member.task in self._by_task:
+            self._by_task[member.task][member.index] = member
+        else:
+            self.strangers.append(member)
+
+    def __iter__(self) -> Iterator[Member]:
+        """In the order of tasks and indices."""
+        for pods in self._by_task.values():
+            for index in sorted(pods):
+                yield pods[index]
+        yield from self.strangers
+
+    def of(self, task: str) -> dict[int, Member]:
+        """The pods of a task by index."""
+        return self._by_task.get(task, {})
+
+    def get(self, task: str, index: int) -> Member | None:
+        """The pod at that place, of whatever version."""
+        return self._by_task.get(task, {}).get(index)
+
+
+def read_member(pod: Pod) -> Member | None:
+    """A pod's place; None when it does not say, for then it is not one we made."""
+    said = pod.metadata.annotations
+    task, index, version = (
+        said.get(keys.TASK_SPEC, ""),
+        said.get(keys.TASK_INDEX, ""),
+        said.get(keys.JOB_VERSION, ""),
+    )
+    if not task or not index.isdecimal() or not version.isdecimal():
+        return None
+    retry = said.get(keys.JOB_RETRY_COUNT, "")
+    return Member(
+        pod=pod,
+        task=task,
+        index=int(index),
+        version=int(version),
+        retry=int(retry) if retry.isdecimal() else 0,
+        phase=pod.status.phase or POD_PENDING,
+    )

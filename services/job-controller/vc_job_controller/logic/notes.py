@@ -1,0 +1,150 @@
+"""What the controller must not forget, kept in the job's status.
+
+Intent has to be written together with the phase it belongs to: a phase without its scope, or a
+command's mark without its effect, would each be half a decision after a crash. The status is one
+atomic write, and `controlledResources` is the one free-form map in it that every CRD of this API
+keeps, upstream's too. So notes live there, beside upstream's own keys:
+
+- `plugin-<name>`: a plugin has made things for the job (upstream's key and value);
+- `volume-pvc-<claim>`: a claim of the job (upstream's);
+- `plugins-for`: the hash of the spec the plugins were last applied for;
+- `alive-<task>`: indices whose pods were seen and had not succeeded: if one is missing now, it was lost;
+- `completed-<task>`: indices that have succeeded and are not run again, even if their pod is gone;
+- `restart`: what a restart under way runs anew;
+- `command`: uid of the last command that was carried out.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from vc_job_controller.logic import indices
+from vc_job_controller.logic.members import Member
+from vc_job_controller.logic.phases import Restart
+
+_ALIVE: Final = "alive-"
+_COMPLETED: Final = "completed-"
+_RESTART: Final = "restart"
+_COMMAND: Final = "command"
+_PLUGINS_FOR: Final = "plugins-for"
+
+
+class Scope(msgspec.Struct, frozen=True, kw_only=True):
+    """What a restart runs anew."""
+
+    restart: Restart
+    task: str = ""
+    index: int | None = None
+    partition: int | None = None
+    partition_size: int = 1
+
+    def covers(self, member: Member) -> bool:
+        """Whether a pod is to be run anew, finished or not."""
+        if self.restart is not Restart.TARGET:
+            return True
+        if member.task != self.task:
+            return False
+        if self.index is not None:
+            return member.index == self.index
+        if self.partition is not None:
+            return member.index // self.partition_size == self.partition
+        return True
+
+    def covers_index(self, task: str, index: int) -> bool:
+        """The same for a place in the job whose pod is gone."""
+        if self.restart is Restart.UNFINISHED:
+            return False
+        if self.restart is Restart.WHOLE:
+            return True
+        if task != self.task:
+            return False
+        if self.index is not None:
+            return index == self.index
+        return self.partition is None or index // self.partition_size == self.partition
+
+
+class Notes(msgspec.Struct, frozen=True, kw_only=True):
+    """The notes, read."""
+
+    alive: Mapping[str, frozenset[int]] = {}
+    completed: Mapping[str, frozenset[int]] = {}
+    scope: Scope | None = None
+    command: str = ""
+    plugins_for: str = ""
+    others: Mapping[str, str] = {}
+    """Upstream's own keys, and whatever else is there."""
+
+
+def read_notes(resources: Mapping[str, str]) -> Notes:
+    """From `status.controlledResources`."""
+    alive: dict[str, frozenset[int]] = {}
+    completed: dict[str, frozenset[int]] = {}
+    others: dict[str, str] = {}
+    for key in sorted(resources):
+        if key.startswith(_ALIVE):
+            alive[key.removeprefix(_ALIVE)] = indices.from_text(resources[key])
+        elif key.startswith(_COMPLETED):
+            completed[key.removeprefix(_COMPLETED)] = indices.from_text(resources[key])
+        elif key not in (_RESTART, _COMMAND, _PLUGINS_FOR):
+            others[key] = resources[key]
+    return Notes(
+        alive=alive,
+        completed=completed,
+        scope=_read_scope(resources.get(_RESTART, "")),
+        command=resources.get(_COMMAND, ""),
+        plugins_for=resources.get(_PLUGINS_FOR, ""),
+        others=others,
+    )
+
+
+def write_notes(notes: Notes) -> dict[str, str]:
+    """To `status.controlledResources`; the reverse of reading."""
+    written = dict(notes.others)
+    written |= {_ALIVE + task: indices.to_text(at) for task, at in notes.alive.items() if at}
+    written |= {
+        _COMPLETED + task: indices.to_text(at) for task, at in notes.completed.items() if at
+    }
+    single = {
+        _RESTART: _write_scope(notes.scope),
+        _COMMAND: notes.command,
+        _PLUGINS_FOR: notes.plugins_for,
+    }
+    written |= {key: value for key, value in single.items() if value}
+    return {key: written[key] for key in sorted(written)}
+
+
+def _write_scope(scope: Scope | None) -> str:
+    if scope is None:
+        return ""
+    if scope.restart is not Restart.TARGET:
+        return str(scope.restart.value)
+    if scope.index is not None:
+        return f"pod/{scope.task}/{scope.index}"
+    if scope.partition is not None:
+        return f"partition/{scope.task}/{scope.partition}/{scope.partition_size}"
+    return f"task/{scope.task}"
+
+
+def _read_scope(text: str) -> Scope | None:
+    """A scope that cannot be read restarts what has not finished: the careful choice."""
+    if not text:
+        return None
+    parts = text.split("/")
+    numbers = [int(part) for part in parts[2:] if part.isdecimal()]
+    match parts[0], len(parts) - 1, len(numbers):
+        case "whole", 0, _:
+            return Scope(restart=Restart.WHOLE)
+        case "task", 1, _:
+            return Scope(restart=Restart.TARGET, task=parts[1])
+        case "pod", 2, 1:
+            return Scope(restart=Restart.TARGET, task=parts[1], index=numbers[0])
+        case "partition", 3, 2:
+            return Scope(
+                restart=Restart.TARGET,
+                task=parts[1],
+                partition=numbers[0],
+                partition_size=max(1, numbers[1]),
+            )
+        case _:
+            return Scope(restart=Restart.UNFINISHED)

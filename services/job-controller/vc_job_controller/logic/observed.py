@@ -1,0 +1,69 @@
+"""What a decision is made of, and what comes out of it."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from vc_messages.effects import Effect
+from vc_messages.plugins import PluginAnnouncement, PluginReply, PluginRequest
+from vc_model.job import Command, Job
+from vc_model.pod import Pod
+from vc_model.scheduling import PodGroup, PriorityClass, Queue
+
+
+class Trouble(msgspec.Struct, frozen=True):
+    """Why a job does not go on: a reason for programs, a sentence for people."""
+
+    reason: str
+    message: str
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """How long ago a plugin was asked about a job as it is now."""
+
+    first_seconds_ago: float
+    last_seconds_ago: float
+
+
+class Observed(msgspec.Struct, frozen=True, kw_only=True):
+    """One job and everything that bears on it, as the view shows it now."""
+
+    job: Job
+    pods: tuple[Pod, ...] = ()
+    """Controlled by a vcjob of this name; of which incarnation, the decision finds out."""
+    podgroup: PodGroup | None = None
+    """Of the job's name, whoever made it."""
+    commands: tuple[Command, ...] = ()
+    queue: Queue | None = None
+    priorities: Mapping[str, PriorityClass] = {}
+    registry: Mapping[str, PluginAnnouncement] = {}
+    answers: Mapping[str, PluginReply] = {}
+    """The newest reply of each plugin about this job; it may be about an older spec."""
+    asked: Mapping[tuple[str, str], Asked] = {}
+    """Questions (verb, plugin) about the job as it is now that have no answer yet."""
+    spec_hash: str = ""
+    """Of the defaulted spec, where the shell knows it already."""
+    pods_complete: bool = True
+    """Whether the pods shown are at least as new as the job: else a pod may only seem gone."""
+    counters_due: bool = True
+    """Whether counters may be written now; phases always may."""
+    trouble: Trouble | None = None
+    """Why the last decision could not be carried out."""
+    traceparent: str = ""
+
+
+class Decision(msgspec.Struct, frozen=True, kw_only=True):
+    """What to do, in this order, and when to look again even if nothing happens."""
+
+    effects: tuple[Effect, ...] = ()
+    questions: tuple[PluginRequest, ...] = ()
+    """For the plugins, after the effects."""
+    wake_after_seconds: float | None = None
+    trouble: Trouble | None = None
+
+
+def sooner(first: float | None, second: float | None) -> float | None:
+    """The earlier of two wake-ups."""
+    if first is None or second is None:
+        return second if first is None else first
+    return min(first, second)

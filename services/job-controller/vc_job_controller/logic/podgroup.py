@@ -1,0 +1,148 @@
+"""The pod group of a job: made once per attempt, kept in step, never more than its spec written.
+
+It has the job's own name (the seeds say so; a leftover of an older job is told apart by uid), and
+carries the job's labels and annotations, and the version of the attempt it was made for. Its status
+belongs to the scheduler, its queue is never changed.
+"""
+
+from typing import Final
+
+import msgspec
+
+from vc_job_controller.logic.sight import Sight, is_stale
+from vc_messages.effects import CreateObject, DeleteObject, Effect, PatchObject
+from vc_model import keys
+from vc_model.graft import merge_patch, to_json
+from vc_model.job import Job, TaskSpec
+from vc_model.kinds import JOBS, PODGROUPS
+from vc_model.scheduling import PodGroup, PodGroupSpec, SubGroupPolicy
+from vc_model.selectors import LabelSelector
+from vc_model.struct import JsonObject, ResourceList
+
+LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+"""kubectl's own copy of the job; it says nothing about anything made from the job."""
+
+_WAITING: Final = frozenset({"", "Pending"})
+
+
+def owner_reference(job: Job) -> JsonObject:
+    """The job as controller of what is made for it."""
+    return {
+        "apiVersion": JOBS.api_version,
+        "kind": JOBS.kind,
+        "name": job.metadata.name,
+        "uid": job.metadata.uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+def wanted_spec(job: Job, tasks: list[TaskSpec], resources: ResourceList) -> PodGroupSpec:
+    """The gang of the released tasks."""
+    return PodGroupSpec(
+        min_member=member_count(job, tasks),
+        min_task_member={task.name: task.min_available or 0 for task in tasks},
+        queue=job.spec.queue,
+        priority_class_name=job.spec.priority_class_name,
+        min_resources=resources,
+        network_topology=job.spec.network_topology,
+        sub_group_policy=[_partitions(task) for task in tasks if task.partition_policy],
+    )
+
+
+def member_count(job: Job, tasks: list[TaskSpec]) -> int:
+    """The gang's size without the tasks that still wait for others."""
+    released = {task.name for task in tasks}
+    waiting = sum(t.min_available or 0 for t in job.spec.tasks if t.name not in released)
+    return max(0, job.spec.min_available - waiting)
+
+
+def _partitions(task: TaskSpec) -> SubGroupPolicy:
+    policy = task.partition_policy
+    assert policy is not None
+    return SubGroupPolicy(
+        name=task.name,
+        network_topology=policy.network_topology,
+        sub_group_size=policy.partition_size,
+        min_sub_groups=policy.min_partitions,
+        label_selector=LabelSelector(match_labels={keys.TASK_SPEC: task.name}),
+        match_label_keys=[keys.PARTITION_ID],
+    )
+
+
+def keep_podgroup(sight: Sight, spec: PodGroupSpec) -> list[Effect]:
+    """Make it, bring it in step, or end the one of an attempt that is over."""
+    job, known = sight.job, sight.podgroup
+    if known is None:
+        return [_create(job, spec)]
+    if known.metadata.deletion_timestamp is not None:
+        return []  # its name is taken until it is gone
+    if is_stale(job, known):
+        return [delete_podgroup(known)]
+    wanted = msgspec.structs.replace(spec, queue=known.spec.queue)
+    patch = merge_patch(to_json(known.spec), to_json(wanted))
+    if not patch:
+        return []
+    return [
+        PatchObject(
+            kind=PODGROUPS,
+            namespace=job.metadata.namespace,
+            name=known.metadata.name,
+            patch={"spec": patch},
+            uid=known.metadata.uid,
+        )
+    ]
+
+
+def drop_podgroup(sight: Sight) -> list[Effect]:
+    """A job that does not run needs no place in its queue."""
+    known = sight.podgroup
+    if known is None or known.metadata.deletion_timestamp is not None:
+        return []
+    return [delete_podgroup(known)]
+
+
+def delete_podgroup(podgroup: PodGroup) -> DeleteObject:
+    """Exactly this one."""
+    return DeleteObject(
+        kind=PODGROUPS,
+        namespace=podgroup.metadata.namespace,
+        name=podgroup.metadata.name,
+        uid=podgroup.metadata.uid,
+    )
+
+
+def admits_pods(sight: Sight) -> bool:
+    """Whether the scheduler has let the gang in: pods are made no earlier."""
+    known = sight.podgroup
+    return (
+        known is not None
+        and known.metadata.deletion_timestamp is None
+        and not is_stale(sight.job, known)
+        and known.status.phase not in _WAITING
+    )
+
+
+def _create(job: Job, spec: PodGroupSpec) -> CreateObject:
+    annotations = {k: v for k, v in job.metadata.annotations.items() if k != LAST_APPLIED}
+    annotations[keys.JOB_VERSION] = str(job.status.version)
+    metadata: JsonObject = {
+        "name": job.metadata.name,
+        "namespace": job.metadata.namespace,
+        "annotations": annotations,
+        "ownerReferences": [owner_reference(job)],
+    }
+    if job.metadata.labels:
+        metadata["labels"] = dict(job.metadata.labels)
+    return CreateObject(
+        kind=PODGROUPS,
+        namespace=job.metadata.namespace,
+        name=job.metadata.name,
+        owner_uid=job.metadata.uid,
+        body={
+            "apiVersion": PODGROUPS.api_version,
+            "kind": PODGROUPS.kind,
+            "metadata": metadata,
+            "spec": to_json(spec),
+        },
+    )

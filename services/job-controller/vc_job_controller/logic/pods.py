@@ -1,0 +1,133 @@
+"""Building pods: one prepared template per task, then one cheap copy per index.
+
+The name `<job>-<task>-<index>` is deterministic, so making a pod twice is one pod. Labels and
+annotations start from the template's; ours are added, and they say under which version and retry
+the pod was made.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from vc_job_controller.logic.decorating import decorate, fill_index, subdomain_of
+from vc_job_controller.logic.podgroup import owner_reference
+from vc_job_controller.logic.volumes import mount_volumes
+from vc_messages.effects import CreateObject
+from vc_messages.plugins import TaskDecoration
+from vc_model import keys
+from vc_model.job import Job, TaskSpec
+from vc_model.kinds import PODS
+from vc_model.struct import JsonObject
+
+_FROM_JOB_ANNOTATIONS = (keys.PREEMPTABLE, keys.COOLDOWN_TIME, keys.REVOCABLE_ZONE)
+_FROM_JOB_LABELS = (keys.PREEMPTABLE, keys.COOLDOWN_TIME)
+_BUDGETS = (keys.JDB_MIN_AVAILABLE, keys.JDB_MAX_UNAVAILABLE)
+JOB_FORWARDING = "volcano.sh/job-forwarding"
+
+_decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
+
+
+def pod_name(job: Job, task: str, index: int) -> str:
+    """The one name a pod can have."""
+    return f"{job.metadata.name}-{task}-{index}"
+
+
+class PodMaker:
+    """Makes the pods of one task; everything that is the same for all is done once."""
+
+    def __init__(
+        self, job: Job, task: TaskSpec, decorations: Sequence[TaskDecoration], *, forwarded: bool
+    ) -> None:
+        self._job = job
+        self._task = task
+        self._hostname_from_pod = any(d.hostname_from_pod for d in decorations)
+        self._prepared = msgspec.json.encode(_prepare(job, task, decorations, forwarded=forwarded))
+
+    def make(self, index: int) -> CreateObject:
+        """The pod at that index."""
+        job, task = self._job, self._task
+        name = pod_name(job, task.name, index)
+        body: JsonObject = _decoder.decode(self._prepared)
+        metadata = body["metadata"]
+        metadata["name"] = name
+        metadata["labels"][keys.TASK_INDEX] = str(index)
+        metadata["annotations"][keys.TASK_INDEX] = str(index)
+        if task.partition_policy is not None:
+            part = index // max(1, task.partition_policy.partition_size)
+            metadata["labels"][keys.PARTITION_ID] = str(part)
+        if self._hostname_from_pod:
+            body["spec"].setdefault("hostname", name)
+        fill_index(body["spec"], index)
+        return CreateObject(
+            kind=PODS,
+            namespace=job.metadata.namespace,
+            name=name,
+            owner_uid=job.metadata.uid,
+            body=body,
+        )
+
+
+def _prepare(
+    job: Job, task: TaskSpec, decorations: Sequence[TaskDecoration], *, forwarded: bool
+) -> JsonObject:
+    template: JsonObject = _decoder.decode(msgspec.json.encode(task.template))
+    written = template.get("metadata") or {}
+    spec: JsonObject = template.get("spec") or {}
+    decorate(spec, decorations)
+    mount_volumes(job, spec)
+    if not spec.get("schedulerName"):
+        spec["schedulerName"] = job.spec.scheduler_name
+    if not spec.get("priorityClassName") and job.spec.priority_class_name:
+        spec["priorityClassName"] = job.spec.priority_class_name
+    subdomain = subdomain_of(decorations)
+    if subdomain and not spec.get("subdomain"):
+        spec["subdomain"] = subdomain
+    annotations = {**(written.get("annotations") or {}), **_annotations(job, task)}
+    for decoration in decorations:
+        for key, value in sorted(decoration.annotations.items()):
+            annotations.setdefault(key, value)
+    if forwarded:
+        annotations[JOB_FORWARDING] = "true"
+    return {
+        "apiVersion": PODS.api_version,
+        "kind": PODS.kind,
+        "metadata": {
+            "namespace": job.metadata.namespace,
+            "labels": {**(written.get("labels") or {}), **_labels(job, task)},
+            "annotations": annotations,
+            "ownerReferences": [owner_reference(job)],
+            **({"finalizers": written["finalizers"]} if written.get("finalizers") else {}),
+        },
+        "spec": spec,
+    }
+
+
+def _annotations(job: Job, task: TaskSpec) -> dict[str, str]:
+    given = job.metadata.annotations
+    made = {
+        keys.GROUP_NAME: job.metadata.name,
+        keys.JOB_NAME: job.metadata.name,
+        keys.TASK_SPEC: task.name,
+        keys.QUEUE_NAME: job.spec.queue,
+        keys.JOB_VERSION: str(job.status.version),
+        keys.JOB_RETRY_COUNT: str(job.status.retry_count),
+        keys.TEMPLATE_UID: f"{job.metadata.name}-{task.name}",
+    }
+    if task.topology_policy:
+        made[keys.NUMA_TOPOLOGY_POLICY] = task.topology_policy
+    made |= {key: given[key] for key in _FROM_JOB_ANNOTATIONS if key in given}
+    budget = next((key for key in _BUDGETS if key in given), None)
+    if budget is not None:
+        made[budget] = given[budget]
+    return made
+
+
+def _labels(job: Job, task: TaskSpec) -> dict[str, str]:
+    made = {
+        keys.JOB_NAME: job.metadata.name,
+        keys.JOB_NAMESPACE: job.metadata.namespace,
+        keys.TASK_SPEC: task.name,
+        keys.QUEUE_NAME: job.spec.queue,
+    }
+    return made | {k: job.metadata.labels[k] for k in _FROM_JOB_LABELS if k in job.metadata.labels}

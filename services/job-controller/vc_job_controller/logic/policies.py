@@ -1,0 +1,223 @@
+"""Policies: from what happens to a job's pods to the action its author asked for.
+
+Nothing is remembered as an event. What happened is read off the pods each time: a failed pod is
+there to be seen, a lost one is noted as alive in the status and missing now. So a happening stays
+visible until it was acted on or is no longer true, which is also how time-outs are cancelled: a pod
+that runs is no longer pending.
+
+Order of resolution: the task's policies, then the job's; the first that matches wins.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from vc_job_controller.logic.members import (
+    POD_FAILED,
+    POD_PENDING,
+    POD_RUNNING,
+    Member,
+    Members,
+)
+from vc_job_controller.logic.notes import Notes
+from vc_job_controller.logic.observed import sooner
+from vc_job_controller.logic.tally import Tally
+from vc_model.job import Job, LifecyclePolicy, TaskSpec
+from vc_model.scheduling import PodGroup
+from vc_model.times import DurationError, parse_duration, parse_time
+
+POD_FAILED_EVENT = "PodFailed"
+POD_EVICTED_EVENT = "PodEvicted"
+POD_PENDING_EVENT = "PodPending"
+TASK_COMPLETED_EVENT = "TaskCompleted"
+TASK_FAILED_EVENT = "TaskFailed"
+UNKNOWN_EVENT = "Unknown"
+ANY_EVENT = "*"
+
+_SAME = {"JobUnknown": UNKNOWN_EVENT}
+"""The seeds' name for it."""
+
+PODGROUP_UNKNOWN = "Unknown"
+_NEVER_FAILS = -1
+
+
+class Happening(msgspec.Struct, frozen=True, kw_only=True):
+    """Something a policy may name."""
+
+    event: str
+    task: str = ""
+    index: int | None = None
+    exit_code: int = 0
+    since: float | None = None
+    """When it began, if that can be told; a time-out counts from here, else it is over at once."""
+
+
+class Order(msgspec.Struct, frozen=True, kw_only=True):
+    """An action and what it is about."""
+
+    action: str
+    task: str = ""
+    index: int | None = None
+    because: str = ""
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """The order that is due, if any, and when the next one will be."""
+
+    order: Order | None = None
+    wake_after_seconds: float | None = None
+
+
+def happenings(
+    job: Job, members: Members, *, notes: Notes, counted: Tally, podgroup: PodGroup | None
+) -> list[Happening]:
+    """Everything that is true now, in the order of tasks and indices."""
+    found: list[Happening] = []
+    for task in job.spec.tasks:
+        found += _of_pods(task, members, notes, counted)
+        found += _of_task(task, members, counted)
+    if podgroup is not None and podgroup.status.phase == PODGROUP_UNKNOWN:
+        since = [parse_time(c.last_transition_time) for c in podgroup.status.conditions]
+        found.append(
+            Happening(
+                event=UNKNOWN_EVENT,
+                since=max((at for at in since if at is not None), default=None),
+            )
+        )
+    return found
+
+
+def _of_pods(task: TaskSpec, members: Members, notes: Notes, counted: Tally) -> Iterable[Happening]:
+    was_alive = notes.alive.get(task.name, frozenset())
+    done = counted.completed[task.name]
+    for index in range(task.replicas):
+        member = members.get(task.name, index)
+        if index in done:
+            continue
+        if member is None or member.terminating:
+            released = member is not None and member.released
+            if index in was_alive and not released:
+                yield Happening(
+                    event=POD_EVICTED_EVENT, task=task.name, index=index, since=_going_since(member)
+                )
+        elif member.phase == POD_FAILED:
+            yield Happening(
+                event=POD_FAILED_EVENT,
+                task=task.name,
+                index=index,
+                exit_code=_exit_code(member),
+                since=_ended_at(member),
+            )
+        elif member.phase == POD_PENDING:
+            yield Happening(
+                event=POD_PENDING_EVENT,
+                task=task.name,
+                index=index,
+                since=parse_time(member.pod.metadata.creation_timestamp),
+            )
+
+
+def _of_task(task: TaskSpec, members: Members, counted: Tally) -> Iterable[Happening]:
+    if task.replicas > 0 and len(counted.completed[task.name]) >= task.replicas:
+        ends = [_ended_at(member) for member in members.of(task.name).values()]
+        yield Happening(
+            event=TASK_COMPLETED_EVENT,
+            task=task.name,
+            since=max((at for at in ends if at is not None), default=None),
+        )
+    restarts = sum(
+        _restarts(member)
+        for member in members.of(task.name).values()
+        if member.index in counted.alive[task.name] and member.phase in (POD_PENDING, POD_RUNNING)
+    )
+    if task.max_retry != _NEVER_FAILS and restarts >= task.max_retry > 0:
+        yield Happening(event=TASK_FAILED_EVENT, task=task.name)
+
+
+def resolve(job: Job, found: Sequence[Happening], now: float) -> Verdict:
+    """The first happening whose policy is due; else when the first will be."""
+    by_name = {task.name: task.policies for task in job.spec.tasks}
+    wake: float | None = None
+    for happening in found:
+        policy = matching(by_name.get(happening.task, []), job.spec.policies, happening)
+        if policy is None:
+            continue
+        left = _seconds_left(policy, happening, now)
+        if left <= 0:
+            return Verdict(
+                order=Order(
+                    action=policy.action,
+                    task=happening.task,
+                    index=happening.index,
+                    because=_because(happening),
+                )
+            )
+        wake = sooner(wake, left)
+    return Verdict(wake_after_seconds=wake)
+
+
+def matching(
+    of_task: Sequence[LifecyclePolicy], of_job: Sequence[LifecyclePolicy], happening: Happening
+) -> LifecyclePolicy | None:
+    """The policy that applies: the task's first, in the order written."""
+    for policy in (*of_task, *of_job):
+        if _matches(policy, happening):
+            return policy
+    return None
+
+
+def _matches(policy: LifecyclePolicy, happening: Happening) -> bool:
+    named = {_SAME.get(event, event) for event in (*policy.events, policy.event) if event}
+    if happening.event in named or ANY_EVENT in named:
+        return happening.event != POD_PENDING_EVENT or policy.timeout is not None
+    return happening.exit_code != 0 and policy.exit_code == happening.exit_code
+
+
+def _seconds_left(policy: LifecyclePolicy, happening: Happening, now: float) -> float:
+    if policy.timeout is None or happening.since is None:
+        return 0.0
+    try:
+        return happening.since + parse_duration(policy.timeout) - now
+    except DurationError:
+        return 0.0
+
+
+def _because(happening: Happening) -> str:
+    place = happening.task
+    if happening.index is not None:
+        place += f"-{happening.index}"
+    code = f" with exit code {happening.exit_code}" if happening.exit_code else ""
+    return f"{happening.event}{code}" + (f" of {place}" if place else "")
+
+
+def _exit_code(member: Member) -> int:
+    """Of the first container, as upstream counts it."""
+    for status in member.pod.status.container_statuses[:1]:
+        if status.state is not None and status.state.terminated is not None:
+            return status.state.terminated.exit_code
+    return 0
+
+
+def _ended_at(member: Member) -> float | None:
+    ends = [
+        parse_time(status.state.terminated.finished_at)
+        for status in member.pod.status.container_statuses
+        if status.state is not None and status.state.terminated is not None
+    ]
+    return max((at for at in ends if at is not None), default=None)
+
+
+def _going_since(member: Member | None) -> float | None:
+    """deletionTimestamp is when the grace period ends; the deletion was asked for before that."""
+    if member is None:
+        return None
+    ends = parse_time(member.pod.metadata.deletion_timestamp)
+    grace = member.pod.metadata.deletion_grace_period_seconds or 0
+    return ends - grace if ends is not None else None
+
+
+def _restarts(member: Member) -> int:
+    status = member.pod.status
+    return sum(
+        s.restart_count for s in (*status.container_statuses, *status.init_container_statuses)
+    )

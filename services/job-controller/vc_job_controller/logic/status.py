@@ -1,0 +1,135 @@
+"""Writing the status: only what changed, and counters no more often than people can read.
+
+The patch names the resourceVersion it was decided on, so whoever decided on something older is told
+so and looks again. Phases and intent are written at once; counters, which change with every pod,
+wait until `counters_due`, so that a job of a thousand pods costs a few writes and not a thousand.
+"""
+
+from typing import Final
+
+import msgspec
+
+from vc_job_controller.logic.notes import read_notes, write_notes
+from vc_job_controller.logic.observed import Trouble
+from vc_job_controller.logic.phases import FINAL, RESTARTING
+from vc_job_controller.logic.sight import Sight
+from vc_messages.effects import PatchObject
+from vc_model.graft import merge_patch, to_json
+from vc_model.job import JobCondition, JobState, JobStatus
+from vc_model.kinds import JOBS
+from vc_model.struct import JsonObject
+from vc_model.times import format_duration, format_time, parse_time
+
+COUNTERS_PERIOD_SECONDS: Final = 0.5
+"""Between two writes of a job that bring nothing but counters."""
+
+_COUNTERS: Final = frozenset(
+    {"pending", "running", "succeeded", "failed", "terminating", "unknown", "taskStatusCount"}
+)
+_RESOURCES: Final = "controlledResources"
+_URGENT_NOTES: Final = frozenset({"restart", "command"})
+
+TROUBLES: Final = frozenset(
+    {
+        "QueueNotFound",
+        "PluginUnknown",
+        "PluginProblem",
+        "PluginPending",
+        "InvalidResources",
+        "WriteRefused",
+        "NameTaken",
+    }
+)
+"""Reasons that are taken back when the trouble is over."""
+
+
+def settled_status(sight: Sight, *, phase: str, trouble: Trouble | None, now: float) -> JobStatus:
+    """The status after this decision: `sight` is the look under the stepped status."""
+    before = sight.seen.job.status
+    state = _state(sight.job.status.state, phase=phase, trouble=trouble)
+    status = msgspec.structs.replace(
+        _counters(sight, phase),
+        state=state,
+        min_available=sight.job.spec.min_available,
+        controlled_resources=_resources(sight, phase),
+    )
+    if phase == before.state.phase:
+        return status
+    at = format_time(now)
+    born = parse_time(sight.job.metadata.creation_timestamp)
+    conditions = [c for c in before.conditions if c.status != phase]
+    return msgspec.structs.replace(
+        status,
+        state=msgspec.structs.replace(state, last_transition_time=at),
+        conditions=[*conditions, JobCondition(status=phase, last_transition_time=at)],
+        running_duration=format_duration(now - born) if phase in FINAL and born else None,
+    )
+
+
+def _state(state: JobState, *, phase: str, trouble: Trouble | None) -> JobState:
+    if trouble is not None:
+        return msgspec.structs.replace(
+            state, phase=phase, reason=trouble.reason, message=trouble.message
+        )
+    if state.reason in TROUBLES:
+        return msgspec.structs.replace(state, phase=phase, reason="", message="")
+    return msgspec.structs.replace(state, phase=phase)
+
+
+def _counters(sight: Sight, phase: str) -> JobStatus:
+    """A job that is over keeps what it has reached, also when its pods are cleaned away."""
+    counted, status = sight.counted, sight.job.status
+    live = msgspec.structs.replace(
+        status,
+        pending=counted.pending,
+        running=counted.running,
+        unknown=counted.unknown,
+        terminating=counted.terminating,
+    )
+    if phase in FINAL and sight.seen.job.status.state.phase == phase:
+        return live
+    return msgspec.structs.replace(
+        live,
+        succeeded=counted.succeeded,
+        failed=counted.failed,
+        task_status_count=counted.task_states(),
+    )
+
+
+def _resources(sight: Sight, phase: str) -> dict[str, str]:
+    notes = read_notes(sight.job.status.controlled_resources)
+    alive = {
+        task: at | sight.unsure.get(task, frozenset()) for task, at in sight.counted.alive.items()
+    }
+    return write_notes(
+        msgspec.structs.replace(
+            notes,
+            alive={} if phase in FINAL else alive,
+            completed=sight.counted.completed,
+            scope=notes.scope if phase == RESTARTING else None,
+        )
+    )
+
+
+def status_patch(sight: Sight, after: JobStatus) -> PatchObject | None:
+    """What to write; None when nothing changed that is due."""
+    job = sight.seen.job
+    patch = merge_patch(to_json(job.status), to_json(after))
+    if not patch or (not sight.seen.counters_due and is_paced(patch)):
+        return None
+    return PatchObject(
+        kind=JOBS,
+        namespace=job.metadata.namespace,
+        name=job.metadata.name,
+        patch={"status": patch},
+        subresource="status",
+        uid=job.metadata.uid,
+        resource_version=job.metadata.resource_version,
+    )
+
+
+def is_paced(patch: JsonObject) -> bool:
+    """Whether a patch brings nothing but counters and what goes with them."""
+    if not patch.keys() <= _COUNTERS | {_RESOURCES}:
+        return False
+    return not (patch.get(_RESOURCES) or {}).keys() & _URGENT_NOTES

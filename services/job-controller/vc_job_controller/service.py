@@ -1,0 +1,335 @@
+"""The shell: follow our share of the jobs, decide when the view is ready, apply, look again.
+
+Two followers. One shares partitions with the other replicas and holds whole jobs: jobs, pod groups,
+pods, commands, and the plugins' replies. The other reads all queues, priority classes and plugin
+announcements. A job is worked on by one task at a time; many jobs at once. After a decision a job
+rests until the view shows what was written, so nothing is written twice.
+
+Offsets are committed when nothing is due and nothing under way. Nothing rests on them: partitions
+are materialised from their beginnings, and a lost reply is asked for again.
+"""
+
+import asyncio
+from collections.abc import Iterable
+from typing import Final
+
+from vc_bus import BusError
+from vc_job_controller.belongings import Belongings
+from vc_job_controller.config import Config
+from vc_job_controller.conversations import Conversations
+from vc_job_controller.logic import Decision, Observed, Trouble, decide
+from vc_job_controller.logic.status import COUNTERS_PERIOD_SECONDS
+from vc_messages.codec import CodecError, decode
+from vc_messages.effects import DeleteObject, Effect, PatchObject, PublishMessage
+from vc_messages.partition import partition_of_key
+from vc_messages.plugins import PluginAnnouncement, PluginReply, request_message
+from vc_messages.record import Record
+from vc_messages.topics import PLUGIN_REGISTRY, PLUGIN_REPLIES
+from vc_model.job import Job
+from vc_model.keys import DEFAULT_QUEUE
+from vc_model.kinds import COMMANDS, JOBS, PODGROUPS, PODS, PRIORITYCLASSES, QUEUES
+from vc_model.scheduling import PodGroup, PriorityClass, Queue
+from vc_runtime.context import Context
+from vc_runtime.effects import EffectApplier, Outcome, OutcomeStatus
+from vc_runtime.expectations import Expectations
+from vc_runtime.follower import Follower, send_to_dead_letters
+from vc_runtime.shares import SharedBatch, SharedFollower
+from vc_runtime.workqueue import WorkQueue
+
+GROUP: Final = "vc-job-controller"
+POLL_SECONDS: Final = 0.1
+"""How long we wait for news when nothing is due."""
+
+UNREADY_SECONDS: Final = 0.05
+UNSEEN_SECONDS: Final = 0.25
+"""How soon to look again at a job whose last writes the view has not shown; news come sooner."""
+
+COMMIT_PERIOD_SECONDS: Final = 1.0
+
+_FOLLOWED: Final = (JOBS, PODGROUPS, PODS, COMMANDS)
+
+
+class JobController:
+    """One replica."""
+
+    def __init__(self, context: Context, config: Config) -> None:
+        self.name = context.name
+        self._context = context
+        self._config = config
+        self._jobs = SharedFollower(context, _FOLLOWED, group=GROUP, extra=(PLUGIN_REPLIES,))
+        self._reference = Follower(context, (QUEUES, PRIORITYCLASSES), extra=(PLUGIN_REGISTRY,))
+        self._applier = EffectApplier(context, concurrency=config.requests_at_once)
+        self._registry: dict[str, PluginAnnouncement] = {}
+        self._committed_at = 0.0
+        self._busy: dict[str, asyncio.Task[None]] = {}
+        self._start_over()
+
+    def _start_over(self) -> None:
+        """The view is new: nothing that was derived from the old one holds."""
+        self._queue = WorkQueue(self._context)
+        self._belongings = Belongings()
+        self._conversations = Conversations()
+        self._expectations = Expectations()
+        self._ended: dict[str, set[str]] = {}
+        """Per job, uids whose deletion the API server has taken."""
+        self._troubles: dict[str, Trouble] = {}
+        """Per job, why the last decision could not be carried out."""
+        self._waiting: set[str] = set()
+        """Jobs whose last decision saw some trouble."""
+        self._written_at: dict[str, float] = {}
+        """Per job, when its status was last written; monotonic."""
+        for task in self._busy.values():
+            task.cancel()
+        self._busy = {}
+
+    def unready(self) -> str:
+        return self._jobs.unready() or self._reference.unready()
+
+    async def run(self) -> None:
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._follow_reference())
+                group.create_task(self._follow_jobs(group))
+        finally:
+            await self._jobs.close()
+            await self._reference.close()
+
+    # -- being told ------------------------------------------------------------------------------
+
+    async def _follow_reference(self) -> None:
+        while True:
+            batch = await self._reference.poll()
+            if batch.rebuilt:
+                self._registry.clear()
+            for change in batch.changes:
+                if change.kind is QUEUES and change.before is None:
+                    self._wake(self._jobs_in(change.key))
+            for record in batch.records:
+                await self._take_announcement(record)
+
+    def _jobs_in(self, queue: str) -> list[str]:
+        jobs = (job for job in self._jobs.view.objects(JOBS) if isinstance(job, Job))
+        return sorted(job.key for job in jobs if (job.spec.queue or DEFAULT_QUEUE) == queue)
+
+    async def _take_announcement(self, record: Record) -> None:
+        if record.value is None:
+            self._registry.pop(record.key, None)
+            return
+        try:
+            said = decode(record.value, into=PluginAnnouncement, headers=record.headers)
+        except CodecError as error:
+            await send_to_dead_letters(self._context, record, error)
+            return
+        self._registry[said.plugin] = said
+        self._wake(self._waiting)
+
+    async def _follow_jobs(self, group: asyncio.TaskGroup) -> None:
+        while True:
+            wait = self._queue.seconds_until_due(at_most=POLL_SECONDS)
+            batch = await self._jobs.poll(wait_seconds=wait)
+            await self._take(batch)
+            self._start_due(group)
+            await self._commit_when_idle()
+
+    async def _take(self, batch: SharedBatch) -> None:
+        if batch.rebuilt:
+            self._start_over()
+        for change in batch.changes:
+            self._wake(self._belongings.take(change))
+        for record in batch.records:
+            try:
+                reply = decode(record.value or b"", into=PluginReply, headers=record.headers)
+            except CodecError as error:
+                await send_to_dead_letters(self._context, record, error)
+                continue
+            if self._conversations.note_answer(reply):
+                self._queue.add(reply.job_key)
+
+    def _wake(self, keys: Iterable[str]) -> None:
+        for key in sorted(keys):
+            self._queue.add(key)
+
+    async def _commit_when_idle(self) -> None:
+        now = self._context.clock.monotonic()
+        if self._busy or now - self._committed_at < COMMIT_PERIOD_SECONDS or self.unready():
+            return
+        self._committed_at = now
+        try:
+            await self._jobs.commit()
+        except BusError as error:
+            self._context.log.info("offsets not committed: %s", error)
+
+    # -- deciding --------------------------------------------------------------------------------
+
+    def _start_due(self, group: asyncio.TaskGroup) -> None:
+        """Begin work on jobs whose time has come and that nobody works on."""
+        room = self._config.jobs_at_once - len(self._busy)
+        if room <= 0:
+            return
+        for key in self._queue.take_due(limit=room):
+            if key in self._busy:
+                self._queue.add(key, delay=UNREADY_SECONDS)
+                continue
+            self._busy[key] = group.create_task(self._work(key), name=key)
+
+    async def _work(self, key: str) -> None:
+        task = asyncio.current_task()
+        try:
+            seen = self._observe(key)
+            if seen is None:
+                return
+            decision = self._decide(key, seen)
+            if decision is None:
+                return
+            outcomes = await self._applier.apply(self._effects(key, decision, seen.traceparent))
+            if self._busy.get(key) is task:
+                self._take_outcomes(key, decision, outcomes)
+        finally:
+            if self._busy.get(key) is task:
+                del self._busy[key]
+
+    def _decide(self, key: str, seen: Observed) -> Decision | None:
+        """One job that cannot be read must not stop the others: it is set aside, and named."""
+        try:
+            return decide(seen, now=self._context.clock.now())
+        except Exception:
+            self._context.log.exception("cannot decide about %s", key)
+            self._queue.retry(key)
+            return None
+
+    def _observe(self, key: str) -> Observed | None:
+        """Everything about a job; None when nothing may be decided about it now."""
+        view = self._jobs.view
+        entry = view.entries(JOBS).get(key)
+        if entry is None or not isinstance(entry.object, Job):
+            self._forget(key)
+            return None
+        if self._jobs.unready(partition_of_key(key)) or self._reference.unready():
+            self._queue.add(key, delay=UNREADY_SECONDS)
+            return None
+        if self._expectations.unseen(key, view):
+            self._queue.add(key, delay=UNSEEN_SECONDS)
+            return None
+        job = entry.object
+        podgroup = view.get(PODGROUPS, key)
+        queue = self._reference.view.get(QUEUES, job.spec.queue or DEFAULT_QUEUE)
+        now = self._context.clock.monotonic()
+        written_at = self._written_at.get(key)
+        spec_hash = self._conversations.hash_of(key, job)
+        return Observed(
+            job=job,
+            pods=self._belongings.pods(key),
+            podgroup=podgroup if isinstance(podgroup, PodGroup) else None,
+            commands=self._belongings.commands(key),
+            queue=queue if isinstance(queue, Queue) else None,
+            priorities=self._priorities(),
+            registry=self._registry,
+            answers=self._conversations.answers(key),
+            asked=self._conversations.asked(key, now=now),
+            spec_hash=spec_hash,
+            pods_complete=self._pods_reach(job),
+            counters_due=written_at is None or now - written_at >= COUNTERS_PERIOD_SECONDS,
+            trouble=self._troubles.get(key),
+            traceparent=entry.identity.traceparent,
+        )
+
+    def _priorities(self) -> dict[str, PriorityClass]:
+        classes = self._reference.view.objects(PRIORITYCLASSES)
+        return {c.metadata.name: c for c in classes if isinstance(c, PriorityClass)}
+
+    def _pods_reach(self, job: Job) -> bool:
+        """Whether our pods are at least as new as this job: topics are read side by side."""
+        progress = self._jobs.view.progress(PODS)
+        reached, wanted = (
+            progress.resource_version if progress else "",
+            job.metadata.resource_version,
+        )
+        if not reached.isdecimal() or not wanted.isdecimal():
+            return True
+        return int(reached) >= int(wanted)
+
+    # -- acting ----------------------------------------------------------------------------------
+
+    def _effects(self, key: str, decision: Decision, traceparent: str) -> list[Effect]:
+        """Without deletions that were taken already, and with the questions to the plugins."""
+        ended = self._ended.get(key, set())
+        effects: list[Effect] = [
+            effect
+            for effect in decision.effects
+            if not (isinstance(effect, DeleteObject) and effect.uid in ended)
+        ]
+        for question in decision.questions:
+            message = request_message(question, traceparent=traceparent)
+            effects.append(PublishMessage(message=message))
+        return effects
+
+    def _take_outcomes(self, key: str, decision: Decision, outcomes: list[Outcome]) -> None:
+        done = [outcome for outcome in outcomes if outcome.status is OutcomeStatus.DONE]
+        now = self._context.clock.monotonic()
+        asked = {message_topic(o.effect) for o in done}
+        for question in decision.questions:
+            if request_message(question).topic in asked:
+                self._conversations.note_question(key, question, at=now)
+        for outcome in done:
+            effect = outcome.effect
+            if isinstance(effect, DeleteObject):
+                self._ended.setdefault(key, set()).add(effect.uid)
+            if isinstance(effect, PatchObject) and effect.kind is JOBS:
+                self._written_at[key] = now
+            kind = getattr(effect, "kind", None)
+            if outcome.written is not None and kind in _FOLLOWED:
+                self._expectations.expect(key, [(kind, outcome.written)])
+        self._note_trouble(key, decision, outcomes)
+
+    def _note_trouble(self, key: str, decision: Decision, outcomes: list[Outcome]) -> None:
+        """All done: look again when the decision says so. Else: again, later and later."""
+        if decision.trouble is not None:
+            self._waiting.add(key)
+        else:
+            self._waiting.discard(key)
+        failed = [o for o in outcomes if o.status is not OutcomeStatus.DONE]
+        was_troubled = self._troubles.pop(key, None)
+        if not failed:
+            self._queue.succeeded(key)
+            wake = 0.0 if was_troubled else decision.wake_after_seconds
+            if wake is not None:
+                self._queue.add(key, delay=wake)
+            return
+        trouble = next((t for o in failed if (t := trouble_of(o)) is not None), None)
+        if trouble is not None:
+            self._troubles[key] = trouble
+        delay = self._queue.retry(key)
+        self._context.log.info(
+            "%s: %s; again in %.2f s", key, failed[0].error or failed[0].status.value, delay
+        )
+
+    def _forget(self, key: str) -> None:
+        self._queue.forget(key)
+        self._conversations.forget(key)
+        self._expectations.forget(key)
+        self._ended.pop(key, None)
+        self._troubles.pop(key, None)
+        self._written_at.pop(key, None)
+        self._waiting.discard(key)
+
+
+def message_topic(effect: Effect) -> str:
+    """Where a published message went; empty for other effects."""
+    return effect.message.topic if isinstance(effect, PublishMessage) else ""
+
+
+def trouble_of(outcome: Outcome) -> Trouble | None:
+    """What people should know about an effect that could not be applied."""
+    name = getattr(outcome.effect, "name", "")
+    kind = getattr(outcome.effect, "kind", None)
+    what = f"{kind.kind} {name!r}" if kind is not None else "a message"
+    if outcome.status is OutcomeStatus.FOREIGN:
+        return Trouble("NameTaken", outcome.error)
+    if outcome.status is OutcomeStatus.REFUSED:
+        return Trouble("WriteRefused", f"{what}: {outcome.error}")
+    return None
+
+
+def build(context: Context, config: Config | None = None) -> JobController:
+    """The service on its context."""
+    return JobController(context, config or Config())

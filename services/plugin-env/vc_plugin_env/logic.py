@@ -1,0 +1,48 @@
+"""VC_TASK_INDEX and VC_TASK_NUM, and their old VK_ names."""
+
+from typing import Final
+
+from vc_jobplugin.answers import Decorated, Found, Reference
+from vc_jobplugin.arguments import parse
+from vc_messages.plugins import (
+    EnvVar,
+    JobDecoration,
+    PluginAnnouncement,
+    PluginRequest,
+    TaskDecoration,
+)
+from vc_model.job import TaskSpec
+
+PLUGIN: Final = "env"
+
+
+class EnvCore:
+    """See `vc_jobplugin.answers.Core`."""
+
+    announcement = PluginAnnouncement(plugin=PLUGIN, version="1")
+
+    def looks_at(self, request: PluginRequest) -> list[Reference]:  # noqa: ARG002 - it needs none
+        return []
+
+    def decorate(self, request: PluginRequest, found: Found) -> Decorated:  # noqa: ARG002
+        """The same for every task, with its own number of pods."""
+        wrong = parse(request.arguments, ()).problem
+        if wrong:
+            return Decorated(problem=wrong)
+        tasks = {task.name: _variables(task) for task in request.job.spec.tasks}
+        return Decorated(decoration=JobDecoration(tasks=tasks))
+
+    def remove(self, request: PluginRequest, found: Found) -> Decorated:  # noqa: ARG002
+        """Nothing was made."""
+        return Decorated()
+
+
+def _variables(task: TaskSpec) -> TaskDecoration:
+    return TaskDecoration(
+        env=[
+            EnvVar(name="VC_TASK_INDEX", index_plus=0),
+            EnvVar(name="VC_TASK_NUM", value=str(task.replicas)),
+            EnvVar(name="VK_TASK_INDEX", index_plus=0),
+            EnvVar(name="VK_TASK_NUM", value=str(task.replicas)),
+        ]
+    )

@@ -1,0 +1,116 @@
+"""The shell: follow queues, pod groups and commands; lead; decide about all queues at once.
+
+There are few queues, so every decision is about the whole tree, at most once per period. A new
+leader first waits until its view has reached what the API server had when it began to lead:
+deciding on less would carry out commands a second time.
+"""
+
+import asyncio
+from typing import Final
+
+from vc_cluster import ClusterError
+from vc_messages.effects import Effect
+from vc_model.job import Command
+from vc_model.kinds import COMMANDS, PODGROUPS, QUEUES, Kind
+from vc_model.scheduling import PodGroup, Queue
+from vc_queue_controller.config import Config
+from vc_queue_controller.logic import Observed, decide
+from vc_runtime.context import Context
+from vc_runtime.effects import EffectApplier, OutcomeStatus
+from vc_runtime.expectations import Expectations
+from vc_runtime.follower import Follower
+from vc_runtime.leader import Leadership
+
+POLL_SECONDS: Final = 0.1
+_KINDS: Final = (QUEUES, PODGROUPS, COMMANDS)
+_ALL: Final = "queues"
+
+
+class QueueController:
+    """One replica; the leader writes."""
+
+    def __init__(self, context: Context, config: Config) -> None:
+        self.name = context.name
+        self._context = context
+        self._config = config
+        self._follower = Follower(context, _KINDS)
+        self._leadership = Leadership(context)
+        self._applier = EffectApplier(context, may_write=lambda: self._leadership.leading)
+        self._expectations = Expectations()
+        self._dirty = True
+        self._due_at = 0.0
+        self._epoch = -1
+        """Of the lease under which we last caught up."""
+        self._must_reach: int | None = None
+
+    def unready(self) -> str:
+        return self._follower.unready()
+
+    async def run(self) -> None:
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._leadership.run())
+                group.create_task(self._follow())
+        finally:
+            await self._follower.close()
+
+    async def _follow(self) -> None:
+        while True:
+            batch = await self._follower.poll(wait_seconds=POLL_SECONDS)
+            if batch.rebuilt:
+                self._expectations.clear()
+            self._dirty = self._dirty or batch.rebuilt or bool(batch.changes)
+            if self._leadership.leading and await self._caught_up() and self._may_decide():
+                await self._decide()
+
+    async def _caught_up(self) -> bool:
+        """Whether the view holds what the API server had when we began to lead."""
+        if self._epoch != self._leadership.epoch:
+            try:
+                page = await self._context.cluster.list(QUEUES, limit=1)
+            except ClusterError as error:
+                self._context.log.info("cannot ask how far the cluster is: %s", error)
+                return False
+            version = page.resource_version
+            self._must_reach = int(version) if version.isdecimal() else None
+            self._epoch = self._leadership.epoch
+            self._dirty = True
+        return self._must_reach is None or all(self._reached(kind) for kind in _KINDS)
+
+    def _reached(self, kind: Kind) -> bool:
+        progress = self._follower.view.progress(kind)
+        version = progress.resource_version if progress else ""
+        return version.isdecimal() and int(version) >= (self._must_reach or 0)
+
+    def _may_decide(self) -> bool:
+        if not self._dirty or self._context.clock.monotonic() < self._due_at:
+            return False
+        if self._follower.unready():
+            return False
+        return not self._expectations.unseen(_ALL, self._follower.view)
+
+    async def _decide(self) -> None:
+        view = self._follower.view
+        seen = Observed(
+            queues=tuple(q for q in view.objects(QUEUES) if isinstance(q, Queue)),
+            groups=tuple(g for g in view.objects(PODGROUPS) if isinstance(g, PodGroup)),
+            commands=tuple(c for c in view.objects(COMMANDS) if isinstance(c, Command)),
+        )
+        self._dirty = False
+        self._due_at = self._context.clock.monotonic() + self._config.counters_period_seconds
+        for effects in decide(seen):
+            await self._apply(effects)
+
+    async def _apply(self, effects: list[Effect]) -> None:
+        for outcome in await self._applier.apply(effects):
+            kind = getattr(outcome.effect, "kind", None)
+            if outcome.status is not OutcomeStatus.DONE:
+                self._dirty = True
+                self._context.log.info("%s: %s", outcome.status.value, outcome.error)
+            elif outcome.written is not None and kind in _KINDS:
+                self._expectations.expect(_ALL, [(kind, outcome.written)])
+
+
+def build(context: Context, config: Config | None = None) -> QueueController:
+    """The service on its adapters."""
+    return QueueController(context, config or Config())
