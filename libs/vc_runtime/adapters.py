@@ -13,14 +13,11 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Final
 
-from prometheus_client import CollectorRegistry
-
 from vc_bus import Bus
 from vc_clock import Clock
 from vc_cluster import Cluster
 from vc_model.keys import SYSTEM_NAMESPACE
 from vc_runtime.context import Context
-from vc_runtime.meters import MeteredBus
 from vc_snapshot import SnapshotStore
 
 _IN_CLUSTER_VARIABLE: Final = "KUBERNETES_SERVICE_HOST"
@@ -42,17 +39,15 @@ class Adapters:
     namespace: str = SYSTEM_NAMESPACE
 
     def context(self, name: str) -> Context:
-        """One service's world; what it takes from the bus is measured under its name."""
-        metrics = CollectorRegistry()
+        """One service's world."""
         return Context(
             name=name,
-            bus=MeteredBus(self.bus, service=name, clock=self.clock, registry=metrics),
+            bus=self.bus,
             cluster=self.cluster,
             snapshot=self.snapshot,
             clock=self.clock,
             identity=f"{socket.gethostname()}-{os.getpid()}-{name}",
             namespace=self.namespace,
-            metrics=metrics,
         )
 
     async def close(self) -> None:

@@ -56,7 +56,7 @@ class HealthServer:
         return web.Response(status=status, text="\n".join(lines) + "\n")
 
     async def _metrics(self, _: web.Request) -> web.Response:
-        body = generate_latest(_Together(self._registries))
+        body = generate_latest(_Together(self._registries()))
         return web.Response(body=body, content_type="text/plain")
 
 
