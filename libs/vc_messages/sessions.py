@@ -1,0 +1,152 @@
+"""What a session of the scheduler decided and why, as others may read it.
+
+A `Reason` is made by the decision that refused, from the numbers it refused on; nobody computes it
+again. It says at which stage, what was needed and there, how many nodes each check left, what would
+unblock the job, and all of that in one sentence for people. A `SessionRecord` goes to the topic
+`scheduling.sessions` and to the ring in the snapshot store; sessions that changed nothing leave none.
+"""
+
+import enum
+from typing import Final
+
+import msgspec
+
+from vc_messages.codec import decode, encode, wire_headers
+from vc_messages.partition import partition_of_key
+from vc_messages.record import Message, Record
+from vc_messages.topics import SESSIONS
+
+RELEASED_ANNOTATION: Final = "volcano.sh/gang-released"
+"""On a pod that the scheduler takes off its node because its gang could not be completed: policies
+and retryCount must not see an eviction in it."""
+
+BINDS_RECORDED_MAX: Final = 5_000
+REASONS_RECORDED_MAX: Final = 1_000
+"""A record names at most so many; the totals are always right."""
+
+
+class Stage(enum.Enum):
+    """Where a job was refused."""
+
+    INVALID = "invalid"
+    """Its manifest cannot be used."""
+    QUEUE_MISSING = "queue-missing"
+    QUEUE_CLOSED = "queue-closed"
+    QUOTA = "quota"
+    """Its queue, or a queue above it, has no room left."""
+    OVERCOMMIT = "overcommit"
+    """The cluster has let in more than it can hold soon."""
+    TASKS = "tasks"
+    """Not all pods of the gang exist, or some are gated."""
+    BIND = "bind"
+    """A bind failed and is tried again."""
+    PREDICATE = "predicate"
+    """No node passes the checks."""
+    GANG = "gang"
+    """Some pods fit, but not the whole gang."""
+
+
+class Amount(msgspec.Struct, frozen=True, kw_only=True):
+    """One resource in its integer unit (`vc_model.quantity.decimals_of`)."""
+
+    resource: str
+    needed: int
+    available: int
+    missing: int
+
+
+class Check(msgspec.Struct, frozen=True, kw_only=True):
+    """A check and how many nodes passed it and all before it."""
+
+    name: str
+    nodes_left: int
+
+
+class Unblock(msgspec.Struct, frozen=True, kw_only=True):
+    """What would let the job run: so much more of something."""
+
+    action: str
+    """`create-queue`, `open-queue`, `raise-capability`, `free`, `add-room`, `create-pods`, `wait`,
+    `fix`."""
+    target: str = ""
+    """The queue or object to act on, where there is one."""
+    pods: int = 0
+    """Room for so many more pods, of `amounts` each."""
+    amounts: dict[str, int] = {}
+
+
+class Reason(msgspec.Struct, frozen=True, kw_only=True):
+    """No, because."""
+
+    stage: Stage
+    code: str
+    """The reason of the PodGroup's condition: NotEnoughResources, NotEnoughTasks …"""
+    sentence: str
+    needed_pods: int = 0
+    placeable_pods: int = 0
+    amounts: list[Amount] = []
+    checks: list[Check] = []
+    unblock: Unblock | None = None
+
+
+class JobReason(msgspec.Struct, frozen=True, kw_only=True):
+    """A job that waits."""
+
+    group: str
+    uid: str
+    queue: str
+    position: int
+    """In its queue, from 1, among those that wait."""
+    reason: Reason
+
+
+class Placement(msgspec.Struct, frozen=True, kw_only=True):
+    """A pod and the node it was bound to."""
+
+    pod: str
+    uid: str
+    node: str
+
+
+class QueueShare(msgspec.Struct, frozen=True, kw_only=True):
+    """A queue at the end of the session."""
+
+    queue: str
+    allocated: dict[str, str | int | float]
+
+
+class SessionRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A session that changed something."""
+
+    session_id: str
+    started_at: float
+    took_ms: float
+    nodes: int
+    groups: int
+    enqueued: list[str]
+    bound_pods: int
+    placements: list[Placement]
+    released: list[str]
+    """Pods taken off because their gang could not be completed."""
+    waiting: int
+    reasons: list[JobReason]
+    """Only those that are new or changed since they were last recorded."""
+    resolved: list[str]
+    """Groups that waited before and no longer do."""
+    queues: list[QueueShare]
+
+
+def session_message(record: SessionRecord) -> Message:
+    """On `scheduling.sessions`, keyed by session."""
+    return Message(
+        topic=SESSIONS.name,
+        partition=partition_of_key(record.session_id),
+        key=record.session_id,
+        value=encode(record),
+        headers=wire_headers(),
+    )
+
+
+def session_of(record: Record) -> SessionRecord:
+    """Read it back."""
+    return decode(record.value or b"", into=SessionRecord, headers=record.headers)

@@ -1,0 +1,67 @@
+"""allocate: place jobs in turn, each gang whole or not at all.
+
+1. Gangs that a crash left half bound are completed before anybody else gets the room.
+2. Then queues and jobs take turns. A job without its minimum gets it in one statement or a reason.
+3. A job that has its minimum comes back for more, a few pods at a time while other queues wait.
+"""
+
+from typing import Final
+
+from vc_messages.sessions import Reason
+from vc_scheduler.logic.actions.eligible import eligible
+from vc_scheduler.logic.actions.turns import Turns
+from vc_scheduler.logic.placing import place_minimum, place_more
+from vc_scheduler.logic.rows import GroupRow, Run
+from vc_scheduler.logic.session import Session
+
+ELASTIC_PODS_MAX: Final = 8
+"""Pods beyond the minimum that a job places per turn while other queues wait: fair enough to keep
+shares even, and few enough turns for jobs of thousands."""
+
+
+def allocate(session: Session) -> None:
+    """Place what can be placed."""
+    groups = [group for group in eligible(session) if _asking(group)]
+    for half_bound in _half_bound(session, groups):
+        _place_gang(session, half_bound)
+    turns = Turns(session, [group for group in groups if group.key not in session.refused])
+    while (group := turns.next()) is not None:
+        if session.starving(group):
+            placed = _place_gang(session, group)
+        else:
+            most = ELASTIC_PODS_MAX if turns.contested else group.pending
+            placed = place_more(session, group, _asking(group), pods_max=most) > 0
+        turns.done(group, again=placed and _has_more(session, group))
+
+
+def _half_bound(session: Session, groups: list[GroupRow]) -> list[GroupRow]:
+    partial = [group for group in groups if group.key in session.snapshot.partial_since]
+    return sorted(partial, key=_Ordered(session).key)
+
+
+class _Ordered:
+    """Job order as a sorting key."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def key(self, group: GroupRow) -> tuple[object, ...]:
+        return self._session.framework.job_key(self._session, group)
+
+
+def _place_gang(session: Session, group: GroupRow) -> bool:
+    """Try the minimum; whether it was bound."""
+    if not session.starving(group):
+        return False
+    reason: Reason | None = place_minimum(session, group, session.framework.missing(group))
+    if reason is not None:
+        session.refuse(group, reason)
+    return reason is None
+
+
+def _asking(group: GroupRow) -> tuple[Run, ...]:
+    return tuple(run for run in group.runs if not run.shape.best_effort)
+
+
+def _has_more(session: Session, group: GroupRow) -> bool:
+    return any(session.waiting_pods(run) for run in _asking(group))

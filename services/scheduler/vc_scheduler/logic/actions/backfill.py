@@ -1,0 +1,31 @@
+"""backfill: best-effort pods, which ask for nothing but a place, go wherever they may.
+
+Gangs count here too: a gang of best-effort pods is bound whole or not at all.
+"""
+
+from vc_scheduler.logic.actions.eligible import eligible
+from vc_scheduler.logic.actions.turns import Turns
+from vc_scheduler.logic.placing import place_minimum, place_more
+from vc_scheduler.logic.rows import GroupRow, Run
+from vc_scheduler.logic.session import Session
+
+
+def backfill(session: Session) -> None:
+    """Place best-effort pods of jobs that are let in and were not refused."""
+    turns = Turns(session, [group for group in eligible(session) if _best_effort(group)])
+    while (group := turns.next()) is not None:
+        _place(session, group)
+        turns.done(group)
+
+
+def _place(session: Session, group: GroupRow) -> None:
+    if session.starving(group):
+        reason = place_minimum(session, group, session.framework.missing(group))
+        if reason is not None:
+            session.refuse(group, reason)
+            return
+    place_more(session, group, _best_effort(group), pods_max=group.pending)
+
+
+def _best_effort(group: GroupRow) -> tuple[Run, ...]:
+    return tuple(run for run in group.runs if run.shape.best_effort)

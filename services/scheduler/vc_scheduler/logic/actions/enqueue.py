@@ -1,0 +1,37 @@
+"""enqueue: pod groups Pending → Inqueue, so that their pods may be created and placed.
+
+A rejected job is passed over and the next of its queue is tried.
+"""
+
+from vc_messages.sessions import Reason
+from vc_scheduler.logic.actions.turns import Turns
+from vc_scheduler.logic.rows import PENDING, GroupRow
+from vc_scheduler.logic.session import Session
+
+
+def enqueue(session: Session) -> None:
+    """Let in what the gates permit."""
+    pending = [
+        group
+        for group in session.snapshot.groups
+        if session.phase(group) == PENDING and group.key not in session.refused
+    ]
+    turns = Turns(session, pending)
+    while (group := turns.next()) is not None:
+        reason = _refusal(session, group)
+        if reason is None:
+            session.enqueue(group)
+        else:
+            session.refuse(group, reason)
+        turns.done(group)
+
+
+def _refusal(session: Session, group: GroupRow) -> Reason | None:
+    """The first gate that says no; a group without minResources is always let in."""
+    if group.min_resources is None:
+        return None
+    for gate in session.framework.enqueue_gates:
+        reason = gate.refuse_enqueue(session, group)
+        if reason is not None:
+            return reason
+    return None

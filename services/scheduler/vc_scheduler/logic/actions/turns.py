@@ -1,0 +1,53 @@
+"""Whose turn it is: queues by queue order, jobs of a queue by job order.
+
+Both orders are total, so the sequence is a function of the session. A queue's place is looked up
+again each time it has been served, because its share has changed by then; nobody else's has.
+"""
+
+import heapq
+from collections.abc import Iterable
+
+from vc_scheduler.logic.framework import OrderKey
+from vc_scheduler.logic.rows import GroupRow, QueueRow
+from vc_scheduler.logic.session import Session
+
+
+class Turns:
+    """A priority queue of queues of jobs."""
+
+    def __init__(self, session: Session, groups: Iterable[GroupRow]) -> None:
+        self._session = session
+        self._jobs: dict[str, list[tuple[OrderKey, GroupRow]]] = {}
+        self._queues: list[tuple[OrderKey, QueueRow]] = []
+        for group in groups:
+            key = session.framework.job_key(session, group)
+            self._jobs.setdefault(group.queue, []).append((key, group))
+        for name in sorted(self._jobs):
+            heapq.heapify(self._jobs[name])
+            self._offer(session.snapshot.queues[name])
+
+    def _offer(self, queue: QueueRow) -> None:
+        key = self._session.framework.queue_key(self._session, queue)
+        heapq.heappush(self._queues, (key, queue))
+
+    def next(self) -> GroupRow | None:
+        """The next job; its queue waits until `done` is called with it."""
+        if not self._queues:
+            return None
+        _, queue = heapq.heappop(self._queues)
+        _, group = heapq.heappop(self._jobs[queue.name])
+        return group
+
+    def done(self, group: GroupRow, *, again: bool = False) -> None:
+        """Its queue may go on; with `again` the job has more to place."""
+        jobs = self._jobs[group.queue]
+        if again:
+            key = self._session.framework.job_key(self._session, group)
+            heapq.heappush(jobs, (key, group))
+        if jobs:
+            self._offer(self._session.snapshot.queues[group.queue])
+
+    @property
+    def contested(self) -> bool:
+        """Whether another queue waits for its turn."""
+        return bool(self._queues)

@@ -1,0 +1,138 @@
+"""The end of a session: what changed becomes decisions, what was refused becomes reasons."""
+
+from typing import Final
+
+from vc_messages.sessions import JobReason, Reason, Stage
+from vc_model.pod import PodCondition
+from vc_model.quantity import format_resources
+from vc_model.times import format_time
+from vc_scheduler.logic.decisions import (
+    Decisions,
+    GangBind,
+    PodRef,
+    QueueAllocated,
+    Release,
+    StatusChange,
+    Told,
+)
+from vc_scheduler.logic.phases import Outlook, next_status
+from vc_scheduler.logic.rows import GroupRow, PodRow
+from vc_scheduler.logic.session import Session
+
+TASKS_GRACE_SECONDS: Final = 5.0
+"""A new group whose pods are still being created is not called unschedulable before."""
+
+POD_SCHEDULED: Final = "PodScheduled"
+_UNSCHEDULABLE: Final = "Unschedulable"
+
+
+def close(session: Session) -> Decisions:
+    """Everything the session wants, in the order of keys."""
+    snapshot = session.snapshot
+    statuses = [change for g in snapshot.groups if (change := _status(session, g)) is not None]
+    return Decisions(
+        session_id=snapshot.session_id,
+        nodes=snapshot.nodes.count,
+        groups=len(snapshot.groups),
+        enqueued=tuple(sorted(session.enqueued)),
+        binds=tuple(
+            GangBind(group=group.key, uid=group.uid, binds=tuple(session.binds[group.key]))
+            for group in snapshot.groups
+            if group.key in session.binds
+        ),
+        releases=tuple(
+            Release(group=key, pods=tuple(_ref(pod) for pod in pods))
+            for key, pods in sorted(session.released.items())
+        ),
+        statuses=tuple(statuses),
+        reasons=_reasons(session),
+        queues=_queues(session),
+        wake_at=session.wake_at,
+    )
+
+
+def _status(session: Session, group: GroupRow) -> StatusChange | None:
+    """What to write on the group, if anything and if it is time."""
+    reason = _spoken(session, group)
+    outlook = Outlook(phase=session.phase(group), bound_now=session.bound_now(group), reason=reason)
+    due = next_status(group, outlook, session_id=session.snapshot.session_id, now=session.now)
+    if due.due_at is not None:
+        session.wake(due.due_at)
+    if due.status is None:
+        return None
+    tell = due.tell and reason is not None
+    return StatusChange(
+        namespace=group.namespace,
+        name=group.name,
+        uid=group.uid,
+        status=due.status,
+        refusal=reason.sentence if tell and reason is not None else "",
+        told=_told(group, reason, session.now) if tell and reason is not None else None,
+    )
+
+
+def _spoken(session: Session, group: GroupRow) -> Reason | None:
+    """The reason as far as it is time to say it aloud."""
+    reason = session.reason(group)
+    if reason is None or reason.stage is not Stage.TASKS:
+        return reason
+    speak_at = group.created + TASKS_GRACE_SECONDS
+    if session.now >= speak_at:
+        return reason
+    session.wake(speak_at)
+    return None
+
+
+def _told(group: GroupRow, reason: Reason, now: float) -> Told | None:
+    """PodScheduled=False on the first waiting pod of the gang."""
+    if not group.runs:
+        return None
+    pod = group.runs[0].pods[0]
+    ours = PodCondition(
+        type=POD_SCHEDULED,
+        status="False",
+        reason=_UNSCHEDULABLE,
+        message=reason.sentence,
+        last_transition_time=format_time(now),
+    )
+    others = tuple(c for c in pod.conditions if c.type != POD_SCHEDULED)
+    return Told(pod=_ref(pod), conditions=(*others, ours))
+
+
+def _ref(pod: PodRow) -> PodRef:
+    return PodRef(namespace=pod.namespace, name=pod.name, uid=pod.uid)
+
+
+def _reasons(session: Session) -> tuple[JobReason, ...]:
+    """Every job that waits, in the order of its queue."""
+    waiting: dict[str, list[GroupRow]] = {}
+    for group in session.snapshot.groups:
+        if session.reason(group) is not None:
+            waiting.setdefault(group.queue, []).append(group)
+    found: list[JobReason] = []
+    for queue in sorted(waiting):
+        keyed = sorted((session.framework.job_key(session, g), g.key, g) for g in waiting[queue])
+        found += [
+            JobReason(
+                group=group.key,
+                uid=group.uid,
+                queue=queue,
+                position=position,
+                reason=session.refused[group.key],
+            )
+            for position, (_, _, group) in enumerate(keyed, start=1)
+        ]
+    return tuple(found)
+
+
+def _queues(session: Session) -> tuple[QueueAllocated, ...]:
+    """Queues whose status does not say what they have."""
+    changed: list[QueueAllocated] = []
+    for name, queue in session.snapshot.queues.items():
+        has = {r: amount for r, amount in session.allocated(name).items() if amount}
+        said = {r: amount for r, amount in queue.allocated_status if amount}
+        if has != said:
+            gone = tuple(sorted(r for r, _ in queue.allocated_status if r not in has))
+            shown = format_resources(has)
+            changed.append(QueueAllocated(queue=name, allocated=shown, gone=gone))
+    return tuple(changed)

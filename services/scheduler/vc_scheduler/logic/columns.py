@@ -1,0 +1,345 @@
+"""The cluster in memory: facts in, snapshots out.
+
+One writer (the shell's follow loop) applies changes as they come; a session gets a copy. Over the
+facts lie three things of our own, each of which leaves only when something was *seen*:
+
+- assumed binds (protocol 13): until the pod's fact shows a node, the pod is gone, or a live read
+  says otherwise. They survive a rebuilt view;
+- holds: pods whose bind failed rest until a time, longer each time;
+- notes: statuses we wrote, until a fact at least as new has come.
+
+`apply` says whether a change can alter the outcome of a session, so that our own writes coming back
+wake nobody.
+"""
+
+from typing import Final
+
+import msgspec
+
+from vc_messages.view import Change
+from vc_model import kinds
+from vc_model.node import Node
+from vc_model.pod import Pod
+from vc_model.scheduling import PodGroup, PodGroupStatus, PriorityClass, Queue
+from vc_scheduler.logic.groups import GroupSpec, StatusNote, make_row, read_group, use_of
+from vc_scheduler.logic.nodes import NodeColumns
+from vc_scheduler.logic.pods import PodReader
+from vc_scheduler.logic.queues import QueueColumns
+from vc_scheduler.logic.rows import INQUEUE, ON_NODE, PENDING, GroupRow, PodRow, Task
+from vc_scheduler.logic.snapshot import Snapshot
+
+KINDS: Final = (kinds.PODS, kinds.NODES, kinds.PODGROUPS, kinds.QUEUES, kinds.PRIORITYCLASSES)
+"""What the scheduler follows."""
+
+HOLD_SECONDS_FIRST: Final = 1.0
+HOLD_SECONDS_MAX: Final = 30.0
+_DOUBLINGS_MAX: Final = 8
+
+
+class Assumed(msgspec.Struct, frozen=True, kw_only=True):
+    """A bind we sent and have not seen."""
+
+    key: str
+    uid: str
+    node: str
+
+
+class _Hold(msgspec.Struct, frozen=True, kw_only=True):
+    key: str
+    until: float
+    failures: int
+
+
+class Columns:
+    """All state a session is made of."""
+
+    def __init__(self, scheduler_names: tuple[str, ...]) -> None:
+        self._reader = PodReader(scheduler_names)
+        self.assumed: dict[str, Assumed] = {}
+        """By pod uid. Invariant: while an entry is here and its pod is, the pod's row is Binding."""
+        self._holds: dict[str, _Hold] = {}
+        self._notes: dict[str, StatusNote] = {}
+        self._partial_since: dict[str, float] = {}
+        self.problems: dict[str, str] = {}
+        """What is wrong with which object, by `kind key`."""
+        self._forget_facts()
+
+    def _forget_facts(self) -> None:
+        self.nodes = NodeColumns()
+        self.queues = QueueColumns()
+        self.pods: dict[str, PodRow] = {}
+        self._facts: dict[str, Pod] = {}
+        """Pending pods, so that the overlay can be laid and lifted."""
+        self._specs: dict[str, GroupSpec] = {}
+        self._members: dict[str, dict[str, PodRow]] = {}
+        self._rows: dict[str, GroupRow] = {}
+        self._dirty: dict[str, None] = {}
+        self._unsettled: dict[str, None] = {}
+
+    def rebuild(self) -> None:
+        """The view is new and empty. What we did and have not seen stays over the next one."""
+        self._forget_facts()
+        self.problems.clear()
+
+    # -- facts -----------------------------------------------------------------------------------
+
+    def apply(self, change: Change) -> bool:
+        """Take a change in; whether it can alter the outcome of a session."""
+        match change.after or change.before:
+            case Pod() as pod:
+                return self._apply_pod(change.key, pod, gone=change.after is None)
+            case Node() as node:
+                return self._apply_node(node, gone=change.after is None)
+            case PodGroup() as group:
+                return self._apply_group(change.key, group, gone=change.after is None)
+            case Queue() as queue:
+                problem, matters = self.queues.put(queue, gone=change.after is None)
+                self._note_problem(f"queue {queue.metadata.name}", problem)
+                return matters
+            case PriorityClass() as priority:
+                return self.queues.put_priority(priority, gone=change.after is None)
+            case _:
+                return False
+
+    def _apply_node(self, node: Node, *, gone: bool) -> bool:
+        if gone:
+            matters, problem = self.nodes.drop(node.metadata.name), ""
+        else:
+            matters, problem = self.nodes.put(node)
+        self._note_problem(f"node {node.metadata.name}", problem)
+        return matters
+
+    def _apply_pod(self, key: str, pod: Pod, *, gone: bool) -> bool:
+        before = self.pods.get(key)
+        uid = pod.metadata.uid
+        if before is not None and before.uid != uid:
+            self.assumed.pop(before.uid, None)
+        if gone or pod.spec.node_name:
+            self.assumed.pop(uid, None)
+        if gone:
+            self._holds.pop(uid, None)
+            self._facts.pop(key, None)
+            return self._replace(before, None)
+        assumed = self.assumed.get(uid)
+        row = self._reader.row(pod, assumed_node=assumed.node if assumed else "")
+        if row.status in (Task.PENDING, Task.BINDING):
+            self._facts[key] = pod
+        else:
+            self._facts.pop(key, None)
+        self._note_problem(f"pod {key}", row.shape.problem)
+        return self._replace(before, row)
+
+    def _replace(self, before: PodRow | None, after: PodRow | None) -> bool:
+        """Exchange a row and everything that was counted of it."""
+        if before is not None:
+            if before.node and before.status in ON_NODE:
+                self.nodes.remove_pod(before.node, before.shape)
+            del self.pods[before.key]
+            self._leave(before)
+        if after is not None:
+            if after.node and after.status in ON_NODE:
+                self.nodes.add_pod(after.node, after.shape)
+            self.pods[after.key] = after
+            if after.group:
+                self._members.setdefault(after.group, {})[after.key] = after
+                self._dirty[after.group] = None
+        return not _same_for_sessions(before, after)
+
+    def _leave(self, row: PodRow) -> None:
+        members = self._members.get(row.group)
+        if members is not None:
+            members.pop(row.key, None)
+            if not members:
+                del self._members[row.group]
+            self._dirty[row.group] = None
+
+    def _apply_group(self, key: str, group: PodGroup, *, gone: bool) -> bool:
+        self._dirty[key] = None
+        if gone:
+            self._specs.pop(key, None)
+            self._notes.pop(key, None)
+            self._note_problem(f"podgroup {key}", "")
+            return True
+        before = self._specs.get(key)
+        note = self._settle_note(key, group)
+        spec = self._specs[key] = read_group(group)
+        self._note_problem(f"podgroup {key}", spec.problem)
+        same_spec = before is not None and before.group.spec == group.spec
+        same_uid = before is not None and before.group.metadata.uid == group.metadata.uid
+        return not (same_spec and same_uid and _same_status(before, note, group))
+
+    def _settle_note(self, key: str, group: PodGroup) -> StatusNote | None:
+        """Drop our note when the fact is as new as what we wrote; the note as it was."""
+        note = self._notes.get(key)
+        if note is None:
+            return None
+        if note.uid != group.metadata.uid:
+            del self._notes[key]
+            return None
+        if note.version is not None and _number(group.metadata.resource_version) >= note.version:
+            self._notes[key] = msgspec.structs.replace(note, status=group.status)
+        return note
+
+    def _note_problem(self, what: str, problem: str) -> None:
+        if problem:
+            self.problems[what] = problem
+        else:
+            self.problems.pop(what, None)
+
+    # -- what we did -----------------------------------------------------------------------------
+
+    def bindable(self, key: str, uid: str) -> bool:
+        """Whether the pod still waits, so that a bind decided on a copy may be sent."""
+        row = self.pods.get(key)
+        return row is not None and row.uid == uid and row.status is Task.PENDING
+
+    def assume(self, assumed: Assumed) -> None:
+        """We bind the pod, or a live read says that it is bound: it counts from now on."""
+        self.assumed[assumed.uid] = assumed
+        self._relay(assumed.key, assumed.uid)
+
+    def unassume(self, key: str, uid: str, *, now: float | None) -> None:
+        """A live read says that the pod is not bound; with `now`, it rests before it is tried again."""
+        self.assumed.pop(uid, None)
+        if now is not None:
+            known = self._holds.get(uid)
+            failures = known.failures + 1 if known else 1
+            rest = HOLD_SECONDS_FIRST * (1 << min(failures - 1, _DOUBLINGS_MAX))
+            until = now + min(rest, HOLD_SECONDS_MAX)
+            self._holds[uid] = _Hold(key=key, until=until, failures=failures)
+        self._relay(key, uid)
+
+    def _relay(self, key: str, uid: str) -> None:
+        """Lay the overlay anew over one pod."""
+        pod = self._facts.get(key)
+        if pod is not None and pod.metadata.uid == uid:
+            assumed = self.assumed.get(uid)
+            row = self._reader.row(pod, assumed_node=assumed.node if assumed else "")
+            self._replace(self.pods.get(key), row)
+
+    def note_status(self, key: str, uid: str, *, status: PodGroupStatus, now: float) -> None:
+        """We are writing this status."""
+        self._notes[key] = StatusNote(uid=uid, status=status, written_at=now)
+        self._dirty[key] = None
+
+    def status_written(self, key: str, uid: str, *, version: str) -> None:
+        """The API server took it."""
+        note = self._notes.get(key)
+        if note is not None and note.uid == uid:
+            self._notes[key] = msgspec.structs.replace(note, version=_number(version))
+            spec = self._specs.get(key)
+            if spec is not None:
+                self._settle_note(key, spec.group)
+
+    def status_failed(self, key: str, uid: str) -> None:
+        """It was not written: what the fact says counts again."""
+        note = self._notes.get(key)
+        if note is not None and note.uid == uid:
+            del self._notes[key]
+            self._dirty[key] = None
+
+    # -- for a session ---------------------------------------------------------------------------
+
+    def forget_absent(self) -> None:
+        """The view is complete: whatever we assumed of pods that are not in it is settled."""
+        for uid, assumed in list(self.assumed.items()):
+            row = self.pods.get(assumed.key)
+            if row is None or row.uid != uid:
+                del self.assumed[uid]
+
+    def snapshot(self, session_id: str, *, now: float) -> Snapshot:
+        """A copy for one session."""
+        self._expire_holds(now)
+        for key in self._dirty:
+            self._refresh(key, now)
+        self._dirty.clear()
+        return Snapshot(
+            session_id=session_id,
+            nodes=self.nodes.table(),
+            groups=tuple(self._rows[key] for key in sorted(self._unsettled)),
+            queues=self.queues.table(),
+            use=self.queues.use(),
+            priorities=dict(self.queues.priorities),
+            default_priority=self.queues.default_priority,
+            partial_since=dict(sorted(self._partial_since.items())),
+            held_until=min((hold.until for hold in self._holds.values()), default=None),
+        )
+
+    def _expire_holds(self, now: float) -> None:
+        """A hold that is over frees its pod, but its count stays as long as the pod waits."""
+        for uid, hold in list(self._holds.items()):
+            row = self.pods.get(hold.key)
+            if row is None or row.uid != uid or row.status is not Task.PENDING:
+                del self._holds[uid]
+            elif hold.until <= now:
+                self._dirty[row.group] = None
+
+    def _refresh(self, key: str, now: float) -> None:
+        """Count one group anew."""
+        old = self._rows.pop(key, None)
+        if old is not None:
+            self.queues.take_off(old.queue, use_of(old))
+        self._unsettled.pop(key, None)
+        spec = self._specs.get(key)
+        if spec is None:
+            self._partial_since.pop(key, None)
+            return
+        pods = sorted(self._members.get(key, {}).values(), key=_task_order)
+        held = frozenset(pod.uid for pod in pods if self._is_held(pod.uid, now))
+        row = make_row(spec, pods, held=held, note=self._notes.get(key))
+        self._rows[key] = row
+        self.queues.add(row.queue, use_of(row))
+        if not row.settled:
+            self._unsettled[key] = None
+        if _is_partial(row):
+            self._partial_since.setdefault(key, now)
+        else:
+            self._partial_since.pop(key, None)
+
+    def _is_held(self, uid: str, now: float) -> bool:
+        hold = self._holds.get(uid)
+        return hold is not None and hold.until > now
+
+    @property
+    def group_count(self) -> int:
+        return len(self._specs)
+
+
+def _task_order(pod: PodRow) -> tuple[int, str, int, str]:
+    return pod.order
+
+
+def _is_partial(row: GroupRow) -> bool:
+    """Some members are bound, the gang never ran whole, and nobody runs it: a crash between binds."""
+    return (
+        len(row.placed) > 0
+        and row.ready < row.min_member
+        and row.status.phase in ("", PENDING, INQUEUE)
+    )
+
+
+def _same_for_sessions(before: PodRow | None, after: PodRow | None) -> bool:
+    """Whether a session would see no difference: conditions, and our own bind coming true."""
+    if before is None or after is None:
+        return before is after
+    confirmed = before.status is Task.BINDING and after.status is Task.BOUND
+    return (
+        before.uid == after.uid
+        and before.group == after.group
+        and before.order == after.order
+        and before.shape.key == after.shape.key
+        and (before.status is after.status or confirmed)
+        and before.node == after.node
+        and (before.ours, before.gated) == (after.ours, after.gated)
+    )
+
+
+def _same_status(before: GroupSpec | None, note: StatusNote | None, group: PodGroup) -> bool:
+    """Whether the fact's status is what we wrote, or what it was."""
+    if note is not None and note.status.phase == group.status.phase:
+        return True
+    return before is not None and before.group.status == group.status
+
+
+def _number(version: str) -> int:
+    return int(version) if version.isdecimal() else 0

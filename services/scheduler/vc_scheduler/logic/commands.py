@@ -1,0 +1,127 @@
+"""Decisions as commands for the cluster and the bus. Pure; the shell applies them.
+
+A pod group's status goes out after the binds it speaks of, so that it never promises what a crash
+has prevented. The scheduler patches only `status` (protocol 16), guarded by the object's uid.
+"""
+
+import msgspec
+
+from vc_messages.effects import Effect, EvictPod, PatchObject, RecordEvent
+from vc_messages.sessions import RELEASED_ANNOTATION
+from vc_model.graft import to_json
+from vc_model.kinds import PODGROUPS, PODS, QUEUES
+from vc_model.meta import object_key
+from vc_scheduler.logic.decisions import (
+    Decisions,
+    GangBind,
+    PodRef,
+    QueueAllocated,
+    Release,
+    StatusChange,
+)
+
+_RELEASE_WHY = "its gang could not be completed"
+
+
+class GroupWork(msgspec.Struct, frozen=True, kw_only=True):
+    """All that a session wants for one group, in order."""
+
+    group: str
+    uid: str
+    gang: GangBind | None = None
+    status: StatusChange | None = None
+    release: Release | None = None
+
+
+def group_work(decisions: Decisions) -> list[GroupWork]:
+    """The session's decisions by group, in the order of keys."""
+    gangs = {gang.group: gang for gang in decisions.binds}
+    statuses = {object_key(s.namespace, s.name): s for s in decisions.statuses}
+    releases = {release.group: release for release in decisions.releases}
+    work: list[GroupWork] = []
+    for key in sorted({**gangs, **statuses, **releases}):
+        gang, status = gangs.get(key), statuses.get(key)
+        uid = gang.uid if gang else status.uid if status else ""
+        work.append(
+            GroupWork(group=key, uid=uid, gang=gang, status=status, release=releases.get(key))
+        )
+    return work
+
+
+def status_effect(change: StatusChange) -> PatchObject:
+    """A merge patch of `status` alone; counters that are zero are said, not left out."""
+    status = {
+        "phase": change.status.phase,
+        "running": change.status.running,
+        "succeeded": change.status.succeeded,
+        "failed": change.status.failed,
+        "conditions": to_json(change.status.conditions),
+    }
+    return PatchObject(
+        kind=PODGROUPS,
+        namespace=change.namespace,
+        name=change.name,
+        uid=change.uid,
+        patch={"status": status},
+    )
+
+
+def telling_effects(change: StatusChange) -> list[Effect]:
+    """The condition of the pod that stands for the gang, and the event on the group."""
+    effects: list[Effect] = []
+    if change.told is not None:
+        pod = change.told.pod
+        effects.append(
+            PatchObject(
+                kind=PODS,
+                namespace=pod.namespace,
+                name=pod.name,
+                uid=pod.uid,
+                subresource="status",
+                patch={"status": {"conditions": to_json(change.told.conditions)}},
+            )
+        )
+    if change.refusal:
+        effects.append(
+            RecordEvent(
+                kind=PODGROUPS,
+                namespace=change.namespace,
+                name=change.name,
+                uid=change.uid,
+                type="Warning",
+                reason="Unschedulable",
+                message=change.refusal,
+            )
+        )
+    return effects
+
+
+def release_effects(release: Release) -> list[Effect]:
+    """Mark all, then evict all: a pod is never evicted unmarked."""
+    marks: list[Effect] = [_mark(pod) for pod in release.pods]
+    evictions: list[Effect] = [
+        EvictPod(namespace=pod.namespace, name=pod.name, uid=pod.uid, reason=_RELEASE_WHY)
+        for pod in release.pods
+    ]
+    return marks + evictions
+
+
+def _mark(pod: PodRef) -> PatchObject:
+    return PatchObject(
+        kind=PODS,
+        namespace=pod.namespace,
+        name=pod.name,
+        uid=pod.uid,
+        patch={"metadata": {"annotations": {RELEASED_ANNOTATION: "true"}}},
+    )
+
+
+def queue_effect(queue: QueueAllocated) -> PatchObject:
+    """`status.allocated` alone; the queue-controller owns the rest of the status."""
+    allocated = {**dict.fromkeys(queue.gone), **queue.allocated}
+    return PatchObject(
+        kind=QUEUES,
+        name=queue.queue,
+        subresource="status",
+        patch={"status": {"allocated": allocated}},
+    )

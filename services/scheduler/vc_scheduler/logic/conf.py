@@ -1,0 +1,41 @@
+"""The scheduler's configuration as one frozen value: actions, plugins in tiers, their arguments.
+
+Volcano's file will be read into this; the logic never sees a file. Names are checked when the
+framework is built (`framework.py`), so a wrong name says so before any session.
+"""
+
+from typing import Final
+
+import msgspec
+
+from vc_model.keys import SCHEDULER_NAME
+
+
+class PluginConf(msgspec.Struct, frozen=True, kw_only=True):
+    """A plugin and what it was told."""
+
+    name: str
+    arguments: dict[str, str] = {}
+
+
+class Conf(msgspec.Struct, frozen=True, kw_only=True):
+    """What a session does, in which order, asking whom."""
+
+    actions: tuple[str, ...] = ("enqueue", "allocate", "backfill")
+    tiers: tuple[tuple[PluginConf, ...], ...] = (
+        (PluginConf(name="priority"), PluginConf(name="gang")),
+        (
+            PluginConf(name="overcommit"),
+            PluginConf(name="predicates"),
+            PluginConf(name="queues"),
+            PluginConf(name="nodeorder"),
+        ),
+    )
+
+    @property
+    def plugins(self) -> tuple[PluginConf, ...]:
+        """All plugins, tier by tier."""
+        return tuple(plugin for tier in self.tiers for plugin in tier)
+
+
+DEFAULT_SCHEDULER_NAMES: Final = (SCHEDULER_NAME,)

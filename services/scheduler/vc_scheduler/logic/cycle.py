@@ -1,0 +1,56 @@
+"""A session, on one screen.
+
+Pure: no clock, no chance, no environment, no await. The same snapshot, configuration and `now` give
+the same decisions, byte for byte, in any process.
+"""
+
+from vc_scheduler.logic import actions, plugins, reasons
+from vc_scheduler.logic.closing import close
+from vc_scheduler.logic.conf import Conf
+from vc_scheduler.logic.decisions import Decisions
+from vc_scheduler.logic.framework import Framework
+from vc_scheduler.logic.releasing import release_broken_gangs
+from vc_scheduler.logic.session import Session
+from vc_scheduler.logic.snapshot import Snapshot
+
+
+class UnknownActionError(ValueError):
+    """The configuration names an action that is not there; says what there is."""
+
+
+def run_cycle(snapshot: Snapshot, conf: Conf, now: float) -> Decisions:
+    """Decide what to let in, bind, release and write."""
+    # 1. Ask nobody who is not configured.
+    framework = Framework(conf, plugins.REGISTRY)
+    session = Session(snapshot, framework, now)
+    # 2. Put aside what cannot be decided: broken objects, missing and closed queues.
+    _screen(session)
+    # 3. Run the actions in their order; each sees what those before it did.
+    for name in conf.actions:
+        actions.REGISTRY[name](session)
+    # 4. Give back the nodes of gangs that could not be completed in time.
+    release_broken_gangs(session)
+    # 5. Say what is: statuses, reasons, queues, and when to look again.
+    return close(session)
+
+
+def check_conf(conf: Conf) -> None:
+    """Raise, with what is known instead, when the configuration names what is not there."""
+    Framework(conf, plugins.REGISTRY)
+    for name in conf.actions:
+        if name not in actions.REGISTRY:
+            known = ", ".join(sorted(actions.REGISTRY))
+            raise UnknownActionError(f"action {name!r} is not known; there are {known}")
+
+
+def _screen(session: Session) -> None:
+    for group in session.snapshot.groups:
+        queue = session.snapshot.queues.get(group.queue)
+        if group.problem:
+            session.refuse(group, reasons.invalid(group.problem))
+        elif queue is None:
+            session.refuse(group, reasons.queue_missing(group.queue))
+        elif queue.problem:
+            session.refuse(group, reasons.invalid(f"queue {queue.name!r}: {queue.problem}"))
+        elif not queue.open:
+            session.refuse(group, reasons.queue_closed(queue))

@@ -1,0 +1,83 @@
+"""What a session returns: plain data, the same bytes for the same snapshot, conf and now."""
+
+import msgspec
+
+from vc_messages.effects import BindPod
+from vc_messages.sessions import JobReason
+from vc_model.pod import PodCondition
+from vc_model.scheduling import PodGroupStatus
+from vc_model.struct import ResourceList
+
+
+class GangBind(msgspec.Struct, frozen=True, kw_only=True):
+    """Binds of one group that go out together."""
+
+    group: str
+    uid: str
+    binds: tuple[BindPod, ...]
+
+
+class PodRef(msgspec.Struct, frozen=True, kw_only=True):
+    """A pod to act on."""
+
+    namespace: str
+    name: str
+    uid: str
+
+
+class Told(msgspec.Struct, frozen=True, kw_only=True):
+    """The pod that stands for its gang, and its conditions with ours among them.
+
+    One pod of a gang is told, not all: the API server pays O(1) writes per job, and every pod's gang
+    says the same in its PodGroup.
+    """
+
+    pod: PodRef
+    conditions: tuple[PodCondition, ...]
+
+
+class StatusChange(msgspec.Struct, frozen=True, kw_only=True):
+    """A pod group's status to be written, and who else is to be told."""
+
+    namespace: str
+    name: str
+    uid: str
+    status: PodGroupStatus
+    refusal: str = ""
+    """The sentence, when people are to be told by an event."""
+    told: Told | None = None
+
+
+class Release(msgspec.Struct, frozen=True, kw_only=True):
+    """A gang that cannot be completed gives its nodes back."""
+
+    group: str
+    pods: tuple[PodRef, ...]
+
+
+class QueueAllocated(msgspec.Struct, frozen=True, kw_only=True):
+    """What a queue and those below it have, when its status says otherwise."""
+
+    queue: str
+    allocated: ResourceList
+    gone: tuple[str, ...]
+    """Resources that its status still names and that it has none of."""
+
+
+class Decisions(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything a session wants done, and why the rest waits."""
+
+    session_id: str
+    nodes: int
+    groups: int
+    enqueued: tuple[str, ...]
+    binds: tuple[GangBind, ...]
+    releases: tuple[Release, ...]
+    statuses: tuple[StatusChange, ...]
+    reasons: tuple[JobReason, ...]
+    queues: tuple[QueueAllocated, ...]
+    wake_at: float | None
+
+    @property
+    def bound_pods(self) -> int:
+        return sum(len(gang.binds) for gang in self.binds)

@@ -1,0 +1,193 @@
+"""Extension points and the plugins that fill them.
+
+One small Protocol per extension point, and its answers are arrays or values: no call per pod and
+node. A plugin is a class with a `name`, made from its arguments; it takes part in every point whose
+method it has. Plugins are asked in the order of the tiers.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+
+from vc_messages.sessions import Reason
+from vc_scheduler.logic.rows import GroupRow, QueueRow
+from vc_scheduler.logic.shapes import Shape
+from vc_scheduler.logic.table import Filtered, Ints, Mask, StaticTable
+
+if TYPE_CHECKING:
+    from vc_scheduler.logic.conf import Conf
+    from vc_scheduler.logic.session import Session
+
+OrderKey = tuple[Any, ...]
+"""Compared with others of the same plugin only; smaller goes first."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Candidates:
+    """Nodes to be scored for the next pods of a shape."""
+
+    shape: Shape
+    request: Ints
+    resources: Mapping[str, int]
+    used_after: Ints
+    """[node, pod, resource]: what is used when that many pods have come."""
+    allocatable: Ints
+    """[node, 1, resource]"""
+
+
+@runtime_checkable
+class NodeFilter(Protocol):
+    """Which nodes a shape may go to, whatever is free there."""
+
+    name: ClassVar[str]
+
+    def checks(self, shape: Shape, nodes: StaticTable) -> Iterable[tuple[str, Mask]]:
+        """Named masks; the framework combines and counts them."""
+        ...
+
+
+@runtime_checkable
+class NodeScorer(Protocol):
+    """How good nodes are, as fixed-point integers; the sum over plugins decides."""
+
+    name: ClassVar[str]
+
+    def score(self, candidates: Candidates) -> Ints:
+        """[node, pod]"""
+        ...
+
+
+@runtime_checkable
+class JobOrder(Protocol):
+    """Which job of a queue goes first."""
+
+    name: ClassVar[str]
+
+    def job_key(self, session: "Session", group: GroupRow) -> OrderKey: ...
+
+
+@runtime_checkable
+class QueueOrder(Protocol):
+    """Which queue goes first; asked again after each job."""
+
+    name: ClassVar[str]
+
+    def queue_key(self, session: "Session", queue: QueueRow) -> OrderKey: ...
+
+
+@runtime_checkable
+class EnqueueGate(Protocol):
+    """Whether a pod group may be let in."""
+
+    name: ClassVar[str]
+
+    def refuse_enqueue(self, session: "Session", group: GroupRow) -> Reason | None: ...
+
+
+@runtime_checkable
+class JobGate(Protocol):
+    """Whether a job may be tried at all."""
+
+    name: ClassVar[str]
+
+    def refuse_job(self, session: "Session", group: GroupRow) -> Reason | None: ...
+
+
+@runtime_checkable
+class QueueGate(Protocol):
+    """Whether its queue has room for pods of a job."""
+
+    name: ClassVar[str]
+
+    def refuse_pods(
+        self, session: "Session", group: GroupRow, *, shape: Shape, count: int
+    ) -> Reason | None: ...
+
+
+@runtime_checkable
+class Minimum(Protocol):
+    """How many pods of a job must be bound together."""
+
+    name: ClassVar[str]
+
+    def missing(self, group: GroupRow) -> list[tuple[str | None, int]]:
+        """(role or None for any, how many); empty when the job is whole."""
+        ...
+
+
+class Plugin(Protocol):
+    """What all have in common."""
+
+    name: ClassVar[str]
+
+
+PluginFactory = Callable[[Mapping[str, str]], Plugin]
+
+
+class UnknownPluginError(ValueError):
+    """The configuration names something that is not there; says what there is."""
+
+
+class Framework:
+    """The plugins of a configuration, by extension point."""
+
+    def __init__(self, conf: "Conf", registry: Mapping[str, PluginFactory]) -> None:
+        plugins = [_make(plugin.name, plugin.arguments, registry) for plugin in conf.plugins]
+        self.filters = [p for p in plugins if isinstance(p, NodeFilter)]
+        self.scorers = [p for p in plugins if isinstance(p, NodeScorer)]
+        self.job_orders = [p for p in plugins if isinstance(p, JobOrder)]
+        self.queue_orders = [p for p in plugins if isinstance(p, QueueOrder)]
+        self.enqueue_gates = [p for p in plugins if isinstance(p, EnqueueGate)]
+        self.job_gates = [p for p in plugins if isinstance(p, JobGate)]
+        self.queue_gates = [p for p in plugins if isinstance(p, QueueGate)]
+        self.minimums = [p for p in plugins if isinstance(p, Minimum)]
+        self._filters_key = ",".join(p.name for p in self.filters)
+
+    def filtered(self, shape: Shape, nodes: StaticTable) -> Filtered:
+        """The nodes a shape may go to; remembered beside the table."""
+        key = (self._filters_key, shape.constraints_key)
+        known = nodes.masks.get(key)
+        if known is None:
+            mask = np.ones(len(nodes.names), dtype=np.bool_)
+            left: list[tuple[str, int]] = []
+            for plugin in self.filters:
+                for name, passed in plugin.checks(shape, nodes):
+                    mask &= passed
+                    left.append((name, int(mask.sum())))
+            known = nodes.masks[key] = Filtered(mask=mask, left=tuple(left))
+        return known
+
+    def score(self, candidates: Candidates) -> Ints:
+        """The sum of all scores."""
+        total = np.zeros(candidates.used_after.shape[:2], dtype=np.int64)
+        for plugin in self.scorers:
+            total += plugin.score(candidates)
+        return total
+
+    def job_key(self, session: "Session", group: GroupRow) -> OrderKey:
+        """Plugins in tier order, then creation, then uid: a total order."""
+        keys = [plugin.job_key(session, group) for plugin in self.job_orders]
+        return (*keys, group.created, group.uid, group.key)
+
+    def queue_key(self, session: "Session", queue: QueueRow) -> OrderKey:
+        """Plugins in tier order, then creation, then uid: a total order."""
+        keys = [plugin.queue_key(session, queue) for plugin in self.queue_orders]
+        return (*keys, queue.created, queue.uid, queue.name)
+
+    def missing(self, group: GroupRow) -> list[tuple[str | None, int]]:
+        """What must be bound together; nothing when no plugin cares."""
+        for plugin in self.minimums:
+            missing = plugin.missing(group)
+            if missing:
+                return missing
+        return []
+
+
+def _make(name: str, arguments: Mapping[str, str], registry: Mapping[str, PluginFactory]) -> Plugin:
+    factory = registry.get(name)
+    if factory is None:
+        known = ", ".join(sorted(registry))
+        raise UnknownPluginError(f"plugin {name!r} is not known; there are {known}")
+    return factory(arguments)

@@ -1,0 +1,190 @@
+"""Pod groups with their pods: facts in, rows out.
+
+A group is counted anew only when something of it changed since the last session; everybody else's
+row is the one of last time. What a group takes of its queue is added and taken off with its row, so
+the sums per queue are always those of the rows.
+"""
+
+from typing import Final
+
+import msgspec
+
+from vc_model.scheduling import PodGroup, PodGroupStatus
+from vc_model.times import parse_time
+from vc_scheduler.logic.amounts import Amounts, Problems, read_amounts
+from vc_scheduler.logic.phases import rests
+from vc_scheduler.logic.rows import (
+    ALLOCATED,
+    INQUEUE,
+    RUNNING,
+    GroupRow,
+    PodRow,
+    RoleCount,
+    Run,
+    Task,
+)
+from vc_scheduler.logic.snapshot import QueueUse
+
+MEMBER_MAX: Final = 2**31 - 1
+
+
+class StatusNote(msgspec.Struct, frozen=True, kw_only=True):
+    """A status we wrote, which stands until a fact at least as new has come."""
+
+    uid: str
+    status: PodGroupStatus
+    written_at: float
+    version: int | None = None
+    """resourceVersion the API server gave it; None while the write is under way."""
+
+
+class GroupSpec(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """A pod group's own part of its row, parsed once per fact."""
+
+    group: PodGroup
+    created: float
+    role_minimums: tuple[tuple[str, int], ...]
+    min_resources: tuple[tuple[str, int], ...] | None
+    problem: str
+
+
+def read_group(group: PodGroup) -> GroupSpec:
+    """Parse; what cannot be used is told in `problem`, and the group waits."""
+    problems = Problems()
+    spec = group.spec
+    if not 0 <= spec.min_member <= MEMBER_MAX:
+        problems.add(f"minMember {spec.min_member} is out of range")
+    minimums = tuple(sorted((role, n) for role, n in spec.min_task_member.items() if n > 0))
+    applies = sum(n for _, n in minimums) <= spec.min_member
+    resources = None
+    if spec.min_resources is not None:
+        resources = tuple(sorted(read_amounts(spec.min_resources, problems).items()))
+    return GroupSpec(
+        group=group,
+        created=read_time(group.metadata.creation_timestamp),
+        role_minimums=minimums if applies else (),
+        min_resources=resources,
+        problem=str(problems),
+    )
+
+
+def read_time(text: str | None) -> float:
+    """Seconds since the epoch, 0 for none or nonsense: it only orders things."""
+    try:
+        return parse_time(text) or 0.0
+    except ValueError:
+        return 0.0
+
+
+def make_row(
+    spec: GroupSpec, pods: list[PodRow], *, held: frozenset[str], note: StatusNote | None
+) -> GroupRow:
+    """Count a group's pods. `pods` in task order, `held` the uids not to be tried now."""
+    group = spec.group
+    counts = _Counts(pods, held)
+    row = GroupRow(
+        key=group.key,
+        namespace=group.metadata.namespace,
+        name=group.metadata.name,
+        uid=group.metadata.uid,
+        queue=group.spec.queue or "default",
+        priority_class=group.spec.priority_class_name,
+        created=spec.created,
+        min_member=group.spec.min_member,
+        role_minimums=spec.role_minimums,
+        min_resources=spec.min_resources,
+        problem=spec.problem,
+        status=note.status if note is not None else group.status,
+        status_written_at=note.written_at if note is not None else 0.0,
+        runs=counts.runs(),
+        placed=tuple(counts.placed),
+        roles=counts.roles(),
+        allocated=tuple(sorted(counts.allocated.items())),
+        running=counts.by_status.get(Task.RUNNING, 0),
+        succeeded=counts.by_status.get(Task.SUCCEEDED, 0),
+        failed=counts.by_status.get(Task.FAILED, 0),
+        pending=counts.pending,
+        held=counts.held,
+        gated=counts.gated,
+        broken=counts.broken,
+        broken_why=counts.broken_why,
+        tasks=len(pods),
+    )
+    return msgspec.structs.replace(row, settled=rests(row))
+
+
+class _Counts:
+    """One walk over the pods of a group."""
+
+    def __init__(self, pods: list[PodRow], held: frozenset[str]) -> None:
+        self.by_status: dict[Task, int] = {}
+        self.placed: list[PodRow] = []
+        self.allocated: Amounts = {}
+        self.pending = self.held = self.gated = self.broken = 0
+        self.broken_why = ""
+        self._candidates: list[PodRow] = []
+        self._ready: dict[str, int] = {}
+        self._valid: dict[str, int] = {}
+        for pod in pods:
+            self._count(pod, held)
+
+    def _count(self, pod: PodRow, held: frozenset[str]) -> None:
+        self.by_status[pod.status] = self.by_status.get(pod.status, 0) + 1
+        if pod.status in ALLOCATED:
+            self.placed.append(pod)
+            for name, amount in pod.shape.request:
+                self.allocated[name] = self.allocated.get(name, 0) + amount
+        if pod.status in ALLOCATED or pod.status is Task.SUCCEEDED:
+            self._ready[pod.role] = self._ready.get(pod.role, 0) + 1
+        elif pod.status is Task.PENDING and pod.ours:
+            self._count_pending(pod, held)
+        else:
+            return
+        self._valid[pod.role] = self._valid.get(pod.role, 0) + 1
+
+    def _count_pending(self, pod: PodRow, held: frozenset[str]) -> None:
+        self.pending += 1
+        if pod.gated:
+            self.gated += 1
+        elif pod.shape.problem:
+            self.broken += 1
+            self.broken_why = self.broken_why or f"pod {pod.name}: {pod.shape.problem}"
+        elif pod.uid in held:
+            self.held += 1
+        else:
+            self._candidates.append(pod)
+
+    def runs(self) -> tuple[Run, ...]:
+        """Neighbours of one role, priority and shape."""
+        runs: list[list[PodRow]] = []
+        for pod in self._candidates:
+            last = runs[-1][-1] if runs else None
+            if (
+                last is not None
+                and last.shape.key == pod.shape.key
+                and (last.role, last.priority) == (pod.role, pod.priority)
+            ):
+                runs[-1].append(pod)
+            else:
+                runs.append([pod])
+        return tuple(Run(role=r[0].role, shape=r[0].shape, pods=tuple(r)) for r in runs)
+
+    def roles(self) -> tuple[RoleCount, ...]:
+        return tuple(
+            RoleCount(role=role, ready=self._ready.get(role, 0), valid=valid)
+            for role, valid in sorted(self._valid.items())
+        )
+
+
+def use_of(row: GroupRow) -> QueueUse:
+    """What a group takes of its queue."""
+    allocated = dict(row.allocated)
+    promised: Amounts = {}
+    elastic: Amounts = {}
+    for name, least in row.min_resources or ():
+        has = allocated.get(name, 0)
+        if row.status.phase in (INQUEUE, RUNNING) and least > has:
+            promised[name] = least - has
+        elif has > least:
+            elastic[name] = has - least
+    return QueueUse(allocated=allocated, promised=promised, elastic=elastic)

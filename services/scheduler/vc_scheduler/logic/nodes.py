@@ -1,0 +1,191 @@
+"""Nodes as columns: nodes by resources in int64, kept up to date one fact at a time.
+
+A row belongs to a node *name*. Pods may be seen before their node, or outlive it, so a row exists as
+long as the Node or a pod on it does, and the sums are right in whatever order facts arrive. Rows are
+handed out as they come; a table for a session lists them by name, because ties are broken by it.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from vc_model.node import Node, Taint
+from vc_scheduler.logic.amounts import Problems, read_amounts
+from vc_scheduler.logic.shapes import Shape
+from vc_scheduler.logic.table import NodeTable, StaticTable
+
+RESOURCES_MAX: Final = 256
+"""Different resource names in the columns; objects that bring more are reported and left out."""
+
+_ROWS_FIRST: Final = 64
+_REPELLING: Final = frozenset({"NoSchedule", "NoExecute"})
+
+Ints = NDArray[np.int64]
+Amount = Iterable[tuple[str, int]]
+
+
+class _Facts(msgspec.Struct, frozen=True):
+    """What a Node says apart from amounts; equal facts change no mask."""
+
+    ready: bool
+    schedulable: bool
+    labels: dict[str, str]
+    taints: tuple[Taint, ...]
+
+
+class NodeColumns:
+    """All nodes: what they have, what is used, and what keeps pods away."""
+
+    def __init__(self) -> None:
+        self.resources: dict[str, int] = {}
+        """Resource name to column; only grows."""
+        self.allocatable: Ints = np.zeros((_ROWS_FIRST, 8), dtype=np.int64)
+        self.used: Ints = np.zeros((_ROWS_FIRST, 8), dtype=np.int64)
+        self._rows: dict[str, int] = {}
+        self._pods: dict[int, int] = {}
+        """Pods on a row; a row without Node and pods is given back."""
+        self._facts: dict[int, _Facts] = {}
+        """Of rows that have a usable Node."""
+        self._free: list[int] = []
+        self._vectors: dict[bytes, Ints] = {}
+        self._static: StaticTable | None = None
+        for name in ("cpu", "memory", "pods"):
+            self.column(name)
+
+    # -- resources -------------------------------------------------------------------------------
+
+    def column(self, resource: str) -> int | None:
+        """The column of a resource, made when it is new; None when there are too many."""
+        at = self.resources.get(resource)
+        if at is None:
+            if len(self.resources) >= RESOURCES_MAX:
+                return None
+            at = self.resources[resource] = len(self.resources)
+            if at >= self.allocatable.shape[1]:
+                self._grow(rows=self.allocatable.shape[0], columns=2 * at)
+        return at
+
+    def _grow(self, *, rows: int, columns: int) -> None:
+        for name in ("allocatable", "used"):
+            old: Ints = getattr(self, name)
+            new = np.zeros((rows, columns), dtype=np.int64)
+            new[: old.shape[0], : old.shape[1]] = old
+            setattr(self, name, new)
+        self._vectors.clear()
+
+    def _vector(self, shape: Shape) -> Ints:
+        vector = self._vectors.get(shape.key)
+        if vector is None:
+            columns = [(self.column(name), amount) for name, amount in shape.request]
+            vector = np.zeros(self.used.shape[1], dtype=np.int64)
+            for column, amount in columns:
+                if column is not None:
+                    vector[column] = amount
+            self._vectors[shape.key] = vector
+        return vector
+
+    # -- nodes -----------------------------------------------------------------------------------
+
+    def put(self, node: Node) -> tuple[bool, str]:
+        """Take a node in: whether anything changed that matters, and what is wrong with it."""
+        problems = Problems()
+        amounts = read_amounts(node.status.allocatable or node.status.capacity, problems)
+        if not amounts:
+            problems.add("no allocatable resources")
+        if str(problems):
+            return self.drop(node.metadata.name), str(problems)
+        row = self._row(node.metadata.name)
+        before = self.allocatable[row].copy()
+        columns = [(self.column(name), amount) for name, amount in sorted(amounts.items())]
+        self.allocatable[row] = 0
+        for column, amount in columns:
+            if column is not None:
+                self.allocatable[row, column] = amount
+        facts = _facts_of(node)
+        same = self._facts.get(row) == facts
+        if not same:
+            self._facts[row] = facts
+            self._static = None
+        after = self.allocatable[row]
+        return not same or not np.array_equal(before, after[: len(before)]), ""
+
+    def drop(self, name: str) -> bool:
+        """The Node is gone or unusable; its pods may still be there. Whether it was there."""
+        row = self._rows.get(name)
+        if row is None or row not in self._facts:
+            return False
+        del self._facts[row]
+        self._static = None
+        self.allocatable[row] = 0
+        self._give_back(name, row)
+        return True
+
+    # -- pods on nodes ---------------------------------------------------------------------------
+
+    def add_pod(self, name: str, shape: Shape) -> None:
+        """A pod takes its room."""
+        row = self._row(name)
+        vector = self._vector(shape)  # may widen the columns
+        self.used[row] += vector
+        self._pods[row] = self._pods.get(row, 0) + 1
+
+    def remove_pod(self, name: str, shape: Shape) -> None:
+        """A pod gives its room back."""
+        row = self._rows[name]
+        self.used[row] -= self._vector(shape)
+        self._pods[row] -= 1
+        self._give_back(name, row)
+
+    def _row(self, name: str) -> int:
+        row = self._rows.get(name)
+        if row is None:
+            row = self._free.pop() if self._free else len(self._rows)
+            if row >= self.used.shape[0]:
+                self._grow(rows=2 * row, columns=self.used.shape[1])
+            self._rows[name] = row
+        return row
+
+    def _give_back(self, name: str, row: int) -> None:
+        if row not in self._facts and not self._pods.get(row):
+            self.used[row] = 0
+            self._pods.pop(row, None)
+            del self._rows[name]
+            self._free.append(row)
+
+    # -- for a session ---------------------------------------------------------------------------
+
+    def table(self) -> NodeTable:
+        """An immutable copy, by name. What masks look at is shared until it changes."""
+        if self._static is None:
+            self._static = self._make_static()
+        rows, width = self._static.rows, len(self.resources)
+        return NodeTable(
+            static=self._static,
+            resources=dict(self.resources),
+            allocatable=self.allocatable[rows, :width],
+            used=self.used[rows, :width],
+        )
+
+    def _make_static(self) -> StaticTable:
+        named = sorted((name, row) for name, row in self._rows.items() if row in self._facts)
+        facts = [self._facts[row] for _, row in named]
+        return StaticTable(
+            names=tuple(name for name, _ in named),
+            rows=np.array([row for _, row in named], dtype=np.int64),
+            ready=np.array([fact.ready for fact in facts], dtype=np.bool_),
+            schedulable=np.array([fact.schedulable for fact in facts], dtype=np.bool_),
+            labels=tuple(fact.labels for fact in facts),
+            taints=tuple(fact.taints for fact in facts),
+        )
+
+
+def _facts_of(node: Node) -> _Facts:
+    return _Facts(
+        ready=node.ready,
+        schedulable=not node.spec.unschedulable,
+        labels=node.metadata.labels,
+        taints=tuple(taint for taint in node.spec.taints if taint.effect in _REPELLING),
+    )

@@ -1,0 +1,144 @@
+"""The status of a pod group: phase, counters, conditions (behaviour.md 5.1).
+
+A status is written only when it says something new. Phase and the kind of a condition count at
+once; counters alone at most once a second and the numbers in a message at most every ten, per group,
+so that a thousand pods that start one after the other, or a cluster that moves under a thousand
+waiting jobs, cost the API server O(1) writes per job. What is put off is due at a named time, and the
+session asks to be woken then.
+"""
+
+from typing import Final
+
+import msgspec
+
+from vc_messages.sessions import Reason
+from vc_model.scheduling import PodGroupCondition, PodGroupStatus
+from vc_model.times import format_time
+from vc_scheduler.logic.rows import COMPLETED, INQUEUE, PENDING, RUNNING, UNKNOWN, GroupRow
+
+COUNTERS_REFRESH_SECONDS: Final = 1.0
+MESSAGE_REFRESH_SECONDS: Final = 10.0
+
+UNSCHEDULABLE: Final = "Unschedulable"
+SCHEDULED: Final = "Scheduled"
+_TRUE: Final = "True"
+_FALSE: Final = "False"
+_READY_REASON: Final = "tasks in gang are ready to be scheduled"
+
+
+class Outlook(msgspec.Struct, frozen=True, kw_only=True):
+    """What a session found for a group."""
+
+    phase: str
+    """As the session left it: the enqueue action may have moved it."""
+    bound_now: int = 0
+    reason: Reason | None = None
+
+
+class StatusDue(msgspec.Struct, frozen=True, kw_only=True):
+    """A status to write now (`status`), or one that is put off (`due_at`), or neither."""
+
+    status: PodGroupStatus | None = None
+    due_at: float | None = None
+    tell: bool = False
+    """The refusal is new or says something new: people are told with the write."""
+
+
+def phase_of(row: GroupRow, outlook: Outlook) -> str:
+    """The phase; see behaviour.md 5.1 for the rules and their order."""
+    if row.tasks == 0 and outlook.phase == COMPLETED:
+        return COMPLETED  # its pods were cleaned up after they had finished
+    if row.running and outlook.reason is not None:
+        return UNKNOWN
+    scheduled = len(row.placed) + outlook.bound_now + row.succeeded + row.failed
+    if scheduled and scheduled >= row.min_member:
+        finished = row.succeeded + row.failed == scheduled and not row.pending
+        return COMPLETED if finished else RUNNING
+    return INQUEUE if outlook.phase == INQUEUE else PENDING
+
+
+def next_status(row: GroupRow, outlook: Outlook, *, session_id: str, now: float) -> StatusDue:
+    """The status that says what is, and whether it is time to write it."""
+    phase = phase_of(row, outlook)
+    known = row.status
+    wanted = PodGroupStatus(
+        phase=phase,
+        running=row.running,
+        succeeded=row.succeeded,
+        failed=row.failed,
+        conditions=_conditions(known, outlook, phase=phase, stamp=(session_id, format_time(now))),
+    )
+    if phase != known.phase or _kinds(wanted) != _kinds(known):
+        return StatusDue(status=wanted, tell=outlook.reason is not None)
+    new_text = _texts(wanted) != _texts(known)
+    if not new_text and _counters(wanted) == _counters(known):
+        return StatusDue()
+    rest = MESSAGE_REFRESH_SECONDS if new_text else COUNTERS_REFRESH_SECONDS
+    due_at = row.status_written_at + rest
+    if now < due_at:
+        return StatusDue(due_at=due_at)
+    return StatusDue(status=wanted, tell=new_text)
+
+
+def rests(row: GroupRow) -> bool:
+    """No pod waits, and the status says what is: no session has anything to do here."""
+    if row.pending or row.status.phase in ("", PENDING):
+        return False
+    outlook = Outlook(phase=row.status.phase)
+    wanted = _conditions(row.status, outlook, phase=row.status.phase, stamp=("", ""))
+    return (
+        phase_of(row, outlook) == row.status.phase
+        and _counters(row.status) == (row.running, row.succeeded, row.failed)
+        and _kinds(msgspec.structs.replace(row.status, conditions=wanted)) == _kinds(row.status)
+        and (row.ready + row.failed >= row.min_member or row.status.phase == COMPLETED)
+    )
+
+
+def _conditions(
+    known: PodGroupStatus, outlook: Outlook, *, phase: str, stamp: tuple[str, str]
+) -> list[PodGroupCondition]:
+    """Ours brought up to date, everybody else's kept; the time of a condition that stays, stays."""
+    wanted: dict[str, PodGroupCondition] = {}
+    if outlook.reason is not None:
+        wanted[UNSCHEDULABLE] = _condition(
+            UNSCHEDULABLE, _TRUE, reason=outlook.reason.code, message=outlook.reason.sentence
+        )
+    elif phase in (RUNNING, COMPLETED):
+        wanted[SCHEDULED] = _condition(SCHEDULED, _TRUE, reason=_READY_REASON)
+        if any(c.type == UNSCHEDULABLE for c in known.conditions):
+            wanted[UNSCHEDULABLE] = _condition(UNSCHEDULABLE, _FALSE, reason=_READY_REASON)
+    conditions = []
+    for old in known.conditions:
+        new = wanted.pop(old.type, None)
+        conditions.append(old if new is None else _renew(old, new, stamp))
+    conditions += [
+        msgspec.structs.replace(new, transition_id=stamp[0], last_transition_time=stamp[1])
+        for new in wanted.values()
+    ]
+    return conditions
+
+
+def _condition(kind: str, status: str, *, reason: str, message: str = "") -> PodGroupCondition:
+    return PodGroupCondition(type=kind, status=status, reason=reason, message=message)
+
+
+def _renew(
+    old: PodGroupCondition, new: PodGroupCondition, stamp: tuple[str, str]
+) -> PodGroupCondition:
+    if (old.status, old.reason, old.message) == (new.status, new.reason, new.message):
+        return old
+    same = (old.status, old.reason) == (new.status, new.reason)
+    since = old.last_transition_time if same else stamp[1]
+    return msgspec.structs.replace(new, transition_id=stamp[0], last_transition_time=since)
+
+
+def _kinds(status: PodGroupStatus) -> list[tuple[str, str, str]]:
+    return [(c.type, c.status, c.reason) for c in status.conditions]
+
+
+def _texts(status: PodGroupStatus) -> list[str]:
+    return [c.message for c in status.conditions]
+
+
+def _counters(status: PodGroupStatus) -> tuple[int, int, int]:
+    return (status.running, status.succeeded, status.failed)

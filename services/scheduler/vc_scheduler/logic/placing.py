@@ -1,0 +1,98 @@
+"""Placing pods of one group: its minimum as one statement, the rest as far as it goes."""
+
+from vc_messages.sessions import Reason
+from vc_scheduler.logic import reasons
+from vc_scheduler.logic.rows import GroupRow, Run
+from vc_scheduler.logic.session import Session
+from vc_scheduler.logic.statement import Statement
+
+Missing = list[tuple[str | None, int]]
+
+
+def place_minimum(session: Session, group: GroupRow, missing: Missing) -> Reason | None:
+    """Bind what the gang lacks, whole; or nothing, because."""
+    statement = Statement(session, group)
+    for role, count in missing:
+        reason = _place_some(session, group, role=role, count=count, statement=statement)
+        if reason is not None:
+            statement.discard()
+            return reason
+    statement.commit()
+    return None
+
+
+def _place_some(
+    session: Session, group: GroupRow, *, role: str | None, count: int, statement: Statement
+) -> Reason | None:
+    """Put `count` pods of a role (any, when None) on nodes; pods that ask for something first."""
+    left = count
+    runs = [run for run in group.runs if role is None or run.role == role]
+    for run in sorted(runs, key=_asks_for_nothing):
+        waiting = len(session.waiting_pods(run))
+        wanted = min(left, waiting)
+        if wanted == 0:
+            continue
+        reason = _place_run(session, group, run=run, count=wanted, statement=statement)
+        if reason is not None:
+            return reason
+        left -= wanted
+    return reasons.not_placeable_yet(group, needed=count) if left else None
+
+
+def _asks_for_nothing(run: Run) -> bool:
+    return run.shape.best_effort
+
+
+def _place_run(
+    session: Session, group: GroupRow, *, run: Run, count: int, statement: Statement
+) -> Reason | None:
+    shape, rooms = run.shape, session.rooms
+    for gate in session.framework.queue_gates:
+        reason = gate.refuse_pods(session, group, shape=shape, count=count)
+        if reason is not None:
+            return reason
+    rows = rooms.place(shape, count)
+    if rows is not None:
+        statement.allocate(run, rows)
+        return None
+    fitting = rooms.placeable(shape, count)
+    partial = rooms.place(shape, fitting) if fitting else None
+    if partial is not None:
+        statement.allocate(run, partial)  # so that the reason sees what the nodes lack then
+    return reasons.does_not_fit(shape, wanted=count, placeable=fitting, rooms=rooms)
+
+
+def place_more(session: Session, group: GroupRow, runs: tuple[Run, ...], *, pods_max: int) -> int:
+    """Bind up to `pods_max` further pods of a job that has its minimum; how many were bound."""
+    placed = 0
+    for run in runs:
+        wanted = min(pods_max - placed, len(session.waiting_pods(run)))
+        count = _admitted(session, group, run=run, wanted=wanted)
+        if count == 0:
+            continue
+        rows = session.rooms.place(run.shape, count)
+        if rows is not None:
+            statement = Statement(session, group)
+            statement.allocate(run, rows)
+            placed += statement.commit()
+    return placed
+
+
+def _admitted(session: Session, group: GroupRow, *, run: Run, wanted: int) -> int:
+    """How many of `wanted` both the nodes and the queue have room for."""
+    count = session.rooms.placeable(run.shape, wanted) if wanted else 0
+    low = 0
+    while low < count:  # the largest number that no gate refuses; gates are monotone in it
+        middle = (low + count + 1) // 2
+        if _refused(session, group, run=run, count=middle):
+            count = middle - 1
+        else:
+            low = middle
+    return low
+
+
+def _refused(session: Session, group: GroupRow, *, run: Run, count: int) -> bool:
+    return any(
+        gate.refuse_pods(session, group, shape=run.shape, count=count) is not None
+        for gate in session.framework.queue_gates
+    )

@@ -1,0 +1,26 @@
+"""One file per plugin, one explicit registry.
+
+A plugin is made from its arguments and takes part in every extension point (`framework.py`) whose
+method it has.
+"""
+
+from typing import Final
+
+from vc_scheduler.logic.framework import PluginFactory
+from vc_scheduler.logic.plugins.binpack import Binpack
+from vc_scheduler.logic.plugins.gang import Gang
+from vc_scheduler.logic.plugins.nodeorder import NodeOrder
+from vc_scheduler.logic.plugins.overcommit import Overcommit
+from vc_scheduler.logic.plugins.predicates import Predicates
+from vc_scheduler.logic.plugins.priority import Priority
+from vc_scheduler.logic.plugins.queues import Queues
+
+REGISTRY: Final[dict[str, PluginFactory]] = {
+    Binpack.name: Binpack,
+    Gang.name: Gang,
+    NodeOrder.name: NodeOrder,
+    Overcommit.name: Overcommit,
+    Predicates.name: Predicates,
+    Priority.name: Priority,
+    Queues.name: Queues,
+}

@@ -1,0 +1,22 @@
+"""priority: jobs of a higher priority class go first."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
+
+from vc_scheduler.logic.framework import OrderKey
+from vc_scheduler.logic.rows import GroupRow
+
+if TYPE_CHECKING:
+    from vc_scheduler.logic.session import Session
+
+
+class Priority:
+    """Job order by the value of the group's priority class."""
+
+    name: ClassVar[str] = "priority"
+
+    def __init__(self, arguments: Mapping[str, str]) -> None:
+        del arguments  # it takes none
+
+    def job_key(self, session: "Session", group: GroupRow) -> OrderKey:
+        return (-session.priority(group),)

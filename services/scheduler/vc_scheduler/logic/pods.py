@@ -1,0 +1,99 @@
+"""A pod fact as a row.
+
+The assumed overlay is applied here and nowhere else: a pending pod that we bound, and whose fact does
+not show it yet, becomes a row with status Binding on the node we chose. Everything that counts pods
+therefore counts our unconfirmed binds, without knowing about them.
+"""
+
+import re
+from typing import Final
+
+from vc_model.keys import (
+    GROUP_NAME,
+    GROUP_NAME_ALTERNATIVE,
+    TASK_INDEX,
+    TASK_PRIORITY,
+    TASK_SPEC,
+)
+from vc_model.meta import controller_of, object_key
+from vc_model.pod import Pod
+from vc_scheduler.logic.rows import PodRow, Task
+from vc_scheduler.logic.shapes import Shapes
+
+_DEFAULT_PRIORITY: Final = 1
+_INDEX_MAX: Final = 2**31
+_SUFFIX: Final = re.compile(r"-(\d{1,10})$")
+
+
+class PodReader:
+    """Turns facts into rows."""
+
+    def __init__(self, scheduler_names: tuple[str, ...]) -> None:
+        self._scheduler_names = frozenset(scheduler_names)
+        self._shapes = Shapes()
+
+    def row(self, pod: Pod, *, assumed_node: str = "") -> PodRow:
+        """The row of a pod; `assumed_node` where we bound it without having seen it yet."""
+        status = _status(pod)
+        node = pod.spec.node_name
+        if status is Task.PENDING and assumed_node:
+            status, node = Task.BINDING, assumed_node
+        metadata = pod.metadata
+        return PodRow(
+            key=pod.key,
+            namespace=metadata.namespace,
+            name=metadata.name,
+            uid=metadata.uid,
+            group=_group(pod),
+            role=_tag(pod, TASK_SPEC),
+            index=_index(pod),
+            priority=_priority(pod),
+            shape=self._shapes.of(pod.spec),
+            status=status,
+            node=node,
+            ours=pod.spec.scheduler_name in self._scheduler_names,
+            gated=bool(pod.spec.scheduling_gates),
+            controlled=controller_of(metadata) is not None,
+            conditions=tuple(pod.status.conditions) if status is Task.PENDING else (),
+        )
+
+
+def _status(pod: Pod) -> Task:
+    phase = pod.status.phase
+    if phase == "Succeeded":
+        return Task.SUCCEEDED
+    if phase == "Failed":
+        return Task.FAILED
+    if pod.metadata.deletion_timestamp:
+        return Task.RELEASING
+    if phase == "Running":
+        return Task.RUNNING
+    if phase == "Unknown":
+        return Task.UNKNOWN
+    return Task.BOUND if pod.spec.node_name else Task.PENDING
+
+
+def _group(pod: Pod) -> str:
+    annotations = pod.metadata.annotations
+    name = annotations.get(GROUP_NAME) or annotations.get(GROUP_NAME_ALTERNATIVE) or ""
+    return object_key(pod.metadata.namespace, name) if name else ""
+
+
+def _tag(pod: Pod, key: str) -> str:
+    return pod.metadata.labels.get(key) or pod.metadata.annotations.get(key) or ""
+
+
+def _index(pod: Pod) -> int:
+    """Its index within the task, else the number its name ends with."""
+    text = _tag(pod, TASK_INDEX)
+    if text.isdecimal() and len(text) < 10:
+        return int(text)
+    match = _SUFFIX.search(pod.metadata.name)
+    return int(match[1]) if match else _INDEX_MAX
+
+
+def _priority(pod: Pod) -> int:
+    written = pod.metadata.annotations.get(TASK_PRIORITY, "")
+    if written.removeprefix("-").isdecimal() and len(written) < 12:
+        return int(written)
+    return pod.spec.priority if pod.spec.priority is not None else _DEFAULT_PRIORITY

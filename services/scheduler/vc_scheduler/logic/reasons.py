@@ -1,0 +1,221 @@
+"""Building reasons from the numbers a decision was made on.
+
+Every function here is called by the decision that refused, and returns the structured reason with
+its one sentence. Sentences start with what is missing and end with what would help.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from vc_messages.sessions import Amount, Check, Reason, Stage, Unblock
+from vc_scheduler.logic.amounts import POD_UNITS, PODS, shown, shown_all
+from vc_scheduler.logic.rows import GroupRow, QueueRow
+from vc_scheduler.logic.shapes import Shape
+
+if TYPE_CHECKING:
+    from vc_scheduler.logic.rooms import Rooms
+
+NOT_ENOUGH_RESOURCES: Final = "NotEnoughResources"
+NOT_ENOUGH_TASKS: Final = "NotEnoughTasks"
+NOT_ENOUGH_PODS_OF_TASK: Final = "NotEnoughPodsOfTask"
+QUEUE_MISSING: Final = "QueueNotFound"
+QUEUE_CLOSED: Final = "QueueClosed"
+INVALID: Final = "Invalid"
+BIND_FAILED: Final = "BindFailed"
+
+
+def invalid(problem: str) -> Reason:
+    return Reason(
+        stage=Stage.INVALID,
+        code=INVALID,
+        sentence=f"cannot be used: {problem}",
+        unblock=Unblock(action="fix"),
+    )
+
+
+def queue_missing(queue: str) -> Reason:
+    return Reason(
+        stage=Stage.QUEUE_MISSING,
+        code=QUEUE_MISSING,
+        sentence=f"queue {queue!r} does not exist; create it or name another",
+        unblock=Unblock(action="create-queue", target=queue),
+    )
+
+
+def queue_closed(queue: QueueRow) -> Reason:
+    return Reason(
+        stage=Stage.QUEUE_CLOSED,
+        code=QUEUE_CLOSED,
+        sentence=f"queue {queue.name!r} is {queue.state}; open it to let jobs in",
+        unblock=Unblock(action="open-queue", target=queue.name),
+    )
+
+
+def not_enough_pods(group: GroupRow, *, role: str, has: int, least: int) -> Reason:
+    of_role = f" of task {role!r}" if role else ""
+    return Reason(
+        stage=Stage.TASKS,
+        code=NOT_ENOUGH_PODS_OF_TASK if role else NOT_ENOUGH_TASKS,
+        sentence=f"{has} of the {least} pods{of_role} that the gang needs exist",
+        needed_pods=least,
+        placeable_pods=has,
+        unblock=Unblock(action="create-pods", target=role or group.name, pods=least - has),
+    )
+
+
+def not_placeable_yet(group: GroupRow, *, needed: int) -> Reason:
+    """Pods are there, but gated, broken or resting after a failed bind."""
+    if group.broken:
+        return invalid(group.broken_why)
+    if group.held:
+        return Reason(
+            stage=Stage.BIND,
+            code=BIND_FAILED,
+            sentence=f"{group.held} pods could not be bound and are tried again soon",
+            needed_pods=needed,
+            placeable_pods=group.candidates,
+            unblock=Unblock(action="wait", pods=group.held),
+        )
+    return Reason(
+        stage=Stage.TASKS,
+        code=NOT_ENOUGH_TASKS,
+        sentence=f"{group.gated} pods have scheduling gates; {needed} more are needed for the gang",
+        needed_pods=needed,
+        placeable_pods=group.candidates,
+        unblock=Unblock(action="wait", pods=needed - group.candidates),
+    )
+
+
+def over_capability(queue: str, needed: Mapping[str, int], available: Mapping[str, int]) -> Reason:
+    """`available` names only resources the queue limits."""
+    amounts = _amounts({name: needed[name] for name in needed if name in available}, available)
+    missing = {amount.resource: amount.missing for amount in amounts if amount.missing}
+    short = [_short(amount) for amount in amounts if amount.missing]
+    return Reason(
+        stage=Stage.QUOTA,
+        code=NOT_ENOUGH_RESOURCES,
+        sentence=f"queue {queue!r} has not enough left of its capability: {'; '.join(short)}",
+        amounts=amounts,
+        unblock=Unblock(action="raise-capability", target=queue, amounts=missing),
+    )
+
+
+def overcommitted(needed: Mapping[str, int], available: Mapping[str, int]) -> Reason:
+    amounts = _amounts(needed, available)
+    missing = {amount.resource: amount.missing for amount in amounts if amount.missing}
+    short = [_short(amount) for amount in amounts if amount.missing]
+    return Reason(
+        stage=Stage.OVERCOMMIT,
+        code=NOT_ENOUGH_RESOURCES,
+        sentence=f"the cluster has let in as much as it can hold: {'; '.join(short)}",
+        amounts=amounts,
+        unblock=Unblock(action="add-room", amounts=missing),
+    )
+
+
+def does_not_fit(shape: Shape, *, wanted: int, placeable: int, rooms: "Rooms") -> Reason:
+    """The nodes have no room for all: which checks they passed, what they lack.
+
+    Called while the pods that do fit lie on their nodes, so that what the nodes lack is what keeps
+    the next one away: that is what fragmentation looks like.
+    """
+    filtered = rooms.filtered(shape)
+    total = rooms.nodes.count
+    allowed = int(filtered.mask.sum())
+    amounts, lacking = _idle_amounts(shape, wanted=wanted, lying=placeable, rooms=rooms)
+    checks = [Check(name=name, nodes_left=left) for name, left in filtered.left]
+    request = {name: amount for name, amount in shape.request if name != PODS}
+    missing_pods = wanted - placeable
+    stage = Stage.GANG if allowed else Stage.PREDICATE
+    why = _refusals(total, filtered.left, lacking)
+    return Reason(
+        stage=stage,
+        code=NOT_ENOUGH_RESOURCES,
+        sentence=(
+            f"room for {placeable} of the {wanted} pods of {shown_all(request)} that must start "
+            f"together; 0/{total} nodes take another: {why}; "
+            f"it starts when {missing_pods} more {'pod finds' if missing_pods == 1 else 'pods find'} room"
+        ),
+        needed_pods=wanted,
+        placeable_pods=placeable,
+        amounts=amounts,
+        checks=checks,
+        unblock=Unblock(action="add-room", pods=missing_pods, amounts=dict(shape.request)),
+    )
+
+
+def _idle_amounts(
+    shape: Shape, *, wanted: int, lying: int, rooms: "Rooms"
+) -> tuple[list[Amount], list[tuple[int, str]]]:
+    """Per resource: needed, idle on the allowed nodes, missing; and how many nodes lack it."""
+    mask = rooms.filtered(shape).mask
+    idle = np.maximum(rooms.nodes.allocatable - rooms.used, 0)[mask]
+    amounts: list[Amount] = []
+    lacking: list[tuple[int, str]] = []
+    for name, request in shape.request:
+        column = rooms.nodes.resources.get(name)
+        if column is None:
+            available, lack, most = 0, int(mask.sum()), 0
+        else:
+            free = sum(idle[:, column].tolist())  # Python integers: int64 may not hold it
+            available = free + lying * request
+            lack = int((idle[:, column] < request).sum())
+            most = int(idle[:, column].max(initial=0))
+        needed = request * wanted
+        amounts.append(
+            Amount(
+                resource=name,
+                needed=needed,
+                available=available,
+                missing=max(0, needed - available),
+            )
+        )
+        if lack:
+            lacking.append((lack, _lack_text(name, most)))
+    return amounts, lacking
+
+
+def _lack_text(resource: str, most: int) -> str:
+    if resource == PODS:
+        return f"too many pods (at most {most // POD_UNITS} more on a node)"
+    return f"insufficient {resource} (at most {shown(resource, most)} free on a node)"
+
+
+def _refusals(total: int, left: tuple[tuple[str, int], ...], lacking: list[tuple[int, str]]) -> str:
+    """How many nodes each check took away, then what the others lack."""
+    texts: list[str] = []
+    before = total
+    for name, after in left:
+        if after < before:
+            texts.append(f"{before - after} {_CHECK_TEXTS.get(name, 'fail ' + name)}")
+        before = after
+    texts += [f"{count} {text}" for count, text in lacking]
+    return ", ".join(texts) or "there are no nodes"
+
+
+_CHECK_TEXTS: Final = {
+    "ready": "not ready",
+    "schedulable": "cordoned",
+    "node selector": "do not match the node selector",
+    "node affinity": "do not match the node affinity",
+    "taints": "have taints that are not tolerated",
+}
+
+
+def _amounts(needed: Mapping[str, int], available: Mapping[str, int]) -> list[Amount]:
+    return [
+        Amount(
+            resource=name,
+            needed=needed[name],
+            available=max(0, available[name]),
+            missing=max(0, needed[name] - max(0, available[name])),
+        )
+        for name in sorted(needed)
+    ]
+
+
+def _short(amount: Amount) -> str:
+    needed = shown(amount.resource, amount.needed)
+    return f"{needed} needed, {shown(amount.resource, amount.available).split(' ', 1)[1]} left"

@@ -1,0 +1,141 @@
+"""How much room each node has for each shape, during one session.
+
+Capacities and first scores are computed over all nodes once per shape, and after that only for nodes
+that something was put on or taken off since: a session of a thousand gangs of one shape does not
+divide five thousand rows a thousand times.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from vc_scheduler.logic.fit import Ints, capacity, place, placeable, rank_keys
+from vc_scheduler.logic.framework import Candidates, Framework
+from vc_scheduler.logic.shapes import Shape
+from vc_scheduler.logic.table import Filtered, NodeTable
+
+
+@dataclass(kw_only=True, eq=False)
+class _Room:
+    """One shape's view of the nodes, as of `seen` entries of the log."""
+
+    shape: Shape
+    request: Ints
+    possible: bool
+    """Every resource it asks for is known to the table."""
+    filtered: Filtered
+    capacities: Ints
+    scores: Ints
+    seen: int
+
+
+class Rooms:
+    """The working copy of what is used, and what each shape makes of it."""
+
+    def __init__(self, nodes: NodeTable, framework: Framework) -> None:
+        self.nodes = nodes
+        self.used: Ints = nodes.used.copy()
+        self._framework = framework
+        self._rooms: dict[bytes, _Room] = {}
+        self._log: list[Ints] = []
+        """Rows that changed, oldest first."""
+
+    def placeable(self, shape: Shape, wanted: int) -> int:
+        """How many of `wanted` pods find room now."""
+        return placeable(self._room(shape).capacities, wanted)
+
+    def place(self, shape: Shape, count: int) -> Ints | None:
+        """Rows for `count` pods, or None when they do not all fit. Takes nothing yet."""
+        room = self._room(shape)
+        if placeable(room.capacities, count) < count:
+            return None
+        return place(
+            count,
+            capacities=room.capacities,
+            keys=rank_keys(room.scores, room.capacities),
+            score_rows=_Scoring(self, room).scores,
+        )
+
+    def take(self, shape: Shape, rows: Ints) -> None:
+        """Pods of the shape sit on these rows (a row may come more than once)."""
+        np.add.at(self.used, rows, self._room(shape).request)
+        self._log.append(rows)
+
+    def give_back(self, shape: Shape, rows: Ints) -> None:
+        """The reverse of `take`."""
+        np.subtract.at(self.used, rows, self._room(shape).request)
+        self._log.append(rows)
+
+    def filtered(self, shape: Shape) -> Filtered:
+        """Which nodes the shape may go to."""
+        return self._room(shape).filtered
+
+    def request(self, shape: Shape) -> Ints:
+        """The request as a vector over the table's resources."""
+        return self._room(shape).request
+
+    def _room(self, shape: Shape) -> _Room:
+        room = self._rooms.get(shape.key)
+        if room is None:
+            room = self._rooms[shape.key] = self._make(shape)
+        elif room.seen < len(self._log):
+            self._refresh(room)
+        return room
+
+    def _make(self, shape: Shape) -> _Room:
+        resources = self.nodes.resources
+        request = np.zeros(len(resources), dtype=np.int64)
+        for name, amount in shape.request:
+            if name in resources:
+                request[resources[name]] = amount
+        count = self.nodes.count
+        room = _Room(
+            shape=shape,
+            request=request,
+            possible=all(name in resources for name, _ in shape.request),
+            filtered=self._framework.filtered(shape, self.nodes.static),
+            capacities=np.zeros(count, dtype=np.int64),
+            scores=np.zeros(count, dtype=np.int64),
+            seen=len(self._log),
+        )
+        self._compute(room, np.arange(count))
+        return room
+
+    def _refresh(self, room: _Room) -> None:
+        changed = np.concatenate(self._log[room.seen :])
+        room.seen = len(self._log)
+        if len(changed) >= self.nodes.count:
+            changed = np.unique(changed)
+        self._compute(room, changed)
+
+    def _compute(self, room: _Room, rows: Ints) -> None:
+        if not room.possible:
+            return
+        rows = rows[room.filtered.mask[rows]]
+        idle = self.nodes.allocatable[rows] - self.used[rows]
+        room.capacities[rows] = capacity(idle, room.request)
+        room.scores[rows] = self.score(room.shape, rows, deep=1, request=room.request)[:, 0]
+
+    def score(self, shape: Shape, rows: Ints, *, deep: int, request: Ints) -> Ints:
+        """[row, pod]: the score of each next pod on each row."""
+        more = np.arange(1, deep + 1, dtype=np.int64)[:, None] * request
+        return self._framework.score(
+            Candidates(
+                shape=shape,
+                request=request,
+                resources=self.nodes.resources,
+                used_after=self.used[rows][:, None, :] + more,
+                allocatable=self.nodes.allocatable[rows][:, None, :],
+            )
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Scoring:
+    """Scores rows for one shape, as `fit.place` asks for it."""
+
+    rooms: Rooms
+    room: _Room
+
+    def scores(self, rows: Ints, deep: int) -> Ints:
+        return self.rooms.score(self.room.shape, rows, deep=deep, request=self.room.request)

@@ -1,0 +1,167 @@
+"""One row per pod, pod group and queue, as the session sees them: frozen, small, ready to use.
+
+Rows are made once when a fact arrives and shared between sessions; a session copies none of them.
+Times are seconds since the epoch as the API server wrote them and serve only to order things.
+"""
+
+import enum
+from typing import Final
+
+import msgspec
+
+from vc_model.pod import PodCondition
+from vc_model.scheduling import PodGroupStatus
+from vc_scheduler.logic.shapes import Shape
+
+PENDING: Final = "Pending"
+INQUEUE: Final = "Inqueue"
+RUNNING: Final = "Running"
+UNKNOWN: Final = "Unknown"
+COMPLETED: Final = "Completed"
+OPEN: Final = "Open"
+
+
+class Task(enum.Enum):
+    """Where a pod stands (behaviour.md 5.2)."""
+
+    PENDING = "Pending"
+    BINDING = "Binding"
+    """We bound it and have not seen the fact yet: the assumed overlay."""
+    BOUND = "Bound"
+    RUNNING = "Running"
+    RELEASING = "Releasing"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+    UNKNOWN = "Unknown"
+
+
+ALLOCATED: Final = frozenset({Task.BINDING, Task.BOUND, Task.RUNNING})
+"""Counts for its gang and its queue. Only asked whether it contains, never walked through."""
+
+ON_NODE: Final = frozenset({*ALLOCATED, Task.RELEASING, Task.UNKNOWN})
+"""Takes room on its node."""
+
+
+class PodRow(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """A pod."""
+
+    key: str
+    namespace: str
+    name: str
+    uid: str
+    group: str
+    """Key of its pod group; empty when it has none (yet)."""
+    role: str
+    """Name of its task within the job; empty for plain pods."""
+    index: int
+    priority: int
+    shape: Shape
+    status: Task
+    node: str
+    ours: bool
+    """Names one of our schedulers."""
+    gated: bool
+    controlled: bool
+    """Has a controller that would make it anew; others are never deleted by us."""
+    conditions: tuple[PodCondition, ...] = ()
+    """Of a pending pod, so that a patch keeps those we do not own."""
+
+    @property
+    def order(self) -> tuple[int, str, int, str]:
+        """Task order: priority, then equal pods side by side, then their index."""
+        return (-self.priority, self.role, self.index, self.name)
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """Pending pods of one role and one shape, next to one another in task order."""
+
+    role: str
+    shape: Shape
+    pods: tuple[PodRow, ...]
+
+
+class RoleCount(msgspec.Struct, frozen=True, kw_only=True):
+    """How many pods of a role there are, and how many count as ready."""
+
+    role: str
+    ready: int
+    valid: int
+
+
+class GroupRow(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """A pod group with its pods counted."""
+
+    key: str
+    namespace: str
+    name: str
+    uid: str
+    queue: str
+    priority_class: str
+    created: float
+    min_member: int
+    role_minimums: tuple[tuple[str, int], ...]
+    """Empty when they do not apply (minMember below their sum)."""
+    min_resources: tuple[tuple[str, int], ...] | None
+    problem: str
+    status: PodGroupStatus
+    """As written by us last, or as the fact says when that is newer."""
+    status_written_at: float
+    """When we last wrote it, in this life; 0 for never."""
+    runs: tuple[Run, ...]
+    placed: tuple[PodRow, ...]
+    """Allocated pods, in task order."""
+    roles: tuple[RoleCount, ...]
+    allocated: tuple[tuple[str, int], ...]
+    """Requests of the allocated pods, added up."""
+    running: int
+    succeeded: int
+    failed: int
+    pending: int
+    """Pending pods of ours, whether they can be placed now or not."""
+    held: int
+    """Pending pods that wait after a failed bind."""
+    gated: int
+    broken: int
+    """Pending pods whose manifest cannot be used."""
+    broken_why: str
+    tasks: int
+    """All pods."""
+    settled: bool = False
+    """Nothing to decide: no pod waits and the status says what is."""
+
+    @property
+    def ready(self) -> int:
+        """Pods that count for the gang."""
+        return len(self.placed) + self.succeeded
+
+    @property
+    def valid(self) -> int:
+        """Pods that count or may come to count."""
+        return self.ready + self.pending
+
+    @property
+    def candidates(self) -> int:
+        """Pods that can be placed now."""
+        return sum(len(run.pods) for run in self.runs)
+
+
+class QueueRow(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """A queue."""
+
+    name: str
+    uid: str
+    state: str
+    weight: int
+    priority: int
+    created: float
+    parent: str
+    capability: tuple[tuple[str, int], ...]
+    """Resources that are not named are unlimited."""
+    allocated_status: tuple[tuple[str, int], ...]
+    """`status.allocated` as the fact says."""
+    problem: str = ""
+
+    @property
+    def open(self) -> bool:
+        """A queue nobody looked at yet counts as open."""
+        return self.state in ("", OPEN)

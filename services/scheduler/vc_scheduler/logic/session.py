@@ -1,0 +1,174 @@
+"""One session's working state: the snapshot, what was decided over it, and the sums that follow.
+
+Actions and plugins ask it; statements change it; nothing outlives it. Sums over queues are Python
+integers. Where order matters, everything is walked in a total order.
+"""
+
+from typing import Final
+
+from vc_messages.effects import BindPod
+from vc_messages.sessions import Reason
+from vc_model.meta import object_key
+from vc_scheduler.logic.amounts import Amounts
+from vc_scheduler.logic.framework import Framework
+from vc_scheduler.logic.rooms import Rooms
+from vc_scheduler.logic.rows import INQUEUE, PENDING, GroupRow, PodRow, QueueRow, Run
+from vc_scheduler.logic.snapshot import QueueUse, Snapshot
+
+QUEUE_DEPTH_MAX: Final = 32
+"""Levels of queues; a longer line is a cycle, and ends here."""
+
+
+class Session:
+    """What is known and decided so far."""
+
+    def __init__(self, snapshot: Snapshot, framework: Framework, now: float) -> None:
+        self.snapshot = snapshot
+        self.framework = framework
+        self.now = now
+        self.rooms = Rooms(snapshot.nodes, framework)
+        self.refused: dict[str, Reason] = {}
+        """Groups that no later action tries again, and why."""
+        self.enqueued: list[str] = []
+        self.binds: dict[str, list[BindPod]] = {}
+        """Committed binds by group."""
+        self.released: dict[str, list[PodRow]] = {}
+        self.wake_at: float | None = snapshot.held_until
+        self._phases: dict[str, str] = {}
+        self._taken: dict[str, int] = {}
+        """Per run, by its first pod: how many of its pods lie on nodes."""
+        self._allocated: dict[str, Amounts] = {}
+        self._promised: dict[str, Amounts] = {}
+        self._elastic: dict[str, Amounts] = {}
+        for name, use in snapshot.use.items():
+            self._roll_up(name, use)
+        self._totals: dict[str, tuple[int, int]] = {}
+
+    # -- time ------------------------------------------------------------------------------------
+
+    def wake(self, at: float) -> None:
+        """A session is wanted then, whatever happens."""
+        self.wake_at = at if self.wake_at is None else min(self.wake_at, at)
+
+    # -- groups ----------------------------------------------------------------------------------
+
+    def phase(self, group: GroupRow) -> str:
+        """As of now in this session."""
+        return self._phases.get(group.key, group.status.phase or PENDING)
+
+    def enqueue(self, group: GroupRow) -> None:
+        """Let it in; its minResources are promised from now on."""
+        self._phases[group.key] = INQUEUE
+        self.enqueued.append(group.key)
+        promised = dict(group.min_resources or ())
+        for name, amount in group.allocated:
+            if name in promised:
+                promised[name] = max(0, promised[name] - amount)
+        self._roll_up(group.queue, QueueUse(promised=promised))
+
+    def priority(self, group: GroupRow) -> int:
+        """Of its class; groups that name none have the global default's."""
+        if not group.priority_class:
+            return self.snapshot.default_priority
+        return self.snapshot.priorities.get(group.priority_class, 0)
+
+    def starving(self, group: GroupRow) -> bool:
+        """Has not its minimum yet."""
+        return not self.binds.get(group.key) and bool(self.framework.missing(group))
+
+    def waiting_pods(self, run: Run) -> tuple[PodRow, ...]:
+        """Pods of a run that lie nowhere yet."""
+        return run.pods[self._taken.get(run.pods[0].key, 0) :]
+
+    def bound_now(self, group: GroupRow) -> int:
+        return len(self.binds.get(group.key, ()))
+
+    def refuse(self, group: GroupRow, reason: Reason) -> None:
+        """No, because."""
+        self.refused[group.key] = reason
+
+    def reason(self, group: GroupRow) -> Reason | None:
+        """Why it waits; None for a job that has its minimum and only cannot grow."""
+        waits = self.starving(group) or (self.phase(group) == PENDING and not group.ready)
+        return self.refused.get(group.key) if waits else None
+
+    # -- queues ----------------------------------------------------------------------------------
+
+    def line(self, queue: str) -> list[QueueRow]:
+        """The queue and those above it, as far as they exist."""
+        line: list[QueueRow] = []
+        row = self.snapshot.queues.get(queue)
+        while row is not None and len(line) < QUEUE_DEPTH_MAX and row not in line:
+            line.append(row)
+            row = self.snapshot.queues.get(row.parent)
+        return line
+
+    def allocated(self, queue: str) -> Amounts:
+        """What the queue and those below it have, this session's placements included."""
+        return self._allocated.setdefault(queue, {})
+
+    def committed(self, queue: str) -> Amounts:
+        """Allocated and promised, without what runs beyond its minimum."""
+        total = dict(self.allocated(queue))
+        _add(total, self._promised.get(queue, {}), sign=1)
+        _add(total, self._elastic.get(queue, {}), sign=-1)
+        return total
+
+    def promised_total(self, resource: str) -> int:
+        """Promised to groups of all queues; roots have the sums of those below."""
+        return sum(
+            promised.get(resource, 0)
+            for name, promised in self._promised.items()
+            if not self._has_parent(name)
+        )
+
+    def _has_parent(self, queue: str) -> bool:
+        return len(self.line(queue)) > 1
+
+    def cluster_amounts(self, resource: str) -> tuple[int, int]:
+        """(allocatable, used at the start) over ready nodes."""
+        known = self._totals.get(resource)
+        if known is None:
+            nodes = self.snapshot.nodes
+            column = nodes.resources.get(resource)
+            ready = nodes.static.ready
+            known = (0, 0)
+            if column is not None:
+                known = (
+                    sum(nodes.allocatable[ready, column].tolist()),
+                    sum(nodes.used[ready, column].tolist()),
+                )
+            self._totals[resource] = known
+        return known
+
+    def _roll_up(self, queue: str, use: QueueUse) -> None:
+        names = [row.name for row in self.line(queue)] or [queue]
+        for name in names:
+            _add(self._allocated.setdefault(name, {}), use.allocated, sign=1)
+            _add(self._promised.setdefault(name, {}), use.promised, sign=1)
+            _add(self._elastic.setdefault(name, {}), use.elastic, sign=1)
+
+    # -- placements, for statements --------------------------------------------------------------
+
+    def count_placed(self, group: GroupRow, run: Run, *, pods: int) -> None:
+        """So many more (or, negative, fewer) pods of a run lie on nodes."""
+        first = run.pods[0].key
+        self._taken[first] = self._taken.get(first, 0) + pods
+        amounts = {name: amount * pods for name, amount in run.shape.request}
+        for queue in self.line(group.queue):
+            _add(self.allocated(queue.name), amounts, sign=1)
+
+    def bind(self, group: GroupRow, pod: PodRow, node: str) -> None:
+        """Committed."""
+        bind = BindPod(namespace=pod.namespace, name=pod.name, uid=pod.uid, node=node)
+        self.binds.setdefault(group.key, []).append(bind)
+
+
+def pod_key(bind: BindPod) -> str:
+    """The key of the pod a bind is for."""
+    return object_key(bind.namespace, bind.name)
+
+
+def _add(total: Amounts, amounts: Amounts, *, sign: int) -> None:
+    for name, amount in amounts.items():
+        total[name] = total.get(name, 0) + sign * amount

@@ -1,0 +1,144 @@
+"""Pods that are equal for placement share a shape.
+
+A shape is what the scheduler may look at when it asks where a pod can go: the request and the
+constraints on nodes. Pods of a task are equal, so a mask, a capacity and a score are computed once
+per shape and node, never per pod. Two shapes are the same when their keys are; the key is bytes, so
+its order and hash do not depend on the process.
+"""
+
+from typing import Any, Final
+
+import msgspec
+
+from vc_model.pod import PodSpec, Toleration
+from vc_model.selectors import LabelSelectorRequirement
+from vc_scheduler.logic.amounts import NOT_REQUESTED, Problems, pod_request
+
+INTERNED_MAX: Final = 20_000
+"""Shapes remembered before we start afresh; forgetting costs time, nothing else."""
+
+_NAME_FIELD: Final = "metadata.name"
+_encoder: Final = msgspec.msgpack.Encoder(order="deterministic")
+
+
+class NodeTerm(msgspec.Struct, frozen=True):
+    """One alternative of a required node affinity: all of its conditions must hold."""
+
+    labels: tuple[LabelSelectorRequirement, ...]
+    fields: tuple[LabelSelectorRequirement, ...]
+
+
+class Constraints(msgspec.Struct, frozen=True):
+    """Which nodes a pod may go to, whatever it asks for."""
+
+    selector: tuple[tuple[str, str], ...] = ()
+    terms: tuple[NodeTerm, ...] | None = None
+    """Alternatives; None when there is no required affinity, empty when nothing can match."""
+    tolerations: tuple[Toleration, ...] = ()
+
+
+class Shape(msgspec.Struct, frozen=True, eq=False):
+    """Equal requests, equal constraints. Shapes are compared by `key`."""
+
+    key: bytes
+    request: tuple[tuple[str, int], ...]
+    """By resource name; `pods` is always among them."""
+    constraints: Constraints
+    constraints_key: bytes
+    problem: str = ""
+    """Why a pod of this shape cannot be placed at all."""
+
+    @property
+    def best_effort(self) -> bool:
+        """Asks for nothing but a place."""
+        return all(name in NOT_REQUESTED for name, _ in self.request)
+
+
+class _Written(msgspec.Struct, frozen=True):
+    """The parts of a pod's spec that make its shape, as written: the key of the fast path."""
+
+    resources: list[Any]
+    init: list[Any]
+    overhead: dict[str, Any]
+    selector: dict[str, str]
+    affinity: Any
+    tolerations: list[Toleration]
+
+
+class Shapes:
+    """Gives equal pods one shape, without parsing what was parsed before."""
+
+    def __init__(self) -> None:
+        self._by_text: dict[bytes, Shape] = {}
+        self._by_key: dict[bytes, Shape] = {}
+
+    def of(self, spec: PodSpec) -> Shape:
+        """The shape of a pod."""
+        written = _Written(
+            resources=[container.resources for container in spec.containers],
+            init=[(c.resources, c.restart_policy) for c in spec.init_containers],
+            overhead=spec.overhead,
+            selector=spec.node_selector,
+            affinity=(spec.affinity or {}).get("nodeAffinity"),
+            tolerations=spec.tolerations,
+        )
+        text = _encoder.encode(written)
+        shape = self._by_text.get(text)
+        if shape is None:
+            if len(self._by_text) >= INTERNED_MAX:
+                self._by_text.clear()
+                self._by_key.clear()
+            shape = _read(spec)
+            shape = self._by_text[text] = self._by_key.setdefault(shape.key, shape)
+        return shape
+
+
+def _read(spec: PodSpec) -> Shape:
+    problems = Problems()
+    request = pod_request(spec, problems)
+    constraints = Constraints(
+        selector=tuple(sorted(spec.node_selector.items())),
+        terms=_required_terms(spec, problems),
+        tolerations=tuple(spec.tolerations),
+    )
+    constraints_key = _encoder.encode(constraints)
+    amounts = tuple(sorted(request.items()))
+    problem = str(problems)
+    return Shape(
+        key=_encoder.encode((amounts, problem)) + constraints_key,
+        request=amounts,
+        constraints=constraints,
+        constraints_key=constraints_key,
+        problem=problem,
+    )
+
+
+def _required_terms(spec: PodSpec, problems: Problems) -> tuple[NodeTerm, ...] | None:
+    """The alternatives of the required node affinity; one that cannot be read is a problem."""
+    affinity = (spec.affinity or {}).get("nodeAffinity") or {}
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
+    if not required:
+        return None
+    terms: list[NodeTerm] = []
+    try:
+        for term in required.get("nodeSelectorTerms") or []:
+            labels = _requirements(term.get("matchExpressions"))
+            fields = _requirements(term.get("matchFields"))
+            if any(need.key != _NAME_FIELD for need in fields):
+                problems.add("node affinity: matchFields knows only metadata.name")
+            if labels or fields:  # an empty term matches nothing
+                terms.append(NodeTerm(labels=labels, fields=fields))
+    except (msgspec.ValidationError, AttributeError, TypeError) as error:
+        problems.add(f"node affinity: {error}")
+    return tuple(terms)
+
+
+def _requirements(written: Any) -> tuple[LabelSelectorRequirement, ...]:
+    listed = msgspec.convert(written or [], list[LabelSelectorRequirement])
+    for need in listed:
+        if need.operator not in _OPERATORS:
+            raise TypeError(f"operator {need.operator!r} is not one of {', '.join(_OPERATORS)}")
+    return tuple(listed)
+
+
+_OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")

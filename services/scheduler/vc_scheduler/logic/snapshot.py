@@ -1,0 +1,46 @@
+"""What one session decides on: an immutable copy, complete by itself.
+
+Everything a decision depends on is in here, in `conf` or in `now`; so a session can run in a worker
+thread while the columns move on, and run again later to the same bytes.
+"""
+
+from dataclasses import dataclass, field
+
+from vc_scheduler.logic.amounts import Amounts
+from vc_scheduler.logic.rows import GroupRow, QueueRow
+from vc_scheduler.logic.table import NodeTable
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class QueueUse:
+    """What the groups of one queue have, were promised, and have beyond what they need.
+
+    Sums over a queue may pass int64, so they are Python integers.
+    """
+
+    allocated: Amounts = field(default_factory=dict)
+    promised: Amounts = field(default_factory=dict)
+    """minResources of groups that were let in, as far as they are not allocated yet."""
+    elastic: Amounts = field(default_factory=dict)
+    """Allocated beyond minResources."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Snapshot:
+    """The cluster at the start of a session."""
+
+    session_id: str
+    nodes: NodeTable
+    groups: tuple[GroupRow, ...]
+    """Only those with something to decide or to write, by key."""
+    queues: dict[str, QueueRow]
+    """By name, in the order of names."""
+    use: dict[str, QueueUse]
+    """Per queue that has groups, whether it exists or not."""
+    priorities: dict[str, int]
+    """PriorityClass to value."""
+    default_priority: int
+    partial_since: dict[str, float]
+    """Gangs some of whose members are bound, and since when we have seen it."""
+    held_until: float | None = None
+    """When the first pod held back after a failed bind may be tried again."""

@@ -1,0 +1,43 @@
+"""A transaction over the session: put pods on nodes, then keep all of it or none.
+
+Pods lie on their nodes as soon as they are allocated, so later pods of the same statement see them.
+`commit` turns them into binds, `discard` takes them off again in reverse order.
+"""
+
+from vc_scheduler.logic.rows import GroupRow, PodRow, Run
+from vc_scheduler.logic.session import Session
+from vc_scheduler.logic.table import Ints
+
+
+class Statement:
+    """The placements of one group that stand or fall together."""
+
+    def __init__(self, session: Session, group: GroupRow) -> None:
+        self._session = session
+        self._group = group
+        self._placed: list[tuple[Run, tuple[PodRow, ...], Ints]] = []
+
+    def allocate(self, run: Run, rows: Ints) -> None:
+        """Put the next pods of the run on these nodes, in this order."""
+        pods = self._session.waiting_pods(run)[: len(rows)]
+        self._session.rooms.take(run.shape, rows)
+        self._session.count_placed(self._group, run, pods=len(rows))
+        self._placed.append((run, pods, rows))
+
+    def commit(self) -> int:
+        """Keep everything: these binds go out together. How many there are."""
+        names = self._session.snapshot.nodes.static.names
+        count = 0
+        for _, pods, rows in self._placed:
+            for pod, row in zip(pods, rows.tolist(), strict=True):
+                self._session.bind(self._group, pod, names[row])
+            count += len(pods)
+        self._placed.clear()
+        return count
+
+    def discard(self) -> None:
+        """As if nothing had been."""
+        for run, pods, rows in reversed(self._placed):
+            self._session.rooms.give_back(run.shape, rows)
+            self._session.count_placed(self._group, run, pods=-len(pods))
+        self._placed.clear()

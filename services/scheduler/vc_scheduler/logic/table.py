@@ -1,0 +1,76 @@
+"""The nodes as one session sees them.
+
+`StaticTable` is what masks look at: names, labels, taints, readiness. It is shared by all sessions
+until a node changes in one of these, and so are the masks and label columns computed from it: they
+are functions of the table, kept beside it. `NodeTable` adds the amounts, copied for each session.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vc_model.node import Taint
+
+Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Filtered:
+    """The nodes that passed, and how many were left after each check."""
+
+    mask: Mask
+    left: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LabelColumn:
+    """One label over all nodes, as codes; -1 where a node lacks it."""
+
+    codes: Ints
+    values: dict[str, int]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class StaticTable:
+    """What keeps pods away from nodes, in the order of node names."""
+
+    names: tuple[str, ...]
+    rows: Ints
+    """Rows of the columns this was made from."""
+    ready: Mask
+    schedulable: Mask
+    labels: tuple[dict[str, str], ...]
+    taints: tuple[tuple[Taint, ...], ...]
+    masks: dict[tuple[str, bytes], Filtered] = field(default_factory=dict)
+    """By who filters and the constraints' key; functions of this table, kept beside it."""
+    _columns: dict[str, LabelColumn] = field(default_factory=dict)
+
+    def label(self, key: str) -> LabelColumn:
+        """A label as a column."""
+        column = self._columns.get(key)
+        if column is None:
+            values: dict[str, int] = {}
+            codes = np.full(len(self.names), -1, dtype=np.int64)
+            for row, labels in enumerate(self.labels):
+                value = labels.get(key)
+                if value is not None:
+                    codes[row] = values.setdefault(value, len(values))
+            column = self._columns[key] = LabelColumn(codes=codes, values=values)
+        return column
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NodeTable:
+    """Nodes with their amounts; rows in the order of names."""
+
+    static: StaticTable
+    resources: dict[str, int]
+    """Resource name to column."""
+    allocatable: Ints
+    used: Ints
+
+    @property
+    def count(self) -> int:
+        return len(self.static.names)

@@ -1,0 +1,197 @@
+"""Gangs: whole or not at all, in order, and why not."""
+
+from tests.unit.scheduler.world import (
+    World,
+    gang,
+    group,
+    node,
+    nodes,
+    pod,
+    priority_class,
+    queue,
+    reason_of,
+)
+from vc_messages.sessions import Stage
+from vc_model import kinds
+from vc_scheduler.logic.releasing import GANG_RELEASE_SECONDS
+
+
+def test_a_fragmented_gang_waits_with_numbers_and_starts_with_a_ninth_node() -> None:
+    world = World(nodes(8), queue(), gang("big", 9, cpu=40))
+    decisions = world.session()
+    reason = reason_of(decisions, "big")
+    assert world.where() == {}
+    assert (reason.stage, reason.needed_pods, reason.placeable_pods) == (Stage.GANG, 9, 8)
+    assert reason.sentence == (
+        "room for 8 of the 9 pods of cpu 40 that must start together; 0/8 nodes take another: "
+        "8 insufficient cpu (at most cpu 24 free on a node); it starts when 1 more pod finds room"
+    )
+    cpu = next(a for a in reason.amounts if a.resource == "cpu")
+    assert (cpu.needed, cpu.available, cpu.missing) == (360_000, 512_000, 0)
+    assert reason.unblock is not None
+    assert (reason.unblock.pods, reason.unblock.amounts["cpu"]) == (1, 40_000)
+
+    world.put(node("node-09"))
+    world.session()
+    assert world.bound("big") == 9
+    assert len(set(world.where().values())) == 9
+
+
+def test_of_two_gangs_that_do_not_fit_together_the_older_goes_first() -> None:
+    world = World(nodes(2), queue(), gang("young", 3, cpu=40, age=1), gang("old", 2, cpu=40, age=9))
+    world.put(node("node-03"))
+    decisions = world.session()
+    assert (world.bound("old"), world.bound("young")) == (2, 0)
+    assert reason_of(decisions, "young").placeable_pods == 1
+    assert world.group("old").status.phase == "Running"
+
+    world.finish_group("old")
+    world.session()
+    assert world.bound("young") == 3
+    assert world.group("old").status.phase == "Completed"
+
+
+def test_a_higher_priority_class_goes_first() -> None:
+    world = World(
+        nodes(1),
+        queue(),
+        priority_class("high", 100),
+        gang("old", 1, cpu=64, age=9),
+        gang("urgent", 1, cpu=64, priority_class="high"),
+    )
+    world.session()
+    assert (world.bound("old"), world.bound("urgent")) == (0, 1)
+
+
+def test_the_global_default_class_counts_for_groups_that_name_none() -> None:
+    world = World(
+        nodes(1),
+        queue(),
+        priority_class("low", 1),
+        priority_class("usual", 10, default=True),
+        gang("low", 1, cpu=64, priority_class="low", age=9),
+        gang("plain", 1, cpu=64),
+    )
+    world.session()
+    assert (world.bound("low"), world.bound("plain")) == (0, 1)
+
+
+def test_a_gang_of_two_roles_is_whole_only_with_both() -> None:
+    roles = {"ps": 1, "worker": 2}
+    members = [pod("ps-0", group="j", role="ps", requests={"cpu": 60})]
+    members += [
+        pod(f"worker-{n}", group="j", role="worker", requests={"cpu": 10}) for n in range(2)
+    ]
+    world = World(nodes(1), queue(), [group("j", minimum=3, roles=roles)], members)
+    decisions = world.session()
+    assert world.where() == {}
+    assert reason_of(decisions, "j").placeable_pods == 0
+
+    world.put(node("node-02"))
+    world.session()
+    assert world.bound("j") == 3
+
+
+def test_a_role_without_its_pods_keeps_the_gang_waiting() -> None:
+    members = [pod(f"w-{n}", group="j", role="worker", requests={"cpu": 1}) for n in range(4)]
+    world = World(nodes(1), queue(), [group("j", minimum=3, roles={"ps": 1, "worker": 2})], members)
+    reason = reason_of(world.session(), "j")
+    assert (reason.stage, reason.code) == (Stage.TASKS, "NotEnoughPodsOfTask")
+    assert reason.sentence == "0 of the 1 pods of task 'ps' that the gang needs exist"
+
+
+def test_role_minimums_are_ignored_when_min_member_is_below_their_sum() -> None:
+    members = [pod(f"w-{n}", group="j", role="worker", requests={"cpu": 1}) for n in range(2)]
+    world = World(nodes(1), queue(), [group("j", minimum=2, roles={"ps": 2, "worker": 2})], members)
+    world.session()
+    assert world.bound("j") == 2
+
+
+def test_pods_that_do_not_exist_yet_keep_the_gang_waiting() -> None:
+    world = World(nodes(8), queue(), gang("j", 2, minimum=3, cpu=1))
+    reason = reason_of(world.session(), "j")
+    assert (reason.stage, reason.code) == (Stage.TASKS, "NotEnoughTasks")
+    assert world.where() == {}
+
+
+def test_a_gang_that_a_crash_left_half_bound_is_completed_before_anybody_else() -> None:
+    half = gang("half", 4, cpu=30)
+    world = World(nodes(2), queue(), half, gang("older", 1, cpu=60, age=99))
+    for name, on in (("half-worker-0", "node-01"), ("half-worker-1", "node-01")):
+        world.put(
+            pod(name, group="half", role="worker", requests={"cpu": "30"}, on=on, phase="Pending")
+        )
+    world.session()
+    assert (world.bound("half"), world.bound("older")) == (4, 0)
+
+
+def test_a_half_bound_gang_that_cannot_complete_is_released_in_time() -> None:
+    world = World(nodes(1), queue(), gang("half", 2, cpu=40))
+    world.put(
+        pod(
+            "half-worker-0",
+            group="half",
+            role="worker",
+            requests={"cpu": 40},
+            on="node-01",
+            phase="Pending",
+        ),
+    )
+    first = world.decide()
+    assert first.releases == ()
+    assert first.wake_at == world.now + GANG_RELEASE_SECONDS
+    world.now += GANG_RELEASE_SECONDS
+    released = world.session().releases
+    assert [ref.name for release in released for ref in release.pods] == ["half-worker-0"]
+    assert world.where() == {}
+
+
+def test_pods_without_a_controller_are_never_released() -> None:
+    world = World(nodes(1), queue(), gang("half", 2, cpu=40))
+    bare = pod(
+        "half-worker-0", group="half", role="worker", requests={"cpu": 40}, on="node-01",
+        phase="Pending", controlled=False,
+    )  # fmt: skip
+    world.put(bare)
+    world.decide()
+    world.now += 10 * GANG_RELEASE_SECONDS
+    assert world.decide().releases == ()
+
+
+def test_a_running_gang_that_lost_a_member_is_unknown_and_not_released() -> None:
+    world = World(nodes(1), queue(), gang("j", 2, cpu=20))
+    world.session()
+    world.delete(kinds.PODS, "ns/j-worker-1")
+    world.put(pod("j-worker-1b", group="j", role="worker", requests={"cpu": 60}))
+    world.session()
+    assert world.group("j").status.phase == "Unknown"
+    world.now += 10 * GANG_RELEASE_SECONDS
+    assert world.session().releases == ()
+
+
+def test_elastic_pods_come_after_the_minimum_as_far_as_there_is_room() -> None:
+    world = World(nodes(1), queue(), gang("e", 6, minimum=2, cpu=20))
+    decisions = world.session()
+    assert world.bound("e") == 3
+    assert decisions.reasons == ()
+    assert world.group("e").status.phase == "Running"
+
+
+def test_a_gang_goes_before_another_job_that_only_grows() -> None:
+    world = World(
+        nodes(1),
+        queue(),
+        gang("elastic", 6, minimum=1, cpu=20, age=9),
+        gang("young", 2, cpu=20),
+    )
+    world.session()
+    assert (world.bound("elastic"), world.bound("young")) == (1, 2)
+
+
+def test_succeeded_members_count_for_the_gang() -> None:
+    world = World(nodes(2), queue(), gang("j", 2, cpu=40))
+    world.session()
+    world.finish("j-worker-0")
+    world.session()
+    assert world.group("j").status.phase == "Running"
+    assert (world.group("j").status.running, world.group("j").status.succeeded) == (1, 1)
