@@ -154,19 +154,20 @@ class Writer:
         change: Callable[[JsonObject], JsonObject],
         options: WriteOptions,
     ) -> JsonObject:
-        """Write what `change` makes of the object as it is; asked again when overtaken."""
+        """Write what `change` makes of the object as it is.
+
+        Somebody may write while webhooks are asked. Then `change` is asked again; one that names a
+        version fails there by itself, since the version has moved.
+        """
         for _ in range(UPDATE_ATTEMPTS_MAX):
             record = self._store.find(resource, (options.namespace, options.name))
             if record is None:
                 raise not_found(resource, options.name)
             new = read_object(resource, change(served_object(resource, record.object())))
-            pinned = new["metadata"].get("resourceVersion") not in (None, "", "0")
             obj = await self._prepared(resource, record, new, options)
             current = self._store.find(resource, record.key)
             if current is record:
                 return self._commit(resource, record, obj, options)
-            if pinned and not options.applies:
-                break
         raise conflict(resource, options.name)
 
     async def _prepared(

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 import pytest
@@ -55,7 +55,7 @@ class Case(msgspec.Struct, frozen=True):
     seconds: float
     phase: str
     restart_policy: str = "Never"
-    behaviour: dict[str, object] = {}
+    behaviour: dict[str, Any] = {}
     restarts: int = 0
     exit_code: int | None = None
 
@@ -136,7 +136,7 @@ class Ending(msgspec.Struct, frozen=True):
     seconds: float
     there: bool
     grace: int | None = None
-    behaviour: dict[str, object] = {}
+    behaviour: dict[str, Any] = {}
 
 
 ENDINGS = [
@@ -225,7 +225,7 @@ def test_a_node_takes_no_more_pods_than_it_may() -> None:
 @pytest.mark.parametrize("how", ["finished", "deleted"])
 def test_what_a_pod_held_is_free_after_it(how: str) -> None:
     async def story(api: Api, _nodes: SimulatedNodes) -> None:
-        behaviour = {"run_seconds": 2} if how == "finished" else {}
+        behaviour: dict[str, Any] = {"run_seconds": 2} if how == "finished" else {}
         await put_pod(api, make_pod("a", cpu="4", **behaviour))
         await asyncio.sleep(3)
         if how == "deleted":
