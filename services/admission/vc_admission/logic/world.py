@@ -87,7 +87,9 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     children: Mapping[str, tuple[str, ...]] = {}
     """Names of the queues whose parent a queue is, sorted."""
     namespaces: Mapping[str, Namespace] = {}
-    plugins: Mapping[str, PluginAnnouncement] = BUILT_IN_PLUGINS
+    plugins: Mapping[str, PluginAnnouncement] = msgspec.field(
+        default_factory=lambda: BUILT_IN_PLUGINS
+    )
     resource_groups: tuple[ResourceGroup, ...] = ()
     settings: Settings = Settings()
     complete: bool = True

@@ -30,7 +30,7 @@ def check_place(found: Findings, queue: Queue, *, old: Queue | None, world: Worl
         return
     if moved or _resources_changed(queue, old):
         _check_above(found, queue, world=world)
-        _check_below(found, queue, world=world)
+        _check_below(found, queue, moved=moved, world=world)
 
 
 def _resources_changed(queue: Queue, old: Queue | None) -> bool:
@@ -183,21 +183,26 @@ def _check_sums(
             )
 
 
-def _check_below(found: Findings, queue: Queue, *, world: World) -> None:
-    """Own amounts must still hold what the children were promised."""
+def _check_below(found: Findings, queue: Queue, *, moved: bool, world: World) -> None:
+    """Own amounts must still hold what the children were promised.
+
+    A queue that moves brings its children under new ceilings, also where it names none itself.
+    """
     children = [world.queues[name] for name in world.children.get(queue.metadata.name, ())]
     if not children:
         return
     compat = world.settings.compat
     own = shares_of(queue, compat=compat)
-    for resource in sorted(own.capability):
+    inherited = _ceiling(queue, world)[0] if moved else {}
+    ceiling = {**inherited, **own.capability}
+    for resource in sorted(ceiling):
         for units, name in _highest_below(queue.metadata.name, resource, world):
-            if units > own.capability[resource]:
+            if units > ceiling[resource]:
                 found.refuse(
                     f"spec.capability[{resource}]",
                     f"is less than the {text(resource, units)} of queue {name!r} below; "
                     "raise it or lower that one first",
-                    value=text(resource, own.capability[resource]),
+                    value=text(resource, ceiling[resource]),
                 )
     members = [shares_of(child, compat=compat) for child in children]
     _check_sums(found, members, limits=own, whose="the children of this queue", own=None)
