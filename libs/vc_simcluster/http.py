@@ -50,7 +50,7 @@ class Face:
         """The tasks of requests that are being answered; watches stay here for long."""
 
     def application(self) -> web.Application:
-        """The routes, from the most special to the most general."""
+        """The routes, from the most special to the most general; some clients end with a slash."""
         app = web.Application(
             middlewares=[self._track, answer_errors, send_warnings],
             client_max_size=BODY_BYTES_MAX,
@@ -58,11 +58,11 @@ class Face:
         app.router.add_get("/version", self._version)
         for path in ("/healthz", "/livez", "/readyz"):
             app.router.add_get(path, _health)
-        app.router.add_get("/api", self._core_discovery)
-        app.router.add_get("/apis", self._group_discovery)
-        app.router.add_get("/api/{version}", self._resources)
-        app.router.add_get("/apis/{group}", self._group)
-        app.router.add_get("/apis/{group}/{version}", self._resources)
+        app.router.add_get("/api{slash:/?}", self._core_discovery)
+        app.router.add_get("/apis{slash:/?}", self._group_discovery)
+        app.router.add_get("/api/{version}{slash:/?}", self._resources)
+        app.router.add_get("/apis/{group}{slash:/?}", self._group)
+        app.router.add_get("/apis/{group}/{version}{slash:/?}", self._resources)
         app.router.add_get("/openapi/v2", _swagger)
         app.router.add_get("/openapi/v3", self._openapi_index)
         app.router.add_get("/openapi/v3/{place:.+}", self._openapi)

@@ -16,6 +16,8 @@ from vc_simcluster.http_protobuf import PROTOBUF_TYPE, decode_object
 
 BODY_BYTES_MAX: Final = 3 * 1024 * 1024
 """The same limit as a real API server's."""
+_DISCARDED_BYTES_MAX: Final = 64 * 1024 * 1024
+_CHUNK_BYTES: Final = 64 * 1024
 
 _JSON_TYPES: Final = frozenset({"", "application/json", "application/octet-stream"})
 _OBJECT_TYPES: Final = _JSON_TYPES | {"application/yaml", PROTOBUF_TYPE}
@@ -74,8 +76,6 @@ async def _read_value(request: web.Request, *, allowed: frozenset[str]) -> Json:
             "the body of the request was in an unknown format - "
             "accepted media types include: application/json, application/yaml"
         )
-    if (request.content_length or 0) > BODY_BYTES_MAX:
-        raise TooLargeError(f"Request entity too large: limit is {BODY_BYTES_MAX}")
     raw = await _read_bounded(request)
     if kind == PROTOBUF_TYPE:
         return decode_object(raw)
@@ -83,11 +83,22 @@ async def _read_value(request: web.Request, *, allowed: frozenset[str]) -> Json:
 
 
 async def _read_bounded(request: web.Request) -> bytes:
-    """The whole body; a stream without a length is cut off at the limit as well."""
-    try:
-        return await request.read()
-    except web.HTTPRequestEntityTooLarge:
-        raise TooLargeError(f"Request entity too large: limit is {BODY_BYTES_MAX}") from None
+    """The whole body.
+
+    What is too large is read on to a limit and thrown away: a client that is still writing would
+    otherwise see a broken connection instead of the sentence that says why.
+    """
+    kept: list[bytes] = []
+    total = 0
+    async for chunk in request.content.iter_chunked(_CHUNK_BYTES):
+        total += len(chunk)
+        if total <= BODY_BYTES_MAX:
+            kept.append(chunk)
+        elif total > _DISCARDED_BYTES_MAX:
+            break
+    if total > BODY_BYTES_MAX:
+        raise TooLargeError(f"Request entity too large: limit is {BODY_BYTES_MAX}")
+    return b"".join(kept)
 
 
 def _parse(raw: bytes, *, is_yaml: bool) -> Json:

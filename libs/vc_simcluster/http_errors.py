@@ -7,6 +7,7 @@ and never as an HTML page or a bare text.
 
 import logging
 from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
 from typing import Final
 
 import msgspec
@@ -18,6 +19,8 @@ from vc_model.struct import JsonObject
 _log: Final = logging.getLogger(__name__)
 
 JSON_TYPE: Final = "application/json"
+STREAMING: Final[ContextVar[bool]] = ContextVar("streaming", default=False)
+"""Whether the answer to this request has begun, so that no other can be sent."""
 _INTERNAL: Final = "InternalError"
 _REASONS: Final = {
     400: "BadRequest",
@@ -89,6 +92,7 @@ def json_response(
 @web.middleware
 async def answer_errors(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Turn every failure into a Status; an unknown one is logged, since it is a fault of ours."""
+    STREAMING.set(False)
     try:
         return await handler(request)
     except ClusterError as error:
@@ -97,10 +101,12 @@ async def answer_errors(request: web.Request, handler: Handler) -> web.StreamRes
         return error_response(TooLargeError("the request is too large for this server"))
     except web.HTTPException as error:
         return _http_error(error)
-    except ConnectionResetError:
+    except ConnectionError:
         raise  # the client has gone: there is nobody to answer
-    except Exception as error:  # noqa: BLE001  one broken request must not end the server
+    except Exception as error:
         _log.exception("request %s %s failed", request.method, request.path)
+        if STREAMING.get():
+            raise  # the answer has begun: all that is left is to cut it off
         return error_response(ClusterError(f"Internal error occurred: {error}"))
 
 

@@ -11,6 +11,7 @@ from aiohttp import web
 from vc_cluster.errors import NotFoundError
 from vc_simcluster.api import Api
 from vc_simcluster.http_bodies import query_bool, query_int
+from vc_simcluster.http_errors import STREAMING
 from vc_simcluster.http_routes import Target
 
 FOLLOW_INTERVAL_SECONDS: Final = 0.2
@@ -28,6 +29,7 @@ async def answer_logs(request: web.Request, api: Api, target: Target) -> web.Str
     response = web.StreamResponse(headers={"Content-Type": "text/plain"})
     response.enable_chunked_encoding()
     await response.prepare(request)
+    STREAMING.set(True)
     await response.write(text.encode())
     await _follow(response, reader, api)
     await response.write_eof()

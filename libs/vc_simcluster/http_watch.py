@@ -18,7 +18,7 @@ from vc_cluster.interface import WatchEvent
 from vc_model.struct import JsonObject
 from vc_simcluster.api import Api
 from vc_simcluster.http_bodies import query_bool, query_int
-from vc_simcluster.http_errors import status_of
+from vc_simcluster.http_errors import STREAMING, status_of
 from vc_simcluster.http_output import Output, partial_bytes
 from vc_simcluster.http_routes import Target
 
@@ -33,6 +33,7 @@ async def answer_watch(request: web.Request, api: Api, target: Target) -> web.St
     response = web.StreamResponse(headers={"Content-Type": output.content_type})
     response.enable_chunked_encoding()
     await response.prepare(request)
+    STREAMING.set(True)
     encoder = _EventEncoder(output, api)
     try:
         async with aclosing(_events(request, api, target)) as events:

@@ -12,6 +12,7 @@ from aiohttp import web
 from yarl import URL
 
 from vc_cluster.errors import ClusterError, NotFoundError
+from vc_simcluster.http_errors import STREAMING
 
 CONNECT_SECONDS_MAX: Final = 10.0
 READ_SECONDS_MAX: Final = 300.0
@@ -82,7 +83,9 @@ class ServiceProxy:
                 request.method, url, headers=headers, data=data, allow_redirects=False
             ) as answer:
                 return await _relay(request, answer)
-        except aiohttp.ClientError as error:
+        except (aiohttp.ClientError, TimeoutError) as error:
+            if STREAMING.get():
+                raise ConnectionError(f"the answer of {namespace}/{name} broke off") from error
             raise ServiceUnavailableError(
                 f'error trying to reach service "{namespace}/{name}": {error}'
             ) from None
@@ -109,6 +112,7 @@ async def _relay(request: web.Request, answer: aiohttp.ClientResponse) -> web.St
             response.headers.add(name, value)
     response.enable_chunked_encoding()
     await response.prepare(request)
+    STREAMING.set(True)
     async for chunk in answer.content.iter_chunked(CHUNK_BYTES):
         await response.write(chunk)
     await response.write_eof()

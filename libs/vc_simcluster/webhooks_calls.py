@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import io
 import ssl
 from functools import lru_cache
 from typing import Final
@@ -132,7 +133,7 @@ async def call(
     try:
         async with session.post(
             address.url,
-            data=msgspec.json.encode(body),
+            data=io.BytesIO(msgspec.json.encode(body)),
             headers={"Content-Type": "application/json", "Accept": "application/json"},
             ssl=tls_context(config.get("caBundle", "")) if is_tls else True,
             server_hostname=address.server_hostname if is_tls else None,

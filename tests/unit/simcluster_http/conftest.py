@@ -1,0 +1,33 @@
+"""An embedded cluster with its HTTP face, and a client for it."""
+
+from collections.abc import AsyncIterator
+from typing import Final
+
+import aiohttp
+import pytest
+
+from vc_clock import LoopClock
+from vc_simcluster.api import Api
+from vc_simcluster.http_server import EmbeddedServer, serve
+from vc_simcluster.registry import Registry, load_crds
+
+_CRDS: Final = load_crds()
+"""Read once: parsing YAML costs more than all the rest of a test."""
+
+
+@pytest.fixture(name="api")
+def _api() -> Api:
+    return Api(clock=LoopClock(), registry=Registry(crds=_CRDS))
+
+
+@pytest.fixture(name="server")
+async def _server(api: Api) -> AsyncIterator[EmbeddedServer]:
+    server = await serve(api)
+    yield server
+    await server.close()
+
+
+@pytest.fixture(name="http")
+async def _http(server: EmbeddedServer) -> AsyncIterator[aiohttp.ClientSession]:
+    async with aiohttp.ClientSession(base_url=server.url) as session:
+        yield session
