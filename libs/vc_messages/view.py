@@ -183,7 +183,9 @@ class View:
         missing = 0
         for kind in self.kinds:
             progress = self._progress.get(kind.short)
-            for partition in self.partitions if progress else ():
+            if progress is None:
+                continue
+            for partition in self.partitions:
                 read = self.positions.get(TopicPartition(kind.topic, partition), 0)
                 missing += max(0, progress.end_offsets[partition] - read)
         return missing

@@ -40,16 +40,29 @@ def _graft(raw: Json, before: Json, after: Json) -> Json:
 
 
 def _graft_list(raw: list[Json], before: list[Json], after: list[Json]) -> list[Json]:
-    """Elements are matched by `name` where they have one, else by position."""
-    names = [_name(element) for element in before]
     grown: list[Json] = []
     for position, element in enumerate(after):
-        name = _name(element)
-        at = names.index(name) if name is not None and name in names else position
-        known = at < len(before) and (name is None) == (names[at] is None)
-        same = known and (name is None or names[at] == name)
-        grown.append(_graft(raw[at], before[at], element) if same else element)
+        at = _counterpart(element, position, before=before, after=after)
+        grown.append(element if at is None else _graft(raw[at], before[at], element))
     return grown
+
+
+def _counterpart(
+    element: Json, position: int, *, before: list[Json], after: list[Json]
+) -> int | None:
+    """Which element this one was: of the same name, else an equal one, else the one that was
+    changed in its place; None for a new one."""
+    name = _name(element)
+    if name is not None:
+        names = [_name(old) for old in before]
+        return names.index(name) if name in names else None
+    there = position < len(before)
+    if there and before[position] == element:
+        return position
+    if element in before:
+        return before.index(element)
+    changed = there and _name(before[position]) is None and before[position] not in after
+    return position if changed else None
 
 
 def _name(element: Json) -> Json:

@@ -17,9 +17,11 @@ INT64_MAX: Final = 2**63 - 1
 QUANTITY_LENGTH_MAX: Final = 64
 """Longer texts are refused: nobody means them, and 10**999999 would eat the memory."""
 
-_EXPONENT_MAX: Final = 40
+_EXPONENT_MAX: Final = 100
+"""With 64 characters there is no number beyond it that does not end at a clamp anyway."""
 _PATTERN: Final = re.compile(
-    r"(?P<sign>[+-]?)(?P<digits>\d+(?:\.\d*)?|\.\d+)(?:[eE](?P<exp>[+-]?\d{1,4})|(?P<suffix>[numkKMGTPE]i?)?)"
+    r"(?P<sign>[+-]?)(?P<digits>\d+(?:\.\d*)?|\.\d+)(?:[eE](?P<exp>[+-]?\d{1,4})|(?P<suffix>[numkKMGTPE]i?)?)",
+    re.ASCII,  # Kubernetes takes no other digits
 )
 _DECIMAL_EXPONENT: Final = {
     "n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18,

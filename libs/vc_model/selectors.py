@@ -91,5 +91,7 @@ def _term(groups: Sequence[str | None]) -> LabelSelectorRequirement:
         return LabelSelectorRequirement(
             key=key or "", operator="DoesNotExist" if negated else "Exists"
         )
+    if negated:
+        raise SelectorError(f"selector '!{key}{operator_text}{value}': use either ! or a value")
     operator = "NotIn" if operator_text == "!=" else "In"
     return LabelSelectorRequirement(key=key or "", operator=operator, values=[value or ""])

@@ -7,7 +7,7 @@ from typing import Final
 _DURATION_UNIT_SECONDS: Final = {
     "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9,
 }  # fmt: skip
-_DURATION_PART: Final = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(h|ms|m|s|us|µs|ns)")
+_DURATION_PART: Final = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(h|ms|m|s|us|µs|ns)", re.ASCII)
 _DURATION_LENGTH_MAX: Final = 64
 
 

@@ -1,0 +1,156 @@
+"""One message of every sort, with fixed content: the golden files are made of these."""
+
+from vc_messages.dead_letters import dead_letter_message
+from vc_messages.facts import Stamp, fact_message, fence_message, tombstone_message
+from vc_messages.plugins import (
+    APPLY,
+    EnvVar,
+    JobDecoration,
+    PluginAnnouncement,
+    PluginArgument,
+    PluginReply,
+    PluginRequest,
+    TaskDecoration,
+    announcement_message,
+    reply_message,
+    request_message,
+    spec_hash,
+)
+from vc_messages.progress import Progress, progress_message
+from vc_messages.record import Message, Record
+from vc_model.job import Job, JobSpec, LifecyclePolicy, TaskSpec
+from vc_model.kinds import JOBS, PODS, QUEUES
+from vc_model.meta import ObjectMeta, OwnerReference
+from vc_model.pod import Container, Pod, PodSpec, PodStatus, ResourceRequirements
+from vc_model.scheduling import Queue, QueueSpec
+
+STAMP = Stamp(incarnation="00f1a2b3c4d5e6f7", epoch=3)
+TRACEPARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+JOB = Job(
+    api_version="batch.volcano.sh/v1alpha1",
+    kind="Job",
+    metadata=ObjectMeta(name="train", namespace="ml", uid="job-uid", resource_version="41"),
+    spec=JobSpec(
+        scheduler_name="volcano",
+        min_available=2,
+        queue="default",
+        plugins={"svc": [], "env": [], "ssh": ["--no-root"]},
+        tasks=[
+            TaskSpec(
+                name="worker",
+                replicas=2,
+                template={"spec": {"containers": [{"name": "c", "image": "busybox"}]}},
+                policies=[LifecyclePolicy(event="PodEvicted", action="RestartJob")],
+            )
+        ],
+    ),
+)
+POD = Pod(
+    metadata=ObjectMeta(
+        name="train-worker-0",
+        namespace="ml",
+        uid="pod-uid",
+        resource_version="42",
+        labels={"volcano.sh/job-name": "train", "app": "x"},
+        owner_references=[
+            OwnerReference(
+                api_version="batch.volcano.sh/v1alpha1",
+                kind="Job",
+                name="train",
+                uid="job-uid",
+                controller=True,
+            )
+        ],
+    ),
+    spec=PodSpec(
+        containers=[
+            Container(
+                name="c",
+                image="busybox",
+                resources=ResourceRequirements(requests={"cpu": "500m", "memory": "1Gi"}),
+            )
+        ],
+        scheduler_name="volcano",
+    ),
+    status=PodStatus(phase="Pending"),
+)
+QUEUE = Queue(
+    metadata=ObjectMeta(name="default", uid="queue-uid", resource_version="1"),
+    spec=QueueSpec(weight=2, capability={"cpu": 64}, parent="root"),
+)
+
+
+def _progress() -> Message:
+    return progress_message(
+        Progress(
+            kind=PODS.short,
+            stamp=STAMP,
+            sequence=7,
+            synced=True,
+            resource_version="42",
+            end_offsets=list(range(12)),
+        )
+    )
+
+
+def _request() -> Message:
+    request = PluginRequest(
+        verb=APPLY, plugin="svc", arguments=["--x"], job=JOB, spec_hash=spec_hash(JOB.spec)
+    )
+    return request_message(request, traceparent=TRACEPARENT)
+
+
+def _reply() -> Message:
+    decoration = TaskDecoration(
+        env=[EnvVar(name="VC_TASK_INDEX", index_plus=0)], hostname_from_pod=True, subdomain="train"
+    )
+    reply = PluginReply(
+        verb=APPLY,
+        plugin="svc",
+        job_key=JOB.key,
+        job_uid="job-uid",
+        spec_hash=spec_hash(JOB.spec),
+        decoration=JobDecoration(tasks={"worker": decoration}),
+    )
+    return reply_message(reply)
+
+
+def _letter() -> Message:
+    record = Record(
+        topic=PODS.topic,
+        partition=1,
+        offset=9,
+        key="ml/bad",
+        value=b"\xc1",
+        headers={"schema": "9"},
+    )
+    return dead_letter_message(record, service="scheduler", error="schema version '9'")
+
+
+SAMPLES: dict[str, Message] = {
+    "fact-job": fact_message(JOBS, JOB, stamp=STAMP, traceparent=TRACEPARENT),
+    "fact-pod": fact_message(PODS, POD, stamp=STAMP),
+    "fact-queue": fact_message(QUEUES, QUEUE, stamp=STAMP),
+    "tombstone-pod": tombstone_message(
+        PODS,
+        key=POD.key,
+        partition=5,
+        uid="pod-uid",
+        resource_version="43",
+        stamp=STAMP,
+    ),
+    "fence": fence_message(PODS, partition=0, stamp=STAMP),
+    "progress": _progress(),
+    "plugin-request": _request(),
+    "plugin-reply": _reply(),
+    "plugin-announcement": announcement_message(
+        PluginAnnouncement(
+            plugin="pytorch",
+            version="0.1.0",
+            arguments=[PluginArgument(name="port", default="23456", meaning="of the master")],
+            forces=["svc"],
+        )
+    ),
+    "dead-letter": _letter(),
+}
