@@ -1,0 +1,257 @@
+"""The shell on loopback: real HTTPS with a checked authority, the embedded cluster, the bus."""
+
+import asyncio
+import base64
+import io
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import msgspec
+import pytest
+
+from tests.unit.admission.objects import job, queue, task
+from vc_admission.authority import make_certificates
+from vc_admission.config import Config
+from vc_admission.service import AdmissionService, build
+from vc_bus.memory import MemoryBus
+from vc_clock import LoopClock
+from vc_cluster import ClusterError, ForbiddenError, ServerError
+from vc_model.kinds import JOBS, NAMESPACES, PODGROUPS, PODS, QUEUES, SECRETS
+from vc_model.struct import JsonObject
+from vc_runtime.context import Context
+from vc_simcluster.admission import WARNINGS
+from vc_simcluster.api import Api
+from vc_simcluster.cluster import StoreCluster
+from vc_simcluster.proxy import ServiceProxy
+from vc_simcluster.registry import Registry, crd_folder, load_crds
+from vc_simcluster.webhooks import WebhookAdmission
+from vc_snapshot.memory import MemorySnapshot
+from vc_watcher.config import Config as WatcherConfig
+from vc_watcher.service import build as build_watcher
+
+READY_SECONDS_MAX = 15.0
+
+
+class Rig:
+    """An embedded cluster with webhooks, a bus, and whatever services a test starts."""
+
+    def __init__(self) -> None:
+        self.clock = LoopClock()
+        self.api = Api(clock=self.clock, registry=Registry(crds=load_crds(crd_folder())))
+        self.cluster = StoreCluster(self.api)
+        self.webhooks = WebhookAdmission(self.api, services=ServiceProxy())
+        self.api.admission = self.webhooks
+        self.bus = MemoryBus(self.clock)
+        self.snapshot = MemorySnapshot()
+
+    def context(self, name: str) -> Context:
+        return Context(
+            name=name,
+            bus=self.bus,
+            cluster=self.cluster,
+            snapshot=self.snapshot,
+            clock=self.clock,
+            identity=f"{name}-test",
+        )
+
+    @asynccontextmanager
+    async def admission(self, **fields: Any) -> AsyncIterator[AdmissionService]:
+        config = Config(port=0, create_configurations=True, **fields)
+        service = build(self.context("admission"), config)
+        running = asyncio.create_task(service.run())
+        try:
+            await until(lambda: not service.unready())
+            yield service
+        finally:
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+
+    @asynccontextmanager
+    async def watcher(self) -> AsyncIterator[None]:
+        running = asyncio.create_task(build_watcher(self.context("watcher"), WatcherConfig()).run())
+        try:
+            yield
+        finally:
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+
+    async def authority(self) -> ssl.SSLContext:
+        secret = await self.cluster.get(
+            SECRETS, name="volcano-admission-certs", namespace="volcano-system"
+        )
+        pem = base64.b64decode(secret["data"]["ca.crt"]).decode()
+        return ssl.create_default_context(cadata=pem)
+
+
+async def until(condition: Any) -> None:
+    async with asyncio.timeout(READY_SECONDS_MAX):
+        while not condition():  # noqa: ASYNC110 - a service has no event to wait for
+            await asyncio.sleep(0.01)
+
+
+@pytest.fixture
+async def rig() -> AsyncIterator[Rig]:
+    made = Rig()
+    yield made
+    await made.webhooks.close()
+
+
+def review_of(raw: JsonObject) -> bytes:
+    request = {
+        "uid": "u", "operation": "CREATE", "object": raw,
+        "kind": {"group": "batch.volcano.sh", "version": "v1alpha1", "kind": "Job"},
+    }  # fmt: skip
+    return msgspec.json.encode(
+        {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+    )
+
+
+async def test_questions_are_answered_over_tls_that_the_authority_vouches_for(rig: Rig) -> None:
+    async with rig.admission() as service, aiohttp.ClientSession() as session:
+        trusted = await rig.authority()
+        url = f"https://127.0.0.1:{service.port}/jobs/validate"
+        async with session.post(url, data=review_of(job(queue="ghost")), ssl=trusted) as answer:
+            assert answer.status == 200
+            assert "no such queue" in (await answer.json())["response"]["status"]["message"]
+        async with session.post(url, data=b"nonsense", ssl=trusted) as answer:
+            assert answer.status == 400
+            assert "not an AdmissionReview" in await answer.text()
+        async with session.post(
+            url, data=io.BytesIO(b" " * (4 * 1024 * 1024)), ssl=trusted
+        ) as answer:
+            assert answer.status == 413
+        async with session.post(f"{url}/nowhere", data=b"", ssl=trusted) as answer:
+            assert answer.status == 404
+        with pytest.raises(aiohttp.ClientConnectorCertificateError):
+            await session.post(url, data=b"")
+
+
+NAMESPACE = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ml"}}
+
+
+async def test_one_file_applies_cold_with_and_without_the_view(rig: Rig) -> None:
+    async with rig.admission() as service, rig.watcher():
+        await rig.cluster.create(NAMESPACES, NAMESPACE)
+        for number in range(20):
+            if number == 10:
+                await until(lambda: not service.knowledge.follower.unready())
+            parent, child = f"dept-{number}", f"team-{number}"
+            await rig.cluster.create(QUEUES, queue(parent, deserved={"cpu": 4}))
+            await rig.cluster.create(QUEUES, queue(child, parent=parent, deserved={"cpu": 3}))
+            written = job(f"train-{number}", queue=child, plugins={"pytorch": []}, minAvailable=0)
+            made = await rig.cluster.create(JOBS, written, namespace="ml")
+            assert made["spec"]["minAvailable"] == 2
+            assert made["spec"]["plugins"] == {"pytorch": [], "svc": []}
+            with pytest.raises(ForbiddenError, match="together have deserved 5"):
+                await rig.cluster.create(
+                    QUEUES, queue(f"more-{number}", parent=parent, deserved={"cpu": 2})
+                )
+
+
+async def test_refusals_name_webhook_field_value_and_fix(rig: Rig) -> None:
+    async with rig.admission():
+        await rig.cluster.create(NAMESPACES, NAMESPACE)
+        await rig.cluster.create(QUEUES, queue("default"))
+        with pytest.raises(ForbiddenError) as caught:
+            await rig.cluster.create(JOBS, job(minAvailable=7), namespace="ml")
+        assert caught.value.message == (
+            'admission webhook "validatejob.volcano.sh" denied the request: spec.minAvailable: 7: '
+            "is more than the 2 replicas of all tasks; lower it or raise replicas"
+        )
+        with pytest.raises(ForbiddenError, match="this queue is always there"):
+            await rig.cluster.delete(QUEUES, name="default")
+
+
+async def test_warnings_reach_whoever_asked(rig: Rig) -> None:
+    async with rig.admission():
+        await rig.cluster.create(NAMESPACES, NAMESPACE)
+        await rig.cluster.create(QUEUES, queue("default"))
+        collected: list[str] = []
+        WARNINGS.set(collected)
+        raw = job(plugins={"pytorch": []}, tasks=[task("master", 1), task("worker", 1)])
+        await rig.cluster.create(JOBS, raw, namespace="ml")
+        assert any("no TaskCompleted policy" in warning for warning in collected)
+
+
+def pod(scheduler: str) -> JsonObject:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": f"p-{scheduler}",
+            "annotations": {"volcano.sh/jdb-min-available": "0"},
+        },
+        "spec": {"schedulerName": scheduler, "containers": [{"name": "c", "image": "i"}]},
+    }
+
+
+async def test_without_us_pods_are_created_and_jobs_are_refused_until_we_are_back(rig: Rig) -> None:
+    async with rig.admission():
+        await rig.cluster.create(NAMESPACES, NAMESPACE)
+        await rig.cluster.create(QUEUES, queue("default"))
+        with pytest.raises(ForbiddenError, match="positive number"):
+            await rig.cluster.create(PODS, pod("volcano"), namespace="ml")
+        await rig.cluster.create(PODS, pod("default-scheduler"), namespace="ml")
+    await rig.cluster.create(PODS, pod("volcano"), namespace="ml")
+    for kind, raw in ((JOBS, job()), (QUEUES, queue("q"))):
+        with pytest.raises(ServerError, match="failed calling webhook"):
+            await rig.cluster.create(kind, raw, namespace="ml" if kind.namespaced else "")
+    async with rig.admission():
+        await rig.cluster.create(JOBS, job(), namespace="ml")
+
+
+async def test_the_namespace_names_the_queue_of_a_group(rig: Rig) -> None:
+    async with rig.admission():
+        annotations = {"scheduling.volcano.sh/queue-name": "team"}
+        space = {**NAMESPACE, "metadata": {"name": "ml", "annotations": annotations}}
+        await rig.cluster.create(NAMESPACES, space)
+        await rig.cluster.create(QUEUES, queue("team"))
+        group = {
+            "apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup",
+            "metadata": {"name": "g"}, "spec": {"minMember": 1},
+        }  # fmt: skip
+        made = await rig.cluster.create(PODGROUPS, group, namespace="ml")
+        assert made["spec"]["queue"] == "team"
+
+
+async def test_replicas_share_one_authority(rig: Rig) -> None:
+    async with rig.admission():
+        first = await rig.authority()
+        async with rig.admission() as second, aiohttp.ClientSession() as session:
+            url = f"https://127.0.0.1:{second.port}/healthz"
+            async with session.get(url, ssl=first) as answer:
+                assert await answer.text() == "ok\n"
+
+
+async def test_given_certificates_are_used(rig: Rig, tmp_path: Path) -> None:
+    given = make_certificates(["127.0.0.1"], now=rig.clock.now())
+    files = {"tls.crt": given.certificate, "tls.key": given.key, "ca.crt": given.ca_bundle}
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    fields = {
+        "certificate_file": str(tmp_path / "tls.crt"),
+        "key_file": str(tmp_path / "tls.key"),
+        "ca_file": str(tmp_path / "ca.crt"),
+    }
+    async with rig.admission(**fields):
+        await rig.cluster.create(QUEUES, queue("q"))
+        with pytest.raises(ClusterError):
+            await rig.authority()
+
+
+def test_the_environment_is_read_and_checked() -> None:
+    config = Config.from_env({"ADMISSION_PORT": "0", "PYROCLAST_COMPAT": "upstream"})
+    assert (config.host, config.port) == ("127.0.0.1", 0)
+    assert config.settings.compat.value == "upstream"
+    for env in (
+        {"PYROCLAST_COMPAT": "both"},
+        {"ADMISSION_PORT": "many"},
+        {"ADMISSION_TLS_CERT_FILE": "x"},
+        {"ADMISSION_CREATE_CONFIGURATIONS": "perhaps"},
+    ):
+        with pytest.raises(ValueError, match=next(iter(env))):
+            Config.from_env(env)
