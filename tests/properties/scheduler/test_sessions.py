@@ -11,8 +11,16 @@ from tests.unit.scheduler.world import World, gang, group, node, pod, priority_c
 from vc_model.meta import ApiObject
 from vc_model.node import Taint
 from vc_model.pod import Toleration
+from vc_model.struct import ResourceList
 
 QUEUES = ("default", "team", "team-a")
+LIMITS: list[ResourceList | None] = [
+    None,
+    {"cpu": "4"},
+    {"cpu": "9", "memory": "6Gi"},
+    {"pods": "5"},
+]
+MINIMUMS: list[ResourceList | None] = [None, {"cpu": "3"}]
 TAINT = Taint(key="only", effect="NoSchedule")
 
 
@@ -35,7 +43,7 @@ def some_nodes(draw: st.DrawFn) -> list[ApiObject]:
 
 @st.composite
 def some_queues(draw: st.DrawFn) -> list[ApiObject]:
-    limits = st.sampled_from([None, {"cpu": "4"}, {"cpu": "9", "memory": "6Gi"}, {"pods": "5"}])
+    limits = st.sampled_from(LIMITS)
     return [
         queue("default", capability=draw(limits), weight=draw(st.integers(1, 3))),
         queue("team", capability=draw(limits)),
@@ -55,7 +63,7 @@ def a_job(draw: st.DrawFn, name: str) -> list[ApiObject]:
             queue=draw(st.sampled_from(QUEUES)),
             phase=draw(st.sampled_from(["", "Pending", "Inqueue"])),
             priority_class=draw(st.sampled_from(["", "high"])),
-            min_resources=draw(st.sampled_from([None, {"cpu": "3"}])),
+            min_resources=draw(st.sampled_from(MINIMUMS)),
             age=draw(st.integers(0, 3)),
         )
     ]

@@ -5,6 +5,7 @@ import msgspec
 from tests.unit.scheduler.world import World, gang, node, nodes, pod, queue
 from vc_messages.view import Change
 from vc_model import kinds
+from vc_model.meta import ApiObject
 from vc_model.pod import Pod, PodCondition
 from vc_scheduler.logic.columns import HOLD_SECONDS_FIRST, Assumed
 
@@ -110,18 +111,18 @@ def test_only_what_can_change_the_outcome_wakes_a_session() -> None:
     status = msgspec.structs.replace(
         known.status, conditions=[PodCondition(type="PodScheduled", status="False")]
     )
-    world.put(msgspec.structs.replace(known, status=status))
-    assert not world.matters, "our own condition"
-    world.put(node("node-01"))
-    assert not world.matters, "a node's heartbeat"
-    world.put(node("node-01", unschedulable=True))
-    assert world.matters, "a cordon"
-    world.put(queue())
-    assert not world.matters, "a queue's counters"
-    world.put(queue(state="Closed"))
-    assert world.matters, "a queue that closes"
-    world.put(pod("other", requests={"cpu": 1}))
-    assert world.matters, "a new pod"
+    told = msgspec.structs.replace(known, status=status)
+    cases: list[tuple[str, ApiObject, bool]] = [
+        ("our own condition", told, False),
+        ("a node's heartbeat", node("node-01"), False),
+        ("a cordon", node("node-01", unschedulable=True), True),
+        ("a queue's counters", queue(), False),
+        ("a queue that closes", queue(state="Closed"), True),
+        ("a new pod", pod("other", requests={"cpu": 1}), True),
+    ]
+    for what, obj, wakes in cases:
+        world.put(obj)
+        assert world.matters == wakes, what
 
 
 def test_our_own_status_coming_back_wakes_nobody() -> None:

@@ -357,10 +357,10 @@ class World:
             taken = _rolled_up(snapshot, name)
             for resource, most in row.capability:
                 assert taken.get(resource, 0) <= most, f"queue {name} over {resource}"
-        for row in snapshot.groups:
-            begun = row.running or row.succeeded or row.failed
-            whole = row.ready + row.failed >= row.min_member
-            assert whole or begun or not row.placed, f"{row.key} is partial"
+        for job in snapshot.groups:
+            begun = job.running or job.succeeded or job.failed
+            whole = job.ready + job.failed >= job.min_member
+            assert whole or begun or not job.placed, f"{job.key} is partial"
         self._check_sums()
 
     def _check_sums(self) -> None:

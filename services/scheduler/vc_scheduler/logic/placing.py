@@ -51,6 +51,9 @@ def _place_run(
         reason = gate.refuse_pods(session, group, shape=shape, count=count)
         if reason is not None:
             return reason
+    known = (shape.key, count, rooms.state)
+    if known in session.misfits:
+        return session.misfits[known]
     rows = rooms.place(shape, count)
     if rows is not None:
         statement.allocate(run, rows)
@@ -59,7 +62,9 @@ def _place_run(
     partial = rooms.place(shape, fitting) if fitting else None
     if partial is not None:
         statement.allocate(run, partial)  # so that the reason sees what the nodes lack then
-    return reasons.does_not_fit(shape, wanted=count, placeable=fitting, rooms=rooms)
+    reason = reasons.does_not_fit(shape, wanted=count, placeable=fitting, rooms=rooms)
+    session.misfits[known] = reason
+    return reason
 
 
 def place_more(session: Session, group: GroupRow, runs: tuple[Run, ...], *, pods_max: int) -> int:

@@ -39,6 +39,15 @@ class Rooms:
         self._rooms: dict[bytes, _Room] = {}
         self._log: list[Ints] = []
         """Rows that changed, oldest first."""
+        self._states: list[int] = [0]
+        """Ids of states; statements end in the reverse order of their beginning, so giving back
+        returns to the state before."""
+        self._states_made = 0
+
+    @property
+    def state(self) -> int:
+        """Equal ids mean equal rooms, within one session."""
+        return self._states[-1]
 
     def placeable(self, shape: Shape, wanted: int) -> int:
         """How many of `wanted` pods find room now."""
@@ -60,11 +69,14 @@ class Rooms:
         """Pods of the shape sit on these rows (a row may come more than once)."""
         np.add.at(self.used, rows, self._room(shape).request)
         self._log.append(rows)
+        self._states_made += 1
+        self._states.append(self._states_made)
 
     def give_back(self, shape: Shape, rows: Ints) -> None:
-        """The reverse of `take`."""
+        """The reverse of the last `take` that was not given back."""
         np.subtract.at(self.used, rows, self._room(shape).request)
         self._log.append(rows)
+        self._states.pop()
 
     def filtered(self, shape: Shape) -> Filtered:
         """Which nodes the shape may go to."""

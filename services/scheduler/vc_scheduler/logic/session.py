@@ -29,6 +29,9 @@ class Session:
         self.rooms = Rooms(snapshot.nodes, framework)
         self.refused: dict[str, Reason] = {}
         """Groups that no later action tries again, and why."""
+        self.misfits: dict[tuple[bytes, int, int], Reason] = {}
+        """Why so many pods of a shape do not fit, by the state of the rooms: the next gang of the
+        same shape and size is refused without looking again."""
         self.enqueued: list[str] = []
         self.binds: dict[str, list[BindPod]] = {}
         """Committed binds by group."""

@@ -1,0 +1,34 @@
+"""What can be set from outside."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from vc_scheduler.logic.conf import DEFAULT_SCHEDULER_NAMES, Conf
+
+DEBOUNCE_SECONDS: Final = 0.03
+"""Between the end of a session and the next: what arrives meanwhile is decided together."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """The scheduler's own keys."""
+
+    scheduler_names: tuple[str, ...] = DEFAULT_SCHEDULER_NAMES
+    """Only pods that name one of these are ours; all pods are accounted for."""
+    threads: bool = True
+    """Sessions run in a worker thread, so that the event loop never stands still. On a virtual
+    loop they run inline whatever this says: threads would bring real time in."""
+    debounce_seconds: float = DEBOUNCE_SECONDS
+    conf: Conf = field(default_factory=Conf)
+
+    @classmethod
+    def from_env(cls, environment: Mapping[str, str]) -> "Config":
+        """`SCHEDULER_NAMES` (comma list), `SCHEDULER_THREADS`, `SCHEDULER_DEBOUNCE_SECONDS`."""
+        names = [name.strip() for name in environment.get("SCHEDULER_NAMES", "").split(",")]
+        debounce = environment.get("SCHEDULER_DEBOUNCE_SECONDS", "")
+        return cls(
+            scheduler_names=tuple(name for name in names if name) or DEFAULT_SCHEDULER_NAMES,
+            threads=environment.get("SCHEDULER_THREADS", "true").lower() != "false",
+            debounce_seconds=float(debounce) if debounce else DEBOUNCE_SECONDS,
+        )
