@@ -40,9 +40,15 @@ GROUP: Final = "vc-job-controller"
 POLL_SECONDS: Final = 0.1
 """How long we wait for news when nothing is due."""
 
+POLL_SECONDS_MIN: Final = 0.001
+"""A shorter wait may be none at all to a clock."""
+
 UNREADY_SECONDS: Final = 0.05
 UNSEEN_SECONDS: Final = 0.25
 """How soon to look again at a job whose last writes the view has not shown; news come sooner."""
+
+WAKE_SECONDS_MIN: Final = 0.01
+"""Time-outs that are nearly over are over: no job is looked at in circles."""
 
 COMMIT_PERIOD_SECONDS: Final = 1.0
 
@@ -126,7 +132,7 @@ class JobController:
     async def _follow_jobs(self, group: asyncio.TaskGroup) -> None:
         while True:
             wait = self._queue.seconds_until_due(at_most=POLL_SECONDS)
-            batch = await self._jobs.poll(wait_seconds=wait)
+            batch = await self._jobs.poll(wait_seconds=max(wait, POLL_SECONDS_MIN))
             await self._take(batch)
             self._start_due(group)
             await self._commit_when_idle()
@@ -293,7 +299,7 @@ class JobController:
             self._queue.succeeded(key)
             wake = 0.0 if was_troubled else decision.wake_after_seconds
             if wake is not None:
-                self._queue.add(key, delay=wake)
+                self._queue.add(key, delay=max(wake, WAKE_SECONDS_MIN))
             return
         trouble = next((t for o in failed if (t := trouble_of(o)) is not None), None)
         if trouble is not None:
