@@ -232,3 +232,12 @@ def test_a_new_group_whose_pods_are_being_made_is_not_called_unschedulable() -> 
     assert decisions.wake_at is not None
     world.now = decisions.wake_at
     assert world.session().statuses[0].status.conditions[0].reason == "NotEnoughTasks"
+
+
+def test_names_that_only_quotas_know_do_not_keep_a_group_out() -> None:
+    least = {"cpu": "2", "requests.cpu": "2", "limits.memory": "1Gi", "count/pods": "2"}
+    world = World(
+        nodes(1), queue(), gang("g", 2, cpu=1, phase="Pending", min_resources=dict(least))
+    )
+    world.session()
+    assert world.bound("g") == 2

@@ -25,6 +25,9 @@ from vc_scheduler.logic.rows import (
 )
 from vc_scheduler.logic.snapshot import QueueUse
 
+_QUOTA_NAMES: Final = ("requests.", "limits.", "count/")
+"""Controllers write minResources for quotas too; no node and no queue has these."""
+
 MEMBER_MAX: Final = 2**31 - 1
 
 
@@ -58,7 +61,10 @@ def read_group(group: PodGroup) -> GroupSpec:
     applies = sum(n for _, n in minimums) <= spec.min_member
     resources = None
     if spec.min_resources is not None:
-        resources = tuple(sorted(read_amounts(spec.min_resources, problems).items()))
+        amounts = read_amounts(spec.min_resources, problems)
+        resources = tuple(
+            sorted((n, amount) for n, amount in amounts.items() if not n.startswith(_QUOTA_NAMES))
+        )
     return GroupSpec(
         group=group,
         created=read_time(group.metadata.creation_timestamp),
