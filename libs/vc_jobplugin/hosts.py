@@ -46,18 +46,6 @@ def no_such_task(job: Job, name: str, *, argument: str) -> str:
     return f"argument --{argument}={name}: the job has no such task; its tasks are {names}"
 
 
-def owner_reference(job: Job) -> JsonObject:
-    """The job as controller of what a plugin makes for it."""
-    return {
-        "apiVersion": "batch.volcano.sh/v1alpha1",
-        "kind": "Job",
-        "name": job.metadata.name,
-        "uid": job.metadata.uid,
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
-
-
 def variable_name(task: str, suffix: str) -> str:
     """`VC_<TASK>_<suffix>`, with what a variable's name may not have replaced."""
     return f"VC_{task.replace('-', '_').upper()}_{suffix}"

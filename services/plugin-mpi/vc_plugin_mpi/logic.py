@@ -1,0 +1,59 @@
+"""MPI_HOST and the port of sshd."""
+
+from typing import Final
+
+import msgspec
+
+from vc_jobplugin.answers import Decorated, Found, Reference
+from vc_jobplugin.arguments import Flag, described, parse
+from vc_jobplugin.hosts import hosts, no_such_task, task_named
+from vc_messages.plugins import (
+    EnvVar,
+    JobDecoration,
+    PluginAnnouncement,
+    PluginRequest,
+    TaskDecoration,
+)
+
+PLUGIN: Final = "mpi"
+PORT_NAME: Final = "mpijob-port"
+
+FLAGS: Final = (
+    Flag(name="master", default="master", meaning="the task that runs mpirun"),
+    Flag(name="worker", default="worker", meaning="the task mpirun logs in to"),
+    Flag(name="port", default="22", number=True, least=1, most=65535, meaning="of sshd"),
+)
+
+
+class MpiCore:
+    """See `vc_jobplugin.answers.Core`."""
+
+    announcement = PluginAnnouncement(
+        plugin=PLUGIN, version="1", arguments=described(FLAGS), forces=["ssh", "svc"]
+    )
+
+    def looks_at(self, request: PluginRequest) -> list[Reference]:  # noqa: ARG002 - it needs none
+        return []
+
+    def decorate(self, request: PluginRequest, found: Found) -> Decorated:  # noqa: ARG002
+        """A port for all; the list of workers for the master."""
+        parsed = parse(request.arguments, FLAGS)
+        if parsed.problem:
+            return Decorated(problem=parsed.problem)
+        job = request.job
+        master = task_named(job, parsed.text("master"))
+        worker = task_named(job, parsed.text("worker"))
+        if master is None:
+            return Decorated(problem=no_such_task(job, parsed.text("master"), argument="master"))
+        if worker is None and "worker" in parsed.given:
+            return Decorated(problem=no_such_task(job, parsed.text("worker"), argument="worker"))
+        port = {"name": PORT_NAME, "containerPort": parsed.number("port"), "protocol": "TCP"}
+        tasks = {task.name: TaskDecoration(ports=[port]) for task in job.spec.tasks}
+        if worker is not None:
+            listed = EnvVar(name="MPI_HOST", value=",".join(hosts(job, worker)))
+            tasks[master.name] = msgspec.structs.replace(tasks[master.name], env=[listed])
+        return Decorated(decoration=JobDecoration(tasks=tasks))
+
+    def remove(self, request: PluginRequest, found: Found) -> Decorated:  # noqa: ARG002
+        """Nothing was made."""
+        return Decorated()

@@ -1,0 +1,97 @@
+"""MASTER_ADDR, MASTER_PORT, WORLD_SIZE and RANK."""
+
+from typing import Final
+
+import msgspec
+
+from vc_jobplugin.answers import Decorated, Found, Reference
+from vc_jobplugin.arguments import Flag, Parsed, described, parse
+from vc_jobplugin.hosts import hosts, no_such_task, task_named
+from vc_messages.plugins import (
+    EnvVar,
+    JobDecoration,
+    PluginAnnouncement,
+    PluginRequest,
+    TaskDecoration,
+)
+from vc_model.struct import JsonObject
+
+PLUGIN: Final = "pytorch"
+PORT_NAME: Final = "pytorchjob-port"
+POLL_SECONDS: Final = 2
+"""Between two looks of a worker that waits for its master."""
+
+FLAGS: Final = (
+    Flag(name="master", default="master", meaning="the task that is rank 0"),
+    Flag(name="worker", default="worker", meaning="the task of the other ranks"),
+    Flag(name="port", default="23456", number=True, least=1, most=65535, meaning="of the master"),
+    Flag(name="wait-master-enabled", switch=True, meaning="workers wait until the port answers"),
+    Flag(name="wait-master-timeout", default="300", number=True, least=1, meaning="in seconds"),
+    Flag(name="wait-master-image", default="busybox:1.36.1", meaning="with sh and nc"),
+)
+
+
+class PytorchCore:
+    """See `vc_jobplugin.answers.Core`."""
+
+    announcement = PluginAnnouncement(
+        plugin=PLUGIN, version="1", arguments=described(FLAGS), forces=["svc"]
+    )
+
+    def looks_at(self, request: PluginRequest) -> list[Reference]:  # noqa: ARG002 - it needs none
+        return []
+
+    def decorate(self, request: PluginRequest, found: Found) -> Decorated:  # noqa: ARG002
+        """Every task learns where the master is; masters and workers also who they are."""
+        parsed = parse(request.arguments, FLAGS)
+        if parsed.problem:
+            return Decorated(problem=parsed.problem)
+        job = request.job
+        master = task_named(job, parsed.text("master"))
+        worker = task_named(job, parsed.text("worker"))
+        if master is None:
+            return Decorated(problem=no_such_task(job, parsed.text("master"), argument="master"))
+        if worker is None and "worker" in parsed.given:
+            return Decorated(problem=no_such_task(job, parsed.text("worker"), argument="worker"))
+        address = next(iter(hosts(job, master)), "")
+        size = master.replicas + (worker.replicas if worker else 0)
+        known = TaskDecoration(
+            env=[
+                EnvVar(name="MASTER_ADDR", value=address),
+                EnvVar(name="MASTER_PORT", value=parsed.text("port")),
+                EnvVar(name="WORLD_SIZE", value=str(size)),
+            ],
+            env_in_init_containers=False,
+            ports=[{"name": PORT_NAME, "containerPort": parsed.number("port"), "protocol": "TCP"}],
+        )
+        tasks = {task.name: known for task in job.spec.tasks}
+        tasks[master.name] = _with_rank(known, EnvVar(name="RANK", value="0"))
+        if worker is not None:
+            ranked = _with_rank(known, EnvVar(name="RANK", index_plus=1))
+            waits = [_waiting(parsed, address)] if parsed.switch("wait-master-enabled") else []
+            tasks[worker.name] = msgspec.structs.replace(ranked, init_containers=waits)
+        return Decorated(decoration=JobDecoration(tasks=tasks))
+
+    def remove(self, request: PluginRequest, found: Found) -> Decorated:  # noqa: ARG002
+        """Nothing was made."""
+        return Decorated()
+
+
+def _with_rank(decoration: TaskDecoration, rank: EnvVar) -> TaskDecoration:
+    return msgspec.structs.replace(decoration, env=[*decoration.env, rank])
+
+
+def _waiting(parsed: Parsed, address: str) -> JsonObject:
+    """Polls the master's port until it answers or the time is over."""
+    port, seconds = parsed.number("port"), parsed.number("wait-master-timeout")
+    script = (
+        f"left={seconds}; until nc -z -w {POLL_SECONDS} {address} {port}; do "
+        f'if [ "$left" -le 0 ]; then echo "no master at {address}:{port} '
+        f'after {seconds} s" >&2; exit 1; fi; '
+        f"left=$((left-{POLL_SECONDS})); sleep {POLL_SECONDS}; done"
+    )
+    return {
+        "name": "wait-for-master",
+        "image": parsed.text("wait-master-image"),
+        "command": ["sh", "-c", script],
+    }

@@ -1,0 +1,269 @@
+"""The Secret and its mount. Keys come in as arguments; nothing here makes one.
+
+A Secret that is there and the job's keeps its keys: only the list of hosts in it is brought in step.
+Keys are made when there is none, so they survive a restart of the job and of this service.
+"""
+
+import base64
+from typing import Final
+
+import msgspec
+
+from vc_jobplugin.answers import Decorated, Found, Reference
+from vc_jobplugin.arguments import Flag, Parsed, parse
+from vc_jobplugin.hosts import hostnames, pod_spec, subdomain
+from vc_jobplugin.ownership import is_of, owner_reference
+from vc_jobplugin.redaction import is_redacted
+from vc_messages.effects import CreateObject, DeleteObject, Effect, PatchObject, RecordEvent
+from vc_messages.plugins import JobDecoration, PluginRequest, TaskDecoration
+from vc_model.job import Job, TaskSpec
+from vc_model.kinds import JOBS, SECRETS
+from vc_model.struct import JsonObject
+
+PLUGIN: Final = "ssh"
+ED25519: Final = "ed25519"
+RSA: Final = "rsa"
+ROOT_PATH: Final = "/root/.ssh"
+
+PRIVATE_FILE: Final = {ED25519: "id_ed25519", RSA: "id_rsa"}
+"""Key type to the name ssh looks for by itself."""
+
+OWNER_ONLY: Final = 0o600
+GROUP_READS: Final = 0o440
+ALL_READ: Final = 0o444
+
+FLAGS: Final = (
+    Flag(name="ssh-key-file-path", default=ROOT_PATH, meaning="where keys are mounted"),
+    Flag(name="ssh-key-type", default=ED25519, meaning="ed25519 or rsa"),
+    Flag(name="ssh-port", default="22", number=True, least=1, most=65535, meaning="of sshd"),
+    Flag(name="ssh-secret", meaning="an existing Secret instead of a new one"),
+    Flag(name="ssh-private-key", meaning="your own key; a Secret is the better place"),
+    Flag(name="ssh-public-key", meaning="and its public half"),
+)
+
+
+class KeyPair(msgspec.Struct, frozen=True, kw_only=True):
+    """Texts as they go into files. Never shown."""
+
+    private: str
+    public: str
+
+    def __repr__(self) -> str:
+        return "KeyPair(…)"
+
+
+def looks_at(request: PluginRequest) -> list[Reference]:
+    """The job's Secret, the user's if named, and the job itself if a key was kept off the bus."""
+    job = request.job
+    namespace = job.metadata.namespace
+    wanted = [Reference(SECRETS, namespace, secret_name(job))]
+    named = parse(request.arguments, FLAGS)
+    if not named.problem and named.text("ssh-secret"):
+        wanted = [Reference(SECRETS, namespace, named.text("ssh-secret"))]
+    if is_redacted(request.arguments):
+        wanted.append(Reference(JOBS, namespace, job.metadata.name))
+    return wanted
+
+
+def arguments_of(request: PluginRequest, found: Found) -> list[str]:
+    """The arguments as the user wrote them."""
+    if not is_redacted(request.arguments):
+        return request.arguments
+    job = request.job
+    live = found.get(Reference(JOBS, job.metadata.namespace, job.metadata.name), {})
+    if live.get("metadata", {}).get("uid") != job.metadata.uid:
+        return request.arguments
+    return [str(argument) for argument in live["spec"].get("plugins", {}).get(PLUGIN, [])]
+
+
+def wants_key(request: PluginRequest, found: Found) -> str:
+    """The type of key that has to be made; empty when none."""
+    parsed = parse(arguments_of(request, found), FLAGS)
+    if parsed.problem or _wrong(parsed) or parsed.text("ssh-secret") or _given(parsed):
+        return ""
+    if is_of(request.job, found.get(_secret(request.job))):
+        return ""
+    return parsed.text("ssh-key-type")
+
+
+def decorate(request: PluginRequest, found: Found, fresh: KeyPair | None) -> Decorated:
+    """The Secret first, then its mount. `fresh`: the pair that `wants_key` asked for."""
+    arguments = arguments_of(request, found)
+    parsed = parse(arguments, FLAGS)
+    problem = parsed.problem or _wrong(parsed)
+    if problem:
+        return Decorated(problem=problem)
+    job = request.job
+    named = parsed.text("ssh-secret")
+    if named:
+        existing = found.get(Reference(SECRETS, job.metadata.namespace, named))
+        if existing is None:
+            return Decorated(problem=f"argument --ssh-secret={named}: there is no such Secret")
+        files = sorted(existing.get("data") or {})
+        return Decorated(decoration=_decoration(job, parsed, named, files))
+    effects: list[Effect] = _keep_secret(job, parsed, found.get(_secret(job)), fresh)
+    if "ssh-private-key" in parsed.given:
+        effects.append(_warning(job))
+    decoration = _decoration(job, parsed, secret_name(job), _files(parsed))
+    return Decorated(decoration=decoration, effects=tuple(effects))
+
+
+def remove(request: PluginRequest, found: Found) -> Decorated:
+    """Only the Secret this very job controls."""
+    reference = _secret(request.job)
+    existing = found.get(reference)
+    if existing is None or not is_of(request.job, existing):
+        return Decorated()
+    ended = DeleteObject(
+        kind=SECRETS,
+        namespace=reference.namespace,
+        name=reference.name,
+        uid=existing["metadata"]["uid"],
+    )
+    return Decorated(effects=(ended,))
+
+
+def secret_name(job: Job) -> str:
+    """Upstream's name."""
+    return f"{job.metadata.name}-ssh"
+
+
+def ssh_config(job: Job, parsed: Parsed) -> str:
+    """Every pod by its short name, at the port sshd listens on there."""
+    path, port = parsed.text("ssh-key-file-path"), parsed.text("ssh-port")
+    lines = [
+        "StrictHostKeyChecking no",
+        "UserKnownHostsFile /dev/null",
+        f"IdentityFile {path.rstrip('/')}/{_private_file(parsed)}",
+    ]
+    for task in job.spec.tasks:
+        domain = subdomain(job, task)
+        for name in hostnames(job, task):
+            lines += [f"Host {name}", f"  HostName {name}.{domain}", f"  Port {port}"]
+    return "\n".join(lines) + "\n"
+
+
+def _wrong(parsed: Parsed) -> str:
+    key_type = parsed.text("ssh-key-type")
+    if key_type not in PRIVATE_FILE:
+        return f"argument --ssh-key-type={key_type[:20]}: write {ED25519} or {RSA}"
+    if bool(parsed.text("ssh-private-key")) != bool(parsed.text("ssh-public-key")):
+        return "arguments --ssh-private-key and --ssh-public-key belong together: give both"
+    return ""
+
+
+def _given(parsed: Parsed) -> KeyPair | None:
+    private, public = parsed.text("ssh-private-key"), parsed.text("ssh-public-key")
+    return KeyPair(private=private, public=public) if private and public else None
+
+
+def _private_file(parsed: Parsed) -> str:
+    """Upstream's name for a key the user brings, because its type is not known."""
+    if _given(parsed) is not None:
+        return PRIVATE_FILE[RSA]
+    return PRIVATE_FILE[parsed.text("ssh-key-type")]
+
+
+def _files(parsed: Parsed) -> list[str]:
+    private = _private_file(parsed)
+    return sorted([private, f"{private}.pub", "authorized_keys", "config"])
+
+
+def _secret(job: Job) -> Reference:
+    return Reference(SECRETS, job.metadata.namespace, secret_name(job))
+
+
+def _keep_secret(
+    job: Job, parsed: Parsed, existing: JsonObject | None, fresh: KeyPair | None
+) -> list[Effect]:
+    config = _encoded(ssh_config(job, parsed))
+    if existing is not None and is_of(job, existing):
+        if (existing.get("data") or {}).get("config") == config:
+            return []
+        return [
+            PatchObject(
+                kind=SECRETS,
+                namespace=job.metadata.namespace,
+                name=secret_name(job),
+                patch={"data": {"config": config}},
+                uid=existing["metadata"]["uid"],
+            )
+        ]
+    pair = _given(parsed) or fresh
+    assert pair is not None, "wants_key said that a pair is needed"
+    private = _private_file(parsed)
+    data = {
+        private: _encoded(pair.private),
+        f"{private}.pub": _encoded(pair.public),
+        "authorized_keys": _encoded(pair.public),
+        "config": config,
+    }
+    return [
+        CreateObject(
+            kind=SECRETS,
+            namespace=job.metadata.namespace,
+            name=secret_name(job),
+            owner_uid=job.metadata.uid,
+            body={
+                "apiVersion": SECRETS.api_version,
+                "kind": SECRETS.kind,
+                "metadata": {
+                    "name": secret_name(job),
+                    "namespace": job.metadata.namespace,
+                    "ownerReferences": [owner_reference(job)],
+                },
+                "data": data,
+                "type": "Opaque",
+            },
+        )
+    ]
+
+
+def _encoded(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+def _decoration(job: Job, parsed: Parsed, secret: str, files: list[str]) -> JobDecoration:
+    tasks = {
+        task.name: TaskDecoration(
+            volumes=[
+                {
+                    "name": secret_name(job),
+                    "secret": {
+                        "secretName": secret,
+                        "defaultMode": _mode(task, parsed),
+                        "items": [{"key": file, "path": f".ssh/{file}"} for file in files],
+                    },
+                }
+            ],
+            mounts=[
+                {
+                    "name": secret_name(job),
+                    "mountPath": parsed.text("ssh-key-file-path"),
+                    "subPath": ".ssh",
+                }
+            ],
+        )
+        for task in job.spec.tasks
+    }
+    return JobDecoration(tasks=tasks)
+
+
+def _mode(task: TaskSpec, parsed: Parsed) -> int:
+    """Files belong to root: another user reads them through fsGroup, or else as anybody."""
+    if parsed.text("ssh-key-file-path") == ROOT_PATH:
+        return OWNER_ONLY
+    security = pod_spec(task).get("securityContext") or {}
+    return GROUP_READS if security.get("fsGroup") is not None else ALL_READ
+
+
+def _warning(job: Job) -> RecordEvent:
+    return RecordEvent(
+        kind=JOBS,
+        namespace=job.metadata.namespace,
+        name=job.metadata.name,
+        uid=job.metadata.uid,
+        type="Warning",
+        reason="KeyInArguments",
+        message="everyone who may read the job may read --ssh-private-key; use --ssh-secret",
+    )

@@ -1,0 +1,40 @@
+"""The shell: the one every plugin has, around a core that is given fresh keys when it needs them."""
+
+from collections.abc import Callable
+
+from vc_jobplugin.answers import Decorated, Found, Reference
+from vc_jobplugin.arguments import described
+from vc_jobplugin.service import PluginService
+from vc_messages.plugins import PluginAnnouncement, PluginRequest
+from vc_plugin_ssh import logic
+from vc_plugin_ssh.config import Config
+from vc_plugin_ssh.keypairs import make_key_pair
+from vc_runtime.context import Context
+
+
+class SshCore:
+    """Joins the pure decisions with the making of keys."""
+
+    announcement = PluginAnnouncement(
+        plugin=logic.PLUGIN, version="1", arguments=described(logic.FLAGS)
+    )
+
+    def __init__(self, make_key: Callable[[str], logic.KeyPair] = make_key_pair) -> None:
+        self._make_key = make_key
+
+    def looks_at(self, request: PluginRequest) -> list[Reference]:
+        return logic.looks_at(request)
+
+    def decorate(self, request: PluginRequest, found: Found) -> Decorated:
+        """A key is made only when the job has none."""
+        key_type = logic.wants_key(request, found)
+        fresh = self._make_key(key_type) if key_type else None
+        return logic.decorate(request, found, fresh)
+
+    def remove(self, request: PluginRequest, found: Found) -> Decorated:
+        return logic.remove(request, found)
+
+
+def build(context: Context, config: Config | None = None) -> PluginService:
+    """The service on its adapters."""
+    return PluginService(context, SshCore(), config)

@@ -1,0 +1,182 @@
+"""Names, host lists and the three objects behind them.
+
+The ConfigMap is read before the decision, because a job that was scaled wants it refreshed and
+nothing else. Everything else is only made: an object of that name that is there and ours is as good
+as made, a foreign one is the applier's to find and the user's to mend.
+"""
+
+from typing import Final
+
+from vc_jobplugin.answers import Decorated, Found, Reference
+from vc_jobplugin.arguments import Flag, Parsed, described, parse
+from vc_jobplugin.hosts import hosts, subdomain, variable_name
+from vc_jobplugin.ownership import is_of, owner_reference
+from vc_messages.effects import CreateObject, DeleteObject, Effect, PatchObject
+from vc_messages.plugins import (
+    REMOVE,
+    EnvVar,
+    JobDecoration,
+    PluginAnnouncement,
+    PluginRequest,
+    TaskDecoration,
+)
+from vc_model import keys
+from vc_model.graft import merge_patch
+from vc_model.job import Job, TaskSpec
+from vc_model.kinds import CONFIGMAPS, NETWORKPOLICIES, SERVICES, Kind
+from vc_model.struct import JsonObject
+
+PLUGIN: Final = "svc"
+MOUNT_PATH: Final = "/etc/volcano"
+
+PUBLISH: Final = "publish-not-ready-addresses"
+DISABLE_POLICY: Final = "disable-network-policy"
+FLAGS: Final = (
+    Flag(name=PUBLISH, switch=True, meaning="resolve pods before they are ready"),
+    Flag(name=DISABLE_POLICY, switch=True, meaning="let pods of other jobs in"),
+)
+
+
+class SvcCore:
+    """See `vc_jobplugin.answers.Core`."""
+
+    announcement = PluginAnnouncement(plugin=PLUGIN, version="1", arguments=described(FLAGS))
+
+    def looks_at(self, request: PluginRequest) -> list[Reference]:
+        if request.verb == REMOVE:
+            return _references(request.job)
+        return [_references(request.job)[0]]
+
+    def decorate(self, request: PluginRequest, found: Found) -> Decorated:
+        """Objects first, then what pods get."""
+        parsed = parse(request.arguments, FLAGS)
+        if parsed.problem:
+            return Decorated(problem=parsed.problem)
+        job = request.job
+        effects: list[Effect] = [
+            _create(job, SERVICES, job.metadata.name, {"spec": _service(job, parsed)})
+        ]
+        if not parsed.switch(DISABLE_POLICY):
+            policy = {"spec": _network_policy(job)}
+            effects.append(_create(job, NETWORKPOLICIES, job.metadata.name, policy))
+        effects += _keep_configmap(job, found.get(_references(job)[0]))
+        tasks = {task.name: _decoration(job, task) for task in job.spec.tasks}
+        return Decorated(decoration=JobDecoration(tasks=tasks), effects=tuple(effects))
+
+    def remove(self, request: PluginRequest, found: Found) -> Decorated:
+        """Only what this very job controls."""
+        ours = [(ref, body) for ref, body in found.items() if is_of(request.job, body)]
+        return Decorated(
+            effects=tuple(
+                DeleteObject(
+                    kind=reference.kind,
+                    namespace=reference.namespace,
+                    name=reference.name,
+                    uid=body["metadata"]["uid"],
+                )
+                for reference, body in ours
+            )
+        )
+
+
+def configmap_name(job: Job) -> str:
+    """Upstream's name."""
+    return f"{job.metadata.name}-svc"
+
+
+def host_lists(job: Job) -> dict[str, str]:
+    """The ConfigMap's data: per task a host file, the hosts, the first of them, their number."""
+    data: dict[str, str] = {}
+    for task in job.spec.tasks:
+        found = hosts(job, task)
+        data[f"{task.name.replace('-', '_')}.host"] = "\n".join(found)
+        data[variable_name(task.name, "HOSTS")] = ",".join(found)
+        data[variable_name(task.name, "HOST")] = found[0] if found else ""
+        data[variable_name(task.name, "NUM")] = str(len(found))
+    return data
+
+
+def _references(job: Job) -> list[Reference]:
+    namespace, name = job.metadata.namespace, job.metadata.name
+    return [
+        Reference(CONFIGMAPS, namespace, configmap_name(job)),
+        Reference(SERVICES, namespace, name),
+        Reference(NETWORKPOLICIES, namespace, name),
+    ]
+
+
+def _keep_configmap(job: Job, existing: JsonObject | None) -> list[Effect]:
+    wanted = host_lists(job)
+    if existing is None or not is_of(job, existing):
+        return [_create(job, CONFIGMAPS, configmap_name(job), {"data": wanted})]
+    patch = merge_patch(existing.get("data") or {}, wanted)
+    if not patch:
+        return []
+    return [
+        PatchObject(
+            kind=CONFIGMAPS,
+            namespace=job.metadata.namespace,
+            name=configmap_name(job),
+            patch={"data": patch},
+            uid=existing["metadata"]["uid"],
+        )
+    ]
+
+
+def _create(job: Job, kind: Kind, name: str, content: JsonObject) -> CreateObject:
+    return CreateObject(
+        kind=kind,
+        namespace=job.metadata.namespace,
+        name=name,
+        owner_uid=job.metadata.uid,
+        body={
+            "apiVersion": kind.api_version,
+            "kind": kind.kind,
+            "metadata": {
+                "name": name,
+                "namespace": job.metadata.namespace,
+                "ownerReferences": [owner_reference(job)],
+            },
+            **content,
+        },
+    )
+
+
+def _job_labels(job: Job) -> dict[str, str]:
+    return {keys.JOB_NAME: job.metadata.name, keys.JOB_NAMESPACE: job.metadata.namespace}
+
+
+def _service(job: Job, parsed: Parsed) -> JsonObject:
+    return {
+        "clusterIP": "None",
+        "selector": _job_labels(job),
+        "publishNotReadyAddresses": parsed.switch(PUBLISH),
+    }
+
+
+def _network_policy(job: Job) -> JsonObject:
+    pods = {"matchLabels": _job_labels(job)}
+    return {
+        "podSelector": pods,
+        "ingress": [{"from": [{"podSelector": pods}]}],
+        "policyTypes": ["Ingress"],
+    }
+
+
+def _decoration(job: Job, task: TaskSpec) -> TaskDecoration:
+    name = configmap_name(job)
+    variables = [
+        variable_name(other.name, suffix)
+        for other in job.spec.tasks
+        for suffix in ("HOSTS", "HOST", "NUM")
+    ]
+    return TaskDecoration(
+        env=[
+            EnvVar(name=each, value_from={"configMapKeyRef": {"name": name, "key": each}})
+            for each in variables
+        ],
+        volumes=[{"name": name, "configMap": {"name": name}}],
+        mounts=[{"name": name, "mountPath": MOUNT_PATH}],
+        hostname_from_pod=True,
+        subdomain=subdomain(job, task),
+    )

@@ -1,0 +1,221 @@
+"""One group of pods at a time: what its pod group should be, and what to write to get there.
+
+Pods with a controller share the group `podgroup-<uid of the controller>`; a pod without one has its
+own. The group is derived from the first of its pods (by name) and from the annotations of its
+controller, so every replica and every restart derives the same one.
+"""
+
+from collections import Counter
+from collections.abc import Collection
+from typing import Final
+
+import msgspec
+
+from vc_messages.effects import CreateObject, DeleteObject, Effect, PatchObject
+from vc_model import keys
+from vc_model.graft import merge_patch, to_json
+from vc_model.job import NetworkTopology
+from vc_model.kinds import PODGROUPS, PODS
+from vc_model.kubernetes import Workload
+from vc_model.meta import OwnerReference, controller_of
+from vc_model.pod import Container, Pod
+from vc_model.quantity import QuantityError, format_resources, parse_resources
+from vc_model.scheduling import PodGroup, PodGroupSpec
+from vc_model.struct import JsonObject
+
+PREFIX: Final = "podgroup-"
+_INHERITED_PREFIX: Final = "volcano.sh/"
+_FROM_POD_ANNOTATIONS: Final = (
+    keys.PREEMPTABLE,
+    keys.COOLDOWN_TIME,
+    keys.REVOCABLE_ZONE,
+    keys.JDB_MIN_AVAILABLE,
+    keys.JDB_MAX_UNAVAILABLE,
+)
+_FROM_POD_LABELS: Final = (keys.PREEMPTABLE, keys.COOLDOWN_TIME)
+_ENDED: Final = frozenset({"Succeeded", "Failed"})
+
+
+class Observed(msgspec.Struct, frozen=True, kw_only=True):
+    """The pods of one group and what bears on it."""
+
+    pods: tuple[Pod, ...]
+    owner: Workload | None = None
+    """Their controller, if it is one that we follow."""
+    podgroup: PodGroup | None = None
+
+
+def group_uid(pod: Pod, scheduler_names: Collection[str]) -> str:
+    """Which group a pod belongs to; empty when it is not ours to group."""
+    if pod.spec.scheduler_name not in scheduler_names:
+        return ""
+    named = _group_named(pod)
+    uid = _lead(pod).uid
+    return uid if named in ("", PREFIX + uid) else ""
+
+
+def decide(seen: Observed) -> list[Effect]:
+    """Make or mend the group, then tell the pods which it is."""
+    if seen.owner is not None and seen.owner.spec.replicas == 0 and not seen.pods:
+        return _drop(seen.podgroup)
+    pods = [p for p in seen.pods if p.metadata.deletion_timestamp is None]
+    pods = sorted((p for p in pods if p.status.phase not in _ENDED), key=lambda pod: pod.key)
+    if not pods:
+        return []
+    name = PREFIX + _lead(pods[0]).uid
+    unnamed = [pod for pod in pods if not _group_named(pod)]
+    return [*_keep(seen, pods[0], name), *(_name(pod, name) for pod in unnamed)]
+
+
+def _group_named(pod: Pod) -> str:
+    said = pod.metadata.annotations
+    return said.get(keys.GROUP_NAME) or said.get(keys.GROUP_NAME_ALTERNATIVE) or ""
+
+
+def _lead(pod: Pod) -> OwnerReference:
+    """The pod's controller, or the pod itself."""
+    return controller_of(pod.metadata) or OwnerReference(
+        api_version=PODS.api_version,
+        kind=PODS.kind,
+        name=pod.metadata.name,
+        uid=pod.metadata.uid,
+        controller=True,
+    )
+
+
+def _keep(seen: Observed, pod: Pod, name: str) -> list[Effect]:
+    spec = wanted_spec(pod, seen.owner)
+    known = seen.podgroup
+    if known is None:
+        return [_create(pod, seen.owner, name, spec)]
+    if known.metadata.deletion_timestamp is not None:
+        return []
+    wanted = msgspec.structs.replace(spec, queue=spec.queue or known.spec.queue)
+    patch = merge_patch(to_json(known.spec), to_json(wanted))
+    if not patch:
+        return []
+    return [
+        PatchObject(
+            kind=PODGROUPS,
+            namespace=pod.metadata.namespace,
+            name=name,
+            patch={"spec": patch},
+            uid=known.metadata.uid,
+        )
+    ]
+
+
+def wanted_spec(pod: Pod, owner: Workload | None) -> PodGroupSpec:
+    """The gang as its controller's annotations ask for it; without them every pod for itself."""
+    members = _min_member(owner)
+    topology = _topology(pod)
+    try:
+        amounts = format_resources(Counter(_each(_requests(pod), members)))
+    except QuantityError:
+        amounts = {}
+    return PodGroupSpec(
+        min_member=members,
+        min_resources=amounts,
+        queue=pod.metadata.annotations.get(keys.QUEUE_NAME_ANNOTATION, ""),
+        priority_class_name=pod.spec.priority_class_name,
+        network_topology=topology,
+    )
+
+
+def _min_member(owner: Workload | None) -> int:
+    said = owner.metadata.annotations.get(keys.GROUP_MIN_MEMBER, "") if owner else ""
+    return int(said) if said.isdecimal() else 1
+
+
+def _topology(pod: Pod) -> NetworkTopology | None:
+    mode = pod.metadata.annotations.get(keys.NETWORK_TOPOLOGY_MODE)
+    tier = pod.metadata.annotations.get(keys.NETWORK_TOPOLOGY_HIGHEST_TIER, "")
+    if not mode and not tier:
+        return None
+    return NetworkTopology(
+        mode=mode or "hard", highest_tier_allowed=int(tier) if tier.isdecimal() else None
+    )
+
+
+def _requests(pod: Pod) -> Counter[str]:
+    """Containers add up, init containers run one after another, sidecars stay."""
+    main: Counter[str] = Counter()
+    for container in pod.spec.containers:
+        main.update(_amounts(container))
+    sidecars: Counter[str] = Counter()
+    peak: Counter[str] = Counter()
+    for container in pod.spec.init_containers:
+        if container.restart_policy == "Always":
+            sidecars.update(_amounts(container))
+            peak |= sidecars
+        else:
+            peak |= sidecars + _amounts(container)
+    total = (main + sidecars) | peak
+    total.update(parse_resources(pod.spec.overhead))
+    return total
+
+
+def _amounts(container: Container) -> Counter[str]:
+    given = {**container.resources.limits, **container.resources.requests}
+    return Counter(parse_resources(given))
+
+
+def _each(amounts: Counter[str], count: int) -> dict[str, int]:
+    return {name: amount * count for name, amount in amounts.items()}
+
+
+def _create(pod: Pod, owner: Workload | None, name: str, spec: PodGroupSpec) -> CreateObject:
+    owners = pod.metadata.owner_references or [_lead(pod)]
+    inherited = owner.metadata.annotations if owner else {}
+    annotations = {k: v for k, v in inherited.items() if k.startswith(_INHERITED_PREFIX)}
+    annotations |= _picked(pod.metadata.annotations, _FROM_POD_ANNOTATIONS)
+    labels = _picked(pod.metadata.labels, _FROM_POD_LABELS)
+    metadata: JsonObject = {
+        "name": name,
+        "namespace": pod.metadata.namespace,
+        "ownerReferences": [to_json(reference) for reference in owners],
+    }
+    if annotations:
+        metadata["annotations"] = {key: annotations[key] for key in sorted(annotations)}
+    if labels:
+        metadata["labels"] = labels
+    return CreateObject(
+        kind=PODGROUPS,
+        namespace=pod.metadata.namespace,
+        name=name,
+        owner_uid=_lead(pod).uid,
+        body={
+            "apiVersion": PODGROUPS.api_version,
+            "kind": PODGROUPS.kind,
+            "metadata": metadata,
+            "spec": to_json(spec),
+        },
+    )
+
+
+def _picked(given: dict[str, str], wanted: tuple[str, ...]) -> dict[str, str]:
+    return {key: given[key] for key in wanted if key in given}
+
+
+def _name(pod: Pod, group: str) -> PatchObject:
+    return PatchObject(
+        kind=PODS,
+        namespace=pod.metadata.namespace,
+        name=pod.metadata.name,
+        patch={"metadata": {"annotations": {keys.GROUP_NAME: group}}},
+        uid=pod.metadata.uid,
+    )
+
+
+def _drop(podgroup: PodGroup | None) -> list[Effect]:
+    """A workload that was scaled to nothing holds no place in its queue."""
+    if podgroup is None or podgroup.metadata.deletion_timestamp is not None:
+        return []
+    return [
+        DeleteObject(
+            kind=PODGROUPS,
+            namespace=podgroup.metadata.namespace,
+            name=podgroup.metadata.name,
+            uid=podgroup.metadata.uid,
+        )
+    ]

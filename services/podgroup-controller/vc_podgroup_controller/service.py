@@ -1,0 +1,189 @@
+"""The shell: follow pods and their controllers, lead, and keep the group of each in step.
+
+Work is keyed by the uid that names the group. A new leader first waits until its view has reached
+what the API server had when it began to lead.
+"""
+
+import asyncio
+from typing import Final
+
+from vc_cluster import ClusterError
+from vc_messages.view import Change
+from vc_model.kinds import (
+    BATCHJOBS,
+    DAEMONSETS,
+    PODGROUPS,
+    PODS,
+    REPLICASETS,
+    STATEFULSETS,
+    Kind,
+)
+from vc_model.kubernetes import Workload
+from vc_model.meta import ApiObject, object_key
+from vc_model.pod import Pod
+from vc_model.scheduling import PodGroup
+from vc_podgroup_controller.config import Config
+from vc_podgroup_controller.logic import PREFIX, Observed, decide, group_uid
+from vc_runtime.context import Context
+from vc_runtime.effects import EffectApplier, OutcomeStatus
+from vc_runtime.expectations import Expectations
+from vc_runtime.follower import Follower
+from vc_runtime.leader import Leadership
+from vc_runtime.workqueue import WorkQueue
+
+POLL_SECONDS: Final = 0.1
+POLL_SECONDS_MIN: Final = 0.001
+UNSEEN_SECONDS: Final = 0.25
+GROUPS_PER_TURN_MAX: Final = 100
+
+_KINDS: Final = (PODS, PODGROUPS, REPLICASETS, STATEFULSETS, DAEMONSETS, BATCHJOBS)
+
+
+class PodGroupController:
+    """One replica; the leader writes."""
+
+    def __init__(self, context: Context, config: Config) -> None:
+        self.name = context.name
+        self._context = context
+        self._config = config
+        self._follower = Follower(context, _KINDS)
+        self._leadership = Leadership(context)
+        self._applier = EffectApplier(context, may_write=lambda: self._leadership.leading)
+        self._epoch = -1
+        """Of the lease under which we last caught up."""
+        self._must_reach: int | None = None
+        self._start_over()
+
+    def _start_over(self) -> None:
+        self._queue = WorkQueue(self._context)
+        self._expectations = Expectations()
+        self._pods: dict[str, dict[str, Pod]] = {}
+        """Pods that are ours to group, by group and key."""
+        self._owners: dict[str, Workload] = {}
+        self._ended: set[str] = set()
+        """uids of groups whose deletion the API server has taken."""
+
+    def unready(self) -> str:
+        return self._follower.unready()
+
+    async def run(self) -> None:
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._leadership.run())
+                group.create_task(self._follow())
+        finally:
+            await self._follower.close()
+
+    async def _follow(self) -> None:
+        while True:
+            wait = self._queue.seconds_until_due(at_most=POLL_SECONDS)
+            batch = await self._follower.poll(wait_seconds=max(wait, POLL_SECONDS_MIN))
+            if batch.rebuilt:
+                self._start_over()
+            for change in batch.changes:
+                self._take(change)
+            if not self._leadership.leading or self._follower.unready():
+                continue
+            if await self._caught_up():
+                await self._work()
+
+    # -- being told ------------------------------------------------------------------------------
+
+    def _take(self, change: Change) -> None:
+        for obj in (change.before, change.after):
+            if obj is None:
+                continue
+            uid = self._uid_of(obj)
+            if not uid:
+                continue
+            self._store(uid, change.key, obj, present=obj is change.after)
+            self._queue.add(uid)
+
+    def _uid_of(self, obj: ApiObject) -> str:
+        if isinstance(obj, Pod):
+            return group_uid(obj, self._config.scheduler_names)
+        if isinstance(obj, PodGroup):
+            name = obj.metadata.name
+            return name.removeprefix(PREFIX) if name.startswith(PREFIX) else ""
+        return obj.metadata.uid
+
+    def _store(self, uid: str, key: str, obj: ApiObject, *, present: bool) -> None:
+        if isinstance(obj, Pod):
+            pods = self._pods.setdefault(uid, {})
+            if present:
+                pods[key] = obj
+            else:
+                pods.pop(key, None)
+            if not pods:
+                del self._pods[uid]
+        elif isinstance(obj, Workload):
+            if present:
+                self._owners[uid] = obj
+            else:
+                self._owners.pop(uid, None)
+
+    async def _caught_up(self) -> bool:
+        """Whether the view holds what the API server had when we began to lead."""
+        if self._epoch != self._leadership.epoch:
+            try:
+                page = await self._context.cluster.list(PODGROUPS, limit=1)
+            except ClusterError as error:
+                self._context.log.info("cannot ask how far the cluster is: %s", error)
+                return False
+            version = page.resource_version
+            self._must_reach = int(version) if version.isdecimal() else None
+            self._epoch = self._leadership.epoch
+        return self._must_reach is None or all(self._reached(kind) for kind in _KINDS)
+
+    def _reached(self, kind: Kind) -> bool:
+        progress = self._follower.view.progress(kind)
+        version = progress.resource_version if progress else ""
+        return version.isdecimal() and int(version) >= (self._must_reach or 0)
+
+    # -- acting ----------------------------------------------------------------------------------
+
+    async def _work(self) -> None:
+        for uid in self._queue.take_due(limit=GROUPS_PER_TURN_MAX):
+            if self._expectations.unseen(uid, self._follower.view):
+                self._queue.add(uid, delay=UNSEEN_SECONDS)
+                continue
+            seen = self._observe(uid)
+            if seen is not None:
+                await self._apply(uid, seen)
+
+    def _observe(self, uid: str) -> Observed | None:
+        pods, owner = self._pods.get(uid, {}), self._owners.get(uid)
+        anyone = owner or next(iter(pods.values()), None)
+        if anyone is None:
+            return None
+        group = self._follower.view.get(
+            PODGROUPS, object_key(anyone.metadata.namespace, PREFIX + uid)
+        )
+        if isinstance(group, PodGroup) and group.metadata.uid in self._ended:
+            group = None
+        return Observed(
+            pods=tuple(pods.values()),
+            owner=owner,
+            podgroup=group if isinstance(group, PodGroup) else None,
+        )
+
+    async def _apply(self, uid: str, seen: Observed) -> None:
+        failed = False
+        for outcome in await self._applier.apply(decide(seen)):
+            kind = getattr(outcome.effect, "kind", None)
+            if outcome.status is not OutcomeStatus.DONE:
+                failed = True
+                self._context.log.info("%s%s: %s", PREFIX, uid, outcome.error)
+            elif outcome.written is not None and kind in _KINDS:
+                self._expectations.expect(uid, [(kind, outcome.written)])
+            elif seen.podgroup is not None and outcome.written is None:
+                self._ended.add(seen.podgroup.metadata.uid)
+        if failed:
+            self._queue.retry(uid)
+        else:
+            self._queue.succeeded(uid)
+
+
+def build(context: Context, config: Config | None = None) -> PodGroupController:
+    """The service on its adapters."""
+    return PodGroupController(context, config or Config())
