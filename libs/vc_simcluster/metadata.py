@@ -6,6 +6,7 @@ from typing import Final
 import msgspec
 
 from vc_cluster.errors import TooLargeError
+from vc_model.graft import strip_nulls
 from vc_model.struct import Json, JsonObject
 from vc_simcluster.failures import FieldFault, bad_request, invalid_value, required
 from vc_simcluster.resource import Resource
@@ -72,7 +73,7 @@ class _MetaShape(msgspec.Struct):
     managedFields: list[JsonObject] | None = None  # noqa: N815
 
 
-def take_body(body: Json) -> JsonObject:
+def take_body(body: Json, *, without_nulls: bool = False) -> JsonObject:
     """A private copy of a request's object, after the checks that need no knowledge of its kind."""
     check_nesting(body)
     raw = msgspec.json.encode(body)
@@ -81,8 +82,11 @@ def take_body(body: Json) -> JsonObject:
     obj = msgspec.json.decode(raw)
     if not isinstance(obj, dict):
         raise bad_request("the request's body is not an object")
-    check_shape(obj)
-    return obj
+    if without_nulls and b"null" in raw:
+        obj = strip_nulls(obj)
+    taken: JsonObject = obj
+    check_shape(taken)
+    return taken
 
 
 def check_nesting(body: Json) -> None:

@@ -12,7 +12,6 @@ import msgspec
 
 from vc_clock import Clock
 from vc_cluster.errors import ServerError
-from vc_model.graft import strip_nulls
 from vc_model.struct import JsonObject
 from vc_model.times import format_time
 from vc_simcluster.admission import Admission, AdmissionRequest, warn
@@ -265,9 +264,7 @@ class Writer:
 
 def read_object(resource: Resource, body: JsonObject) -> JsonObject:
     """The request's object as our own copy; Go clients write null where they mean nothing."""
-    obj = take_body(body)
-    if not resource.custom:
-        obj = strip_nulls(obj)
+    obj = take_body(body, without_nulls=not resource.custom)
     check_type(resource, obj)
     return obj
 

@@ -1,13 +1,17 @@
 """A small cluster to act on: a virtual clock, seeded uids, one custom kind."""
 
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import Any, Final
 
 import msgspec
 
-from vc_clock import LoopClock
+from vc_clock import LoopClock, run_virtual
 from vc_model.struct import JsonObject
 from vc_simcluster import Api, Registry, Resource, seeded_uids
 from vc_simcluster.builtin_resources import PODS
+from vc_simcluster.node_pools import NodePool
+from vc_simcluster.nodes import SimulatedNodes
 
 WALL_AT_ZERO: Final = 1_700_000_000.0
 
@@ -149,3 +153,27 @@ def pod_named(api: Api, name: str) -> JsonObject:
 
 def pod_names(api: Api) -> list[str]:
     return [msgspec.json.decode(item)["metadata"]["name"] for item in api.list(PODS).items]
+
+
+SMALL: Final = NodePool(count=2, capacity={"cpu": "4", "memory": "8Gi", "pods": "10"})
+
+
+@asynccontextmanager
+async def nodes_on(api: Api, *pools: NodePool) -> AsyncIterator[SimulatedNodes]:
+    nodes = SimulatedNodes(api, pools=pools or (SMALL,))
+    await nodes.start()
+    try:
+        yield nodes
+    finally:
+        await nodes.stop()
+
+
+def play(story: Callable[[Api, SimulatedNodes], Awaitable[None]], *pools: NodePool) -> None:
+    """Run a story on a fresh cluster."""
+
+    async def whole() -> None:
+        api = make_api()
+        async with nodes_on(api, *pools) as nodes:
+            await story(api, nodes)
+
+    run_virtual(whole())
