@@ -1,4 +1,4 @@
-"""`pyroclast`: run the embedded stack, the demo, or any set of services."""
+"""`pyroclast`: run the embedded stack, the demo, any set of services, or each in its own process."""
 
 import argparse
 import asyncio
@@ -8,16 +8,19 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-DEFAULT_HOME: Final = ".pyroclast"
-DEFAULT_API_PORT: Final = 8001
-DEFAULT_DASHBOARD_PORT: Final = 8080
+from vc_cli import settings
+from vc_cli.stack_commands import add_commands
+
 _EPILOG: Final = """\
 environment:
-  PYROCLAST_HOME            folder of the kubeconfig and logs (.pyroclast)
+  PYROCLAST_HOME            folder of the kubeconfig, logs and stack.json (.pyroclast)
   PYROCLAST_API_PORT        port of the embedded API server (8001)
   PYROCLAST_DASHBOARD_PORT  port of the dashboard (8080)
   KAFKA_BOOTSTRAP_SERVERS, REDIS_URL, KUBECONFIG, OTEL_EXPORTER_OTLP_ENDPOINT
-                            real servers for `run`; what is absent is kept in memory
+                            real servers for `run`; what is absent is kept in memory.
+                            `stack` starts what is absent
+  CLUSTER                   API server of `stack`: embedded (default), kubernetes (real, with
+                            fake nodes), given (the one of KUBECONFIG)
   LOG_LEVEL, LOG_FORMAT     info, debug, …; json or line
 """
 
@@ -54,18 +57,8 @@ def _parser() -> argparse.ArgumentParser:
     run = commands.add_parser("run", help="run services in this process, on real servers")
     run.add_argument("services", nargs="+", metavar="SERVICE", help="watcher, scheduler, …")
     run.set_defaults(command=_run)
+    add_commands(commands)
     return parser
-
-
-def _home() -> Path:
-    return Path(os.environ.get("PYROCLAST_HOME", DEFAULT_HOME)).absolute()
-
-
-def _port(variable: str, default: int) -> int:
-    written = os.environ.get(variable, str(default))
-    if not written.isdecimal() or int(written) > 65535:
-        raise ValueError(f"{variable}={written!r} is not a port; use a number from 0 to 65535")
-    return int(written)
 
 
 def _quiet_logs() -> None:
@@ -81,7 +74,7 @@ def _demo(arguments: argparse.Namespace) -> int:
     _quiet_logs()
     os.environ.setdefault("PYROCLAST_DASHBOARD_PORT", "0")  # the demo must not meet a busy port
     manifests = arguments.manifests or [Path("examples")]
-    return asyncio.run(run_demo(home=_home(), manifests=manifests))
+    return asyncio.run(run_demo(home=settings.home_folder(), manifests=manifests))
 
 
 def _up(arguments: argparse.Namespace) -> int:
@@ -90,9 +83,9 @@ def _up(arguments: argparse.Namespace) -> int:
     _quiet_logs()
     return asyncio.run(
         run_up(
-            home=_home(),
-            api_port=_port("PYROCLAST_API_PORT", DEFAULT_API_PORT),
-            dashboard_port=_port("PYROCLAST_DASHBOARD_PORT", DEFAULT_DASHBOARD_PORT),
+            home=settings.home_folder(),
+            api_port=settings.api_port(),
+            dashboard_port=settings.dashboard_port(),
             nodes=arguments.nodes,
         )
     )

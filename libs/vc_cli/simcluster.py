@@ -1,0 +1,89 @@
+"""`pyroclast simcluster`: the embedded cluster as a process of its own, for stacks of many processes.
+
+It keeps its objects in memory: a restart is a new, empty cluster on the same address. Services that
+live in other processes are named on the command line (`--service`), so that the API server's service
+proxy finds them.
+"""
+
+import asyncio
+import signal
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from vc_clock import LoopClock
+from vc_model.keys import SYSTEM_NAMESPACE
+from vc_model.kinds import NAMESPACES
+from vc_simcluster.api import Api
+from vc_simcluster.cluster import StoreCluster
+from vc_simcluster.http_server import EmbeddedServer, serve
+from vc_simcluster.kubeconfig import write_kubeconfig
+from vc_simcluster.node_pools import NodePool
+from vc_simcluster.nodes import SimulatedNodes
+from vc_simcluster.registry import Registry, crd_folder, load_crds
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProxiedService:
+    """A Service whose only endpoint is a process outside the cluster."""
+
+    namespace: str
+    name: str
+    port: str
+    base_url: str
+
+    @classmethod
+    def parse(cls, text: str) -> "ProxiedService":
+        """`namespace/name:port=url`."""
+        left, _, url = text.partition("=")
+        place, _, port = left.partition(":")
+        namespace, _, name = place.partition("/")
+        if not (namespace and name and port and url.startswith("http")):
+            raise ValueError(f"service {text!r}: write namespace/name:port=http://host:port")
+        return cls(namespace=namespace, name=name, port=port, base_url=url)
+
+
+async def run_simcluster(
+    *,
+    host: str,
+    port: int,
+    pools: Sequence[NodePool],
+    kubeconfig: Path | None,
+    services: Sequence[ProxiedService] = (),
+) -> int:
+    """Serve until SIGINT or SIGTERM."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    async with AsyncExitStack() as exit_stack:
+        server = await _start(exit_stack, host=host, port=port, pools=pools)
+        for service in services:
+            server.proxy.register_service(
+                service.namespace, service.name, port=service.port, base_url=service.base_url
+            )
+        if kubeconfig:
+            write_kubeconfig(kubeconfig, server.url)
+        print(f"embedded cluster on {server.url}; it keeps nothing", flush=True)
+        await stop.wait()
+    return 0
+
+
+async def _start(
+    exit_stack: AsyncExitStack, *, host: str, port: int, pools: Sequence[NodePool]
+) -> EmbeddedServer:
+    """Namespace and nodes first: whoever sees the port finds them there."""
+    api = Api(clock=LoopClock(), registry=Registry(crds=load_crds(crd_folder())))
+    namespace = {
+        "apiVersion": NAMESPACES.api_version,
+        "kind": NAMESPACES.kind,
+        "metadata": {"name": SYSTEM_NAMESPACE},
+    }
+    await StoreCluster(api).create(NAMESPACES, namespace)
+    simulated = SimulatedNodes(api, pools=pools)
+    await simulated.start()
+    exit_stack.push_async_callback(simulated.stop)
+    server = await serve(api, host=host, port=port)
+    exit_stack.push_async_callback(server.close)
+    return server

@@ -1,0 +1,225 @@
+"""`pyroclast stack`: every service in a process of its own, on real Kafka and Redis.
+
+The order of a start: servers (together), API server, services (together), then wait until each says
+that it is ready. From then on this process only supervises, until SIGINT or SIGTERM. It holds a lock
+on the home folder, so that there is one stack per home, and keeps `stack.json` true for `status` and
+`stack-down`.
+"""
+
+import asyncio
+import fcntl
+import os
+import signal
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from vc_cli import stack_file
+from vc_cli.processes import Child, Pid, birth_of
+from vc_cli.services import SERVICES
+from vc_cli.stack_clusters import EMBEDDED, start_cluster
+from vc_cli.stack_down import stop_leftovers
+from vc_cli.stack_file import ProcessEntry, StackFile
+from vc_cli.stack_members import OwnMember
+from vc_cli.stack_plan import Addresses, command_of, environment_of
+from vc_cli.stack_progress import Progress, Readiness
+from vc_cli.stack_servers import Servers
+from vc_cli.stack_supervision import Supervisor
+from vc_cli.stack_welcome import welcome
+from vc_clock import LoopClock
+from vc_parts.errors import PartError
+from vc_parts.ports import LOOPBACK, free_port
+
+LOCK_NAME: Final = "stack.lock"
+DASHBOARD_SERVICE: Final = "volcano-system/volcano-dashboard:80"
+"""The Service that leads to the dashboard, for `vcctl` through the API server's proxy."""
+
+
+class StackError(RuntimeError):
+    """The stack cannot be started or does not come up; one sentence."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What to start, and where."""
+
+    home: Path
+    cluster: str = EMBEDDED
+    services: tuple[str, ...] = tuple(SERVICES)
+    api_port: int = 0
+    dashboard_port: int = 0
+    nodes: Path | None = None
+
+
+async def run_stack(options: Options) -> int:
+    """Start, supervise, stop; until SIGINT or SIGTERM."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    with _one_per_home(options.home):
+        await stop_leftovers(options.home, say=print)
+        stack = Stack(options)
+        try:
+            await _unless(stop, stack.start())
+            await stop.wait()
+        finally:
+            await stack.stop()
+    return 0
+
+
+async def _unless(stop: asyncio.Event, starting: Coroutine[None, None, None]) -> None:
+    """Run the start to its end, or give it up when we are told to stop."""
+    start = asyncio.ensure_future(starting)
+    stopped = asyncio.ensure_future(stop.wait())
+    try:
+        await asyncio.wait({start, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        if start.done():
+            await start
+    finally:
+        for task in (start, stopped):
+            task.cancel()
+        await asyncio.gather(start, stopped, return_exceptions=True)
+
+
+@contextmanager
+def _one_per_home(home: Path) -> Iterator[None]:
+    home.mkdir(parents=True, exist_ok=True)
+    with (home / LOCK_NAME).open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise StackError(f"a stack is up in {home}; `pyroclast stack-down` stops it") from None
+        yield
+
+
+class Stack:
+    """One stack, from its first process to its last."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._clock = LoopClock()
+        self._progress = Progress(self._clock)
+        self._supervisor = Supervisor(
+            clock=self._clock, say=self._progress.say, changed=self._remember
+        )
+        self._readiness = Readiness(self._supervisor, self._progress, self._clock)
+        self._servers = Servers(options.home, self._supervisor, starting=self._readiness.starting)
+        self._api_port = options.api_port or free_port()
+        self._dashboard_port = options.dashboard_port or free_port()
+        self._file = StackFile(
+            supervisor=Pid(number=os.getpid(), birth=birth_of(os.getpid())),
+            started_at=self._clock.now(),
+            cluster=options.cluster,
+            dashboard=self._dashboard_url if "dashboard" in options.services else "",
+        )
+
+    @property
+    def _dashboard_url(self) -> str:
+        return f"http://{LOOPBACK}:{self._dashboard_port}"
+
+    async def start(self) -> None:
+        """Servers, API server, services; returns when all are ready."""
+        self._progress.say(f"starting in {self._options.home}")
+        await self._start_ground()
+        await self._ready()
+        addresses = self._addresses()
+        for name in self._options.services:
+            await self._start_service(name, addresses)
+        await self._ready()
+        self._file.state = "ready"
+        self._remember()
+        print(welcome(self._file, self._options.home), flush=True)
+
+    async def _start_ground(self) -> None:
+        """What services stand on, all of it together."""
+        narrating = asyncio.create_task(self._readiness.narrate())
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._servers.start())
+                group.create_task(self._start_cluster())
+        except* (PartError, OSError, ValueError) as failed:
+            raise StackError(_first(failed)) from failed
+        finally:
+            narrating.cancel()
+            await asyncio.gather(narrating, return_exceptions=True)
+        if self._servers.without:
+            self._progress.say(self._servers.without)
+
+    async def _ready(self) -> None:
+        waiting = await self._readiness.wait()
+        if waiting:
+            raise StackError(f"not ready in time: {waiting}")
+
+    async def _start_cluster(self) -> None:
+        arguments = ["--service", f"{DASHBOARD_SERVICE}={self._dashboard_url}"]
+        if self._options.nodes:
+            arguments += ["--nodes", str(self._options.nodes)]
+        kubeconfig = await start_cluster(
+            self._options.cluster,
+            home=self._options.home,
+            supervisor=self._supervisor,
+            api_port=self._api_port,
+            arguments=arguments,
+        )
+        self._file.kubeconfig = str(kubeconfig)
+
+    def _addresses(self) -> Addresses:
+        self._file.kafka = self._servers.kafka
+        self._file.redis = self._servers.redis
+        self._file.jaeger = self._servers.jaeger
+        return Addresses(
+            kafka=self._servers.kafka,
+            redis=self._servers.redis,
+            kubeconfig=self._file.kubeconfig,
+            otlp=self._servers.otlp,
+            dashboard_port=self._dashboard_port,
+            admission_port=free_port(),
+        )
+
+    async def _start_service(self, name: str, addresses: Addresses) -> None:
+        port = free_port()
+        child = Child(
+            name,
+            command_of(name),
+            env=environment_of(name, addresses, health_port=port, inherited=os.environ),
+            log=self._options.home / "logs" / f"{name}.log",
+        )
+        await self._supervisor.start(OwnMember(child, role="service", port=port))
+
+    def _remember(self) -> None:
+        """Write down what runs now."""
+        supervisor = self._supervisor
+        self._file.processes = [
+            ProcessEntry(
+                name=member.name,
+                role=member.role,
+                pid=member.pid,
+                started_at=supervisor.started_at[member.name],
+                log=str(member.log),
+                health_url=member.health_url,
+                port=member.port,
+                restarts=supervisor.restarts[member.name],
+            )
+            for member in supervisor.members
+        ]
+        stack_file.write(self._options.home, self._file)
+
+    async def stop(self) -> None:
+        """End every process, then forget the stack."""
+        self._progress.say("stopping")
+        self._file.state = "stopping"
+        self._remember()
+        await self._supervisor.stop()
+        stack_file.remove(self._options.home)
+        self._progress.say("stopped; nothing is kept but the logs")
+
+
+def _first(group: BaseExceptionGroup[BaseException]) -> str:
+    """The sentence of the first error inside."""
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return str(error)

@@ -1,0 +1,91 @@
+"""What every service of a stack is started with: its command, and exactly the environment it needs.
+
+The topology is data, so that `docker-compose.yml` can be held to it by a test. A service gets the
+addresses of what it uses and of nothing else: only the scheduler and the dashboard know Redis. Of
+the caller's environment it gets what a program needs to run at all, how to log, and the keys that
+begin with its own name (`WATCHER_PAGE_SIZE`) or with `KAFKA_` (TLS, SASL).
+"""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from vc_cli.services import SERVICES
+
+SNAPSHOT_SERVICES: Final = frozenset({"scheduler", "dashboard"})
+"""Who talks to Redis."""
+
+SHARED_KEYS: Final = (
+    "KAFKA_BOOTSTRAP_SERVERS",
+    "KUBECONFIG",
+    "OTEL_EXPORTER_OTLP_ENDPOINT",
+    "HEALTH_PORT",
+)
+"""What every service is told."""
+
+OWN_KEYS: Final[dict[str, tuple[str, ...]]] = {
+    "scheduler": ("REDIS_URL",),
+    "dashboard": ("REDIS_URL", "PYROCLAST_DASHBOARD_PORT"),
+    "admission": ("ADMISSION_HOST", "ADMISSION_PORT", "ADMISSION_CREATE_CONFIGURATIONS"),
+}
+"""What only one service is told."""
+
+_PROGRAM_KEYS: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "PYTHONPATH")
+_OUR_KEYS: Final = ("LOG_LEVEL", "LOG_FORMAT", "PYROCLAST_COMPAT")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Addresses:
+    """Where everything listens; what is empty is not told."""
+
+    kafka: str
+    redis: str
+    kubeconfig: str
+    otlp: str = ""
+    host: str = "127.0.0.1"
+    dashboard_port: int = 0
+    admission_port: int = 0
+
+
+def keys_of(service: str) -> frozenset[str]:
+    """The keys that a service is told, besides those of the machine."""
+    return frozenset(SHARED_KEYS + OWN_KEYS.get(service, ()))
+
+
+def command_of(service: str) -> list[str]:
+    """The service alone in a process, on the interpreter that runs us."""
+    return [sys.executable, "-m", SERVICES[service]]
+
+
+def environment_of(
+    service: str, addresses: Addresses, *, health_port: int, inherited: Mapping[str, str]
+) -> dict[str, str]:
+    """The whole environment of a service's process."""
+    told = {
+        "KAFKA_BOOTSTRAP_SERVERS": addresses.kafka,
+        "KUBECONFIG": addresses.kubeconfig,
+        "OTEL_EXPORTER_OTLP_ENDPOINT": addresses.otlp,
+        "HEALTH_PORT": str(health_port),
+        "REDIS_URL": addresses.redis,
+        "PYROCLAST_DASHBOARD_PORT": str(addresses.dashboard_port),
+        "ADMISSION_HOST": addresses.host,
+        "ADMISSION_PORT": str(addresses.admission_port),
+        "ADMISSION_CREATE_CONFIGURATIONS": "true",
+    }
+    wanted = keys_of(service)
+    return {
+        "LOG_FORMAT": "line",
+        **inherited_by(inherited, prefixes=(f"{service.upper().replace('-', '_')}_", "KAFKA_")),
+        **{key: value for key, value in told.items() if key in wanted and value},
+    }
+
+
+def inherited_by(env: Mapping[str, str], *, prefixes: tuple[str, ...] = ()) -> dict[str, str]:
+    """What a process of ours gets of the caller's environment."""
+    names = _PROGRAM_KEYS + _OUR_KEYS
+    return {
+        key: value
+        for key, value in env.items()
+        if key in names or (prefixes and key.startswith(prefixes))
+    }

@@ -1,0 +1,100 @@
+"""Lines for the person who waits for a stack: one per process when it is ready, and who is late."""
+
+import asyncio
+import sys
+from typing import Final
+
+from vc_cli.stack_members import Member, unready
+from vc_cli.stack_supervision import Supervisor
+from vc_clock import Clock
+
+READY_SECONDS_MAX: Final = 120.0
+"""Twelve interpreters start at once; on two busy cores that alone takes some twenty seconds."""
+LOOK_SECONDS: Final = 0.2
+SILENT_SECONDS_MAX: Final = 2.0
+"""Nobody waits longer without being told what for."""
+LATE_SHOWN_MAX: Final = 3
+REASON_LETTERS_MAX: Final = 40
+
+
+class Progress:
+    """Lines on standard error, each with the seconds since the start."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._started = clock.monotonic()
+        self.spoke_at = self._started
+
+    def say(self, line: str) -> None:
+        """Flushes, since the reader may be a pipe."""
+        self.spoke_at = self._clock.monotonic()
+        seconds = self.spoke_at - self._started
+        print(f"{seconds:6.1f} s  {line}", file=sys.stderr, flush=True)
+
+    def is_silent(self) -> bool:
+        """Whether it is time to say something."""
+        return self._clock.monotonic() - self.spoke_at >= SILENT_SECONDS_MAX
+
+
+class Readiness:
+    """Who is ready; each process is told of once."""
+
+    def __init__(self, supervisor: Supervisor, progress: Progress, clock: Clock) -> None:
+        self._supervisor = supervisor
+        self._progress = progress
+        self._clock = clock
+        self._told: set[str] = set()
+        self.starting: set[str] = set()
+        """Servers that have no process yet, or one that does not answer."""
+
+    async def narrate(self) -> None:
+        """Tell until cancelled, for as long as servers are started elsewhere."""
+        while True:
+            await self._look()
+            await self._clock.sleep(LOOK_SECONDS)
+
+    async def wait(self) -> str:
+        """Until every process is ready; empty, or who is not after READY_SECONDS_MAX and why."""
+        deadline = self._clock.monotonic() + READY_SECONDS_MAX
+        while late := await self._look():
+            if self._clock.monotonic() > deadline:
+                return "; ".join(f"{name}: {why}" for name, why in late.items())
+            await self._clock.sleep(LOOK_SECONDS)
+        return ""
+
+    async def _look(self) -> dict[str, str]:
+        """Tell who became ready; who is late and why."""
+        members = [m for m in self._supervisor.members if m.name not in self._told]
+        late = dict.fromkeys(sorted(self.starting), "starting")
+        for member, why in zip(members, await _ask(members), strict=True):
+            if why:
+                late[member.name] = why
+            else:
+                self._told.add(member.name)
+                self._tell(member)
+        if late and self._progress.is_silent():
+            self._progress.say(f"waiting for {_summary(late)}")
+        return late
+
+    def _tell(self, member: Member) -> None:
+        where = f"port {member.port}" if member.port else ""
+        line = f"{member.name:<24} ready   pid {member.pid.number:<8} {where}"
+        self._progress.say(line.rstrip())
+
+
+async def _ask(members: list[Member]) -> list[str]:
+    return await asyncio.gather(
+        *(
+            unready(
+                health_url=member.health_url, port=member.port, is_running=member.pid.is_running
+            )
+            for member in members
+        )
+    )
+
+
+def _summary(late: dict[str, str]) -> str:
+    """The first few with their reasons, the others as a number."""
+    shown = [f"{name} ({why[:REASON_LETTERS_MAX]})" for name, why in late.items()]
+    more = len(shown) - LATE_SHOWN_MAX
+    return ", ".join(shown[:LATE_SHOWN_MAX]) + (f" and {more} more" if more > 0 else "")
