@@ -42,6 +42,8 @@ from vc_simcluster.writing import WriteOptions, Writer, read_object
 __all__ = ["Api", "ObjectPage"]
 
 WATCH_SECONDS_DEFAULT: Final = 300.0
+WRITTEN_SUBRESOURCES: Final = ("status", "finalize")
+"""Parts of an object that are written like the object itself; the others are verbs of their own."""
 Items: TypeAlias = list[bytes]
 
 
@@ -296,7 +298,8 @@ class Api:
 
     @staticmethod
     def _check_subresource(resource: Resource, subresource: str) -> None:
-        if subresource and subresource not in resource.subresources:
+        served = subresource in resource.subresources and subresource in WRITTEN_SUBRESOURCES
+        if subresource and not served:
             raise NotFoundError("the server could not find the requested resource")
 
     async def delete(

@@ -6,7 +6,7 @@ from typing import Final
 
 from vc_model.quantity import QuantityError, parse_quantity
 from vc_model.struct import Json, JsonObject
-from vc_simcluster.failures import FieldFault, invalid_value, required
+from vc_simcluster.failures import FieldFault, invalid_value
 from vc_simcluster.pod_defaults import default_pod, default_pod_spec
 from vc_simcluster.resource import Resource
 
@@ -145,7 +145,3 @@ def quantity_faults(field: str, amounts: Json) -> list[FieldFault]:
         except QuantityError as error:
             faults.append(invalid_value(f"{field}[{name}]", text, str(error)))
     return faults
-
-
-def required_member(obj: JsonObject, name: str, field: str) -> list[FieldFault]:
-    return [] if obj.get(name) else [required(field)]

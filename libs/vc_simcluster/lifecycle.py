@@ -11,7 +11,7 @@ from vc_clock import Clock
 from vc_model.struct import JsonObject
 from vc_model.times import format_time
 from vc_simcluster.builtin_resources import NAMESPACES, PODS
-from vc_simcluster.failures import bad_request, not_found
+from vc_simcluster.failures import bad_request
 from vc_simcluster.pod_defaults import GRACE_SECONDS_DEFAULT
 from vc_simcluster.resource import Resource
 from vc_simcluster.store import Key, Record, Store
@@ -86,12 +86,6 @@ class Lifecycle:
         meta["deletionGracePeriodSeconds"] = grace
         if "generation" in meta:
             meta["generation"] += 1
-
-    def delete_key(self, resource: Resource, key: Key, options: JsonObject) -> JsonObject | None:
-        record = self._store.find(resource, key)
-        if record is None:
-            raise not_found(resource, key[1])
-        return self.delete(resource, record, options)
 
 
 def _is_over(resource: Resource, meta: JsonObject) -> bool:

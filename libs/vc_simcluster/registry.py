@@ -16,6 +16,7 @@ from vc_model.kinds import Kind
 from vc_model.struct import JsonObject
 from vc_simcluster.builtin_resources import BUILT_INS
 from vc_simcluster.resource import PrinterColumn, Resource
+from vc_simcluster.served import is_stored_face
 
 __all__ = ["PrinterColumn", "Registry", "Resource", "crd_folder", "crd_resources", "load_crds"]
 
@@ -53,8 +54,8 @@ class Registry:
         """One row per storage: what a walk over all objects visits."""
         seen: dict[tuple[str, str], Resource] = {}
         for row in self._rows.values():
-            if row.storage not in seen or row.version == row.storage_version:
-                seen.setdefault(row.storage, row)
+            if is_stored_face(row):
+                seen[row.storage] = row
         return list(seen.values())
 
     def add_crd(self, crd: JsonObject) -> None:
