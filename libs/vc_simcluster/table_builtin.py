@@ -2,6 +2,8 @@
 
 from typing import Final
 
+import msgspec
+
 from vc_model.struct import Json, JsonObject
 from vc_simcluster.table_ages import UNKNOWN_AGE, age
 from vc_simcluster.table_columns import AGE, NAME, Printer, column
@@ -201,7 +203,7 @@ _EVENT: Final = Printer(
     columns=(
         *_named("Last Seen", "Type", "Reason", "Object"), *_wide("Subobject", "Source"),
         column("Message"), *_wide("First Seen"), column("Count", "integer", wide=True),
-        *_wide("Name"),
+        msgspec.structs.replace(NAME, priority=1),
     ),
     cells=_event,
 )  # fmt: skip

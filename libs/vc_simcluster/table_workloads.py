@@ -141,6 +141,8 @@ def _cron_job(obj: JsonObject, now: float) -> list[Json]:
         len(status.get("active") or []),
         age(last, now=now) if last else _NONE,
         _age(obj, now),
+        *_containers(spec.get("jobTemplate", {}).get("spec", {})),
+        selector_text(spec.get("jobTemplate", {}).get("spec", {}).get("selector")),
     ]
 
 
@@ -179,7 +181,7 @@ WORKLOADS: Final[dict[tuple[str, str], Printer]] = {
     ("batch", "cronjobs"): Printer(
         columns=(
             NAME, column("Schedule"), column("Timezone"), column("Suspend", "boolean"),
-            column("Active", "integer"), column("Last Schedule"), AGE,
+            column("Active", "integer"), column("Last Schedule"), AGE, *_CONTAINERS, _SELECTOR,
         ),
         cells=_cron_job,
     ),

@@ -36,6 +36,7 @@ class Shell:
         self._environment = {
             "HOME": str(folder),
             "KUBECONFIG": str(backend.kubeconfig),
+            "KUBE_EDITOR": "sed -i s/high/low/",
             "PATH": os.environ.get("PATH", ""),
         }
         self._background: asyncio.subprocess.Process | None = None
