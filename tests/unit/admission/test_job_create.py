@@ -120,7 +120,7 @@ CASES = (
     Case(says="an unknown NUMA policy is refused", object=job(tasks=[task(topologyPolicy="near")]),
          refused="spec.tasks[0].topologyPolicy"),
     Case(says="a wrong type is refused with its place",
-         object=job(tasks=[task(replicas="two")]),
+         object=job(tasks=[{**task(), "replicas": "two"}]),
          refused="spec.tasks[0].replicas: Expected int, got str"),
     Case(says="minSuccess is at least 1", object=job(minSuccess=0), refused="spec.minSuccess: 0"),
     # policies

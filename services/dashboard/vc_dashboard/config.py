@@ -1,0 +1,26 @@
+"""What the environment may say to the dashboard."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+PORT_MAX: Final = 65535
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """Where it listens."""
+
+    host: str = "127.0.0.1"
+    port: int = 8080
+    """0 picks a free one."""
+
+    @classmethod
+    def from_env(cls, env: Mapping[str, str]) -> "Config":
+        """ValueError names the variable, the value and what to write."""
+        port = env.get("PYROCLAST_DASHBOARD_PORT", str(cls.port))
+        if not port.isascii() or not port.isdecimal() or int(port) > PORT_MAX:
+            raise ValueError(
+                f"PYROCLAST_DASHBOARD_PORT={port!r}: write a number from 0 to {PORT_MAX}"
+            )
+        return cls(host=env.get("DASHBOARD_HOST", cls.host), port=int(port))

@@ -1,0 +1,160 @@
+"""The shapes of the API's answers. The OpenAPI document is made of these structs."""
+
+import msgspec
+
+from vc_messages.sessions import Reason
+from vc_model.struct import ResourceList
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A part of an answer."""
+
+
+class JobRow(Answer, frozen=True, kw_only=True):
+    """A job in a list."""
+
+    namespace: str
+    name: str
+    queue: str
+    phase: str
+    min_available: int
+    pending: int
+    running: int
+    succeeded: int
+    failed: int
+    created: str
+    reason: str
+    """Why it waits, in one sentence; empty when it does not."""
+
+
+class JobList(Answer, frozen=True, kw_only=True):
+    """Jobs in the order of namespace and name."""
+
+    jobs: list[JobRow]
+    total: int
+    next: str
+    """Pass as `after` for more; empty at the end."""
+    stale: str
+    """Why this may be old; empty when it is fresh."""
+
+
+class PodRow(Answer, frozen=True, kw_only=True):
+    """A pod of a job."""
+
+    name: str
+    task: str
+    phase: str
+    node: str
+    restarts: int
+
+
+class GroupRow(Answer, frozen=True, kw_only=True):
+    """The pod group of a job, with the condition that was written last."""
+
+    name: str
+    phase: str
+    min_member: int
+    condition: str
+    reason: str
+    message: str
+
+
+class JobDetail(Answer, frozen=True, kw_only=True):
+    """A job, its pods, and why it waits."""
+
+    job: JobRow
+    pods: list[PodRow]
+    pods_total: int
+    group: GroupRow | None
+    position: int
+    """In its queue, from 1, among those that wait; 0 when it does not."""
+    explanation: Reason | None
+    """What the scheduler said last, with its numbers."""
+    stale: str
+
+
+class QueueRow(Answer, frozen=True, kw_only=True):
+    """A queue and its place in the tree."""
+
+    name: str
+    parent: str
+    depth: int
+    children: list[str]
+    state: str
+    weight: int
+    priority: int
+    capability: ResourceList
+    guarantee: ResourceList
+    deserved: ResourceList
+    allocated: ResourceList
+    """As the scheduler wrote it."""
+    used: ResourceList
+    """What the placed pods of this queue and those below ask for, counted now."""
+    pending: int
+    inqueue: int
+    running: int
+
+
+class QueueTree(Answer, frozen=True, kw_only=True):
+    """Queues depth first: each after its parent."""
+
+    queues: list[QueueRow]
+    total: int
+    stale: str
+
+
+class SessionRow(Answer, frozen=True, kw_only=True):
+    """A session that changed something."""
+
+    session_id: str
+    started_at: float
+    took_ms: float
+    nodes: int
+    groups: int
+    enqueued: int
+    bound_pods: int
+    released: int
+    waiting: int
+
+
+class SessionList(Answer, frozen=True, kw_only=True):
+    """Sessions, the newest first."""
+
+    sessions: list[SessionRow]
+    total: int
+    stale: str
+
+
+class Violation(Answer, frozen=True, kw_only=True):
+    """Something that must never be, with its numbers."""
+
+    object: str
+    message: str
+    numbers: dict[str, int]
+    seconds: float
+    """For how long it has been seen."""
+
+
+class Invariant(Answer, frozen=True, kw_only=True):
+    """A promise and whether it holds."""
+
+    name: str
+    holds: bool
+    checked: int
+    """How many objects were looked at."""
+    violations: list[Violation]
+    violations_total: int
+
+
+class Invariants(Answer, frozen=True, kw_only=True):
+    """All promises."""
+
+    holds: bool
+    invariants: list[Invariant]
+    stale: str
+
+
+class Problem(Answer, frozen=True, kw_only=True):
+    """Why there is no answer."""
+
+    error: str

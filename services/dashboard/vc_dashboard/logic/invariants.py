@@ -1,0 +1,172 @@
+"""What must never be, looked for in the view, with the numbers.
+
+A view shows a moment: a gang whose binds are under way looks partial, and a pod whose job was just
+deleted looks like an orphan. So each finding says for how long it has been seen, and counts as a
+violation at once where no moment excuses it (a full node, a full queue), and after a named time where
+one does.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import msgspec
+
+from vc_dashboard.logic.amounts import Amounts, add, pod_amounts, read, shown
+from vc_dashboard.logic.answers import Invariant, Invariants, Violation
+from vc_dashboard.logic.picture import Picture, is_placed
+from vc_dashboard.logic.queues import used_with_below
+from vc_model import kinds
+from vc_model.meta import controller_of
+
+TRANSIENT_SECONDS_MAX: Final = 30.0
+"""How long a gang may look partial, or a pod orphaned."""
+
+VIOLATIONS_SHOWN_MAX: Final = 100
+
+NODES_FIT: Final = "node used ≤ allocatable"
+QUEUES_FIT: Final = "queue used ≤ capability"
+GANGS_WHOLE: Final = "no partial gangs"
+NO_ORPHANS: Final = "no orphan pods"
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that looks wrong now."""
+
+    invariant: str
+    object: str
+    message: str
+    numbers: dict[str, int]
+
+    @property
+    def key(self) -> str:
+        return f"{self.invariant}/{self.object}"
+
+
+Seen = Mapping[str, float]
+"""When each finding was first seen, by its key; monotonic seconds."""
+
+
+def find(picture: Picture) -> list[Finding]:
+    """Everything that looks wrong."""
+    return [
+        *_full_nodes(picture),
+        *_full_queues(picture),
+        *_partial_gangs(picture),
+        *_orphans(picture),
+    ]
+
+
+def remember(seen: Seen, findings: list[Finding], *, now: float) -> dict[str, float]:
+    """First sightings of what is still there."""
+    return {finding.key: seen.get(finding.key, now) for finding in findings}
+
+
+def report(
+    picture: Picture, findings: list[Finding], seen: Seen, *, now: float, stale: str
+) -> Invariants:
+    """Each promise, whether it holds, and what breaks it."""
+    looked_at = {
+        NODES_FIT: len(picture.nodes),
+        QUEUES_FIT: len(picture.queues),
+        GANGS_WHOLE: len(picture.groups),
+        NO_ORPHANS: len(picture.pods),
+    }
+    invariants = [
+        _invariant(name, checked, findings, seen, now) for name, checked in looked_at.items()
+    ]
+    return Invariants(
+        holds=all(invariant.holds for invariant in invariants), invariants=invariants, stale=stale
+    )
+
+
+def _invariant(
+    name: str, checked: int, findings: list[Finding], seen: Seen, now: float
+) -> Invariant:
+    patience = TRANSIENT_SECONDS_MAX if name in (GANGS_WHOLE, NO_ORPHANS) else 0.0
+    violations = [
+        Violation(
+            object=finding.object,
+            message=finding.message,
+            numbers=finding.numbers,
+            seconds=round(now - seen.get(finding.key, now), 3),
+        )
+        for finding in findings
+        if finding.invariant == name and now - seen.get(finding.key, now) >= patience
+    ]
+    return Invariant(
+        name=name,
+        holds=not violations,
+        checked=checked,
+        violations=violations[:VIOLATIONS_SHOWN_MAX],
+        violations_total=len(violations),
+    )
+
+
+def _full_nodes(picture: Picture) -> Iterator[Finding]:
+    used: dict[str, Amounts] = {}
+    for pod in picture.pods.values():
+        if is_placed(pod):
+            add(used.setdefault(pod.spec.node_name, {}), pod_amounts(pod.spec))
+    for name, node in picture.nodes.items():
+        yield from _over(
+            NODES_FIT, f"Node {name}", used.get(name, {}), read(node.status.allocatable), limit="allocatable",
+            strict=True,
+        )  # fmt: skip
+
+
+def _full_queues(picture: Picture) -> Iterator[Finding]:
+    used = used_with_below(picture)
+    for name, queue in picture.queues.items():
+        yield from _over(
+            QUEUES_FIT, f"Queue {name}", used[name], read(queue.spec.capability), limit="capability",
+            strict=False,
+        )  # fmt: skip
+
+
+def _over(
+    invariant: str, name: str, used: Amounts, has: Amounts, *, limit: str, strict: bool
+) -> Iterator[Finding]:
+    """One finding for all resources of an object; `strict`: what is not named is not there."""
+    numbers: dict[str, int] = {}
+    parts: list[str] = []
+    for resource in sorted(used):
+        if resource not in has and not strict:
+            continue
+        if used[resource] > has.get(resource, 0):
+            room = has.get(resource, 0)
+            numbers |= {f"{resource}.used": used[resource], f"{resource}.{limit}": room}
+            taken, there = shown({resource: used[resource]}), shown({resource: room})
+            parts.append(f"{resource} used {taken[resource]}, {limit} {there[resource]}")
+    if parts:
+        yield Finding(invariant=invariant, object=name, message="; ".join(parts), numbers=numbers)
+
+
+def _partial_gangs(picture: Picture) -> Iterator[Finding]:
+    """Some pods hold nodes, but fewer than the gang needs; those that ran to their end count."""
+    for key, group in picture.groups.items():
+        pods = picture.members.get(key, [])
+        placed = sum(is_placed(pod) for pod in pods)
+        ran = sum(bool(pod.spec.node_name) for pod in pods)
+        if placed and ran < group.spec.min_member and not group.metadata.deletion_timestamp:
+            yield Finding(
+                invariant=GANGS_WHOLE,
+                object=f"PodGroup {key}",
+                message=f"{ran} of {group.spec.min_member} pods have a node",
+                numbers={"placed": ran, "minMember": group.spec.min_member},
+            )
+
+
+def _orphans(picture: Picture) -> Iterator[Finding]:
+    """Pods of a vcjob that is gone, or of another vcjob of the same name."""
+    uids = {job.metadata.uid for job in picture.jobs.values()}
+    for key, pod in picture.pods.items():
+        owner = controller_of(pod.metadata)
+        if owner is None or owner.api_version != kinds.JOBS.api_version:
+            continue
+        if owner.kind == kinds.JOBS.kind and owner.uid not in uids:
+            yield Finding(
+                invariant=NO_ORPHANS,
+                object=f"Pod {key}",
+                message=f"its job {owner.name} of uid {owner.uid} is gone",
+                numbers={},
+            )

@@ -1,0 +1,144 @@
+"""Jobs: the list, and one of them in full."""
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from vc_dashboard.logic.answers import GroupRow, JobDetail, JobList, JobRow, PodRow
+from vc_dashboard.logic.picture import Picture, group_of_job
+from vc_messages.sessions import JobReason
+from vc_model.job import Job
+from vc_model.keys import TASK_SPEC
+from vc_model.pod import Pod
+from vc_model.scheduling import PodGroup, PodGroupCondition
+
+PODS_SHOWN_MAX: Final = 1000
+WAITING_PHASES: Final = ("", "Pending", "Inqueue")
+
+
+class JobQuestion(msgspec.Struct, frozen=True, kw_only=True):
+    """Which jobs."""
+
+    namespace: str = ""
+    queue: str = ""
+    phase: str = ""
+    after: str = ""
+    limit: int = 100
+
+
+def list_jobs(
+    picture: Picture, reasons: Mapping[str, JobReason], question: JobQuestion, *, stale: str
+) -> JobList:
+    """A page of jobs."""
+    chosen = [job for job in picture.jobs.values() if _matches(job, question)]
+    rest = [job for job in chosen if job.key > question.after]
+    page = rest[: question.limit]
+    groups = _groups_by_owner(picture)
+    return JobList(
+        jobs=[_row(job, groups.get(job.metadata.uid), reasons) for job in page],
+        total=len(chosen),
+        next=page[-1].key if len(rest) > len(page) and page else "",
+        stale=stale,
+    )
+
+
+def _matches(job: Job, question: JobQuestion) -> bool:
+    return (
+        question.namespace in ("", job.metadata.namespace)
+        and question.queue in ("", job.spec.queue)
+        and question.phase in ("", job.status.state.phase)
+    )
+
+
+def _groups_by_owner(picture: Picture) -> dict[str, PodGroup]:
+    return {
+        owner.uid: group
+        for group in picture.groups.values()
+        for owner in group.metadata.owner_references
+        if owner.controller
+    }
+
+
+def describe_job(
+    picture: Picture, reasons: Mapping[str, JobReason], key: str, *, stale: str
+) -> JobDetail | None:
+    """One job in full; None when there is none."""
+    job = picture.jobs.get(key)
+    if job is None:
+        return None
+    group = group_of_job(picture, job)
+    waiting = _reason_of(group, reasons)
+    pods = picture.owned.get(job.metadata.uid, [])
+    return JobDetail(
+        job=_row(job, group, reasons),
+        pods=[_pod_row(pod) for pod in pods[:PODS_SHOWN_MAX]],
+        pods_total=len(pods),
+        group=_group_row(group) if group is not None else None,
+        position=waiting.position if waiting is not None else 0,
+        explanation=waiting.reason if waiting is not None else None,
+        stale=stale,
+    )
+
+
+def _reason_of(group: PodGroup | None, reasons: Mapping[str, JobReason]) -> JobReason | None:
+    """The scheduler's word, if it is about this very group."""
+    found = reasons.get(group.key) if group is not None else None
+    return found if found is not None and group and found.uid == group.metadata.uid else None
+
+
+def _row(job: Job, group: PodGroup | None, reasons: Mapping[str, JobReason]) -> JobRow:
+    status = job.status
+    return JobRow(
+        namespace=job.metadata.namespace,
+        name=job.metadata.name,
+        queue=job.spec.queue,
+        phase=status.state.phase,
+        min_available=job.spec.min_available,
+        pending=status.pending,
+        running=status.running,
+        succeeded=status.succeeded,
+        failed=status.failed,
+        created=job.metadata.creation_timestamp or "",
+        reason=_sentence(group, reasons),
+    )
+
+
+def _sentence(group: PodGroup | None, reasons: Mapping[str, JobReason]) -> str:
+    waiting = _reason_of(group, reasons)
+    if waiting is not None:
+        return waiting.reason.sentence
+    if group is None or group.status.phase not in WAITING_PHASES:
+        return ""
+    condition = newest_condition(group)
+    return condition.message if condition and condition.type == "Unschedulable" else ""
+
+
+def newest_condition(group: PodGroup) -> PodGroupCondition | None:
+    """The condition that holds and was written last."""
+    holding = [c for c in group.status.conditions if c.status == "True"]
+    return max(holding, key=lambda c: c.last_transition_time or "", default=None)
+
+
+def _group_row(group: PodGroup) -> GroupRow:
+    condition = newest_condition(group)
+    return GroupRow(
+        name=group.metadata.name,
+        phase=group.status.phase,
+        min_member=group.spec.min_member,
+        condition=condition.type if condition else "",
+        reason=condition.reason if condition else "",
+        message=condition.message if condition else "",
+    )
+
+
+def _pod_row(pod: Pod) -> PodRow:
+    labels = {**pod.metadata.annotations, **pod.metadata.labels}
+    statuses = [*pod.status.init_container_statuses, *pod.status.container_statuses]
+    return PodRow(
+        name=pod.metadata.name,
+        task=labels.get(TASK_SPEC, ""),
+        phase=pod.status.phase,
+        node=pod.spec.node_name,
+        restarts=sum(status.restart_count for status in statuses),
+    )

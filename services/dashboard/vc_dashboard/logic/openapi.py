@@ -1,0 +1,99 @@
+"""The OpenAPI document, made of the structs that are the answers."""
+
+from typing import Any, Final
+
+import msgspec
+
+from vc_dashboard.logic import answers
+from vc_dashboard.logic.questions import LIMIT_DEFAULT, LIMIT_MAX
+from vc_model.struct import JsonObject
+
+VERSION: Final = "1.0.0"
+_REFERENCE: Final = "#/components/schemas/{name}"
+
+_LIMIT: Final[JsonObject] = {
+    "name": "limit",
+    "in": "query",
+    "description": "How many at the most.",
+    "schema": {"type": "integer", "minimum": 1, "maximum": LIMIT_MAX, "default": LIMIT_DEFAULT},
+}
+
+
+def _text(name: str, place: str, description: str) -> JsonObject:
+    return {
+        "name": name,
+        "in": place,
+        "required": place == "path",
+        "description": description,
+        "schema": {"type": "string"},
+    }
+
+
+OPERATIONS: Final[dict[str, tuple[str, str, type, list[JsonObject]]]] = {
+    "/api/v1/jobs": (
+        "listJobs",
+        "Jobs, with the reason of those that wait.",
+        answers.JobList,
+        [
+            _LIMIT,
+            _text("namespace", "query", "Only of this namespace."),
+            _text("queue", "query", "Only of this queue."),
+            _text("phase", "query", "Only in this phase."),
+            _text("after", "query", "`next` of the page before."),
+        ],
+    ),
+    "/api/v1/jobs/{namespace}/{name}": (
+        "getJob",
+        "A job, its pods, its group and why it waits.",
+        answers.JobDetail,
+        [_text("namespace", "path", "The job's namespace."), _text("name", "path", "Its name.")],
+    ),
+    "/api/v1/queues": ("listQueues", "The tree of queues.", answers.QueueTree, [_LIMIT]),
+    "/api/v1/sessions": (
+        "listSessions",
+        "Sessions of the scheduler, the newest first.",
+        answers.SessionList,
+        [_LIMIT],
+    ),
+    "/invariants": ("getInvariants", "What must never be, and is.", answers.Invariants, []),
+}
+"""Path → operation id, summary, answer, parameters."""
+
+
+def openapi() -> JsonObject:
+    """The document."""
+    types = [answer for _, _, answer, _ in OPERATIONS.values()] + [answers.Problem]
+    _, schemas = msgspec.json.schema_components(types, ref_template=_REFERENCE)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Pyroclast dashboard",
+            "version": VERSION,
+            "description": "Read-only answers about jobs, queues and sessions.",
+        },
+        "paths": {
+            path: {"get": _operation(name, summary, answer, parameters)}
+            for path, (name, summary, answer, parameters) in OPERATIONS.items()
+        },
+        "components": {"schemas": {name: schemas[name] for name in sorted(schemas)}},
+    }
+
+
+def _operation(
+    name: str, summary: str, answer: type[Any], parameters: list[JsonObject]
+) -> JsonObject:
+    return {
+        "operationId": name,
+        "summary": summary,
+        "parameters": parameters,
+        "responses": {
+            "200": _response("The answer.", answer),
+            "400": _response("A parameter cannot be used.", answers.Problem),
+            "404": _response("There is no such object.", answers.Problem),
+        },
+    }
+
+
+def _response(description: str, answer: type[Any]) -> JsonObject:
+    schema = {"$ref": _REFERENCE.format(name=answer.__name__)}
+    return {"description": description, "content": {"application/json": {"schema": schema}}}

@@ -1,0 +1,96 @@
+"""The cluster as the view has it, indexed for questions; made anew when asked, never changed."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from vc_dashboard.logic.amounts import Amounts, add, pod_amounts
+from vc_model import kinds
+from vc_model.job import Job
+from vc_model.keys import GROUP_NAME, GROUP_NAME_ALTERNATIVE
+from vc_model.meta import ApiObject, controller_of, object_key
+from vc_model.node import Node
+from vc_model.pod import Pod
+from vc_model.scheduling import PodGroup, Queue
+
+FINISHED_PHASES = ("Succeeded", "Failed")
+
+
+class Picture(msgspec.Struct, frozen=True, kw_only=True):
+    """Objects by key, in the order of keys."""
+
+    jobs: dict[str, Job] = {}
+    groups: dict[str, PodGroup] = {}
+    pods: dict[str, Pod] = {}
+    queues: dict[str, Queue] = {}
+    nodes: dict[str, Node] = {}
+    members: dict[str, list[Pod]] = {}
+    """Pods of each group."""
+    owned: dict[str, list[Pod]] = {}
+    """Pods by the uid of their controller."""
+
+
+def make_picture(
+    *,
+    jobs: Iterable[ApiObject] = (),
+    groups: Iterable[ApiObject] = (),
+    pods: Iterable[ApiObject] = (),
+    queues: Iterable[ApiObject] = (),
+    nodes: Iterable[ApiObject] = (),
+) -> Picture:
+    """Sort and index what a view gives."""
+    by_key = {pod.key: pod for pod in pods if isinstance(pod, Pod)}
+    members: dict[str, list[Pod]] = {}
+    owned: dict[str, list[Pod]] = {}
+    for key in sorted(by_key):
+        pod = by_key[key]
+        group = group_of(pod)
+        if group:
+            members.setdefault(group, []).append(pod)
+        owner = controller_of(pod.metadata)
+        if owner is not None:
+            owned.setdefault(owner.uid, []).append(pod)
+    return Picture(
+        jobs={o.key: o for o in _sorted(jobs) if isinstance(o, Job)},
+        groups={o.key: o for o in _sorted(groups) if isinstance(o, PodGroup)},
+        pods={key: by_key[key] for key in sorted(by_key)},
+        queues={o.key: o for o in _sorted(queues) if isinstance(o, Queue)},
+        nodes={o.key: o for o in _sorted(nodes) if isinstance(o, Node)},
+        members=members,
+        owned=owned,
+    )
+
+
+def _sorted(objects: Iterable[ApiObject]) -> list[ApiObject]:
+    return sorted(objects, key=lambda obj: obj.key)
+
+
+def group_of(pod: Pod) -> str:
+    """The key of the pod's group; empty when it has none."""
+    annotations = pod.metadata.annotations
+    name = annotations.get(GROUP_NAME) or annotations.get(GROUP_NAME_ALTERNATIVE, "")
+    return object_key(pod.metadata.namespace, name) if name else ""
+
+
+def is_placed(pod: Pod) -> bool:
+    """Whether it takes room on a node now."""
+    return bool(pod.spec.node_name) and pod.status.phase not in FINISHED_PHASES
+
+
+def group_of_job(picture: Picture, job: Job) -> PodGroup | None:
+    """The pod group that the job controls, whatever its name."""
+    for group in (picture.groups.get(job.key), *picture.groups.values()):
+        owner = controller_of(group.metadata) if group is not None else None
+        if owner is not None and owner.uid == job.metadata.uid and owner.kind == kinds.JOBS.kind:
+            return group
+    return None
+
+
+def used_by_queue(picture: Picture) -> dict[str, Amounts]:
+    """What the placed pods of each queue ask for, without the queues below."""
+    used: dict[str, Amounts] = {}
+    for key, group in picture.groups.items():
+        for pod in picture.members.get(key, ()):
+            if is_placed(pod):
+                add(used.setdefault(group.spec.queue, {}), pod_amounts(pod.spec))
+    return used

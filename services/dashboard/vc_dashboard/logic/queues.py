@@ -1,0 +1,77 @@
+"""The tree of queues, depth first, with what each holds."""
+
+from vc_dashboard.logic.amounts import Amounts, add, shown
+from vc_dashboard.logic.answers import QueueRow, QueueTree
+from vc_dashboard.logic.picture import Picture, used_by_queue
+from vc_model.keys import ROOT_QUEUE
+from vc_model.scheduling import Queue
+
+
+def parent_of(queue: Queue) -> str:
+    """The queue above; every queue but root has one."""
+    return "" if queue.metadata.name == ROOT_QUEUE else queue.spec.parent or ROOT_QUEUE
+
+
+def depth_first(queues: dict[str, Queue]) -> list[tuple[str, int]]:
+    """Names with their depth, each after its parent.
+
+    A queue whose parent is missing stands at the top; one on a cycle comes last, so nobody is lost.
+    """
+    children: dict[str, list[str]] = {}
+    for name in sorted(queues):
+        parent = parent_of(queues[name])
+        children.setdefault(parent if parent in queues else "", []).append(name)
+    order: list[tuple[str, int]] = []
+    waiting = [(name, 0) for name in reversed(children.get("", []))]
+    while waiting:
+        name, depth = waiting.pop()
+        order.append((name, depth))
+        waiting.extend((child, depth + 1) for child in reversed(children.get(name, [])))
+    placed = {name for name, _ in order}
+    return order + [(name, 0) for name in sorted(queues) if name not in placed]
+
+
+def used_with_below(picture: Picture) -> dict[str, Amounts]:
+    """What each queue and those below it hold."""
+    used = used_by_queue(picture)
+    total: dict[str, Amounts] = {name: dict(used.get(name, {})) for name in picture.queues}
+    for name, depth in reversed(depth_first(picture.queues)):
+        parent = parent_of(picture.queues[name])
+        if depth and parent in total:
+            add(total[parent], total[name])
+    return total
+
+
+def queue_tree(picture: Picture, *, limit: int, stale: str) -> QueueTree:
+    """The tree, cut after `limit` queues."""
+    used = used_with_below(picture)
+    order = depth_first(picture.queues)
+    children: dict[str, list[str]] = {}
+    for name in sorted(picture.queues):
+        children.setdefault(parent_of(picture.queues[name]), []).append(name)
+    rows = [
+        _row(picture.queues[name], depth, children.get(name, []), used[name])
+        for name, depth in order[:limit]
+    ]
+    return QueueTree(queues=rows, total=len(order), stale=stale)
+
+
+def _row(queue: Queue, depth: int, children: list[str], used: Amounts) -> QueueRow:
+    spec, status = queue.spec, queue.status
+    return QueueRow(
+        name=queue.metadata.name,
+        parent=parent_of(queue),
+        depth=depth,
+        children=children,
+        state=status.state or "Open",
+        weight=spec.weight,
+        priority=spec.priority,
+        capability=spec.capability,
+        guarantee=spec.guarantee.resource,
+        deserved=spec.deserved,
+        allocated=status.allocated,
+        used=shown(used),
+        pending=status.pending,
+        inqueue=status.inqueue,
+        running=status.running,
+    )

@@ -1,0 +1,157 @@
+"""The HTTP face: read-only, versioned, bounded, with headers that let nothing else into the page."""
+
+import asyncio
+import html
+from collections.abc import Awaitable, Callable
+from typing import Final, Protocol
+
+import msgspec
+from aiohttp import web
+
+from vc_dashboard.logic.answers import Problem
+from vc_dashboard.logic.invariants import Finding, Seen, report
+from vc_dashboard.logic.jobs import JobQuestion, describe_job, list_jobs
+from vc_dashboard.logic.openapi import openapi
+from vc_dashboard.logic.page import STYLE, page
+from vc_dashboard.logic.picture import Picture
+from vc_dashboard.logic.questions import LIMIT_DEFAULT, QuestionError, limit_of, text_of
+from vc_dashboard.logic.queues import queue_tree
+from vc_dashboard.logic.sessions import SessionMemory
+from vc_model.meta import object_key
+
+BODY_BYTES_MAX: Final = 1024
+"""Nobody needs to send anything."""
+
+SHUTDOWN_SECONDS_MAX: Final = 2.0
+HEADERS: Final = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class Knowledge(Protocol):
+    """What the answers are made of."""
+
+    sessions: SessionMemory
+
+    async def picture(self) -> Picture:
+        """The cluster now."""
+        ...
+
+    async def findings(self) -> tuple[list[Finding], Seen, float]:
+        """What looks wrong, since when, and the time."""
+        ...
+
+    def stale(self) -> str:
+        """Why answers may be old; empty when they are fresh."""
+        ...
+
+
+class DashboardServer:
+    """Listens and answers."""
+
+    def __init__(self, knowledge: Knowledge) -> None:
+        self._knowledge = knowledge
+        self._runner: web.AppRunner | None = None
+        self._openapi = msgspec.json.encode(openapi())
+
+    async def start(self, *, host: str, port: int) -> int:
+        """Listen; gives the port, which differs from the wanted one when that was 0."""
+        app = web.Application(client_max_size=BODY_BYTES_MAX, middlewares=[_guard])
+        app.router.add_get("/", self._page)
+        app.router.add_get("/style.css", self._style)
+        app.router.add_get("/openapi.json", self._describe)
+        app.router.add_get("/invariants", self._invariants)
+        app.router.add_get("/api/v1/jobs", self._jobs)
+        app.router.add_get("/api/v1/jobs/{namespace}/{name}", self._job)
+        app.router.add_get("/api/v1/queues", self._queues)
+        app.router.add_get("/api/v1/sessions", self._sessions)
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS_MAX)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, host, port).start()
+        return int(self._runner.addresses[0][1])
+
+    async def stop(self) -> None:
+        """Close."""
+        if self._runner is not None:
+            await self._runner.cleanup()
+            self._runner = None
+
+    async def _page(self, _: web.Request) -> web.Response:
+        picture, stale = await self._knowledge.picture(), self._knowledge.stale()
+        reasons = self._knowledge.sessions.reasons()
+        question = JobQuestion(limit=LIMIT_DEFAULT)
+        jobs = await asyncio.to_thread(list_jobs, picture, reasons, question, stale=stale)
+        queues = await asyncio.to_thread(queue_tree, picture, limit=LIMIT_DEFAULT, stale=stale)
+        return web.Response(text=page(jobs, queues), content_type="text/html")
+
+    async def _style(self, _: web.Request) -> web.Response:
+        return web.Response(text=STYLE, content_type="text/css")
+
+    async def _describe(self, _: web.Request) -> web.Response:
+        return web.Response(body=self._openapi, content_type="application/json")
+
+    async def _jobs(self, request: web.Request) -> web.Response:
+        query = request.query
+        question = JobQuestion(
+            namespace=text_of(query, "namespace"),
+            queue=text_of(query, "queue"),
+            phase=text_of(query, "phase"),
+            after=text_of(query, "after"),
+            limit=limit_of(query),
+        )
+        reasons = self._knowledge.sessions.reasons()
+        picture, stale = await self._knowledge.picture(), self._knowledge.stale()
+        return _json(await asyncio.to_thread(list_jobs, picture, reasons, question, stale=stale))
+
+    async def _job(self, request: web.Request) -> web.Response:
+        key = object_key(request.match_info["namespace"], request.match_info["name"])
+        reasons = self._knowledge.sessions.reasons()
+        picture = await self._knowledge.picture()
+        found = describe_job(picture, reasons, key, stale=self._knowledge.stale())
+        if found is None:
+            return _problem(404, f"there is no job {key[:253]!r}")
+        return _json(found)
+
+    async def _queues(self, request: web.Request) -> web.Response:
+        limit, stale = limit_of(request.query), self._knowledge.stale()
+        picture = await self._knowledge.picture()
+        return _json(await asyncio.to_thread(queue_tree, picture, limit=limit, stale=stale))
+
+    async def _sessions(self, request: web.Request) -> web.Response:
+        limit = limit_of(request.query)
+        return _json(self._knowledge.sessions.recent(limit=limit, stale=self._knowledge.stale()))
+
+    async def _invariants(self, _: web.Request) -> web.Response:
+        findings, seen, now = await self._knowledge.findings()
+        picture = await self._knowledge.picture()
+        return _json(report(picture, findings, seen, now=now, stale=self._knowledge.stale()))
+
+
+@web.middleware
+async def _guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Errors as JSON, and the same headers on everything."""
+    try:
+        response = await handler(request)
+    except QuestionError as error:
+        response = _problem(400, str(error))
+    except web.HTTPException as error:
+        response = _problem(error.status, html.escape(error.reason))
+    response.headers.update(HEADERS)
+    return response
+
+
+def _json(answer: msgspec.Struct) -> web.Response:
+    return web.Response(body=msgspec.json.encode(answer), content_type="application/json")
+
+
+def _problem(status: int, error: str) -> web.Response:
+    response = _json(Problem(error=error))
+    response.set_status(status)
+    return response

@@ -1,0 +1,118 @@
+"""The shell: follow the bus, remember sessions, look for what must never be, answer questions.
+
+A picture is made when somebody asks and the view has changed since. Whatever walks over all pods
+does so in a worker thread on an immutable picture, so the event loop never stands still. Invariants
+are looked at every few seconds, so that "for how long" is known when somebody asks.
+"""
+
+import asyncio
+import os
+from typing import Final
+
+from vc_dashboard.config import Config
+from vc_dashboard.logic.invariants import Finding, Seen, find, remember
+from vc_dashboard.logic.picture import Picture, make_picture
+from vc_dashboard.logic.sessions import SessionMemory
+from vc_dashboard.server import DashboardServer
+from vc_messages.codec import CodecError
+from vc_messages.record import Record
+from vc_messages.sessions import session_of
+from vc_messages.topics import SESSIONS
+from vc_model.kinds import JOBS, NODES, PODGROUPS, PODS, QUEUES
+from vc_runtime.context import Context
+from vc_runtime.follower import Follower, send_to_dead_letters
+
+INVARIANTS_SECONDS: Final = 5.0
+
+
+class DashboardService:
+    """Answers people's questions."""
+
+    name = "dashboard"
+
+    def __init__(self, context: Context, config: Config) -> None:
+        self._context = context
+        self._config = config
+        self._follower = Follower(
+            context, (JOBS, PODGROUPS, PODS, QUEUES, NODES), extra=(SESSIONS,)
+        )
+        self.sessions = SessionMemory()
+        self._picture: Picture | None = None
+        self._drawing = asyncio.Lock()
+        self._changes = 0
+        """Counted, so that a picture drawn during a change is not kept."""
+        self._seen: Seen = {}
+        self._server = DashboardServer(self)
+        self.port = 0
+        """Where it listens; 0 before it does."""
+
+    def unready(self) -> str:
+        """Old answers are marked as such, but they are not what one asks a dashboard for."""
+        return "not listening yet" if not self.port else self._follower.unready()
+
+    async def run(self) -> None:
+        """Serve until cancelled."""
+        self.port = await self._server.start(host=self._config.host, port=self._config.port)
+        self._context.log.info("dashboard on http://%s:%d", self._config.host, self.port)
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._follow())
+                group.create_task(self._watch_invariants())
+        finally:
+            self.port = 0
+            await self._server.stop()
+            await self._follower.close()
+
+    async def _follow(self) -> None:
+        while True:
+            batch = await self._follower.poll()
+            for record in batch.records:
+                await self._take_session(record)
+            if batch.changes or batch.rebuilt:
+                self._picture = None
+                self._changes += 1
+
+    async def _take_session(self, record: Record) -> None:
+        try:
+            self.sessions.take(session_of(record))
+        except CodecError as error:
+            await send_to_dead_letters(self._context, record, error)
+
+    async def _watch_invariants(self) -> None:
+        while True:
+            await self.findings()
+            await self._context.clock.sleep(INVARIANTS_SECONDS)
+
+    # -- what the server asks ----------------------------------------------------------------------
+
+    async def picture(self) -> Picture:
+        """The cluster as the view has it now; one is drawn at a time."""
+        async with self._drawing:
+            if self._picture is not None:
+                return self._picture
+            view, changes = self._follower.view, self._changes
+            lists = [list(view.objects(kind)) for kind in (JOBS, PODGROUPS, PODS, QUEUES, NODES)]
+            jobs, groups, pods, queues, nodes = lists
+            drawn = await asyncio.to_thread(
+                make_picture, jobs=jobs, groups=groups, pods=pods, queues=queues, nodes=nodes
+            )
+            self._picture = drawn if changes == self._changes else None
+            return drawn
+
+    async def findings(self) -> tuple[list[Finding], Seen, float]:
+        """What looks wrong; an unready view is partial, so nothing is said on it."""
+        found: list[Finding] = []
+        if not self._follower.unready():
+            found = await asyncio.to_thread(find, await self.picture())
+        now = self._context.clock.monotonic()
+        self._seen = remember(self._seen, found, now=now)
+        return found, self._seen, now
+
+    def stale(self) -> str:
+        """Why answers may be old; empty when they are fresh."""
+        return self._follower.unready()
+
+
+def build(context: Context, config: Config | None = None) -> DashboardService:
+    """The service; without a Config the environment says."""
+    return DashboardService(context, config or Config.from_env(os.environ))
