@@ -13,7 +13,7 @@ from typing import Final
 from vc_cluster.errors import BadRequestError, UnsupportedMediaTypeError
 from vc_model.struct import Json, JsonObject
 from vc_model.times import format_time
-from vc_simcluster.http_protobuf_kinds import KINDS, MESSAGES
+from vc_simcluster.http_protobuf_kinds import IGNORED, KINDS, MESSAGES
 
 PROTOBUF_TYPE: Final = "application/vnd.kubernetes.protobuf"
 _MAGIC: Final = b"k8s\x00"
@@ -40,16 +40,20 @@ def decode_object(body: bytes) -> JsonObject:
 
 
 def _message(raw: bytes, name: str, depth: int) -> JsonObject:
-    """One message; fields we do not know are left out, as JSON would leave out unset ones."""
+    """One message. A field we do not know is refused unless it is empty: nothing is lost silently."""
     if depth > _DEPTH_MAX:
         raise BadRequestError("the body of the request is nested too deeply")
     fields = MESSAGES[name]
     found: JsonObject = {}
     for number, value in _fields(raw):
-        if number not in fields:
-            continue
-        key, _, kind = fields[number].partition(": ")
-        _add(found, key, kind=kind, value=_value(value, kind, depth))
+        key, _, kind = fields.get(number, "").partition(": ")
+        if kind and kind != IGNORED:
+            _add(found, key, kind=kind, value=_value(value, kind, depth))
+        elif not kind and value not in (0, b""):
+            raise UnsupportedMediaTypeError(
+                f"field {number} of a protobuf {name} is not read here - "
+                "accepted media types include: application/json, application/yaml"
+            )
     return found
 
 

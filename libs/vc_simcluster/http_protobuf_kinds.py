@@ -2,12 +2,14 @@
 
 `number: "name: kind"`. Kinds are string, bytes, int, bool, time, quantity, `map <kind>` with text
 keys, or another message; `[]` repeats, and `*` marks a field that counts even when it is zero,
-because its absence means something else.
+because its absence means something else. What only a server may say (status) is ignored.
 """
 
 from typing import Final
 
 Fields = dict[int, str]
+
+IGNORED: Final = "ignored"
 
 _DELETE_OPTIONS: Final[Fields] = {
     1: "gracePeriodSeconds: int*",
@@ -15,15 +17,22 @@ _DELETE_OPTIONS: Final[Fields] = {
     3: "orphanDependents: bool*",
     4: "propagationPolicy: string",
     5: "dryRun: string[]",
+    6: "ignoreStoreReadErrorWithClusterBreakingPotential: ignored",
 }
 
 MESSAGES: Final[dict[str, Fields]] = {
-    "Unknown": {1: "typeMeta: TypeMeta", 2: "raw: bytes"},
+    "Unknown": {
+        1: "typeMeta: TypeMeta",
+        2: "raw: bytes",
+        3: "contentEncoding: ignored",
+        4: "contentType: ignored",
+    },
     "TypeMeta": {1: "apiVersion: string", 2: "kind: string"},
     "ObjectMeta": {
         1: "name: string",
         2: "generateName: string",
         3: "namespace: string",
+        4: "selfLink: ignored",
         5: "uid: string",
         6: "resourceVersion: string",
         7: "generation: int",
@@ -34,6 +43,7 @@ MESSAGES: Final[dict[str, Fields]] = {
         12: "annotations: map string",
         13: "ownerReferences: OwnerReference[]",
         14: "finalizers: string[]",
+        17: "managedFields: ignored",
     },
     "OwnerReference": {
         1: "kind: string",
@@ -46,7 +56,7 @@ MESSAGES: Final[dict[str, Fields]] = {
     "Preconditions": {1: "uid: string", 2: "resourceVersion: string"},
     "DeleteOptions": _DELETE_OPTIONS,
     "Eviction": {1: "metadata: ObjectMeta", 2: "deleteOptions: DeleteOptions"},
-    "Namespace": {1: "metadata: ObjectMeta", 2: "spec: NamespaceSpec"},
+    "Namespace": {1: "metadata: ObjectMeta", 2: "spec: NamespaceSpec", 3: "status: ignored"},
     "NamespaceSpec": {1: "finalizers: string[]"},
     "ConfigMap": {
         1: "metadata: ObjectMeta",
@@ -74,11 +84,19 @@ MESSAGES: Final[dict[str, Fields]] = {
         4: "description: string",
         5: "preemptionPolicy: string",
     },
-    "ResourceQuota": {1: "metadata: ObjectMeta", 2: "spec: ResourceQuotaSpec"},
+    "ResourceQuota": {
+        1: "metadata: ObjectMeta",
+        2: "spec: ResourceQuotaSpec",
+        3: "status: ignored",
+    },
     "ResourceQuotaSpec": {1: "hard: map quantity", 2: "scopes: string[]"},
-    "Scale": {1: "metadata: ObjectMeta", 2: "spec: ScaleSpec"},
+    "Scale": {1: "metadata: ObjectMeta", 2: "spec: ScaleSpec", 3: "status: ignored"},
     "ScaleSpec": {1: "replicas: int*"},
-    "SelfSubjectAccessReview": {1: "metadata: ObjectMeta", 2: "spec: AccessSpec"},
+    "SelfSubjectAccessReview": {
+        1: "metadata: ObjectMeta",
+        2: "spec: AccessSpec",
+        3: "status: ignored",
+    },
     "AccessSpec": {
         1: "resourceAttributes: ResourceAttributes",
         2: "nonResourceAttributes: NonResourceAttributes",
@@ -91,11 +109,17 @@ MESSAGES: Final[dict[str, Fields]] = {
         5: "resource: string",
         6: "subresource: string",
         7: "name: string",
+        8: "fieldSelector: ignored",
+        9: "labelSelector: ignored",
     },
     "NonResourceAttributes": {1: "path: string", 2: "verb: string"},
-    "SelfSubjectRulesReview": {1: "metadata: ObjectMeta", 2: "spec: RulesSpec"},
+    "SelfSubjectRulesReview": {
+        1: "metadata: ObjectMeta",
+        2: "spec: RulesSpec",
+        3: "status: ignored",
+    },
     "RulesSpec": {1: "namespace: string"},
-    "SelfSubjectReview": {1: "metadata: ObjectMeta"},
+    "SelfSubjectReview": {1: "metadata: ObjectMeta", 2: "status: ignored"},
 }
 
 KINDS: Final[dict[tuple[str, str], str]] = {

@@ -30,13 +30,16 @@ WRITE_SECONDS_MAX: Final = 30.0
 async def answer_watch(request: web.Request, api: Api, target: Target) -> web.StreamResponse:
     """Stream changes to the client."""
     output = Output(request, target.resource, now=api.clock.now())
+    watched = _events(
+        request, api, target
+    )  # a query that makes no sense is refused before we start
     response = web.StreamResponse(headers={"Content-Type": output.content_type})
     response.enable_chunked_encoding()
     await response.prepare(request)
     STREAMING.set(True)
     encoder = _EventEncoder(output, api)
     try:
-        async with aclosing(_events(request, api, target)) as events:
+        async with aclosing(watched) as events:
             async for event in events:
                 await _send(response, encoder.line(event))
     except ClusterError as error:

@@ -11,6 +11,7 @@ import pytest
 
 from tests.integration.kubectl.backends import Backend
 from tests.integration.kubectl.transcript import Step, shown_output
+from vc_parts import obtain, require_or_skip_reason
 
 COMMAND_SECONDS_MAX: Final = 30.0
 FIRST_OUTPUT_SECONDS_MAX: Final = 10.0
@@ -19,11 +20,14 @@ SETTLE_SECONDS: Final = 0.5
 
 
 def find_kubectl() -> str:
-    """The program from KUBECTL or the PATH; without one the test is skipped."""
+    """The program from KUBECTL, the PATH or the parts; without one the test is skipped."""
     found = os.environ.get("KUBECTL") or shutil.which("kubectl")
-    if not found:
-        pytest.skip("kubectl is not here: put it on the PATH or name it in KUBECTL")
-    return found
+    if found:
+        return found
+    reason = require_or_skip_reason("kubectl")
+    if reason:
+        pytest.skip(f"kubectl is neither on the PATH nor named in KUBECTL: {reason}")
+    return str(obtain("kubectl").path)
 
 
 class Shell:

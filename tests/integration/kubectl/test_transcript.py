@@ -25,7 +25,10 @@ _TOO_LARGE_BYTES: Final = 5 * 1024 * 1024
     "name",
     [
         "embedded",
-        pytest.param("kubernetes", marks=[pytest.mark.kubernetes, pytest.mark.slow]),
+        pytest.param(
+            "kubernetes",
+            marks=[pytest.mark.kubernetes, pytest.mark.slow, pytest.mark.timeout(300)],
+        ),
     ],
 )
 async def test_the_transcript_holds(name: str, tmp_path: Path) -> None:

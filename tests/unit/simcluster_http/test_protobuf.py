@@ -73,6 +73,12 @@ def test_a_kind_we_do_not_read_is_refused_by_name() -> None:
         decode_object(_body("apps/v1", "Deployment", b""))
 
 
+def test_a_field_we_do_not_read_is_refused_unless_it_is_empty() -> None:
+    assert "spec" not in decode_object(_body("v1", "ServiceAccount", _text(2, b"")))
+    with pytest.raises(UnsupportedMediaTypeError, match="field 2 of a protobuf ServiceAccount"):
+        decode_object(_body("v1", "ServiceAccount", _text(2, "secret")))
+
+
 @given(st.binary(max_size=200))
 def test_rubbish_is_refused_and_never_breaks(raw: bytes) -> None:
     for body in (raw, b"k8s\x00" + raw, _body("v1", "Secret", raw)):
@@ -83,7 +89,7 @@ def test_rubbish_is_refused_and_never_breaks(raw: bytes) -> None:
 
 
 def test_every_message_that_is_named_is_described() -> None:
-    plain = {"string", "bytes", "int", "bool", "time", "quantity"}
+    plain = {"string", "bytes", "int", "bool", "time", "quantity", "ignored"}
     for fields in MESSAGES.values():
         for field in fields.values():
             kind = field.partition(": ")[2].removesuffix("[]").removesuffix("*")

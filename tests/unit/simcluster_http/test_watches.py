@@ -81,6 +81,16 @@ async def test_a_version_that_is_too_old_is_an_error_event(
     assert (event["type"], event["object"]["code"]) == ("ERROR", 410)
 
 
+async def test_a_watch_that_makes_no_sense_is_refused_at_once(http: aiohttp.ClientSession) -> None:
+    for wrong in (
+        {"labelSelector": "a in ("},
+        {"resourceVersion": "new"},
+        {"fieldSelector": "x=y"},
+    ):
+        async with http.get(_PODS, params={"watch": "true", **wrong}) as answer:
+            assert answer.status == 400
+
+
 async def test_a_client_that_goes_leaves_nothing_behind(
     http: aiohttp.ClientSession, server: EmbeddedServer, api: Api
 ) -> None:
