@@ -7,7 +7,7 @@ PYROCLAST_HOME ?= .pyroclast
 export PYROCLAST_HOME
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up test check fix parts bench clean install
+.PHONY: help demo up stack stack-down status test check fix parts bench clean install
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -26,6 +26,15 @@ demo: $(STAMP) ## run the example jobs on the embedded cluster, show them, exit 
 
 up: $(STAMP) ## start the embedded stack and keep it up; Ctrl-C stops it
 	@$(BIN)/pyroclast up
+
+stack: $(STAMP) ## each service in its own process on real Kafka and Redis; CLUSTER=kubernetes for a real API server
+	@$(BIN)/pyroclast stack
+
+stack-down: $(STAMP) ## stop what `make stack` started
+	@$(BIN)/pyroclast stack-down
+
+status: $(STAMP) ## show each process of the stack: health, memory, lag, event age
+	@$(BIN)/pyroclast status
 
 test: $(STAMP) ## run the tests; parts that are absent are skipped with a sentence
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)

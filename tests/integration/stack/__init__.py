@@ -1,0 +1,1 @@
+"""Every service in its own process, on real servers."""
