@@ -1,0 +1,244 @@
+"""Answers over a picture: jobs, queues, sessions, invariants, the page and its description."""
+
+import msgspec
+import pytest
+
+from tests.unit.dashboard.objects import (
+    group,
+    healthy,
+    job,
+    node,
+    pod,
+    queue,
+    session,
+    waiting,
+)
+from vc_dashboard.logic import answers
+from vc_dashboard.logic.invariants import (
+    GANGS_WHOLE,
+    NO_ORPHANS,
+    NODES_FIT,
+    QUEUES_FIT,
+    TRANSIENT_SECONDS_MAX,
+    find,
+    remember,
+    report,
+)
+from vc_dashboard.logic.jobs import JobQuestion, describe_job, list_jobs
+from vc_dashboard.logic.openapi import OPERATIONS, openapi
+from vc_dashboard.logic.page import page
+from vc_dashboard.logic.picture import Picture, make_picture
+from vc_dashboard.logic.questions import QuestionError, limit_of, text_of
+from vc_dashboard.logic.queues import depth_first, queue_tree
+from vc_dashboard.logic.sessions import SESSIONS_MAX, SessionMemory
+from vc_model.scheduling import PodGroupCondition
+
+
+def names(found: answers.JobList) -> list[str]:
+    return [row.name for row in found.jobs]
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        (JobQuestion(), ["a", "b", "c"]),
+        (JobQuestion(namespace="other"), ["c"]),
+        (JobQuestion(queue="default"), ["a", "b"]),
+        (JobQuestion(phase="Pending"), ["c"]),
+        (JobQuestion(after="ml/a"), ["b", "c"]),
+        (JobQuestion(limit=1), ["a"]),
+    ],
+)
+def test_jobs_are_chosen_and_in_order(question: JobQuestion, expected: list[str]) -> None:
+    assert names(list_jobs(healthy(), {}, question, stale="")) == expected
+
+
+def test_pages_follow_one_another() -> None:
+    seen: list[str] = []
+    after = ""
+    for _ in range(3):
+        found = list_jobs(healthy(), {}, JobQuestion(limit=1, after=after), stale="")
+        seen += names(found)
+        after = found.next
+    assert seen == ["a", "b", "c"]
+    assert after == ""
+
+
+def test_a_job_tells_pods_group_and_reason() -> None:
+    reasons = {"ml/a": waiting("a")}
+    found = describe_job(healthy(), reasons, "ml/a", stale="")
+    assert found is not None
+    assert [(row.name, row.node, row.task) for row in found.pods] == [
+        ("a-worker-0", "n1", "worker"),
+        ("a-worker-1", "n1", "worker"),
+    ]
+    assert found.group is not None
+    assert found.group.phase == "Running"
+    assert (found.position, found.job.reason) == (1, "needs 4 GPUs")
+    assert describe_job(healthy(), reasons, "ml/ghost", stale="") is None
+
+
+def test_a_reason_about_an_older_group_of_the_name_is_not_told() -> None:
+    other = msgspec.structs.replace(waiting("a"), uid="older")
+    found = describe_job(healthy(), {"ml/a": other}, "ml/a", stale="")
+    assert found is not None
+    assert (found.explanation, found.job.reason) == (None, "")
+
+
+def test_without_sessions_the_condition_of_the_group_is_the_reason() -> None:
+    conditions = [
+        PodGroupCondition(
+            type="Unschedulable", status="True", reason="NotEnoughResources", message="no room"
+        )
+    ]
+    picture = make_picture(
+        jobs=[job("a")], groups=[group("a", phase="Pending", conditions=conditions)]
+    )
+    found = describe_job(picture, {}, "ml/a", stale="")
+    assert found is not None
+    assert found.job.reason == "no room"
+    assert found.group is not None
+    assert found.group.reason == "NotEnoughResources"
+
+
+def test_queues_come_depth_first_with_what_they_hold() -> None:
+    tree = queue_tree(healthy(), limit=10, stale="")
+    assert [(row.name, row.depth, row.parent) for row in tree.queues] == [
+        ("root", 0, ""),
+        ("default", 1, "root"),
+        ("dept", 1, "root"),
+        ("team", 2, "dept"),
+    ]
+    used = {row.name: row.used.get("cpu", "0") for row in tree.queues}
+    assert used == {"root": "3", "default": "2", "dept": "1", "team": "1"}
+    assert tree.queues[2].children == ["team"]
+    assert len(queue_tree(healthy(), limit=2, stale="").queues) == 2
+
+
+def test_no_queue_is_lost_by_a_missing_parent_or_a_cycle() -> None:
+    queues = {
+        q.metadata.name: q
+        for q in (queue("x", parent="y"), queue("y", parent="x"), queue("z", parent="gone"))
+    }
+    assert sorted(name for name, _ in depth_first(queues)) == ["x", "y", "z"]
+
+
+def test_sessions_are_few_new_first_and_known_once() -> None:
+    memory = SessionMemory()
+    for number in range(SESSIONS_MAX + 10):
+        memory.take(session(number))
+        memory.take(session(number))
+    found = memory.recent(limit=2, stale="")
+    assert [row.session_id for row in found.sessions] == [
+        f"s{SESSIONS_MAX + 9}",
+        f"s{SESSIONS_MAX + 8}",
+    ]
+    assert found.total == SESSIONS_MAX
+
+
+def test_the_last_word_on_a_group_counts_whatever_the_order() -> None:
+    memory = SessionMemory()
+    memory.take(session(2, resolved=("ml/a",)))
+    memory.take(session(1, waiting("a"), waiting("b")))
+    assert set(memory.reasons()) == {"ml/b"}
+    memory.take(session(3, waiting("a", "again")))
+    assert memory.reasons()["ml/a"].reason.sentence == "again"
+
+
+def holding(picture: Picture, *, seconds: float = 0.0) -> dict[str, bool]:
+    findings = find(picture)
+    seen = remember({}, findings, now=0.0)
+    told = report(picture, findings, seen, now=seconds, stale="")
+    assert told.holds is all(invariant.holds for invariant in told.invariants)
+    return {invariant.name: invariant.holds for invariant in told.invariants}
+
+
+def test_a_healthy_cluster_keeps_its_promises() -> None:
+    assert set(holding(healthy(), seconds=3600).values()) == {True}
+
+
+def test_a_full_node_is_told_with_its_numbers() -> None:
+    picture = make_picture(
+        pods=[pod("a", 0, cpu="3"), pod("a", 1, cpu="1500m")], nodes=[node("n1", cpu=4)]
+    )
+    findings = [finding for finding in find(picture) if finding.invariant == NODES_FIT]
+    assert findings[0].object == "Node n1"
+    assert findings[0].message == "cpu used 4500m, allocatable 4"
+    assert findings[0].numbers == {"cpu.used": 4500, "cpu.allocatable": 4000}
+    assert holding(picture)[NODES_FIT] is False
+
+
+def test_finished_pods_take_no_room() -> None:
+    picture = make_picture(
+        pods=[pod("a", 0, cpu="3"), pod("a", 1, cpu="3", phase="Succeeded")], nodes=[node("n1")]
+    )
+    assert holding(picture)[NODES_FIT] is True
+
+
+def test_a_full_queue_is_told_over_its_children() -> None:
+    picture = make_picture(
+        groups=[group("a", queue="child")],
+        pods=[pod("a", 0), pod("a", 1)],
+        queues=[queue("top", capability={"cpu": 1}), queue("child", parent="top")],
+        nodes=[node("n1")],
+    )
+    assert holding(picture)[QUEUES_FIT] is False
+
+
+def test_a_partial_gang_is_excused_for_a_while_only() -> None:
+    picture = make_picture(
+        jobs=[job("a")],
+        groups=[group("a", gang=2)],
+        pods=[pod("a", 0), pod("a", 1, node="")],
+        nodes=[node("n1")],
+    )
+    assert holding(picture, seconds=1)[GANGS_WHOLE] is True
+    assert holding(picture, seconds=TRANSIENT_SECONDS_MAX)[GANGS_WHOLE] is False
+
+
+def test_a_gang_that_runs_out_is_not_partial() -> None:
+    picture = make_picture(
+        jobs=[job("a")],
+        groups=[group("a", gang=2)],
+        pods=[pod("a", 0), pod("a", 1, phase="Succeeded")],
+        nodes=[node("n1")],
+    )
+    assert holding(picture, seconds=3600)[GANGS_WHOLE] is True
+
+
+def test_pods_of_a_job_that_is_gone_are_orphans() -> None:
+    picture = make_picture(pods=[pod("a", 0, node="")])
+    assert holding(picture, seconds=3600)[NO_ORPHANS] is False
+
+
+def test_the_page_escapes_everything() -> None:
+    evil = job("<script>alert(1)</script>", queue='"><img src=x>')
+    picture = make_picture(jobs=[evil], queues=[queue("<b>q</b>", parent="<i>")])
+    jobs = list_jobs(picture, {}, JobQuestion(), stale="<u>old</u>")
+    text = page(jobs, queue_tree(picture, limit=10, stale=""))
+    for part in ("<script", "<img", "<b>q", "<u>old"):
+        assert part not in text
+    assert "&lt;script&gt;" in text
+
+
+def test_the_description_names_every_answer() -> None:
+    document = openapi()
+    assert set(document["paths"]) == set(OPERATIONS)
+    encoded = msgspec.json.encode(document).decode()
+    for name in document["components"]["schemas"]:
+        assert f'"{name}":' in encoded
+    assert {"JobList", "JobDetail", "QueueTree", "SessionList", "Invariants", "Problem"} <= set(
+        document["components"]["schemas"]
+    )
+
+
+@pytest.mark.parametrize("text", ["0", "1001", "-1", "many", "", "９", "9" * 5000])
+def test_limits_are_bounded(text: str) -> None:
+    with pytest.raises(QuestionError):
+        limit_of({"limit": text})
+
+
+def test_texts_are_bounded() -> None:
+    assert limit_of({}) == 100
+    with pytest.raises(QuestionError):
+        text_of({"queue": "q" * 1000}, "queue")

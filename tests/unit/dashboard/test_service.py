@@ -1,0 +1,132 @@
+"""The shell: real HTTP over an in-memory bus that a real watcher feeds."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import aiohttp
+import pytest
+
+from tests.unit.dashboard.objects import session
+from vc_bus.memory import MemoryBus
+from vc_clock import LoopClock
+from vc_dashboard.config import Config
+from vc_dashboard.service import DashboardService, build
+from vc_messages.sessions import session_message
+from vc_model.kinds import JOBS, NAMESPACES, QUEUES
+from vc_runtime.context import Context
+from vc_simcluster.api import Api
+from vc_simcluster.cluster import StoreCluster
+from vc_simcluster.registry import Registry, crd_folder, load_crds
+from vc_snapshot.memory import MemorySnapshot
+from vc_watcher.config import Config as WatcherConfig
+from vc_watcher.service import build as build_watcher
+
+READY_SECONDS_MAX = 15.0
+
+
+@pytest.fixture
+async def service() -> AsyncIterator[DashboardService]:
+    clock = LoopClock()
+    cluster = StoreCluster(Api(clock=clock, registry=Registry(crds=load_crds(crd_folder()))))
+    bus, snapshot = MemoryBus(clock), MemorySnapshot()
+
+    def context(name: str) -> Context:
+        return Context(
+            name=name, bus=bus, cluster=cluster, snapshot=snapshot, clock=clock, identity=name
+        )
+
+    for kind, body in MANIFESTS:
+        await cluster.create(kind, body, namespace="ml" if kind.namespaced else "")
+    watcher = build_watcher(context("watcher"), WatcherConfig())
+    dashboard = build(context("dashboard"), Config(port=0))
+    tasks = [asyncio.create_task(each.run()) for each in (watcher, dashboard)]
+    async with asyncio.timeout(READY_SECONDS_MAX):
+        while dashboard.unready():  # noqa: ASYNC110 - a service has no event to wait for
+            await asyncio.sleep(0.01)
+    await bus.publish([session_message(session(7))])
+    yield dashboard
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def manifest(api_version: str, kind: str, name: str, **spec: Any) -> Any:
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, "spec": spec}
+
+
+CONTAINER = {"name": "c", "image": "i"}
+TASK = {"name": "w", "replicas": 1, "template": {"spec": {"containers": [CONTAINER]}}}
+MANIFESTS = (
+    (NAMESPACES, manifest("v1", "Namespace", "volcano-system")),
+    (NAMESPACES, manifest("v1", "Namespace", "ml")),
+    (QUEUES, manifest("scheduling.volcano.sh/v1beta1", "Queue", "training", weight=4)),
+    (JOBS, manifest("batch.volcano.sh/v1alpha1", "Job", "train", queue="training", tasks=[TASK])),
+)
+
+
+async def test_questions_are_answered_over_http(service: DashboardService) -> None:
+    async with aiohttp.ClientSession(f"http://127.0.0.1:{service.port}") as client:
+        async with client.get("/api/v1/jobs") as answer:
+            found = await answer.json()
+            assert [row["name"] for row in found["jobs"]] == ["train"]
+            assert found["stale"] == ""
+        async with client.get("/api/v1/jobs/ml/train") as answer:
+            assert (await answer.json())["job"]["queue"] == "training"
+        async with client.get("/api/v1/queues") as answer:
+            assert (await answer.json())["queues"][0]["weight"] == 4
+        async with client.get("/invariants") as answer:
+            assert (await answer.json())["holds"] is True
+        async with client.get("/openapi.json") as answer:
+            assert (await answer.json())["openapi"] == "3.1.0"
+        async with asyncio.timeout(READY_SECONDS_MAX):
+            while not (await sessions_of(client)):  # noqa: ASYNC110 - comes over the bus
+                await asyncio.sleep(0.02)
+        assert await sessions_of(client) == ["s7"]
+
+
+async def sessions_of(client: aiohttp.ClientSession) -> list[str]:
+    async with client.get("/api/v1/sessions?limit=5") as answer:
+        return [row["sessionId"] for row in (await answer.json())["sessions"]]
+
+
+async def test_the_page_lists_jobs_and_lets_nothing_else_in(service: DashboardService) -> None:
+    async with (
+        aiohttp.ClientSession(f"http://127.0.0.1:{service.port}") as client,
+        client.get("/") as answer,
+    ):
+        text = await answer.text()
+        assert "train" in text
+        assert "<script" not in text
+        assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+        async with client.get("/style.css") as style:
+            assert style.content_type == "text/css"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/api/v1/jobs?limit=0", 400),
+        ("GET", "/api/v1/jobs/ml/ghost", 404),
+        ("GET", "/api/v1/nothing", 404),
+        ("POST", "/api/v1/jobs", 405),
+        ("DELETE", "/api/v1/jobs/ml/train", 405),
+    ],
+)
+async def test_what_cannot_be_answered_says_why(
+    service: DashboardService, method: str, path: str, status: int
+) -> None:
+    async with (
+        aiohttp.ClientSession(f"http://127.0.0.1:{service.port}") as client,
+        client.request(method, path) as answer,
+    ):
+        assert answer.status == status
+        assert (await answer.json())["error"]
+        assert "Content-Security-Policy" in answer.headers
+
+
+def test_the_environment_is_read_and_checked() -> None:
+    assert Config.from_env({}).port == 8080
+    assert Config.from_env({"PYROCLAST_DASHBOARD_PORT": "0"}).port == 0
+    with pytest.raises(ValueError, match="PYROCLAST_DASHBOARD_PORT"):
+        Config.from_env({"PYROCLAST_DASHBOARD_PORT": "http"})
