@@ -29,6 +29,7 @@ from vc_cluster.kubernetes_request import (
     delete_options,
     given,
     object_path,
+    typed,
     with_preconditions,
 )
 from vc_cluster.kubernetes_watch import EventReader, SilentServerError
@@ -150,15 +151,17 @@ class KubernetesCluster:
         )
         reader = EventReader(doing=str(call), timeout_seconds=timeout_seconds)
         reached = resource_version
+        stream = await self._connection.open(call)
         try:
-            async with self._connection.stream(call) as content:
-                while chunk := await reader.read(content):
-                    for event in reader.feed(chunk):
-                        yield event
-                        reached = event.resource_version
+            while chunk := await reader.read(stream.content):
+                for event in reader.feed(chunk):
+                    yield event
+                    reached = event.resource_version
         except SilentServerError as error:
             await self._look_behind(kind, reached)
             raise ServerError(error.message) from error
+        finally:
+            stream.close()
 
     async def get(self, kind: Kind, *, name: str, namespace: str = "") -> JsonObject:
         call = Call(
@@ -173,14 +176,14 @@ class KubernetesCluster:
 
     async def create(self, kind: Kind, body: JsonObject, *, namespace: str = "") -> JsonObject:
         path = collection_path(kind, namespace)
-        return await self._write("create", kind, method="POST", path=path, body=body)
+        return await self._write("create", kind, method="POST", path=path, body=typed(kind, body))
 
     async def replace(
         self, kind: Kind, body: JsonObject, *, namespace: str = "", subresource: str = ""
     ) -> JsonObject:
         name = body.get("metadata", {}).get("name", "")
         path = object_path(kind, namespace, name, subresource)
-        return await self._write("replace", kind, method="PUT", path=path, body=body)
+        return await self._write("replace", kind, method="PUT", path=path, body=typed(kind, body))
 
     async def patch(
         self,

@@ -86,12 +86,15 @@ _status_decoder: Final = msgspec.json.Decoder(Status)
 def answer_error(
     code: int, body: bytes, *, doing: str, headers: Mapping[str, str] | None = None
 ) -> ClusterError:
-    """The error for an HTTP answer that is no success; `doing` tells where it happened."""
+    """The error for an HTTP answer that is no success.
+
+    Its message is the server's own, which people know; `doing` stands in for one that is missing.
+    """
     try:
         status = _status_decoder.decode(body)
     except msgspec.MsgspecError:
         excerpt = body[:EXCERPT_CHARACTERS_MAX].decode(errors="replace").strip()
-        status = Status(message=f"HTTP {code} {excerpt}".strip())
+        status = Status(message=f"{doing}: HTTP {code} {excerpt}".strip())
     retry_after = _seconds((headers or {}).get("Retry-After"))
     return _error(status, code=code, doing=doing, retry_after_seconds=retry_after)
 
@@ -114,7 +117,7 @@ def _error(
     status: Status, *, code: int, doing: str, retry_after_seconds: float | None
 ) -> ClusterError:
     details = status.details or {}
-    message = f"{doing}: {status.message or status.reason or f'HTTP {code}'}"
+    message = status.message or f"{doing}: {status.reason or f'HTTP {code}'}"
     if any(cause.get("reason") == _VERSION_AHEAD for cause in _causes(details)):
         return GoneError(message, details=details)
     made = _class(status.reason or "", code)

@@ -9,10 +9,10 @@ been applied, and whoever sent it knows its preconditions.
 """
 
 import asyncio
+import io
 import random
 from collections import Counter
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -21,7 +21,7 @@ import msgspec
 from yarl import URL
 
 from vc_clock import Clock
-from vc_cluster.errors import ServerError, TooManyRequestsError, UnauthorizedError
+from vc_cluster.errors import ServerError, TooLargeError, TooManyRequestsError, UnauthorizedError
 from vc_cluster.kubernetes_config import Access
 from vc_cluster.kubernetes_errors import answer_error
 
@@ -32,6 +32,13 @@ _JITTER: Final = 0.5
 """Up to this fraction is taken off a pause, so that many readers do not come back together."""
 
 CONNECT_SECONDS_MAX: Final = 5.0
+
+BODY_BYTES_MAX: Final = 3 * 1024 * 1024
+"""What API servers take. They cut the connection while a larger body is still on its way, which looks
+like a fault of the network and would be tried again, so it is not sent at all."""
+
+_WHOLE_BYTES_MAX: Final = 64 * 1024
+"""Up to here a body is handed over as it is; larger ones in pieces, so that the loop can breathe."""
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,6 +73,23 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         return f"{self.verb} {self.path}"
+
+
+class Stream:
+    """An answer that goes on; closing needs no await, so it works while a loop is shutting down."""
+
+    def __init__(self, response: aiohttp.ClientResponse, *, on_close: Callable[[], None]) -> None:
+        self.content = response.content
+        self._response = response
+        self._on_close = on_close
+
+    def close(self) -> None:
+        """Once. The socket goes at once: a server in the middle of a watch says no TLS farewell."""
+        connection = self._response.connection
+        if connection is not None and connection.transport is not None:
+            connection.transport.abort()
+        self._response.close()
+        self._on_close()
 
 
 class ApiConnection:
@@ -115,24 +139,25 @@ class ApiConnection:
         except TimeoutError as error:
             raise ServerError(f"{call}: no answer within {call.seconds_max:g} s") from error
 
-    @asynccontextmanager
-    async def stream(self, call: Call) -> AsyncIterator[aiohttp.StreamReader]:
-        """An answer that goes on; leaving the block ends it."""
+    async def open(self, call: Call) -> "Stream":
+        """An answer that goes on until it is closed."""
         if self._watches >= self.limits.watches_max:
             raise ServerError(f"{call}: more than {self.limits.watches_max} watches at a time")
         self._watches += 1
         try:
             response = await self._open(call)
-            try:
-                yield response.content
-            finally:
-                response.close()
-        finally:
-            self._watches -= 1
+        except BaseException:
+            self._release_watch()
+            raise
+        return Stream(response, on_close=self._release_watch)
+
+    def _release_watch(self) -> None:
+        self._watches -= 1
 
     async def close(self) -> None:
         """End all requests and connections."""
         await self._session.close()
+        await asyncio.sleep(0)  # a transport that was closed lets its socket go one turn later
 
     async def _repeat(self, call: Call) -> bytes:
         attempts_max = READ_ATTEMPTS_MAX if call.repeatable else 1
@@ -192,6 +217,8 @@ class ApiConnection:
         """A successful answer whose body is still to be read."""
         if self._session.closed:
             raise ServerError(f"{call}: the connection was closed")
+        if call.body is not None and len(call.body) > BODY_BYTES_MAX:
+            raise TooLargeError(f"Request entity too large: limit is {BODY_BYTES_MAX}")
         headers = dict(self._headers)
         if token:
             headers["Authorization"] = token
@@ -202,7 +229,7 @@ class ApiConnection:
             response = await self._session.request(
                 call.method,
                 self._url(call),
-                data=call.body,
+                data=_payload(call.body),
                 headers=headers,
                 timeout=socket,
                 allow_redirects=False,  # a token goes to nobody else
@@ -219,6 +246,10 @@ class ApiConnection:
     def _url(self, call: Call) -> URL:
         query = f"?{urlencode(call.query)}" if call.query else ""
         return URL(f"{self._host}{call.path}{query}", encoded=True)
+
+
+def _payload(body: bytes | None) -> bytes | io.BytesIO | None:
+    return io.BytesIO(body) if body is not None and len(body) > _WHOLE_BYTES_MAX else body
 
 
 def _broken(call: Call, error: Exception) -> ServerError:

@@ -32,6 +32,11 @@ def given(**values: str) -> dict[str, str]:
     return {name: value for name, value in values.items() if value}
 
 
+def typed(kind: Kind, body: JsonObject) -> JsonObject:
+    """The body with its kind, which a server asks for where it has no schema of its own."""
+    return {"apiVersion": kind.api_version, "kind": kind.kind, **body}
+
+
 def with_preconditions(patch: JsonObject, preconditions: Preconditions | None) -> JsonObject:
     """A merge patch that fails on another object, or another version of it."""
     held = _held(preconditions)

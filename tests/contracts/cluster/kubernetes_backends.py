@@ -1,18 +1,18 @@
 """KubernetesCluster as a backend: over HTTP on the embedded cluster, and on a real kube-apiserver.
 
-The embedded server is fresh for each test and lives in the test's own loop. A real control plane
-takes ten seconds to start, so there is one for the session, in a thread with a loop of its own; tests
-share it and keep to namespaces of their own.
+The embedded server is fresh for each test. A real control plane takes ten seconds to start, so there
+is one for the session; tests share it and keep to namespaces of their own.
 """
 
 import asyncio
-import threading
+import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
+import aiohttp
 import pytest
 
 from tests.contracts.cluster.backends import Backend, Target, definitions
@@ -23,14 +23,14 @@ from vc_cluster.kubernetes import KubernetesCluster, connect
 from vc_cluster.kubernetes_http import Limits
 from vc_model.kinds import Kind
 from vc_model.meta import ApiObject
-from vc_parts import kubernetes_address, require_or_skip_reason
+from vc_parts import ControlPlane, require_or_skip_reason
+from vc_parts.availability import given_address
+from vc_parts.catalogue import PARTS
 from vc_simcluster import Api, Registry
 from vc_simcluster.http_server import serve
 from vc_simcluster.kubeconfig import write_kubeconfig
 
-START_SECONDS_MAX: Final = 110.0
-STOP_SECONDS_MAX: Final = 30.0
-PATIENT: Final = Limits(write_seconds_max=10.0)
+PATIENT: Final = Limits(write_seconds_max=5.0)
 """A suite on a busy machine is about answers, not about deadlines."""
 
 _ACCOUNTS: Final = Kind(
@@ -65,33 +65,47 @@ class SharedControlPlane:
     """One real control plane for the session, started when the first test asks for it."""
 
     def __init__(self) -> None:
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._servers = AsyncExitStack()
-        self._kubeconfig: Path | None = None
+        self._plane: ControlPlane | None = None
+        self.kubeconfig = Path(given_address(PARTS["kubernetes"], os.environ))
+        self.is_given = str(self.kubeconfig) != "."
 
-    def kubeconfig(self) -> Path:
-        """Of a plane that runs and knows our kinds; called from a thread, since it may take long."""
-        if self._kubeconfig is None:
-            self._loop = asyncio.new_event_loop()
-            threading.Thread(target=self._loop.run_forever, daemon=True).start()
-            started = asyncio.run_coroutine_threadsafe(self._start(), self._loop)
-            self._kubeconfig = started.result(START_SECONDS_MAX)
-        return self._kubeconfig
+    async def start(self) -> None:
+        """Goes on at once when it runs already, or when somebody gave us one."""
+        if self._plane is not None or self.is_given:
+            return
+        self._plane = ControlPlane()
+        await self._plane.start()
+        self.kubeconfig = self._plane.kubeconfig
+        async with _connected(self.kubeconfig) as cluster:
+            await install_definitions(cluster)
+        # The garbage collector would take half a minute to notice new kinds by itself.
+        await self._plane.controller_manager.restart()
 
-    async def _start(self) -> Path:
-        path = await self._servers.enter_async_context(kubernetes_address())
-        cluster = await connect(service="contract", kubeconfig=str(path), limits=PATIENT)
-        await install_definitions(cluster)
-        await cluster.close()
-        return path
+    async def forget_history(self) -> None:
+        """Compact etcd, and restart the API server, whose memory is longer than etcd's."""
+        assert self._plane is not None
+        async with aiohttp.ClientSession(self._plane.etcd.url) as etcd:
+            async with etcd.post("/v3/kv/range", json={"key": "AA=="}) as answer:
+                revision = (await answer.json())["header"]["revision"]
+            body = {"revision": revision, "physical": True}
+            async with etcd.post("/v3/kv/compaction", json=body) as answer:
+                assert answer.status == 200, await answer.text()
+        await self._plane.apiserver.restart()
+        await self._plane.controller_manager.restart()  # else it comes back only slowly
 
     def stop(self) -> None:
         """At the end of the session; nothing to do when no test asked."""
-        if self._loop is None:
-            return
-        ending = asyncio.run_coroutine_threadsafe(self._servers.aclose(), self._loop)
-        ending.result(STOP_SECONDS_MAX)
-        self._loop.call_soon_threadsafe(self._loop.stop)
+        if self._plane is not None:
+            asyncio.run(self._plane.stop())
+
+
+@asynccontextmanager
+async def _connected(kubeconfig: Path) -> AsyncIterator[KubernetesCluster]:
+    cluster = await connect(service="contract", kubeconfig=str(kubeconfig), limits=PATIENT)
+    try:
+        yield cluster
+    finally:
+        await cluster.close()
 
 
 async def install_definitions(cluster: KubernetesCluster) -> None:
@@ -105,7 +119,7 @@ async def install_definitions(cluster: KubernetesCluster) -> None:
 
         async def is_served(name: str = name) -> bool:
             read = await cluster.get(_DEFINITIONS, name=name)
-            conditions = read.get("status", {}).get("conditions", [])
+            conditions = read["status"].get("conditions") or []  # null at first
             return any(c["type"] == "Established" and c["status"] == "True" for c in conditions)
 
         await eventually(is_served, why=f"{name} is served")
@@ -120,19 +134,17 @@ async def open_kubernetes() -> AsyncIterator[Target]:
     reason = require_or_skip_reason("kubernetes")
     if reason:
         pytest.skip(reason)
-    path = await asyncio.to_thread(CONTROL_PLANE.kubeconfig)
-    cluster = await connect(service="contract", kubeconfig=str(path), limits=PATIENT)
+    await CONTROL_PLANE.start()
+    async with _connected(CONTROL_PLANE.kubeconfig) as cluster:
 
-    async def furnish(namespace: str) -> None:
-        async def has_account() -> bool:
-            return await exists(cluster, _ACCOUNTS, "default", namespace)
+        async def furnish(namespace: str) -> None:
+            async def has_account() -> bool:
+                return await exists(cluster, _ACCOUNTS, "default", namespace)
 
-        await eventually(has_account, why=f"{namespace} has its service account, so takes pods")
+            await eventually(has_account, why=f"{namespace} has the account that its pods need")
 
-    try:
-        yield Target(cluster=cluster, has_controllers=True, furnish=furnish)
-    finally:
-        await cluster.close()
+        compact = None if CONTROL_PLANE.is_given else CONTROL_PLANE.forget_history
+        yield Target(cluster=cluster, compact=compact, has_controllers=True, furnish=furnish)
 
 
 KUBERNETES_BACKENDS: Final = (

@@ -18,6 +18,11 @@ def config_map(name: str, **data: str) -> JsonObject:
     return {"metadata": {"name": name}, "data": data}
 
 
+def lease(name: str) -> JsonObject:
+    """Ends without ado; of a pod, a real server first says that it is ending."""
+    return {"metadata": {"name": name}, "spec": {"holderIdentity": "nobody"}}
+
+
 def pod(name: str, *, labels: dict[str, str] | None = None, **spec: Any) -> JsonObject:
     container = {"name": "main", "image": "busybox:1", "resources": {"requests": {"cpu": "1"}}}
     return {

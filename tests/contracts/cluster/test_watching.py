@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 from tests.contracts.cluster.backends import Target
-from tests.contracts.cluster.steps import config_map, pod, take
+from tests.contracts.cluster.steps import config_map, lease, pod, take
 from vc_cluster import Cluster, GoneError, WatchEvent
-from vc_model.kinds import CONFIGMAPS, PODS
+from vc_model.kinds import CONFIGMAPS, LEASES, PODS
 
 
 def told(events: list[WatchEvent]) -> list[tuple[str, str]]:
@@ -16,16 +16,16 @@ def told(events: list[WatchEvent]) -> list[tuple[str, str]]:
 
 
 async def test_a_watch_from_a_list_misses_nothing(cluster: Cluster, namespace: str) -> None:
-    await cluster.create(PODS, pod("before"), namespace=namespace)
-    version = (await cluster.list(PODS, namespace=namespace)).resource_version
-    await cluster.create(PODS, pod("a"), namespace=namespace)
-    await cluster.patch(PODS, {"metadata": {"labels": {"x": "y"}}}, name="a", namespace=namespace)
-    events = cluster.watch(PODS, resource_version=version, namespace=namespace)
+    await cluster.create(LEASES, lease("before"), namespace=namespace)
+    version = (await cluster.list(LEASES, namespace=namespace)).resource_version
+    await cluster.create(LEASES, lease("a"), namespace=namespace)
+    await cluster.patch(LEASES, {"metadata": {"labels": {"x": "y"}}}, name="a", namespace=namespace)
+    events = cluster.watch(LEASES, resource_version=version, namespace=namespace)
     seen = await take(events, 2)
-    await cluster.delete(PODS, name="before", namespace=namespace)
-    await cluster.create(PODS, pod("b"), namespace=namespace)
+    await cluster.delete(LEASES, name="before", namespace=namespace)
+    await cluster.create(LEASES, lease("b"), namespace=namespace)
     seen += await take(
-        cluster.watch(PODS, resource_version=seen[-1].resource_version, namespace=namespace), 2
+        cluster.watch(LEASES, resource_version=seen[-1].resource_version, namespace=namespace), 2
     )
     assert told(seen) == [
         ("ADDED", "a"), ("MODIFIED", "a"), ("DELETED", "before"), ("ADDED", "b"),
@@ -55,10 +55,10 @@ async def test_an_event_carries_the_object_and_its_version(
 
 
 async def test_the_last_event_has_a_version_of_its_own(cluster: Cluster, namespace: str) -> None:
-    made = await cluster.create(PODS, pod("a"), namespace=namespace)
+    made = await cluster.create(LEASES, lease("a"), namespace=namespace)
     version = made["metadata"]["resourceVersion"]
-    await cluster.delete(PODS, name="a", namespace=namespace)
-    [event] = await take(cluster.watch(PODS, resource_version=version, namespace=namespace), 1)
+    await cluster.delete(LEASES, name="a", namespace=namespace)
+    [event] = await take(cluster.watch(LEASES, resource_version=version, namespace=namespace), 1)
     assert event.type == "DELETED"
     assert int(event.resource_version) > int(version)
 
@@ -75,10 +75,14 @@ async def test_other_namespaces_and_kinds_are_not_told(cluster: Cluster, namespa
 
 async def test_a_quiet_watch_says_how_far_it_is(target: Target, namespace: str) -> None:
     version = (await target.cluster.list(PODS, namespace=namespace)).resource_version
-    made = await target.cluster.create(CONFIGMAPS, config_map("noise"), namespace=namespace)
-    reached = int(made["metadata"]["resourceVersion"])
-    events = target.cluster.watch(PODS, resource_version=version, namespace=namespace)
-    async with asyncio.timeout(target.bookmark_seconds_max):
+    await target.cluster.create(CONFIGMAPS, config_map("noise"), namespace=namespace)
+    reached = int((await target.cluster.list(PODS, namespace=namespace)).resource_version)
+    # A real server says so once a minute, and shortly before the watch ends.
+    seconds = target.bookmark_seconds_max
+    events = target.cluster.watch(
+        PODS, resource_version=version, namespace=namespace, timeout_seconds=seconds
+    )
+    async with asyncio.timeout(seconds):
         async for event in events:
             assert event.type == "BOOKMARK"
             if int(event.resource_version) >= reached:
