@@ -1,29 +1,27 @@
 """How fast sessions decide.
 
-Four measurements, over nodes of mixed sizes, ten queues, gangs of 50, a tenth of the nodes tainted
-and a tenth of the gangs with a selector: a session that places everything, one in which nothing
-fits, one in which a single pod arrives, and the cost of taking a pod fact in. The session time
-includes making the snapshot. Run by `python -m bench.bench_scheduler [nodes …]`.
+Four measurements, over nodes of mixed sizes of which a tenth is tainted, ten queues, and gangs of 50
+with four sizes of pods: a session that places everything, one in which nothing fits, one in which a
+single pod arrives, and the cost of taking a pod fact in. The session time includes the snapshot. Run by `python -m bench.bench_scheduler [nodes …]`.
 """
 
 import gc
-import json
 import resource
 import sys
 import time
-from pathlib import Path
 from typing import Final
 
 import msgspec
-from tests.unit.scheduler.world import World, gang, node, pod, queue
+from tests.unit.scheduler.objects import gang, node, pod, queue
+from tests.unit.scheduler.world import World
 
+from bench.report import report
 from vc_model.meta import ApiObject
 from vc_model.node import Taint
 from vc_model.scheduling import PodGroup
 from vc_scheduler.logic.cycle import run_cycle
 from vc_scheduler.logic.decisions import Decisions
 
-RESULTS: Final = Path(__file__).parent / "results" / "scheduler.json"
 SIZES: Final = (100, 1_000, 5_000)
 PODS_PER_NODE: Final = 10
 GANG_PODS: Final = 50
@@ -138,14 +136,13 @@ def one_arrives(world: World) -> float:
 def main() -> None:
     sizes = [int(given) for given in sys.argv[1:]] or list(SIZES)
     rows = [measure(count) for count in sizes]
-    names = Row.__struct_fields__
-    print("  ".join(f"{name:>20}" for name in names))
-    for row in rows:
-        print("  ".join(f"{getattr(row, name):>20,}" for name in names))
-    RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(json.dumps([msgspec.to_builtins(row) for row in rows], indent=2) + "\n")
     last = rows[-1]
-    print(" ".join(f"scheduler_{name}={getattr(last, name)}" for name in names))
+    report(
+        "scheduler",
+        header=[name.replace("_", " ") for name in Row.__struct_fields__],
+        rows=[[f"{value:,g}" for value in msgspec.structs.astuple(row)] for row in rows],
+        values={f"scheduler_{name}": value for name, value in msgspec.structs.asdict(last).items()},
+    )
 
 
 if __name__ == "__main__":

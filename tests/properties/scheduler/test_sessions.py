@@ -7,7 +7,8 @@ gang, and columns that were kept one fact at a time equal to the sums over all p
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.unit.scheduler.world import World, gang, group, node, pod, priority_class, queue
+from tests.unit.scheduler.objects import gang, group, node, pod, priority_class, queue
+from tests.unit.scheduler.world import World
 from vc_model.meta import ApiObject
 from vc_model.node import Taint
 from vc_model.pod import Toleration

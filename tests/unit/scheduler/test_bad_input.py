@@ -3,7 +3,8 @@
 import msgspec
 import pytest
 
-from tests.unit.scheduler.world import World, gang, group, node, nodes, pod, queue, reason_of
+from tests.unit.scheduler.objects import gang, group, node, nodes, pod, queue
+from tests.unit.scheduler.world import World, reason_of
 from vc_messages.sessions import Stage
 from vc_model.node import Node, NodeStatus
 from vc_model.struct import ResourceList

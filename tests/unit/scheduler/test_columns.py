@@ -2,7 +2,8 @@
 
 import msgspec
 
-from tests.unit.scheduler.world import World, gang, node, nodes, pod, queue
+from tests.unit.scheduler.objects import gang, node, nodes, pod, queue
+from tests.unit.scheduler.world import World
 from vc_messages.view import Change
 from vc_model import kinds
 from vc_model.meta import ApiObject
@@ -35,6 +36,14 @@ def test_an_assumed_bind_counts_until_its_fact_is_seen() -> None:
     assert not world.matters
     assert used_cpu(world, "node-01") == 40_000
     assert world.columns.assumed == {}
+
+
+def test_a_live_read_that_comes_after_its_fact_leaves_nothing() -> None:
+    world = World(queue(), nodes(1), gang("g", 1, cpu=40))
+    world.put(bound(world, FIRST, "node-01"))
+    world.columns.assume(assumed(world, FIRST, "node-01"))
+    assert world.columns.assumed == {}
+    assert used_cpu(world, "node-01") == 40_000
 
 
 def test_an_older_fact_does_not_lift_an_assumed_bind() -> None:

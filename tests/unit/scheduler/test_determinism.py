@@ -8,7 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from tests.unit.scheduler.world import World, gang, node, priority_class, queue
+from tests.unit.scheduler.objects import gang, node, priority_class, queue
+from tests.unit.scheduler.world import World
 from vc_model.node import Taint
 from vc_scheduler.logic.decisions import Decisions
 

@@ -1,16 +1,7 @@
 """Gangs: whole or not at all, in order, and why not."""
 
-from tests.unit.scheduler.world import (
-    World,
-    gang,
-    group,
-    node,
-    nodes,
-    pod,
-    priority_class,
-    queue,
-    reason_of,
-)
+from tests.unit.scheduler.objects import gang, group, node, nodes, pod, priority_class, queue
+from tests.unit.scheduler.world import World, reason_of
 from vc_messages.sessions import Stage
 from vc_model import kinds
 from vc_scheduler.logic.releasing import GANG_RELEASE_SECONDS

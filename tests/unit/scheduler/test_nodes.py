@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.unit.scheduler.world import World, gang, group, node, nodes, pod, queue, reason_of
+from tests.unit.scheduler.objects import gang, group, node, nodes, pod, queue
+from tests.unit.scheduler.world import World, reason_of
 from vc_messages.sessions import Check, Stage
 from vc_model.meta import ApiObject
 from vc_model.node import Node, Taint

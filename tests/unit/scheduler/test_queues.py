@@ -1,6 +1,7 @@
 """Queues: what is let in, who goes first, and how far."""
 
-from tests.unit.scheduler.world import World, gang, group, node, nodes, pod, queue, reason_of
+from tests.unit.scheduler.objects import gang, group, node, nodes, pod, queue
+from tests.unit.scheduler.world import World, reason_of
 from vc_messages.sessions import Stage
 from vc_scheduler.logic.phases import COUNTERS_REFRESH_SECONDS, MESSAGE_REFRESH_SECONDS
 

@@ -194,7 +194,13 @@ class Columns:
         return row is not None and row.uid == uid and row.status is Task.PENDING
 
     def assume(self, assumed: Assumed) -> None:
-        """We bind the pod, or a live read says that it is bound: it counts from now on."""
+        """We bind the pod, or a live read says that it is bound: it counts from now on.
+
+        A live read may come after the fact it speaks of; then there is nothing to assume.
+        """
+        row = self.pods.get(assumed.key)
+        if row is not None and (row.uid != assumed.uid or assumed.key not in self._facts):
+            return
         self.assumed[assumed.uid] = assumed
         self._relay(assumed.key, assumed.uid)
 
