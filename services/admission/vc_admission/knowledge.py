@@ -5,6 +5,7 @@ the view is not ready (at the start, or when the bus is away) queues are listed 
 second: nobody acts on a partial or stale view, and nobody is refused because of it.
 """
 
+import asyncio
 from typing import Final
 
 import msgspec
@@ -33,7 +34,10 @@ from vc_runtime.follower import Batch, Follower, send_to_dead_letters
 LIVE_LIST_SECONDS: Final = 1.0
 """How long a live list of queues is used while the view is not ready."""
 
-QUEUES_MAX: Final = 20_000
+PAGE_QUEUES: Final = 1000
+PAGES_MAX: Final = 50
+"""Of a live list; who has more queues has other problems first."""
+
 PLUGINS_MAX: Final = 1000
 CONFIGURATION_KEY: Final = "volcano-admission.conf"
 
@@ -52,6 +56,8 @@ class Knowledge:
         self._world = World(settings=config.settings)
         self._listed: dict[str, Queue] = {}
         self._listed_at: float | None = None
+        self._listing = asyncio.Lock()
+        """A hundred requests at a start wait for one list."""
 
     async def follow(self) -> None:
         """Take in what the bus brings, until cancelled."""
@@ -111,10 +117,11 @@ class Knowledge:
         if not self.follower.unready():
             self._listed_at = None
             return self._world
-        now = self._context.clock.monotonic()
-        if self._listed_at is None or now - self._listed_at > LIVE_LIST_SECONDS:
-            self._listed = await self._list_queues()
-            self._listed_at = now
+        async with self._listing:
+            now = self._context.clock.monotonic()
+            if self._listed_at is None or now - self._listed_at > LIVE_LIST_SECONDS:
+                self._listed = await self._list_queues()
+                self._listed_at = now
         return self._with_listed(self._world, self._listed)
 
     async def look_up(self, lookups: Lookups, world: World) -> World:
@@ -135,11 +142,16 @@ class Knowledge:
         return msgspec.structs.replace(world, queues=queues, children=children_of(queues))
 
     async def _list_queues(self) -> dict[str, Queue]:
-        page = await self._context.cluster.list(QUEUES, limit=QUEUES_MAX)
         queues: dict[str, Queue] = {}
-        for item in page.items:
-            queue = msgspec.convert(strip_nulls(msgspec.json.decode(item)), Queue)
-            queues[queue.metadata.name] = queue
+        token = ""
+        for _ in range(PAGES_MAX):
+            page = await self._context.cluster.list(QUEUES, limit=PAGE_QUEUES, continue_token=token)
+            for item in page.items:
+                queue = msgspec.convert(strip_nulls(msgspec.json.decode(item)), Queue)
+                queues[queue.metadata.name] = queue
+            token = page.continue_token
+            if not token:
+                break
         return queues
 
     async def _get_queue(self, name: str) -> Queue | None:

@@ -46,11 +46,11 @@ def check_resources(
                 f"is more than the limit {text(resource, limit)}; lower it or raise the limit",
                 value=text(resource, wanted[resource]),
             )
-    _check_extended(found, path, wanted, capped, compat=compat)
+    _check_extended(found, path, wanted=wanted, capped=capped, compat=compat)
 
 
 def _check_extended(
-    found: Findings, path: str, wanted: dict[str, int], capped: dict[str, int], *, compat: Compat
+    found: Findings, path: str, *, wanted: dict[str, int], capped: dict[str, int], compat: Compat
 ) -> None:
     for resource in sorted(wanted.keys() | capped.keys()):
         if not is_extended(resource):

@@ -15,22 +15,22 @@ _ESCAPES: Final = (("~", "~0"), ("/", "~1"))
 def json_patch(before: Json, after: Json) -> list[JsonObject]:
     """Operations that turn `before` into `after`, in the order of keys."""
     operations: list[JsonObject] = []
-    _compare(before, after, "", operations)
+    _compare(before, after, path="", operations=operations)
     return operations
 
 
-def _compare(before: Json, after: Json, path: str, operations: list[JsonObject]) -> None:
+def _compare(before: Json, after: Json, *, path: str, operations: list[JsonObject]) -> None:
     if isinstance(before, dict) and isinstance(after, dict):
-        _compare_objects(before, after, path, operations)
+        _compare_objects(before, after, path=path, operations=operations)
     elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
         for index, (old, new) in enumerate(zip(before, after, strict=True)):
-            _compare(old, new, f"{path}/{index}", operations)
+            _compare(old, new, path=f"{path}/{index}", operations=operations)
     elif type(before) is not type(after) or before != after:
         operations.append({"op": "replace", "path": path, "value": after})
 
 
 def _compare_objects(
-    before: JsonObject, after: JsonObject, path: str, operations: list[JsonObject]
+    before: JsonObject, after: JsonObject, *, path: str, operations: list[JsonObject]
 ) -> None:
     for key in sorted(before.keys() | after.keys()):
         member = f"{path}/{_escape(key)}"
@@ -39,7 +39,7 @@ def _compare_objects(
         elif key not in before:
             operations.append({"op": "add", "path": member, "value": after[key]})
         else:
-            _compare(before[key], after[key], member, operations)
+            _compare(before[key], after[key], path=member, operations=operations)
 
 
 def _escape(key: str) -> str:

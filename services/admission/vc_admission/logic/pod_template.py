@@ -127,8 +127,8 @@ def check_template(found: Findings, path: str, template: Template, *, compat: Co
         for index, container in enumerate(containers):
             place = f"{spec_path}.{kind}[{index}]"
             _check_container(found, place, container, compat=compat)
-            _check_unique(found, f"{place}.name", container.name, names)
-            _check_mounts(found, f"{place}.volumeMounts", container.volume_mounts, volumes)
+            _check_unique(found, f"{place}.name", container.name, names=names)
+            _check_mounts(found, f"{place}.volumeMounts", container.volume_mounts, volumes=volumes)
     _check_enumerations(found, spec_path, spec)
 
 
@@ -153,7 +153,7 @@ def _check_labels(found: Findings, path: str, labels: dict[str, str]) -> None:
             check_qualified(found, f"{path}[{key}]", labels[key], what="a label value")
 
 
-def _check_unique(found: Findings, path: str, name: str, names: set[str]) -> None:
+def _check_unique(found: Findings, path: str, name: str, *, names: set[str]) -> None:
     if name and name in names:
         found.refuse(path, "is used twice in this pod; give each its own name", value=name)
     names.add(name)
@@ -192,19 +192,19 @@ def _check_volumes(found: Findings, path: str, volumes: list[TemplateVolume]) ->
     names: set[str] = set()
     for index, volume in enumerate(volumes):
         check_label(found, f"{path}[{index}].name", volume.name)
-        _check_unique(found, f"{path}[{index}].name", volume.name, names)
+        _check_unique(found, f"{path}[{index}].name", volume.name, names=names)
     return names
 
 
 def _check_mounts(
-    found: Findings, path: str, mounts: list[TemplateMount], volumes: set[str]
+    found: Findings, path: str, mounts: list[TemplateMount], *, volumes: set[str]
 ) -> None:
     paths: set[str] = set()
     for index, mount in enumerate(mounts):
         place = f"{path}[{index}]"
         if not mount.mount_path:
             found.refuse(f"{place}.mountPath", "is required; say where the volume is mounted")
-        _check_unique(found, f"{place}.mountPath", mount.mount_path, paths)
+        _check_unique(found, f"{place}.mountPath", mount.mount_path, names=paths)
         if mount.name not in volumes:
             found.refuse(
                 f"{place}.name", "names no volume of this pod; add it to volumes", value=mount.name

@@ -72,7 +72,8 @@ def report(
         NO_ORPHANS: len(picture.pods),
     }
     invariants = [
-        _invariant(name, checked, findings, seen, now) for name, checked in looked_at.items()
+        _invariant(name, findings, checked=checked, seen=seen, now=now)
+        for name, checked in looked_at.items()
     ]
     return Invariants(
         holds=all(invariant.holds for invariant in invariants), invariants=invariants, stale=stale
@@ -80,7 +81,7 @@ def report(
 
 
 def _invariant(
-    name: str, checked: int, findings: list[Finding], seen: Seen, now: float
+    name: str, findings: list[Finding], *, checked: int, seen: Seen, now: float
 ) -> Invariant:
     patience = TRANSIENT_SECONDS_MAX if name in (GANGS_WHOLE, NO_ORPHANS) else 0.0
     violations = [

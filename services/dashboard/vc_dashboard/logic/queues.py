@@ -50,13 +50,13 @@ def queue_tree(picture: Picture, *, limit: int, stale: str) -> QueueTree:
     for name in sorted(picture.queues):
         children.setdefault(parent_of(picture.queues[name]), []).append(name)
     rows = [
-        _row(picture.queues[name], depth, children.get(name, []), used[name])
+        _row(picture.queues[name], used[name], depth=depth, children=children.get(name, []))
         for name, depth in order[:limit]
     ]
     return QueueTree(queues=rows, total=len(order), stale=stale)
 
 
-def _row(queue: Queue, depth: int, children: list[str], used: Amounts) -> QueueRow:
+def _row(queue: Queue, used: Amounts, *, depth: int, children: list[str]) -> QueueRow:
     spec, status = queue.spec, queue.status
     return QueueRow(
         name=queue.metadata.name,

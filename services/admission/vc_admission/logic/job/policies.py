@@ -45,9 +45,9 @@ def check_policies(
         if named and policy.exit_code is not None:
             found.refuse(place, "has both an event and an exitCode; split it into two policies")
         elif policy.exit_code is not None:
-            _check_exit_code(found, place, policy.exit_code, exit_codes)
+            _check_exit_code(found, place, policy.exit_code, seen=exit_codes)
         elif named:
-            _check_events(found, place, named, events)
+            _check_events(found, place, named, seen=events)
             _check_action(found, place, policy.action)
         else:
             found.refuse(place, "needs an event, events or an exitCode; add one of them")
@@ -56,7 +56,7 @@ def check_policies(
         found.refuse(path, f"'*' covers every event, so it must be alone; remove {others} or '*'")
 
 
-def _check_exit_code(found: Findings, path: str, code: int, seen: dict[int, str]) -> None:
+def _check_exit_code(found: Findings, path: str, code: int, *, seen: dict[int, str]) -> None:
     if code == 0:
         found.refuse(
             f"{path}.exitCode", "0 is success and not a failure to act on; name another", value=code
@@ -68,7 +68,7 @@ def _check_exit_code(found: Findings, path: str, code: int, seen: dict[int, str]
     seen.setdefault(code, path)
 
 
-def _check_events(found: Findings, path: str, named: list[str], seen: dict[str, str]) -> None:
+def _check_events(found: Findings, path: str, named: list[str], *, seen: dict[str, str]) -> None:
     for event in named:
         if event in INTERNAL_EVENTS:
             found.refuse(

@@ -95,7 +95,7 @@ def _check_task(found: Findings, path: str, task: TaskSpec, *, compat: Compat) -
     template = read_template(found, f"{path}.template", task.template)
     if template is not None:
         check_template(found, f"{path}.template", template, compat=compat)
-        _check_numa(found, path, task, template)
+        _check_numa(found, path, task, template=template)
 
 
 def _check_pod_name(
@@ -114,7 +114,7 @@ def _check_pod_name(
         )
 
 
-def _check_numa(found: Findings, path: str, task: TaskSpec, template: Template) -> None:
+def _check_numa(found: Findings, path: str, task: TaskSpec, *, template: Template) -> None:
     if task.topology_policy not in TOPOLOGY_POLICIES:
         allowed = ", ".join(TOPOLOGY_POLICIES[1:])
         found.refuse(

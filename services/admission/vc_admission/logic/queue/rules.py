@@ -3,6 +3,8 @@
 import math
 from typing import Final
 
+import msgspec
+
 from vc_admission.logic.amounts import Amounts, known_amounts, read_amounts, text
 from vc_admission.logic.findings import Findings
 from vc_admission.logic.names import check_subdomain
@@ -46,47 +48,47 @@ def _check_fields(found: Findings, queue: Queue) -> None:
         check_subdomain(found, "spec.parent", spec.parent)
 
 
+class _Pair(msgspec.Struct, frozen=True, kw_only=True):
+    """Two amounts of which one may not be more than the other."""
+
+    path: str
+    amounts: Amounts
+    limit_path: str
+    limit: Amounts
+
+
 def _check_amounts(found: Findings, queue: Queue, *, compat: Compat) -> None:
     """guarantee ≤ deserved ≤ capability, resource by resource."""
     spec = queue.spec
     capability = read_amounts(found, "spec.capability", spec.capability)
     deserved = read_amounts(found, "spec.deserved", spec.deserved)
     guarantee = read_amounts(found, "spec.guarantee.resource", spec.guarantee.resource)
-    for resource in sorted(guarantee):
-        _check_guarantee(found, resource, guarantee[resource], deserved, compat=compat)
-        if resource not in deserved:
-            _at_most(
-                found, "spec.guarantee.resource", "capability", resource, guarantee, capability
-            )
-    for resource in sorted(deserved):
-        _at_most(found, "spec.deserved", "capability", resource, deserved, capability)
-
-
-def _check_guarantee(
-    found: Findings, resource: str, units: int, deserved: Amounts, *, compat: Compat
-) -> None:
-    path = f"spec.guarantee.resource[{resource}]"
-    if resource not in deserved:
-        if compat is Compat.UPSTREAM:
+    undeserved = {r: units for r, units in guarantee.items() if r not in deserved}
+    if compat is Compat.UPSTREAM:
+        for resource in sorted(undeserved):
             found.refuse(
-                path,
+                f"spec.guarantee.resource[{resource}]",
                 f"needs spec.deserved[{resource}] of at least as much",
+                value=text(resource, undeserved[resource]),
+            )
+    for path, amounts, limit_path, limit in (
+        ("spec.guarantee.resource", guarantee, "spec.deserved", deserved),
+        ("spec.guarantee.resource", undeserved, "spec.capability", capability),
+        ("spec.deserved", deserved, "spec.capability", capability),
+    ):
+        _check_at_most(found, _Pair(path=path, amounts=amounts, limit_path=limit_path, limit=limit))
+
+
+def _check_at_most(found: Findings, pair: _Pair) -> None:
+    for resource in sorted(pair.amounts):
+        units, limit = pair.amounts[resource], pair.limit.get(resource)
+        if limit is not None and units > limit:
+            found.refuse(
+                f"{pair.path}[{resource}]",
+                f"is more than {pair.limit_path}[{resource}] {text(resource, limit)}; "
+                "lower it or raise the other",
                 value=text(resource, units),
             )
-        return
-    _at_most(found, "spec.guarantee.resource", "deserved", resource, {resource: units}, deserved)
-
-
-def _at_most(
-    found: Findings, path: str, limit_name: str, resource: str, wanted: Amounts, limit: Amounts
-) -> None:
-    if resource in limit and wanted[resource] > limit[resource]:
-        found.refuse(
-            f"{path}[{resource}]",
-            f"is more than spec.{limit_name}[{resource}] {text(resource, limit[resource])}; "
-            "lower it or raise the other",
-            value=text(resource, wanted[resource]),
-        )
 
 
 def _check_state(found: Findings, queue: Queue, *, old: Queue | None) -> None:
