@@ -8,6 +8,7 @@ at once after the API server refused the old one.
 """
 
 import asyncio
+import logging
 import os
 from collections.abc import Awaitable, Mapping
 from pathlib import Path
@@ -31,6 +32,7 @@ RENEW_SECONDS_MAX: Final = 30.0
 """A credential plugin may talk to a provider far away, but not for ever."""
 
 _NEVER: Final = float("inf")
+_log: Final = logging.getLogger("pyroclast.cluster")
 
 
 class ConfigurationError(Exception):
@@ -80,44 +82,70 @@ async def open_access(
 
 
 class Access:
-    """The configuration of one connection, kept fresh."""
+    """The configuration of one connection, kept fresh.
+
+    Loading runs in a task of its own, at most one at a time: a credential plugin may take longer
+    than the request that needs its token, and must not be started over by each of them.
+    """
 
     def __init__(self, configuration: Any, loader: Loader, *, clock: Clock) -> None:
         self.configuration = configuration
         self._loader = loader
         self._clock = clock
         self._check_at = 0.0
-        self._loading = asyncio.Lock()
+        self._loading: asyncio.Task[None] | None = None
+        self._failure = ""
+        """Why the last loading failed; empty when it did not."""
 
     async def load(self, *, anew: bool = False) -> None:
-        """Read everything; at most one at a time."""
+        """Read everything now."""
         after = await _loud(self._loader.load(self.configuration, anew=anew))
         self._check_at = self._clock.monotonic() + after
 
     async def authorization(self) -> str:
-        """The header's value now; empty when the server asks for none or knows our certificate."""
+        """The header's value now; empty when the server asks for none or knows our certificate.
+
+        A newer one is looked for on the side: the old one is good until the server says otherwise.
+        """
         if self._clock.monotonic() >= self._check_at:
-            async with self._loading:
-                if self._clock.monotonic() >= self._check_at:
-                    await self._reload(anew=False)
+            self._begin(anew=False)
         return self._token
 
     async def renew(self, refused: str) -> bool:
         """Get another token than the one refused; whether there is one."""
-        async with self._loading:
-            if self._token == refused:  # else somebody has renewed it while we waited
-                await self._reload(anew=True)
+        if self._loading is not None:
+            await asyncio.shield(self._loading)
+        if self._token == refused:  # else somebody has renewed it meanwhile
+            await asyncio.shield(self._begin(anew=True))
+            if self._failure:
+                raise ServerError(f"credentials could not be renewed: {self._failure}")
         return self._token != refused
+
+    async def close(self) -> None:
+        """Give up looking for a token."""
+        if self._loading is not None:
+            self._loading.cancel()
+            await asyncio.gather(self._loading, return_exceptions=True)
 
     @property
     def _token(self) -> str:
         return str(self.configuration.api_key.get("BearerToken", "")).strip()
 
+    def _begin(self, *, anew: bool) -> "asyncio.Task[None]":
+        if self._loading is None:
+            self._loading = asyncio.create_task(self._reload(anew=anew))
+        return self._loading
+
     async def _reload(self, *, anew: bool) -> None:
         try:
             await self.load(anew=anew)
+            self._failure = ""
         except ConfigurationError as error:
-            raise ServerError(f"credentials could not be renewed: {error}") from error
+            self._failure = str(error)
+            self._check_at = self._clock.monotonic() + TOKEN_CHECK_SECONDS
+            _log.warning("credentials not renewed, going on with the old ones: %s", error)
+        finally:
+            self._loading = None
 
 
 class KubeconfigLoader:

@@ -156,6 +156,7 @@ class ApiConnection:
 
     async def close(self) -> None:
         """End all requests and connections."""
+        await self._access.close()
         await self._session.close()
         await asyncio.sleep(0)  # a transport that was closed lets its socket go one turn later
 

@@ -1,5 +1,6 @@
 """Where the API server is, and whether its tokens stay fresh."""
 
+import asyncio
 import stat
 import sys
 from collections.abc import Mapping
@@ -99,6 +100,14 @@ async def _access(loader: Any, clock: HandClock) -> Access:
     return access
 
 
+async def _settled(access: Access) -> str:
+    """The token after whatever was begun on the side."""
+    await access.authorization()
+    while access._loading is not None:  # noqa: ASYNC110  nobody else waits for it
+        await asyncio.sleep(0.01)
+    return await access.authorization()
+
+
 async def test_a_token_file_is_read_again_after_a_minute(tmp_path: Path) -> None:
     token, clock = tmp_path / "token", HandClock()
     token.write_text("one")
@@ -107,18 +116,19 @@ async def test_a_token_file_is_read_again_after_a_minute(tmp_path: Path) -> None
     access = await _access(KubeconfigLoader(str(path)), clock)
 
     token.write_text("two")
-    assert await access.authorization() == "Bearer one"
+    assert await _settled(access) == "Bearer one"
     clock.seconds += TOKEN_CHECK_SECONDS
-    assert await access.authorization() == "Bearer two"
+    assert await _settled(access) == "Bearer two"
 
 
-def _plugin(folder: Path, *, expiry: str = "") -> dict[str, object]:
+def _plugin(folder: Path, *, expiry: str = "", seconds: float = 0.0) -> dict[str, object]:
     """A credential plugin that counts how often it was run, and answers with the number."""
     program = folder / "plugin"
     expires = f', "expirationTimestamp": "{expiry}"' if expiry else ""
     program.write_text(
         f"#!{sys.executable}\n"
-        "import pathlib\n"
+        "import pathlib, time\n"
+        f"time.sleep({seconds})\n"
         f"runs = pathlib.Path({str(folder / 'runs')!r})\n"
         "n = int(runs.read_text()) + 1 if runs.exists() else 1\n"
         "runs.write_text(str(n))\n"
@@ -140,7 +150,7 @@ async def test_a_plugin_is_run_again_only_when_its_token_was_refused(
     access = await _access(KubeconfigLoader(str(path)), clock)
 
     clock.seconds += 10 * TOKEN_CHECK_SECONDS
-    assert await access.authorization() == "Bearer 1"
+    assert await _settled(access) == "Bearer 1"
     assert await access.renew("Bearer 1")
     assert await access.authorization() == "Bearer 2"
     assert await access.renew("Bearer 1"), "somebody else has renewed it: nothing to run"
@@ -153,7 +163,8 @@ async def test_a_plugin_whose_token_is_over_is_run_again(tmp_path: Path) -> None
     path.write_text(kubeconfig_text(URL, user=_plugin(tmp_path, expiry="2001-01-01T00:00:00Z")))
     access = await _access(KubeconfigLoader(str(path)), clock)
     clock.seconds += TOKEN_CHECK_SECONDS
-    assert await access.authorization() == "Bearer 2"
+    assert await access.authorization() == "Bearer 1", "nobody waits for the plugin"
+    assert await _settled(access) == "Bearer 2"
 
 
 async def test_a_plugin_that_fails_later_is_a_temporary_error(tmp_path: Path) -> None:
@@ -163,6 +174,34 @@ async def test_a_plugin_that_fails_later_is_a_temporary_error(tmp_path: Path) ->
     (tmp_path / "plugin").write_text("#!/bin/sh\necho no luck >&2; exit 3\n")
     with pytest.raises(ServerError, match="no luck"):
         await access.renew("Bearer 1")
+
+
+async def test_a_file_that_is_gone_for_a_moment_does_no_harm(tmp_path: Path) -> None:
+    token, clock = tmp_path / "token", HandClock()
+    token.write_text("one")
+    path = tmp_path / "kubeconfig"
+    path.write_text(kubeconfig_text(URL, user={"tokenFile": "token"}))
+    access = await _access(KubeconfigLoader(str(path)), clock)
+    token.unlink()
+    clock.seconds += TOKEN_CHECK_SECONDS
+    assert await _settled(access) == "Bearer one"
+
+
+async def test_a_slow_plugin_is_run_once_for_all_that_wait(tmp_path: Path) -> None:
+    path = tmp_path / "kubeconfig"
+    path.write_text(kubeconfig_text(URL, user=_plugin(tmp_path, seconds=0.3)))
+    access = await _access(KubeconfigLoader(str(path)), HandClock())
+
+    async def impatient() -> bool:
+        try:
+            async with asyncio.timeout(0.1):
+                return await access.renew("Bearer 1")
+        except TimeoutError:
+            return False
+
+    assert not any(await asyncio.gather(*(impatient() for _ in range(5))))
+    assert await access.renew("Bearer 1")
+    assert (tmp_path / "runs").read_text() == "2"
 
 
 async def test_a_pod_uses_its_service_account_and_notices_its_new_token(tmp_path: Path) -> None:
