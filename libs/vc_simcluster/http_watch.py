@@ -44,8 +44,8 @@ async def answer_watch(request: web.Request, api: Api, target: Target) -> web.St
                 await _send(response, encoder.line(event))
     except ClusterError as error:
         await _send(response, encoder.error(error))
-    except TimeoutError:
-        return response  # the client stopped reading: the connection ends here
+    except (TimeoutError, ConnectionResetError):
+        return response  # the client stopped reading or has gone: the connection ends here
     await response.write_eof()
     return response
 
