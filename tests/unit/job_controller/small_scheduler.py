@@ -5,27 +5,27 @@ scheduler has its own.
 """
 
 import asyncio
+import contextlib
 import itertools
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
 from tests.simulation.stack import Stack
 from vc_cluster import ClusterError
-from vc_model.kinds import NODES, PODGROUPS, PODS
+from vc_model.kinds import NODES, PODGROUPS, PODS, Kind
 from vc_model.pod import Pod
 from vc_model.scheduling import PodGroup
 
 PERIOD_SECONDS: Final = 0.1
+T = TypeVar("T")
 
 
 async def schedule(stack: Stack) -> None:
     """Until cancelled."""
     while True:
-        try:
+        with contextlib.suppress(ClusterError):  # it changed under us: again
             await _once(stack)
-        except ClusterError:
-            pass  # it changed under us: again
         await asyncio.sleep(PERIOD_SECONDS)
 
 
@@ -56,9 +56,9 @@ async def _set_phase(stack: Stack, group: PodGroup, phase: str) -> None:
     )
 
 
-def _items(stack: Stack, kind) -> list[bytes]:  # type: ignore[no-untyped-def]
+def _items(stack: Stack, kind: Kind) -> list[bytes]:
     return stack.api.list(stack.api.registry.for_kind(kind)).items
 
 
-def _decoded(raw: bytes, into):  # type: ignore[no-untyped-def]
+def _decoded(raw: bytes, into: type[T]) -> T:
     return msgspec.json.decode(raw, type=into)

@@ -90,7 +90,10 @@ def _events(sight: Sight, after: JobStatus, *, trouble: Trouble | None) -> list[
         events.append(
             job_event(job, type_="Warning", reason=trouble.reason, message=trouble.message)
         )
-    if state.phase != before.phase and (state.message or state.phase == FAILED):
-        message = state.message or "the job has failed"
+    if state.phase == before.phase:
+        return events
+    ordered = state.message if trouble is None else ""
+    if ordered or state.phase == FAILED:
+        message = ordered or "the job has failed"
         events.append(job_event(job, type_="Normal", reason=f"Job{state.phase}", message=message))
     return events

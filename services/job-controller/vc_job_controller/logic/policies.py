@@ -89,7 +89,7 @@ def happenings(
 
 def _of_pods(task: TaskSpec, members: Members, notes: Notes, counted: Tally) -> Iterable[Happening]:
     was_alive = notes.alive.get(task.name, frozenset())
-    done = counted.completed[task.name]
+    done, alive = counted.completed[task.name], counted.alive[task.name]
     for index in range(task.replicas):
         member = members.get(task.name, index)
         if index in done:
@@ -100,6 +100,8 @@ def _of_pods(task: TaskSpec, members: Members, notes: Notes, counted: Tally) -> 
                 yield Happening(
                     event=POD_EVICTED_EVENT, task=task.name, index=index, since=_going_since(member)
                 )
+        elif index not in alive:
+            continue  # of an attempt that is over: nobody listens to it
         elif member.phase == POD_FAILED:
             yield Happening(
                 event=POD_FAILED_EVENT,

@@ -1,0 +1,224 @@
+"""Jobs, pods and pod groups as the view shows them, each in one line of a test."""
+
+from typing import Final
+
+import msgspec
+
+from vc_job_controller.logic.observed import Decision, Observed
+from vc_messages.effects import CreateObject, DeleteObject, PatchObject, RecordEvent
+from vc_messages.plugins import PluginReply
+from vc_model import keys
+from vc_model.graft import apply_merge_patch, to_json
+from vc_model.job import (
+    Command,
+    Job,
+    JobSpec,
+    JobState,
+    JobStatus,
+    LifecyclePolicy,
+    TaskSpec,
+)
+from vc_model.kinds import JOBS, PODGROUPS, PODS
+from vc_model.meta import ObjectMeta, OwnerReference
+from vc_model.pod import (
+    ContainerState,
+    ContainerStatus,
+    Pod,
+    PodStatus,
+    TerminatedState,
+)
+from vc_model.scheduling import PodGroup, PodGroupStatus, Queue
+from vc_model.times import format_time
+
+NOW: Final = 1_800_000_000.0
+UID: Final = "job-1"
+TEMPLATE: Final = {
+    "spec": {
+        "containers": [
+            {"name": "main", "image": "work:1", "resources": {"requests": {"cpu": "1"}}}
+        ],
+        "restartPolicy": "Never",
+    }
+}
+
+
+def policy(action: str, *events: str, **others: object) -> LifecyclePolicy:
+    """`policy("RestartJob", "PodFailed")`."""
+    return msgspec.convert(
+        {"action": action, "events": list(events), **others}, type=LifecyclePolicy
+    )
+
+
+def task(name: str = "worker", replicas: int = 2, **others: object) -> TaskSpec:
+    """A task of pods that ask for one CPU."""
+    return TaskSpec(name=name, replicas=replicas, template=TEMPLATE, **others)  # type: ignore[arg-type]
+
+
+def job(
+    phase: str = "Pending",
+    *,
+    tasks: list[TaskSpec] | None = None,
+    notes: dict[str, str] | None = None,
+    version: int = 0,
+    retry: int = 0,
+    since: float = NOW,
+    **spec: object,
+) -> Job:
+    """A job in a phase, with what its status notes."""
+    return Job(
+        api_version=JOBS.api_version,
+        kind=JOBS.kind,
+        metadata=ObjectMeta(
+            name="j",
+            namespace="ns",
+            uid=UID,
+            resource_version="10",
+            creation_timestamp=format_time(NOW - 100),
+        ),
+        spec=JobSpec(tasks=[task()] if tasks is None else tasks, **spec),  # type: ignore[arg-type]
+        status=JobStatus(
+            state=JobState(phase=phase, last_transition_time=format_time(since) if phase else None),
+            version=version,
+            retry_count=retry,
+            controlled_resources=notes or {},
+        ),
+    )
+
+
+def owner(uid: str = UID) -> OwnerReference:
+    return OwnerReference(
+        api_version=JOBS.api_version, kind=JOBS.kind, name="j", uid=uid, controller=True
+    )
+
+
+def pod(
+    index: int,
+    phase: str = "Running",
+    *,
+    of: str = "worker",
+    version: int = 0,
+    retry: int = 0,
+    exit_code: int | None = None,
+    ended_at: float | None = None,
+    going: bool = False,
+    released: bool = False,
+    ready: bool = True,
+    restarts: int = 0,
+    job_uid: str = UID,
+    uid: str = "",
+    created_at: float = NOW - 60,
+) -> Pod:
+    """The pod at a place of the job."""
+    annotations = {
+        keys.TASK_SPEC: of,
+        keys.TASK_INDEX: str(index),
+        keys.JOB_VERSION: str(version),
+        keys.JOB_RETRY_COUNT: str(retry),
+    }
+    if released:
+        annotations[keys.OUT_OF_SYNC] = "true"
+    state = None
+    if exit_code is not None:
+        ended = TerminatedState(exit_code=exit_code, finished_at=format_time(ended_at or NOW))
+        state = ContainerState(terminated=ended)
+    return Pod(
+        metadata=ObjectMeta(
+            name=f"j-{of}-{index}",
+            namespace="ns",
+            uid=uid or f"pod-{of}-{index}-{version}-{retry}",
+            creation_timestamp=format_time(created_at),
+            deletion_timestamp=format_time(NOW + 30) if going else None,
+            deletion_grace_period_seconds=30 if going else None,
+            annotations=annotations,
+            owner_references=[owner(job_uid)],
+        ),
+        status=PodStatus(
+            phase=phase,
+            container_statuses=[
+                ContainerStatus(name="main", ready=ready, restart_count=restarts, state=state)
+            ],
+        ),
+    )
+
+
+def podgroup(phase: str = "Inqueue", *, version: int = 0, uid: str = "pg-1") -> PodGroup:
+    """The job's pod group, let in by the scheduler."""
+    return PodGroup(
+        metadata=ObjectMeta(
+            name="j",
+            namespace="ns",
+            uid=uid,
+            annotations={keys.JOB_VERSION: str(version)},
+            owner_references=[owner()],
+        ),
+        status=PodGroupStatus(phase=phase),
+    )
+
+
+def command(action: str, *, uid: str = "command-1", target: str = UID, age: float = 0) -> Command:
+    return Command(
+        metadata=ObjectMeta(
+            name=f"c-{uid}",
+            namespace="ns",
+            uid=uid,
+            creation_timestamp=format_time(NOW - age),
+        ),
+        action=action,
+        target=owner(target),
+    )
+
+
+def observed(of: Job, *pods: Pod, **others: object) -> Observed:
+    """With a queue and nothing else, unless told."""
+    others.setdefault("queue", Queue(metadata=ObjectMeta(name="default")))
+    return Observed(job=of, pods=pods, **others)  # type: ignore[arg-type]
+
+
+def reply(plugin: str, to: Observed, **others: object) -> PluginReply:
+    """An answer about the job as it is."""
+    from vc_job_controller.logic.sight import look
+
+    return PluginReply(
+        verb="apply",
+        plugin=plugin,
+        job_key=to.job.key,
+        job_uid=to.job.metadata.uid,
+        spec_hash=look(to).hash,
+        **others,  # type: ignore[arg-type]
+    )
+
+
+# -- reading decisions ---------------------------------------------------------------------------
+
+
+def written_status(before: Job, decision: Decision) -> JobStatus:
+    """The status after a decision's patch."""
+    patched = to_json(before.status)
+    for effect in decision.effects:
+        if isinstance(effect, PatchObject) and effect.kind is JOBS:
+            patched = apply_merge_patch(patched, effect.patch["status"])
+    return msgspec.convert(patched, type=JobStatus)
+
+
+def created(decision: Decision) -> list[str]:
+    """Names of the pods it makes."""
+    return [e.name for e in decision.effects if isinstance(e, CreateObject) and e.kind is PODS]
+
+
+def deleted(decision: Decision) -> list[str]:
+    """Names of the pods it ends."""
+    return [e.name for e in decision.effects if isinstance(e, DeleteObject) and e.kind is PODS]
+
+
+def group_effects(decision: Decision) -> list[str]:
+    """What becomes of the pod group."""
+    return [
+        type(e).__name__
+        for e in decision.effects
+        if isinstance(e, CreateObject | PatchObject | DeleteObject) and e.kind is PODGROUPS
+    ]
+
+
+def events(decision: Decision) -> list[str]:
+    """Reasons that are told."""
+    return [e.reason for e in decision.effects if isinstance(e, RecordEvent)]
