@@ -26,7 +26,7 @@ SHARED_KEYS: Final = (
 
 OWN_KEYS: Final[dict[str, tuple[str, ...]]] = {
     "scheduler": ("REDIS_URL",),
-    "dashboard": ("REDIS_URL", "PYROCLAST_DASHBOARD_PORT"),
+    "dashboard": ("REDIS_URL", "DASHBOARD_HOST", "PYROCLAST_DASHBOARD_PORT"),
     "admission": ("ADMISSION_HOST", "ADMISSION_PORT", "ADMISSION_CREATE_CONFIGURATIONS"),
 }
 """What only one service is told."""
@@ -68,6 +68,7 @@ def environment_of(
         "OTEL_EXPORTER_OTLP_ENDPOINT": addresses.otlp,
         "HEALTH_PORT": str(health_port),
         "REDIS_URL": addresses.redis,
+        "DASHBOARD_HOST": addresses.host,
         "PYROCLAST_DASHBOARD_PORT": str(addresses.dashboard_port),
         "ADMISSION_HOST": addresses.host,
         "ADMISSION_PORT": str(addresses.admission_port),

@@ -11,8 +11,10 @@ from vc_clock import Clock
 READY_SECONDS_MAX: Final = 120.0
 """Twelve interpreters start at once; on two busy cores that alone takes some twenty seconds."""
 LOOK_SECONDS: Final = 0.2
-SILENT_SECONDS_MAX: Final = 2.0
-"""Nobody waits longer without being told what for."""
+SILENT_SECONDS: Final = 2.0
+"""Nobody waits longer without being told what for ..."""
+SILENT_SECONDS_MAX: Final = 15.0
+"""... but the same is told less and less often."""
 LATE_SHOWN_MAX: Final = 3
 REASON_LETTERS_MAX: Final = 40
 
@@ -23,17 +25,25 @@ class Progress:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._started = clock.monotonic()
-        self.spoke_at = self._started
+        self._spoke_at = self._started
+        self._silent_seconds = SILENT_SECONDS
 
     def say(self, line: str) -> None:
-        """Flushes, since the reader may be a pipe."""
-        self.spoke_at = self._clock.monotonic()
-        seconds = self.spoke_at - self._started
-        print(f"{seconds:6.1f} s  {line}", file=sys.stderr, flush=True)
+        """Something happened."""
+        self._silent_seconds = SILENT_SECONDS
+        self._print(line)
 
-    def is_silent(self) -> bool:
-        """Whether it is time to say something."""
-        return self._clock.monotonic() - self.spoke_at >= SILENT_SECONDS_MAX
+    def say_if_silent(self, line: str) -> None:
+        """Nothing happened, and that for long enough to be told."""
+        if self._clock.monotonic() - self._spoke_at >= self._silent_seconds:
+            self._silent_seconds = min(2 * self._silent_seconds, SILENT_SECONDS_MAX)
+            self._print(line)
+
+    def _print(self, line: str) -> None:
+        """Flushes, since the reader may be a pipe."""
+        self._spoke_at = self._clock.monotonic()
+        seconds = self._spoke_at - self._started
+        print(f"{seconds:6.1f} s  {line}", file=sys.stderr, flush=True)
 
 
 class Readiness:
@@ -72,8 +82,8 @@ class Readiness:
             else:
                 self._told.add(member.name)
                 self._tell(member)
-        if late and self._progress.is_silent():
-            self._progress.say(f"waiting for {_summary(late)}")
+        if late:
+            self._progress.say_if_silent(f"waiting for {_summary(late)}")
         return late
 
     def _tell(self, member: Member) -> None:

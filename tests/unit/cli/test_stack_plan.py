@@ -1,0 +1,63 @@
+"""Every service is told what it needs, and nothing else."""
+
+import pytest
+
+from vc_cli.services import SERVICES
+from vc_cli.stack_plan import Addresses, command_of, environment_of, keys_of
+
+ADDRESSES = Addresses(
+    kafka="127.0.0.1:9092",
+    redis="redis://:secret@127.0.0.1:6379/0",
+    kubeconfig="/home/kubeconfig",
+    otlp="http://127.0.0.1:4318",
+    dashboard_port=8080,
+    admission_port=8443,
+)
+CALLER = {
+    "PATH": "/bin",
+    "HOME": "/home",
+    "AWS_SECRET_ACCESS_KEY": "secret",
+    "REDIS_URL": "redis://another",
+    "KAFKA_SASL_PASSWORD": "password",
+    "WATCHER_PAGE_SIZE": "100",
+    "LOG_LEVEL": "debug",
+}
+
+
+def told(service: str) -> dict[str, str]:
+    return environment_of(service, ADDRESSES, health_port=1234, inherited=CALLER)
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_a_service_is_told_every_key_that_it_needs(service: str) -> None:
+    assert keys_of(service) <= set(told(service))
+    assert told(service)["HEALTH_PORT"] == "1234"
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_secrets_of_the_caller_stay_with_the_caller(service: str) -> None:
+    assert "AWS_SECRET_ACCESS_KEY" not in told(service)
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_only_those_who_use_redis_know_where_it_is(service: str) -> None:
+    given = told(service).get("REDIS_URL")
+    assert given == (ADDRESSES.redis if service in {"scheduler", "dashboard"} else None)
+
+
+def test_a_service_keeps_its_own_settings_and_how_to_log_in_to_kafka() -> None:
+    assert told("watcher")["WATCHER_PAGE_SIZE"] == "100"
+    assert "WATCHER_PAGE_SIZE" not in told("scheduler")
+    assert told("scheduler")["KAFKA_SASL_PASSWORD"] == "password"
+    assert told("scheduler")["LOG_LEVEL"] == "debug"
+
+
+def test_without_traces_nobody_is_told_where_to_send_them() -> None:
+    addresses = Addresses(kafka="k", redis="r", kubeconfig="c")
+    env = environment_of("watcher", addresses, health_port=1, inherited={})
+    assert "OTEL_EXPORTER_OTLP_ENDPOINT" not in env
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_a_service_runs_alone_in_its_process(service: str) -> None:
+    assert command_of(service)[1:] == ["-m", SERVICES[service]]
