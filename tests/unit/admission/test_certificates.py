@@ -1,0 +1,105 @@
+"""Keeping certificates: replicas share one Secret through renewals, races and damage."""
+
+import asyncio
+
+import pytest
+
+from vc_admission.certificates import CertificateKeeper
+from vc_admission.config import Config
+from vc_admission.logic.endpoints import ENDPOINTS
+from vc_admission.logic.webhook_configurations import (
+    CONFIGURATIONS,
+    VALIDATING,
+    client_service,
+    configuration,
+)
+from vc_bus.memory import MemoryBus
+from vc_clock import LoopClock
+from vc_model.kinds import NAMESPACES, SECRETS
+from vc_model.struct import JsonObject
+from vc_runtime.context import Context
+from vc_simcluster.api import Api
+from vc_simcluster.cluster import StoreCluster
+from vc_snapshot.memory import MemorySnapshot
+
+NOW = 1_800_000_000.0
+DAY = 86_400.0
+
+
+@pytest.fixture
+async def cluster() -> StoreCluster:
+    made = StoreCluster(Api(clock=LoopClock()))
+    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "volcano-system"}}
+    await made.create(NAMESPACES, space)
+    return made
+
+
+def keeper(cluster: StoreCluster, *, days: float = 0.0) -> CertificateKeeper:
+    """One replica whose clock stands so many days after the first."""
+    clock = LoopClock(wall_at_zero=NOW + days * DAY)
+    context = Context(
+        name="admission",
+        bus=MemoryBus(clock),
+        cluster=cluster,
+        snapshot=MemorySnapshot(),
+        clock=clock,
+        identity="test",
+    )
+    return CertificateKeeper(context, Config())
+
+
+async def secret(cluster: StoreCluster) -> JsonObject:
+    found = await cluster.get(SECRETS, name="volcano-admission-certs", namespace="volcano-system")
+    data: JsonObject = found["data"]
+    return data
+
+
+async def test_replicas_that_start_together_agree(cluster: StoreCluster) -> None:
+    bundles = await asyncio.gather(*(keeper(cluster).refresh() for _ in range(5)))
+    assert len(set(bundles)) == 1
+
+
+async def test_a_renewal_by_one_replica_reaches_the_other(cluster: StoreCluster) -> None:
+    first, second = keeper(cluster), keeper(cluster, days=61)
+    bundle = await first.refresh()
+    before = await secret(cluster)
+    assert await second.refresh() == bundle
+    after = await secret(cluster)
+    assert after["tls.crt"] != before["tls.crt"]
+    assert after["ca.crt"] == before["ca.crt"]
+    assert await first.refresh() == bundle
+    assert await secret(cluster) == after
+
+
+async def test_a_damaged_secret_is_mended(cluster: StoreCluster) -> None:
+    await keeper(cluster).refresh()
+    await cluster.patch(
+        SECRETS,
+        {"data": {"tls.key": "bm8="}},
+        name="volcano-admission-certs",
+        namespace="volcano-system",
+    )
+    await keeper(cluster).refresh()
+    assert (await secret(cluster))["tls.key"] != "bm8="
+
+
+async def test_the_authority_goes_into_the_charts_configurations(cluster: StoreCluster) -> None:
+    replica = keeper(cluster)
+    bundle = await replica.refresh()
+    assert await replica.publish(bundle) == [
+        "MutatingWebhookConfiguration volcano-admission",
+        "ValidatingWebhookConfiguration volcano-admission",
+    ]
+    clients = {e.path: client_service("svc", "volcano-system", e) for e in ENDPOINTS}
+    for kind in CONFIGURATIONS:
+        body = configuration(
+            kind, name="volcano-admission", clients=clients, scheduler_names=("volcano",)
+        )
+        await cluster.create(kind, body)
+    assert await replica.publish(bundle) == []
+    found = await cluster.get(VALIDATING, name="volcano-admission")
+    assert all(webhook["clientConfig"]["caBundle"] for webhook in found["webhooks"])
+    assert found["webhooks"][0]["clientConfig"]["service"]["name"] == "svc"
+    await replica.publish(bundle)
+    again = await cluster.get(VALIDATING, name="volcano-admission")
+    assert again["metadata"]["resourceVersion"] == found["metadata"]["resourceVersion"]
