@@ -118,8 +118,8 @@ async def test_a_slow_body_is_waited_for_only_so_long(
 
 
 async def test_waiting_for_a_slot_counts(server: ScriptedServer, tmp_path: Path) -> None:
-    server.then(after(0.15, says(BODY)))
-    limits = Limits(requests_max=1, write_seconds_max=0.2)
+    server.then(after(1.0, says(BODY)))
+    limits = Limits(requests_max=1, write_seconds_max=1.6)
     async with connected(server, tmp_path, limits=limits) as cluster:
         outcomes = await asyncio.gather(
             *(cluster.create(CONFIGMAPS, BODY, namespace="n") for _ in range(3)),
@@ -191,7 +191,7 @@ async def test_an_eviction_of_another_pod_is_not_sent_again(
 ) -> None:
     """A real API server tries for ten seconds before it says that the uid is another."""
     server.then(after(5, says()), says({"metadata": {"uid": "new"}}))
-    async with connected(server, tmp_path, limits=QUICK) as cluster:
+    async with connected(server, tmp_path, limits=Limits(write_seconds_max=0.2)) as cluster:
         with pytest.raises(ConflictError, match="its uid is new, not old"):
             await cluster.evict(namespace="n", name="a", uid="old")
 
