@@ -1,7 +1,7 @@
-"""A bus with an administrator's hands on its broker, once per kind of bus."""
+"""A bus with an administrator's hands on its broker: what tests ask for, and the in-memory one."""
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
 from typing import Protocol
 
 from vc_bus import Bus
@@ -67,6 +67,3 @@ async def memory_backend() -> AsyncIterator[Backend]:
     backend = MemoryBackend()
     yield backend
     await backend.bus.close()
-
-
-BackendFactory = Callable[[], AbstractAsyncContextManager[Backend]]

@@ -1,19 +1,37 @@
 """Each contract test runs once per backend."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager
 
 import pytest
 
-from tests.contracts.bus.backends import Backend, BackendFactory, memory_backend
+from tests.contracts.bus.backends import Backend, memory_backend
+from tests.contracts.bus.kafka_backend import Broker, kafka_backend, running_broker
 from vc_bus import Bus
 
-FACTORIES: dict[str, BackendFactory] = {"memory": memory_backend}
+BackendFactory = Callable[[], AbstractAsyncContextManager[Backend]]
 
 
-@pytest.fixture(params=list(FACTORIES))
-async def backend(request: pytest.FixtureRequest) -> AsyncIterator[Backend]:
+@pytest.fixture(scope="session")
+def kafka_broker() -> Iterator[Broker]:
+    """One for all tests; skipped with a sentence when there is none to be had."""
+    with running_broker() as broker:
+        yield broker
+
+
+@pytest.fixture(params=["memory", pytest.param("kafka", marks=pytest.mark.kafka)])
+def make_backend(request: pytest.FixtureRequest) -> BackendFactory:
+    """Not async, because the broker is started in a loop of its own."""
+    if request.param == "memory":
+        return memory_backend
+    broker: Broker = request.getfixturevalue("kafka_broker")
+    return lambda: kafka_backend(broker)
+
+
+@pytest.fixture
+async def backend(make_backend: BackendFactory) -> AsyncIterator[Backend]:
     """A bus and its broker."""
-    async with FACTORIES[request.param]() as made:
+    async with make_backend() as made:
         yield made
 
 

@@ -1,7 +1,7 @@
-"""A snapshot cache with an administrator's hands on it, once per kind of cache."""
+"""A snapshot cache with an administrator's hands on it: what tests ask for, and the in-memory one."""
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Protocol
 
 from vc_snapshot import SnapshotStore
@@ -59,6 +59,3 @@ async def memory_backend() -> AsyncIterator[Backend]:
     backend = MemoryBackend()
     yield backend
     await backend.store.close()
-
-
-BackendFactory = Callable[[], AbstractAsyncContextManager[Backend]]

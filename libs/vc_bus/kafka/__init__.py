@@ -1,0 +1,12 @@
+"""The bus over Kafka, by aiokafka.
+
+`config` reads the environment, `policy` turns a declared topic into Kafka's settings and back,
+`broker` asks about topics and offsets, `publisher` writes, `reader` and `member` read, and
+`watchdog` notices what aiokafka does not tell: topics that were deleted, consumers that stand
+still. Connections are made when they are needed, so that a service may start before its broker.
+"""
+
+from vc_bus.kafka.bus import KafkaBus
+from vc_bus.kafka.config import KafkaConfig
+
+__all__ = ["KafkaBus", "KafkaConfig"]

@@ -1,0 +1,127 @@
+"""The face of the Kafka bus. Everything it made is ended with it."""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Self
+
+from vc_bus.errors import BusClosedError, BusError
+from vc_bus.in_flight import InFlight
+from vc_bus.kafka.broker import Broker
+from vc_bus.kafka.config import KafkaConfig
+from vc_bus.kafka.member import KafkaMember
+from vc_bus.kafka.publisher import Publisher
+from vc_bus.kafka.reader import KafkaReader
+from vc_clock import Clock
+from vc_messages.record import Message, TopicPartition
+from vc_messages.topics import Topic
+
+
+class KafkaBus:
+    """See `vc_bus.interface.Bus`."""
+
+    def __init__(self, config: KafkaConfig, *, clock: Clock) -> None:
+        """Connects to nothing yet; must be called inside the running loop."""
+        self._config = config
+        self._clock = clock
+        self._broker = Broker(config, clock=clock)
+        self._publisher = Publisher(config, broker=self._broker, clock=clock)
+        self._clients: set[KafkaReader | KafkaMember] = set()
+        self._closed = False
+
+    @classmethod
+    async def connect(cls, config: KafkaConfig, *, clock: Clock) -> Self:
+        """A bus whose connections are made when they are needed."""
+        return cls(config, clock=clock)
+
+    @property
+    def in_flight(self) -> InFlight:
+        """The measure of back-pressure."""
+        return self._publisher.in_flight
+
+    async def ensure_topics(self, topics: Iterable[Topic]) -> list[str]:
+        self._check_open()
+        return await self._broker.ensure_topics(list(topics))
+
+    async def missing_topics(self, topics: Iterable[Topic]) -> list[str]:
+        self._check_open()
+        wanted = [topic.name for topic in topics]
+        found = await self._broker.partitions_now(wanted)
+        return [name for name in wanted if name not in found]
+
+    async def publish(self, messages: Sequence[Message]) -> list[int]:
+        self._check_open()
+        return await self._publisher.publish(messages)
+
+    async def start_offsets(self, topic: str) -> list[int]:
+        found = await self._broker.starts(await self._logs_of(topic))
+        return [found[at] for at in sorted(found)]
+
+    async def end_offsets(self, topic: str) -> list[int]:
+        found = await self._broker.ends(await self._logs_of(topic))
+        return [found[at] for at in sorted(found)]
+
+    async def _logs_of(self, *topics: str) -> list[TopicPartition]:
+        self._check_open()
+        partitions = await self._broker.check_there(topics)
+        return [
+            TopicPartition(topic, number) for topic in topics for number in range(partitions[topic])
+        ]
+
+    async def reader(self, positions: Mapping[TopicPartition, int]) -> KafkaReader:
+        there = set(await self._logs_of(*sorted({at.topic for at in positions})))
+        strange = sorted(set(positions) - there)
+        if strange:
+            raise BusError(f"there is no partition {strange[0].partition} of {strange[0].topic}")
+        reader = KafkaReader(
+            self._config,
+            broker=self._broker,
+            clock=self._clock,
+            positions=positions,
+            closed=self._clients.discard,
+        )
+        self._clients.add(reader)
+        await reader.connect()
+        return reader
+
+    async def member(
+        self,
+        group: str,
+        topics: Sequence[str],
+        *,
+        from_start: Iterable[str] = (),
+        from_end: Iterable[str] = (),
+    ) -> KafkaMember:
+        await self._logs_of(*topics)
+        member = KafkaMember(
+            self._config,
+            broker=self._broker,
+            clock=self._clock,
+            group=group,
+            topics=topics,
+            from_start=from_start,
+            from_end=from_end,
+            closed=self._clients.discard,
+        )
+        self._clients.add(member)
+        await member.connect()
+        return member
+
+    async def lag(self, group: str, topics: Sequence[str]) -> dict[TopicPartition, int]:
+        logs = await self._logs_of(*topics)
+        starts, ends, committed = await asyncio.gather(
+            self._broker.starts(logs), self._broker.ends(logs), self._broker.committed(group)
+        )
+        return {at: ends[at] - max(starts[at], committed.get(at, 0)) for at in logs}
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise BusClosedError("this bus was closed")
+
+    async def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        for client in list(self._clients):
+            await client.close()
+        await self._publisher.close()
+        await self._broker.close()

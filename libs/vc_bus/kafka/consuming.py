@@ -1,0 +1,56 @@
+"""What readers and members have in common: a consumer's settings, and its records in our words."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from aiokafka import AIOKafkaConsumer, ConsumerRecord
+from aiokafka import TopicPartition as KafkaPartition
+
+from vc_bus.kafka.config import KafkaConfig
+from vc_bus.kafka.errors import translated
+from vc_bus.limits import POLL_BYTES_MAX, TOPIC_MESSAGE_BYTES_MAX
+from vc_messages.record import Record
+
+FETCH_WAIT_MS: Final = 100
+"""A broker without news answers after so long. A log that was just read joins the next question
+only, so this is also the worst a record can wait while other logs are quiet."""
+
+
+def fetch_settings(config: KafkaConfig) -> dict[str, Any]:
+    """Of every consumer that reads."""
+    return {
+        **config.client_settings(),
+        "fetch_max_wait_ms": FETCH_WAIT_MS,
+        "fetch_max_bytes": POLL_BYTES_MAX,
+        "max_partition_fetch_bytes": TOPIC_MESSAGE_BYTES_MAX,
+        "enable_auto_commit": False,
+    }
+
+
+async def start(consumer: AIOKafkaConsumer) -> None:
+    """Connect, or leave nothing behind."""
+    with translated("connecting"):
+        try:
+            await consumer.start()
+            # A consumer that is stopped before its own tasks first ran cancels whoever stops it.
+            await asyncio.sleep(0)
+        except BaseException:
+            await consumer.stop()
+            raise
+
+
+def records_of(batches: Mapping[KafkaPartition, Sequence[ConsumerRecord]]) -> list[Record]:
+    """In order within each log."""
+    return [as_record(got) for batch in batches.values() for got in batch]
+
+
+def as_record(got: ConsumerRecord) -> Record:
+    return Record(
+        topic=got.topic,
+        partition=got.partition,
+        offset=got.offset,
+        key=(got.key or b"").decode(errors="replace"),
+        value=got.value,
+        headers={name: (text or b"").decode(errors="replace") for name, text in got.headers},
+    )

@@ -1,0 +1,60 @@
+"""aiokafka's errors in our words: temporary, permanent, or a log that is another one."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from aiokafka import errors as kafka_errors
+
+from vc_bus.errors import (
+    BusClosedError,
+    BusError,
+    BusUnavailableError,
+    OffsetGoneError,
+    OversizeError,
+    TopicMissingError,
+)
+
+_UNAVAILABLE = (
+    kafka_errors.KafkaConnectionError,
+    kafka_errors.KafkaTimeoutError,
+    kafka_errors.KafkaUnavailableError,
+    kafka_errors.RequestTimedOutError,
+    kafka_errors.NodeNotReadyError,
+    TimeoutError,
+    OSError,
+)
+_OVERSIZE = (
+    kafka_errors.MessageSizeTooLargeError,
+    kafka_errors.RecordTooLargeError,
+    kafka_errors.RecordListTooLargeError,
+)
+_CLOSED = (kafka_errors.ConsumerStoppedError, kafka_errors.ProducerClosed)
+KAFKA_FAULTS = (kafka_errors.KafkaError, kafka_errors.ConsumerStoppedError, TimeoutError, OSError)
+"""What aiokafka may raise."""
+
+
+def as_bus_error(error: BaseException, *, what: str) -> BusError:
+    """The same in our words."""
+    said = f"{what}: {type(error).__name__}: {error}".rstrip(": ")
+    if isinstance(error, BusError):
+        return error
+    if isinstance(error, kafka_errors.UnknownTopicOrPartitionError):
+        return TopicMissingError(said)
+    if isinstance(error, kafka_errors.OffsetOutOfRangeError):
+        return OffsetGoneError(said)
+    if isinstance(error, _OVERSIZE):
+        return OversizeError(said)
+    if isinstance(error, _CLOSED):
+        return BusClosedError(said)
+    if isinstance(error, _UNAVAILABLE) or getattr(error, "retriable", False):
+        return BusUnavailableError(said)
+    return BusError(said)
+
+
+@contextmanager
+def translated(what: str) -> Iterator[None]:
+    """Whatever aiokafka raises inside comes out in our words."""
+    try:
+        yield
+    except KAFKA_FAULTS as error:
+        raise as_bus_error(error, what=what) from error

@@ -1,0 +1,219 @@
+"""Shares partitions with its group: subscribed, range assignor, commits only by hand.
+
+The listener is called by aiokafka's coordinator in the middle of things. Between a revocation and
+the end of the next assignment nothing is handed out, so every record belongs to the generation it
+is handed out with. Seeks happen in the listener: logs of `from_start` to their beginning, logs of
+`from_end` that we kept to where we were, new ones to their end; all others stand at their commits.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener
+from aiokafka import TopicPartition as KafkaPartition
+from aiokafka.coordinator.assignors.range import RangePartitionAssignor
+from aiokafka.errors import CommitFailedError, IllegalStateError, KafkaError
+
+from vc_bus.errors import BusClosedError, BusUnavailableError
+from vc_bus.interface import Polled
+from vc_bus.kafka.broker import Broker
+from vc_bus.kafka.config import REQUEST_SECONDS_MAX, KafkaConfig
+from vc_bus.kafka.consuming import fetch_settings, records_of, start
+from vc_bus.kafka.errors import translated
+from vc_bus.kafka.reader import RECONNECT_SECONDS
+from vc_bus.kafka.watchdog import LOOK_SECONDS, Watchdog
+from vc_bus.waiting import settle, wait_until
+from vc_clock import Clock
+from vc_messages.record import Record, TopicPartition
+
+SESSION_SECONDS: Final = 10.0
+"""Without heartbeats for so long a member has lost its partitions."""
+HEARTBEAT_SECONDS: Final = 1.0
+"""Also how long it takes until a member learns of a rebalance."""
+POLL_GAP_SECONDS_MAX: Final = 120.0
+"""A member that does not poll for so long leaves the group by itself."""
+
+
+class KafkaMember(ConsumerRebalanceListener):  # type: ignore[misc]
+    """See `vc_bus.interface.Member`."""
+
+    def __init__(
+        self,
+        config: KafkaConfig,
+        *,
+        broker: Broker,
+        clock: Clock,
+        group: str,
+        topics: Iterable[str],
+        from_start: Iterable[str],
+        from_end: Iterable[str],
+        closed: Callable[["KafkaMember"], None],
+    ) -> None:
+        self._topics = tuple(topics)
+        self.watchdog = Watchdog(clock, broker=broker, topics=frozenset(self._topics))
+        self._config = config
+        self._clock = clock
+        self._group = group
+        self._from_start = frozenset(from_start)
+        self._from_end = frozenset(from_end)
+        self._consumer: AIOKafkaConsumer | None = None
+        self._assigned: frozenset[TopicPartition] = frozenset()
+        self._generation = 0
+        self._rebalancing = True
+        """From a revocation until the seeks of the next assignment are done."""
+        self._waiter: asyncio.Future[None] | None = None
+        self._positions: dict[TopicPartition, int] = {}
+        """Of logs that we have read from, or sought in, in this generation."""
+        self._closed = False
+        self._on_closed = closed
+
+    # -- the group -------------------------------------------------------------------------------
+
+    async def on_partitions_revoked(self, revoked: Any) -> None:  # noqa: ARG002 - aiokafka's name
+        self._rebalancing = True
+        self._assigned = frozenset()
+
+    async def on_partitions_assigned(self, assigned: Iterable[KafkaPartition]) -> None:
+        consumer = self._consumer
+        if consumer is None:
+            return
+        logs = {TopicPartition(*at) for at in assigned}
+        kept = {at: offset for at, offset in self._positions.items() if at in logs}
+        self._positions = {}
+        to_end: list[KafkaPartition] = []
+        for at in sorted(logs):
+            if at.topic in self._from_start:
+                self._seek(consumer, at, 0)
+            elif at.topic in self._from_end and at in kept:
+                self._seek(consumer, at, kept[at])
+            elif at.topic in self._from_end:
+                to_end.append(KafkaPartition(*at))
+        if to_end:
+            await consumer.seek_to_end(*to_end)
+            for place in to_end:
+                self._positions[TopicPartition(*place)] = await consumer.position(place)
+        self._assigned = frozenset(logs)
+        self._generation += 1
+        self._rebalancing = False
+        self.watchdog.moved()
+        if self._waiter is not None:
+            settle(self._waiter)
+
+    def _seek(self, consumer: AIOKafkaConsumer, at: TopicPartition, offset: int) -> None:
+        """An offset below the start is moved to the start by `auto_offset_reset`."""
+        consumer.seek(KafkaPartition(*at), offset)
+        self._positions[at] = offset
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    async def poll(self, *, max_records: int, wait_seconds: float) -> Polled:
+        deadline = self._clock.monotonic() + wait_seconds
+        known = self._generation
+        while True:
+            if self._closed:
+                raise BusClosedError("this member was closed")
+            await self.watchdog.look()
+            rest = max(0.0, deadline - self._clock.monotonic())
+            records = await self._fetch(max_records, wait_seconds=min(rest, LOOK_SECONDS))
+            if records:
+                self.watchdog.moved()
+            elif await self.watchdog.stalled(self._known_positions()):
+                await self._end_consumer()
+            if records or self._generation != known or self._clock.monotonic() >= deadline:
+                return Polled(records=records, assigned=self._assigned, generation=self._generation)
+
+    async def _fetch(self, max_records: int, *, wait_seconds: float) -> list[Record]:
+        try:
+            consumer = self._consumer or await self.connect()
+        except BusUnavailableError:
+            await self._clock.sleep(min(wait_seconds, RECONNECT_SECONDS))
+            return []
+        if self._is_rebalancing():
+            await self._wait_for_assignment(wait_seconds)
+            return []
+        try:
+            got = await consumer.getmany(
+                timeout_ms=int(wait_seconds * 1000), max_records=max_records
+            )
+        except KafkaError:
+            await self._end_consumer()  # the coordinator or the fetcher died; join anew
+            return []
+        if self._is_rebalancing():
+            self._give_back(consumer, got)
+            return []
+        records = records_of(got)
+        for record in records:
+            self._positions[record.log] = record.offset + 1
+        return records
+
+    def _is_rebalancing(self) -> bool:
+        """A question, because the answer changes while we wait."""
+        return self._rebalancing
+
+    async def _wait_for_assignment(self, seconds: float) -> None:
+        self._waiter = asyncio.get_running_loop().create_future()
+        try:
+            await wait_until(self._waiter, clock=self._clock, seconds=seconds)
+        finally:
+            self._waiter = None
+
+    def _give_back(self, consumer: AIOKafkaConsumer, got: Mapping[KafkaPartition, Any]) -> None:
+        """Records that came before the seeks: those of committed logs are to be read again."""
+        for at, batch in got.items():
+            if batch and at in consumer.assignment():
+                consumer.seek(at, batch[0].offset)
+
+    def _known_positions(self) -> dict[TopicPartition, int]:
+        return {at: offset for at, offset in self._positions.items() if at in self._assigned}
+
+    async def connect(self) -> AIOKafkaConsumer:
+        """Join the group; the assignment comes later."""
+        consumer = AIOKafkaConsumer(
+            **fetch_settings(self._config),
+            group_id=self._group,
+            auto_offset_reset="earliest",
+            partition_assignment_strategy=[RangePartitionAssignor],
+            session_timeout_ms=int(SESSION_SECONDS * 1000),
+            heartbeat_interval_ms=int(HEARTBEAT_SECONDS * 1000),
+            max_poll_interval_ms=int(POLL_GAP_SECONDS_MAX * 1000),
+        )
+        self._rebalancing = True
+        self._consumer = consumer
+        consumer.subscribe(self._topics, listener=self)
+        try:
+            await start(consumer)
+        except BaseException:
+            self._consumer = None
+            raise
+        return consumer
+
+    async def commit(self, positions: Mapping[TopicPartition, int]) -> None:
+        if self._closed:
+            raise BusClosedError("this member was closed")
+        ours = {
+            KafkaPartition(*at): offset for at, offset in positions.items() if at in self._assigned
+        }
+        if not ours or self._consumer is None:
+            return
+        with translated(f"committing for {self._group}"):
+            try:
+                async with asyncio.timeout(REQUEST_SECONDS_MAX):
+                    await self._consumer.commit(ours)
+            except (CommitFailedError, IllegalStateError):
+                return  # they moved on meanwhile: the new owner decides
+
+    async def _end_consumer(self) -> None:
+        consumer, self._consumer = self._consumer, None
+        self._rebalancing = True
+        self._assigned = frozenset()
+        if consumer is not None:
+            await consumer.stop()
+
+    async def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            self._on_closed(self)
+            await self._end_consumer()
+            if self._waiter is not None:
+                settle(self._waiter)

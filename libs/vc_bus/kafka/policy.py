@@ -1,0 +1,66 @@
+"""A declared topic as Kafka's settings, and whether a topic that is there fits its declaration.
+
+Compaction is set so that reading a topic back stays small (protocol 8): segments are closed after
+minutes, and no record waits longer than that to be cleaned. Retention must be exactly ours, because
+correctness rests on it; sizes and times that only cost memory may be better than ours.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from vc_bus.errors import TopicMismatchError
+from vc_bus.limits import TOPIC_MESSAGE_BYTES_MAX
+from vc_messages.topics import Topic
+
+CLEANUP_POLICY: Final = "cleanup.policy"
+MESSAGE_BYTES: Final = "max.message.bytes"
+RETENTION: Final = "retention.ms"
+TOMBSTONE_RETENTION: Final = "delete.retention.ms"
+SEGMENT: Final = "segment.ms"
+COMPACTION_LAG: Final = "max.compaction.lag.ms"
+
+SEGMENT_SECONDS: Final = 600
+"""A segment is closed after so long; only closed segments are compacted or deleted."""
+COMPACTION_LAG_SECONDS_MAX: Final = 600
+"""No older record of a key stays longer than this and a segment."""
+
+_AT_LEAST: Final = frozenset({MESSAGE_BYTES})
+_AT_MOST: Final = frozenset({SEGMENT, COMPACTION_LAG})
+
+
+def settings_of(topic: Topic) -> dict[str, str]:
+    """What a topic is created with, and verified against."""
+    retention_ms = str(topic.retention_seconds * 1000)
+    settings = {MESSAGE_BYTES: str(TOPIC_MESSAGE_BYTES_MAX), SEGMENT: str(SEGMENT_SECONDS * 1000)}
+    if not topic.compacted:
+        return {**settings, CLEANUP_POLICY: "delete", RETENTION: retention_ms}
+    return {
+        **settings,
+        CLEANUP_POLICY: "compact",
+        TOMBSTONE_RETENTION: retention_ms,
+        COMPACTION_LAG: str(COMPACTION_LAG_SECONDS_MAX * 1000),
+    }
+
+
+def verify(topic: Topic, *, partitions: int, settings: Mapping[str, str]) -> None:
+    """TopicMismatchError that says what is other than declared."""
+    if partitions != topic.partitions:
+        raise TopicMismatchError(
+            f"{topic.name}: it has {partitions} partitions, declared are {topic.partitions}; "
+            f"the partition owns a job, so it must be deleted and made anew"
+        )
+    for name, wanted in settings_of(topic).items():
+        found = settings.get(name, "")
+        if not _fits(name, wanted=wanted, found=found):
+            raise TopicMismatchError(
+                f"{topic.name}: {name} is {found or 'unknown'}, declared is {wanted}; "
+                f"change it with kafka-configs or delete the topic"
+            )
+
+
+def _fits(name: str, *, wanted: str, found: str) -> bool:
+    if name in _AT_LEAST and found.isdecimal():
+        return int(found) >= int(wanted)
+    if name in _AT_MOST and found.isdecimal():
+        return int(found) <= int(wanted)
+    return found == wanted

@@ -1,0 +1,212 @@
+"""Publishing: batches per log, acknowledged by all replicas, in order, with back-pressure.
+
+A publish builds one batch per log (or several, when they fill up) and waits for all of them. The
+producer is idempotent, so its own retries leave no copies. A producer that failed is not used
+again: its sequence numbers may have a gap that the broker would refuse for ever. Those who still
+wait for the failed one come to their end first, so that nothing of it can arrive behind something
+newer.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Final
+
+from aiokafka import AIOKafkaProducer
+
+from vc_bus.errors import BusError, BusUnavailableError
+from vc_bus.in_flight import InFlight
+from vc_bus.kafka.broker import Broker
+from vc_bus.kafka.config import REQUEST_SECONDS_MAX, KafkaConfig
+from vc_bus.kafka.errors import KAFKA_FAULTS, as_bus_error, translated
+from vc_bus.limits import TOPIC_MESSAGE_BYTES_MAX, checked_bytes
+from vc_clock import Clock
+from vc_messages.record import Message, TopicPartition
+
+BATCH_BYTES_MAX: Final = 512 * 1024
+"""A batch is sent when it is full; a message above it gets a batch of its own."""
+ROOM_SECONDS_MAX: Final = 10.0
+"""How long a publish waits for room."""
+LINGER_MS: Final = 0
+"""A publish already is a batch; waiting for more would only be latency."""
+
+
+class Publisher:
+    """The one producer of a bus."""
+
+    def __init__(self, config: KafkaConfig, *, broker: Broker, clock: Clock) -> None:
+        self.in_flight = InFlight(clock)
+        self._config = config
+        self._broker = broker
+        self._changing = asyncio.Lock()
+        self._producer: AIOKafkaProducer | None = None
+        self._failed = False
+        self._under_way = 0
+        self._all_done = asyncio.Event()
+
+    async def publish(self, messages: Sequence[Message]) -> list[int]:
+        size = sum(checked_bytes(message) for message in messages)
+        if not messages:
+            return []
+        await self._check_logs(messages)
+        async with self.in_flight.room(size, wait_seconds=ROOM_SECONDS_MAX):
+            producer = await self._healthy_producer()
+            self._under_way += 1
+            try:
+                return await self._send(producer, messages)
+            except BusError as error:
+                self._failed = True
+                await self._explain(messages, error)
+                raise
+            finally:
+                self._under_way -= 1
+                if self._under_way == 0:
+                    self._all_done.set()
+
+    async def _explain(self, messages: Sequence[Message], error: BusError) -> None:
+        """aiokafka calls a wiped topic a missing leader: TopicMissingError if that is why."""
+        if isinstance(error, BusUnavailableError):
+            self._broker.forget_known()
+            with suppress(BusUnavailableError):
+                await self._broker.check_there(message.topic for message in messages)
+
+    async def _check_logs(self, messages: Sequence[Message]) -> None:
+        """aiokafka would wait for a topic that is not there; we know within a second.
+
+        A broker that is away is waited for by the producer, within its bound.
+        """
+        topics = {message.topic for message in messages}
+        try:
+            partitions = await self._broker.check_there(topics)
+        except BusUnavailableError:
+            partitions = self._broker.last_known(topics)
+            if len(partitions) < len(topics):
+                raise
+        for message in messages:
+            if not 0 <= message.partition < partitions[message.topic]:
+                raise BusError(
+                    f"{message.topic} has partitions 0 to {partitions[message.topic] - 1}, "
+                    f"not {message.partition}"
+                )
+
+    async def _send(self, producer: AIOKafkaProducer, messages: Sequence[Message]) -> list[int]:
+        """Submit every batch, then wait for all of them, whatever becomes of the first."""
+        sending = _Sending(producer)
+        failure: BusError | None = None
+        try:
+            for message in messages:
+                await sending.add(message)
+            await sending.submit_all()
+        except KAFKA_FAULTS as error:
+            failure = as_bus_error(error, what="publishing")
+        offsets = await sending.offsets(len(messages))
+        if failure is not None:
+            raise failure
+        return offsets
+
+    async def _healthy_producer(self) -> AIOKafkaProducer:
+        async with self._changing:
+            if self._failed:
+                await self._retire()
+            if self._producer is None:
+                producer = AIOKafkaProducer(
+                    **self._config.client_settings(),
+                    acks="all",
+                    enable_idempotence=True,
+                    linger_ms=LINGER_MS,
+                    max_batch_size=BATCH_BYTES_MAX,
+                    max_request_size=TOPIC_MESSAGE_BYTES_MAX * 2,
+                )
+                with translated("connecting"):
+                    try:
+                        async with asyncio.timeout(REQUEST_SECONDS_MAX):
+                            await producer.start()
+                    except BaseException:
+                        await producer.stop()
+                        raise
+                self._producer = producer
+            return self._producer
+
+    async def _retire(self) -> None:
+        """Let everyone who still waits for the failed producer come to an end, then end it."""
+        while self._under_way:
+            self._all_done.clear()
+            await self._all_done.wait()
+        producer, self._producer = self._producer, None
+        self._failed = False
+        if producer is not None:
+            await producer.stop()
+
+    async def close(self) -> None:
+        """Flush and end."""
+        async with self._changing:
+            producer, self._producer = self._producer, None
+            if producer is not None:
+                await producer.stop()
+
+
+class _Sending:
+    """One publish on its way: open batches, submitted ones, and where each message went."""
+
+    def __init__(self, producer: AIOKafkaProducer) -> None:
+        self._producer = producer
+        self._open: dict[TopicPartition, tuple[object, int]] = {}
+        """Log to its batch and the batch's number."""
+        self._futures: dict[int, asyncio.Future[object]] = {}
+        self._batches = 0
+        self._places: list[tuple[int, int]] = []
+        """Per message: the number of its batch, and its place in it."""
+
+    async def add(self, message: Message) -> None:
+        log = TopicPartition(message.topic, message.partition)
+        if log not in self._open:
+            self._begin(log)
+        if not self._append(log, message):
+            await self._submit(log)
+            self._begin(log)
+            self._append(log, message)
+
+    def _begin(self, log: TopicPartition) -> None:
+        self._open[log] = (self._producer.create_batch(), self._batches)
+        self._batches += 1
+
+    def _append(self, log: TopicPartition, message: Message) -> bool:
+        batch, number = self._open[log]
+        added = batch.append(  # type: ignore[attr-defined]
+            timestamp=None,
+            key=message.key.encode(),
+            value=message.value,
+            headers=[(name, text.encode()) for name, text in message.headers.items()],
+        )
+        if added is None:
+            return False
+        self._places.append((number, added.offset))
+        return True
+
+    async def submit_all(self) -> None:
+        for log in list(self._open):
+            await self._submit(log)
+
+    async def _submit(self, log: TopicPartition) -> None:
+        batch, number = self._open.pop(log)
+        batch.close()  # type: ignore[attr-defined]
+        self._futures[number] = await self._producer.send_batch(
+            batch, log.topic, partition=log.partition
+        )
+
+    async def offsets(self, count: int) -> list[int]:
+        """Wait for every submitted batch; the offsets, or the first error."""
+        if self._futures:
+            await asyncio.wait(self._futures.values())
+        for future in self._futures.values():
+            error = future.exception()
+            if error is not None:
+                raise as_bus_error(error, what="publishing") from error
+        if len(self._places) < count:
+            return []
+        first = {number: future.result() for number, future in self._futures.items()}
+        return [
+            first[number].offset + place  # type: ignore[attr-defined]
+            for number, place in self._places
+            if number in first
+        ]

@@ -1,0 +1,107 @@
+"""Follows logs without a group: assigned by hand, from given positions, nothing committed.
+
+Our own positions are the truth: a consumer that stands still, or that aiokafka gave up, is ended
+and another one goes on from them. A position that is not in the log is an error, never a reset.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from aiokafka import AIOKafkaConsumer
+from aiokafka import TopicPartition as KafkaPartition
+from aiokafka.errors import KafkaError, OffsetOutOfRangeError
+
+from vc_bus.errors import BusClosedError, BusUnavailableError
+from vc_bus.kafka.broker import Broker
+from vc_bus.kafka.config import KafkaConfig
+from vc_bus.kafka.consuming import fetch_settings, records_of, start
+from vc_bus.kafka.errors import as_bus_error
+from vc_bus.kafka.watchdog import LOOK_SECONDS, Watchdog
+from vc_clock import Clock
+from vc_messages.record import Record, TopicPartition
+
+RECONNECT_SECONDS: Final = 0.5
+"""Between two attempts to reach the broker within one poll."""
+
+
+class KafkaReader:
+    """See `vc_bus.interface.Reader`."""
+
+    def __init__(
+        self,
+        config: KafkaConfig,
+        *,
+        broker: Broker,
+        clock: Clock,
+        positions: Mapping[TopicPartition, int],
+        closed: Callable[["KafkaReader"], None],
+    ) -> None:
+        self.watchdog = Watchdog(
+            clock, broker=broker, topics=frozenset(at.topic for at in positions)
+        )
+        self._config = config
+        self._clock = clock
+        self._positions = dict(positions)
+        self._consumer: AIOKafkaConsumer | None = None
+        self._closed = False
+        self._on_closed = closed
+
+    async def poll(self, *, max_records: int, wait_seconds: float) -> list[Record]:
+        deadline = self._clock.monotonic() + wait_seconds
+        while True:
+            if self._closed:
+                raise BusClosedError("this reader was closed")
+            await self.watchdog.look()
+            rest = max(0.0, deadline - self._clock.monotonic())
+            records = await self._fetch(max_records, wait_seconds=min(rest, LOOK_SECONDS))
+            if records:
+                self.watchdog.moved()
+                return records
+            if await self.watchdog.stalled(self._positions):
+                await self._end_consumer()
+            if self._clock.monotonic() >= deadline:
+                return []
+
+    async def _fetch(self, max_records: int, *, wait_seconds: float) -> list[Record]:
+        try:
+            consumer = self._consumer or await self.connect()
+        except BusUnavailableError:
+            await self._clock.sleep(min(wait_seconds, RECONNECT_SECONDS))
+            return []
+        try:
+            got = await consumer.getmany(
+                timeout_ms=int(wait_seconds * 1000), max_records=max_records
+            )
+        except OffsetOutOfRangeError as error:
+            raise as_bus_error(error, what="reading") from error
+        except KafkaError:
+            await self._end_consumer()  # aiokafka's fetcher died; the next poll makes another
+            return []
+        records = records_of(got)
+        for record in records:
+            self._positions[record.log] = record.offset + 1
+        return records
+
+    async def connect(self) -> AIOKafkaConsumer:
+        """A consumer at our positions."""
+        consumer = AIOKafkaConsumer(**fetch_settings(self._config), auto_offset_reset="none")
+        await start(consumer)
+        self._consumer = consumer
+        consumer.assign([KafkaPartition(*at) for at in self._positions])
+        for at, offset in self._positions.items():
+            consumer.seek(KafkaPartition(*at), offset)
+        return consumer
+
+    def positions(self) -> dict[TopicPartition, int]:
+        return dict(self._positions)
+
+    async def _end_consumer(self) -> None:
+        consumer, self._consumer = self._consumer, None
+        if consumer is not None:
+            await consumer.stop()
+
+    async def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            self._on_closed(self)
+            await self._end_consumer()

@@ -1,0 +1,272 @@
+"""The snapshot cache over Redis.
+
+A checkpoint is one key with a head (identity, digest, the list of its chunks) and one hash per
+version with the chunks. A save writes the chunks under a new version, then switches the head and
+removes the old version in one transaction: a reader, a crash or a flush in between sees the old
+one, the new one or none, never a mixture. Versions that a crash left behind expire by themselves.
+
+Sessions are a list of ids, newest first, with a hash of records and one of sizes; one script adds a
+record, takes the oldest out until both bounds hold, and so keeps the sum exact.
+
+RESP2 is used on purpose: redis-py 8.1 has a reported regression with idle RESP3 connections.
+"""
+
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final, Self
+
+import msgspec
+from redis.asyncio import Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
+
+from vc_snapshot.interface import (
+    SESSION_RING_BYTES_MAX,
+    SESSION_RING_COUNT_MAX,
+    Checkpoint,
+    SnapshotUnavailableError,
+)
+
+NAMESPACE_DEFAULT: Final = "pyroclast"
+"""Before every key, so that a Redis can be shared."""
+ANSWER_SECONDS_MAX: Final = 5.0
+"""A cache that does not answer by then is no help."""
+COMMAND_BYTES_MAX: Final = 8 * 1024 * 1024
+"""Of one command: larger columns are written in pieces, so that others get their turn."""
+ORPHAN_SECONDS: Final = 600
+"""A version that never became the head is gone after this."""
+LOAD_ATTEMPTS_MAX: Final = 5
+"""A head may be switched while its chunks are read."""
+
+_APPEND_SESSION: Final = """
+local ids, records, sizes, total = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local id, record = ARGV[1], ARGV[2]
+local count_max, bytes_max = tonumber(ARGV[3]), tonumber(ARGV[4])
+local function forget(gone)
+  redis.call('HDEL', records, gone)
+  local size = redis.call('HGET', sizes, gone)
+  if size then
+    redis.call('HDEL', sizes, gone)
+    redis.call('DECRBY', total, size)
+  end
+end
+redis.call('LREM', ids, 0, id)
+forget(id)
+redis.call('LPUSH', ids, id)
+redis.call('HSET', records, id, record)
+redis.call('HSET', sizes, id, #record)
+redis.call('INCRBY', total, #record)
+while redis.call('LLEN', ids) > count_max or tonumber(redis.call('GET', total)) > bytes_max do
+  local oldest = redis.call('RPOP', ids)
+  if not oldest then
+    redis.call('DEL', records, sizes, total)
+    break
+  end
+  forget(oldest)
+end
+"""
+
+
+class _Head(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything of a checkpoint but its chunks."""
+
+    version: str
+    incarnation: str
+    epoch: int
+    offsets: dict[str, list[int]]
+    row_counts: dict[str, int]
+    digest: str
+    written_at: float
+    pieces: dict[str, int]
+    """Column to the number of its pieces."""
+
+
+class RedisSnapshot:
+    """See `vc_snapshot.interface.SnapshotStore`."""
+
+    def __init__(
+        self,
+        client: Redis,
+        *,
+        namespace: str = NAMESPACE_DEFAULT,
+        sessions_max: int = SESSION_RING_COUNT_MAX,
+        session_bytes_max: int = SESSION_RING_BYTES_MAX,
+    ) -> None:
+        """The client must not decode responses."""
+        self._client = client
+        self._namespace = namespace
+        self._bounds = (sessions_max, session_bytes_max)
+        self._append = client.register_script(_APPEND_SESSION)
+        self._session_keys = [
+            self._key("sessions", part) for part in ("ids", "records", "sizes", "bytes")
+        ]
+
+    @classmethod
+    def from_url(cls, url: str, **options: Any) -> Self:
+        """`redis://`, `rediss://` (TLS) or `unix://`, with user, password and database in it."""
+        client = Redis.from_url(
+            url,
+            protocol=2,
+            decode_responses=False,
+            socket_timeout=ANSWER_SECONDS_MAX,
+            socket_connect_timeout=ANSWER_SECONDS_MAX,
+            retry=Retry(NoBackoff(), 1),  # one reconnect after a restart, then we say so
+        )
+        return cls(client, **options)
+
+    def _key(self, *parts: str) -> str:
+        return ":".join((self._namespace, *parts))
+
+    # -- checkpoints -----------------------------------------------------------------------------
+
+    async def save(self, name: str, checkpoint: Checkpoint) -> None:
+        head = _head_of(checkpoint)
+        head_key, chunks_key = self._key("checkpoint", name), self._chunks_key(name, head.version)
+        with _answered():
+            for fields in _commands_of(checkpoint.chunks):
+                async with self._client.pipeline(transaction=True) as write:
+                    write.hset(chunks_key, mapping=fields)
+                    write.expire(chunks_key, ORPHAN_SECONDS)
+                    await write.execute()
+            old = _read_head(await self._client.get(head_key))
+            async with self._client.pipeline(transaction=True) as switch:
+                switch.set(head_key, msgspec.msgpack.encode(head))
+                switch.persist(chunks_key)
+                if old is not None:
+                    switch.delete(self._chunks_key(name, old.version))
+                await switch.execute()
+
+    async def load(self, name: str) -> Checkpoint | None:
+        head_key = self._key("checkpoint", name)
+        with _answered():
+            for _ in range(LOAD_ATTEMPTS_MAX):
+                head = _read_head(await self._client.get(head_key))
+                if head is None:
+                    return None
+                chunks = await self._chunks(name, head)
+                checkpoint = _checkpoint_of(head, chunks) if chunks is not None else None
+                if checkpoint is not None and checkpoint.valid:
+                    return checkpoint
+                newer = _read_head(await self._client.get(head_key))
+                if newer is None or newer.version == head.version:
+                    return None  # damaged, not replaced meanwhile
+        return None
+
+    async def _chunks(self, name: str, head: _Head) -> dict[str, bytes] | None:
+        """All columns, or None when a piece is missing."""
+        key = self._chunks_key(name, head.version)
+        chunks: dict[str, bytes] = {}
+        for column, count in head.pieces.items():
+            fields = [_field(column, number) for number in range(count)]
+            found = await self._client.hmget(key, fields) if fields else []
+            if any(piece is None for piece in found):
+                return None
+            chunks[column] = b"".join(_raw(piece) for piece in found)
+        return chunks
+
+    def _chunks_key(self, name: str, version: str) -> str:
+        return self._key("checkpoint", name, version)
+
+    # -- sessions --------------------------------------------------------------------------------
+
+    async def append_session(self, session_id: str, record: bytes) -> None:
+        with _answered():
+            await self._append(
+                keys=self._session_keys, args=[session_id.encode(), record, *self._bounds]
+            )
+
+    async def session(self, session_id: str) -> bytes | None:
+        with _answered():
+            found = await self._client.hget(self._session_keys[1], session_id)
+        return None if found is None else _raw(found)
+
+    async def session_ids(self, *, limit: int) -> list[str]:
+        if limit <= 0:
+            return []
+        with _answered():
+            found = await self._client.lrange(self._session_keys[0], 0, limit - 1)
+        return [_raw(one).decode() for one in found]
+
+    async def close(self) -> None:
+        await self._client.aclose()
+
+
+def _head_of(checkpoint: Checkpoint) -> _Head:
+    return _Head(
+        version=secrets.token_hex(8),
+        incarnation=checkpoint.incarnation,
+        epoch=checkpoint.epoch,
+        offsets=checkpoint.offsets,
+        row_counts=checkpoint.row_counts,
+        digest=checkpoint.digest,
+        written_at=checkpoint.written_at,
+        pieces={name: _count_of(chunk) for name, chunk in checkpoint.chunks.items()},
+    )
+
+
+def _checkpoint_of(head: _Head, chunks: dict[str, bytes]) -> Checkpoint:
+    return Checkpoint(
+        incarnation=head.incarnation,
+        epoch=head.epoch,
+        offsets=head.offsets,
+        row_counts=head.row_counts,
+        chunks=chunks,
+        digest=head.digest,
+        written_at=head.written_at,
+    )
+
+
+def _raw(answer: bytes | str | None) -> bytes:
+    """The client does not decode, which its types cannot say."""
+    assert isinstance(answer, bytes)
+    return answer
+
+
+def _read_head(answer: bytes | str | None) -> _Head | None:
+    """None when there is none, or one of a release that wrote them otherwise."""
+    if answer is None:
+        return None
+    try:
+        return msgspec.msgpack.decode(_raw(answer), type=_Head)
+    except msgspec.DecodeError:
+        return None
+
+
+def _count_of(chunk: bytes) -> int:
+    return -(-len(chunk) // COMMAND_BYTES_MAX)
+
+
+def _field(column: str, number: int) -> str:
+    return f"{column}#{number}"
+
+
+def _pieces_of(chunks: Mapping[str, bytes]) -> Iterator[tuple[str, bytes]]:
+    for column, chunk in chunks.items():
+        for number in range(_count_of(chunk)):
+            begin = number * COMMAND_BYTES_MAX
+            yield _field(column, number), chunk[begin : begin + COMMAND_BYTES_MAX]
+
+
+def _commands_of(chunks: Mapping[str, bytes]) -> Iterator[dict[str, bytes]]:
+    """Pieces together in commands of bounded size."""
+    fields: dict[str, bytes] = {}
+    size = 0
+    for field, piece in _pieces_of(chunks):
+        if fields and size + len(piece) > COMMAND_BYTES_MAX:
+            yield fields
+            fields, size = {}, 0
+        fields[field] = piece
+        size += len(piece)
+    if fields:
+        yield fields
+
+
+@contextmanager
+def _answered() -> Iterator[None]:
+    """Whatever keeps Redis from answering is the same to us."""
+    try:
+        yield
+    except (RedisError, OSError, TimeoutError) as error:
+        raise SnapshotUnavailableError(f"Redis: {type(error).__name__}: {error}") from error
