@@ -43,7 +43,9 @@ from vc_snapshot import SnapshotUnavailableError
 
 POLL_SECONDS: Final = 0.25
 BREATH_CHANGES: Final = 500
-"""Changes applied before others may run: a backlog does not make the loop stand still."""
+BREATH_GROUPS: Final = 20
+"""Changes applied, and groups counted or carried out, before others may run: neither a backlog nor
+a large session makes the loop stand still."""
 UNREADY_POLL_SECONDS: Final = 0.05
 WRITERS: Final = 8
 WORK_QUEUED_MAX: Final = 1_000
@@ -178,6 +180,8 @@ class Scheduler:
         if self._new_view:
             self._columns.forget_absent()
             self._new_view = False
+        while self._columns.refresh(now=clock.now(), groups_max=BREATH_GROUPS):
+            await clock.sleep(0)
         started_at, began = clock.now(), clock.monotonic()
         self._sessions += 1
         session_id = f"{self._epoch}-{self._sessions}"
@@ -199,13 +203,15 @@ class Scheduler:
         return await asyncio.to_thread(run_cycle, snapshot, self._config.conf, now)
 
     async def _carry_out(self, decisions: Decisions, timing: Timing) -> None:
-        """Lay everything over the columns first, without a pause; then hand it to the writers."""
-        work = [w for w in group_work(decisions) if self._lay_over(w, now=timing.started_at)]
-        queues = [q for q in decisions.queues if self._queue_is_due(q)]
-        for item in work:
-            await self._hand_over(item.group, item)
-        for queue in queues:
-            await self._hand_over(queue.queue, queue)
+        """Group by group: lay it over the columns, then hand it to its writer."""
+        for at, work in enumerate(group_work(decisions), start=1):
+            if self._lay_over(work, now=timing.started_at):
+                await self._hand_over(work.group, work)
+            if at % BREATH_GROUPS == 0:
+                await self._context.clock.sleep(0)
+        for queue in decisions.queues:
+            if self._queue_is_due(queue):
+                await self._hand_over(queue.queue, queue)
         record = self._ledger.record(decisions, timing)
         if record is not None:
             await self._hand_over("sessions", record)

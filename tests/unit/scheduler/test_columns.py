@@ -114,6 +114,15 @@ def test_a_failed_bind_rests_longer_each_time() -> None:
         assert world.decide().bound_pods == 1
 
 
+def test_a_hold_that_is_over_asks_for_no_further_session() -> None:
+    world = World(queue(), nodes(1), gang("g", 1, cpu=400))
+    world.columns.unassume(f"ns/{FIRST}", world.pod(FIRST).metadata.uid, now=world.now)
+    world.session()
+    world.now += HOLD_SECONDS_FIRST + 60
+    world.session()
+    assert world.session().wake_at is None
+
+
 def test_only_what_can_change_the_outcome_wakes_a_session() -> None:
     world = World(queue(), nodes(1), gang("g", 1, cpu=40))
     known = world.pod(FIRST)

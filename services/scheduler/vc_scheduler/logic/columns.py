@@ -12,6 +12,7 @@ facts lie three things of our own, each of which leaves only when something was 
 wake nobody.
 """
 
+import itertools
 from typing import Final
 
 import msgspec
@@ -202,7 +203,9 @@ class Columns:
         if row is not None and (row.uid != assumed.uid or assumed.key not in self._facts):
             return
         self.assumed[assumed.uid] = assumed
-        self._relay(assumed.key, assumed.uid)
+        if row is not None:
+            bound = msgspec.structs.replace(row, status=Task.BINDING, node=assumed.node)
+            self._replace(row, bound)
 
     def unassume(self, key: str, uid: str, *, now: float | None) -> None:
         """A live read says that the pod is not bound; with `now`, it rests before it is tried again."""
@@ -213,15 +216,9 @@ class Columns:
             rest = HOLD_SECONDS_FIRST * (1 << min(failures - 1, _DOUBLINGS_MAX))
             until = now + min(rest, HOLD_SECONDS_MAX)
             self._holds[uid] = _Hold(key=key, until=until, failures=failures)
-        self._relay(key, uid)
-
-    def _relay(self, key: str, uid: str) -> None:
-        """Lay the overlay anew over one pod."""
         pod = self._facts.get(key)
         if pod is not None and pod.metadata.uid == uid:
-            assumed = self.assumed.get(uid)
-            row = self._reader.row(pod, assumed_node=assumed.node if assumed else "")
-            self._replace(self.pods.get(key), row)
+            self._replace(self.pods.get(key), self._reader.row(pod))
 
     def note_status(self, key: str, uid: str, *, status: PodGroupStatus, now: float) -> None:
         """We are writing this status."""
@@ -253,12 +250,17 @@ class Columns:
             if row is None or row.uid != uid:
                 del self.assumed[uid]
 
+    def refresh(self, *, now: float, groups_max: int) -> bool:
+        """Count some of the changed groups anew; whether there are more of them."""
+        for key in list(itertools.islice(self._dirty, groups_max)):
+            self._refresh(key, now)
+            del self._dirty[key]
+        return bool(self._dirty)
+
     def snapshot(self, session_id: str, *, now: float) -> Snapshot:
         """A copy for one session."""
         self._expire_holds(now)
-        for key in self._dirty:
-            self._refresh(key, now)
-        self._dirty.clear()
+        self.refresh(now=now, groups_max=len(self._dirty))
         return Snapshot(
             session_id=session_id,
             nodes=self.nodes.table(),
@@ -268,7 +270,7 @@ class Columns:
             priorities=dict(self.queues.priorities),
             default_priority=self.queues.default_priority,
             partial_since=dict(sorted(self._partial_since.items())),
-            held_until=min((hold.until for hold in self._holds.values()), default=None),
+            held_until=min((h.until for h in self._holds.values() if h.until > now), default=None),
         )
 
     def _expire_holds(self, now: float) -> None:
