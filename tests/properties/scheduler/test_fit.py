@@ -51,7 +51,7 @@ def test_placing_at_once_equals_placing_one_by_one(
     rows_placed = place(
         count,
         capacities=capacities,
-        keys=rank_keys(scores[:, 0], capacities),
+        keys=rank_keys(np.arange(nodes), scores[:, 0], capacities, count=nodes),
         score_rows=lambda rows, deep: scores[rows, :deep].copy(),
     )
     assert rows_placed.tolist() == expected

@@ -26,6 +26,9 @@ NO_ROOM: Final = np.iinfo(np.int64).min
 SCORE_MAX: Final = 2**40
 """Scores are fixed-point integers below this, so that a score and a node fit one int64 key."""
 
+_DEEP_FIRST: Final = 4
+"""Pods a node that are looked at first; doubled as long as that was not enough."""
+
 ScoreRows = Callable[[Ints, int], Ints]
 """(node rows, pods a node at most) → scores[rows, pods]: of each next pod on each node."""
 
@@ -42,10 +45,12 @@ def capacity(idle: Ints, request: Ints) -> Ints:
     return fits
 
 
-def rank_keys(scores: Ints, capacities: Ints) -> Ints:
-    """One distinct integer per node that orders by score, then by name; NO_ROOM where none fits."""
-    count = len(scores)
-    keys = scores * count + np.arange(count - 1, -1, -1, dtype=np.int64)
+def rank_keys(rows: Ints, scores: Ints, capacities: Ints, *, count: int) -> Ints:
+    """One distinct integer per row that orders by score, then by name; NO_ROOM where none fits.
+
+    `count` is the number of all nodes, so that keys of different calls compare.
+    """
+    keys = scores * count + (count - 1 - rows)
     keys[capacities <= 0] = NO_ROOM
     return keys
 
@@ -61,13 +66,35 @@ def place(count: int, *, capacities: Ints, keys: Ints, score_rows: ScoreRows) ->
         return np.array([keys.argmax()], dtype=np.int64)
     rows = _best(keys, count)
     room = np.minimum(capacities[rows], count)
-    deep = int(room.max())
-    scores = score_rows(rows, deep)
+    deepest = int(room.max())
+    deep = min(deepest, _DEEP_FIRST)
+    while True:
+        order = _greedy(count, score_rows(rows, deep), room)
+        if deep >= deepest or not _cut_short(order, count=count, room=room, deep=deep):
+            chosen: Ints = rows[order // deep]
+            return chosen
+        deep = min(deepest, 2 * deep)
+
+
+def _greedy(count: int, scores: Ints, room: Ints) -> Ints:
+    """The first `count` of all (node, pod) in greedy order, as flat indices; fewer if too few."""
+    deep = scores.shape[1]
     np.minimum.accumulate(scores, axis=1, out=scores)
     scores[np.arange(deep) >= room[:, None]] = NO_ROOM
-    order = np.argsort(-(scores.ravel() + 1), kind="stable")[:count]
-    chosen: Ints = rows[order // deep]
-    return chosen
+    usable = int(np.minimum(room, deep).sum())
+    return np.argsort(-(scores.ravel() + 1), kind="stable")[: min(count, usable)]
+
+
+def _cut_short(order: Ints, *, count: int, room: Ints, deep: int) -> bool:
+    """Whether pods that were not looked at could have been chosen: then look deeper.
+
+    They come after the last pod looked at on their node, so only a node that is used to the full
+    depth and has more room could have hidden any.
+    """
+    if len(order) < count:
+        return True
+    last = order[order % deep == deep - 1] // deep
+    return bool((room[last] > deep).any())
 
 
 def _best(keys: Ints, count: int) -> Ints:

@@ -26,15 +26,27 @@ OrderKey = tuple[Any, ...]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Candidates:
-    """Nodes to be scored for the next pods of a shape."""
+    """Nodes to be scored for each of the next `deep` pods of a shape."""
 
     shape: Shape
     request: Ints
     resources: Mapping[str, int]
-    used_after: Ints
-    """[node, pod, resource]: what is used when that many pods have come."""
+    used: Ints
+    """[node, resource]: what is used now."""
     allocatable: Ints
-    """[node, 1, resource]"""
+    """[node, resource]"""
+    deep: int
+
+    def used_after(self, column: int) -> Ints:
+        """[node, pod]: what is used of a resource when that many pods have come."""
+        more = np.arange(1, self.deep + 1, dtype=np.int64) * self.request[column]
+        after: Ints = self.used[:, column, None] + more
+        return after
+
+    @property
+    def form(self) -> tuple[int, int]:
+        """Of a scorer's answer: [node, pod]."""
+        return (len(self.used), self.deep)
 
 
 @runtime_checkable
@@ -161,7 +173,7 @@ class Framework:
 
     def score(self, candidates: Candidates) -> Ints:
         """The sum of all scores."""
-        total = np.zeros(candidates.used_after.shape[:2], dtype=np.int64)
+        total = np.zeros(candidates.form, dtype=np.int64)
         for plugin in self.scorers:
             total += plugin.score(candidates)
         return total

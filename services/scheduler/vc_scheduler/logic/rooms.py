@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vc_scheduler.logic.fit import Ints, capacity, place, placeable, rank_keys
+from vc_scheduler.logic.fit import NO_ROOM, Ints, capacity, place, placeable, rank_keys
 from vc_scheduler.logic.framework import Candidates, Framework
 from vc_scheduler.logic.shapes import Shape
 from vc_scheduler.logic.table import Filtered, NodeTable
@@ -25,7 +25,8 @@ class _Room:
     """Every resource it asks for is known to the table."""
     filtered: Filtered
     capacities: Ints
-    scores: Ints
+    keys: Ints
+    """Ranks of the nodes for the next pod; see `fit.rank_keys`."""
     seen: int
 
 
@@ -61,7 +62,7 @@ class Rooms:
         return place(
             count,
             capacities=room.capacities,
-            keys=rank_keys(room.scores, room.capacities),
+            keys=room.keys,
             score_rows=_Scoring(self, room).scores,
         )
 
@@ -107,7 +108,7 @@ class Rooms:
             possible=all(name in resources for name, _ in shape.request),
             filtered=self._framework.filtered(shape, self.nodes.static),
             capacities=np.zeros(count, dtype=np.int64),
-            scores=np.zeros(count, dtype=np.int64),
+            keys=np.full(count, NO_ROOM, dtype=np.int64),
             seen=len(self._log),
         )
         self._compute(room, np.arange(count))
@@ -125,19 +126,20 @@ class Rooms:
             return
         rows = rows[room.filtered.mask[rows]]
         idle = self.nodes.allocatable[rows] - self.used[rows]
-        room.capacities[rows] = capacity(idle, room.request)
-        room.scores[rows] = self.score(room.shape, rows, deep=1, request=room.request)[:, 0]
+        capacities = room.capacities[rows] = capacity(idle, room.request)
+        scores = self.score(room.shape, rows, deep=1, request=room.request)[:, 0]
+        room.keys[rows] = rank_keys(rows, scores, capacities, count=self.nodes.count)
 
     def score(self, shape: Shape, rows: Ints, *, deep: int, request: Ints) -> Ints:
         """[row, pod]: the score of each next pod on each row."""
-        more = np.arange(1, deep + 1, dtype=np.int64)[:, None] * request
         return self._framework.score(
             Candidates(
                 shape=shape,
                 request=request,
                 resources=self.nodes.resources,
-                used_after=self.used[rows][:, None, :] + more,
-                allocatable=self.nodes.allocatable[rows][:, None, :],
+                used=self.used[rows],
+                allocatable=self.nodes.allocatable[rows],
+                deep=deep,
             )
         )
 

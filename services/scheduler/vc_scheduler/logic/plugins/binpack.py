@@ -30,7 +30,7 @@ class Binpack:
                 self._weights[name] = weight(arguments, _PREFIX + name, 1)
 
     def score(self, candidates: Candidates) -> Ints:
-        total = np.zeros(candidates.used_after.shape[:2], dtype=np.int64)
+        total = np.zeros(candidates.form, dtype=np.int64)
         weights = 0
         for name, _ in candidates.shape.request:
             share = self._weights.get(name)

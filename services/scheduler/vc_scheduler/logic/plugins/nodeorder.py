@@ -41,7 +41,6 @@ class NodeOrder:
 
 def used_points(candidates: Candidates, column: int) -> Ints:
     """How much of a resource is used, 0 to POINTS; full where the node has none of it."""
-    used = candidates.used_after[:, :, column]
-    allocatable = np.maximum(candidates.allocatable[:, :, column], 1)
-    quotient: NDArray[np.float64] = used / allocatable * POINTS
+    allocatable = np.maximum(candidates.allocatable[:, column, None], 1)
+    quotient: NDArray[np.float64] = candidates.used_after(column) / allocatable * POINTS
     return np.minimum(quotient, POINTS).astype(np.int64)
