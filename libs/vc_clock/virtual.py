@@ -10,9 +10,13 @@ them: when nothing is ready and no timer is set, the program can never go on, an
 import asyncio
 import selectors
 from collections.abc import Coroutine, Mapping
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
+
+OVERSHOOT_SECONDS: Final = 1e-6
+"""A timer fires a little late, as on a real loop. Firing a rounding error early would let a waiter
+see its deadline not yet reached, wait for nothing, and spin at one moment for ever."""
 
 
 class DeadlockError(RuntimeError):
@@ -42,7 +46,7 @@ class _JumpingSelector(selectors.BaseSelector):
         if timeout is None:
             raise DeadlockError("every task waits and no timer is set: the run can never go on")
         if timeout > 0:
-            self.time_seconds += timeout
+            self.time_seconds += timeout + OVERSHOOT_SECONDS
         return []
 
 

@@ -5,6 +5,7 @@ that raise, nodes over their allocatable, pods created twice under one name and 
 """
 
 import asyncio
+import functools
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -38,6 +39,12 @@ CORE: Final = ("watcher", "job-controller", "plugin-env", "queue-controller", "s
 """The shortest way of a gang job through all kinds of services."""
 
 
+@functools.cache
+def _crds() -> bytes:
+    """Read once, decoded anew for each run: nothing is shared by reference."""
+    return msgspec.json.encode(load_crds(crd_folder()))
+
+
 class Stack:
     """Cluster, bus, cache and services of one simulated run."""
 
@@ -56,7 +63,7 @@ class Stack:
         self.clock = LoopClock(wall_at_zero=WALL_AT_ZERO)
         self.api = Api(
             clock=self.clock,
-            registry=Registry(crds=load_crds(crd_folder())),
+            registry=Registry(crds=msgspec.json.decode(_crds())),
             uid_source=seeded_uids(seed),
         )
         self.cluster = StoreCluster(self.api)
