@@ -25,7 +25,7 @@ from vc_cli.stack_file import ProcessEntry, StackFile
 from vc_cli.stack_members import OwnMember
 from vc_cli.stack_plan import Addresses, command_of, environment_of
 from vc_cli.stack_progress import Progress, Readiness
-from vc_cli.stack_servers import Servers
+from vc_cli.stack_servers import Servers, remove_old
 from vc_cli.stack_supervision import Supervisor
 from vc_cli.stack_welcome import welcome
 from vc_clock import LoopClock
@@ -135,6 +135,7 @@ class Stack:
 
     async def _start_ground(self) -> None:
         """What services stand on, all of it together."""
+        await asyncio.to_thread(remove_old, self._options.home)
         narrating = asyncio.create_task(self._readiness.narrate())
         try:
             async with asyncio.TaskGroup() as group:

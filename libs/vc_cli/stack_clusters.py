@@ -22,12 +22,11 @@ from vc_model.meta import ApiObject
 from vc_model.struct import JsonObject
 from vc_parts import ControlPlane, KwokServer, availability_of, fake_node
 from vc_parts.errors import PartMissingError
-from vc_parts.ports import LOOPBACK
+from vc_simcluster.node_pools import DEFAULT_POOLS, NodePool
 from vc_simcluster.registry import crd_folder, load_crds
 
 CLUSTERS: Final = ("embedded", "kubernetes", "given")
 EMBEDDED, KUBERNETES, GIVEN = CLUSTERS
-FAKE_NODES: Final = 8
 
 _DEFINITIONS: Final = Kind(
     short="customresourcedefinitions",
@@ -106,10 +105,17 @@ async def _furnish(kubeconfig: Path) -> None:
             "metadata": {"name": SYSTEM_NAMESPACE},
         }
         await _ensure(cluster, NAMESPACES, namespace)
-        for number in range(FAKE_NODES):
-            await _ensure(cluster, NODES, dict(fake_node(f"node-{number}")))
+        for pool in DEFAULT_POOLS:
+            for number in range(pool.count):
+                await _ensure(cluster, NODES, _fake_node(pool, number))
     finally:
         await cluster.close()
+
+
+def _fake_node(pool: NodePool, number: int) -> JsonObject:
+    """A node for KWOK with what the embedded cluster's nodes have, so that examples fit both."""
+    node: JsonObject = dict(fake_node(f"{pool.name_prefix}{number}"))
+    return {**node, "status": {"capacity": pool.capacity, "allocatable": pool.capacity}}
 
 
 async def _ensure(cluster: Cluster, kind: Kind, body: JsonObject) -> None:
@@ -117,8 +123,3 @@ async def _ensure(cluster: Cluster, kind: Kind, body: JsonObject) -> None:
         await cluster.create(kind, body)
     except AlreadyExistsError:
         return
-
-
-def embedded_url(api_port: int) -> str:
-    """Where the embedded cluster listens."""
-    return f"http://{LOOPBACK}:{api_port}"

@@ -19,7 +19,12 @@ from vc_parts.errors import PartError, PartMissingError
 from vc_parts.server import Server
 
 FOLDER: Final = "servers"
-"""Below the home folder; removed at the next start."""
+"""Below the home folder; the real control plane keeps its files there too."""
+
+
+def remove_old(home: Path) -> None:
+    """Remove what servers of an earlier stack have written, before the first one is started."""
+    shutil.rmtree(home / FOLDER, ignore_errors=True)
 
 
 class Servers:
@@ -39,7 +44,6 @@ class Servers:
 
     async def start(self) -> None:
         """Start together what is not given; PartError says what cannot be had."""
-        await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
         async with asyncio.TaskGroup() as group:
             if not self.kafka:
                 _need("kafka")

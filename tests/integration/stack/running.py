@@ -1,0 +1,151 @@
+"""A stack in a home folder of its own, used as a person would: by commands, kubeconfig and pids."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from vc_cli import stack_file
+from vc_cli.stack_file import StackFile
+from vc_clock import LoopClock
+from vc_parts import require_or_skip_reason
+
+COMMAND_SECONDS_MAX = 200.0
+WAIT_SECONDS_MAX = 60.0
+POLL_SECONDS = 0.2
+REQUEST_SECONDS_MAX = 10.0
+GIVEN = ("KAFKA_BOOTSTRAP_SERVERS", "REDIS_URL", "OTEL_EXPORTER_OTLP_ENDPOINT", "CLUSTER")
+"""A stack under test starts its own servers."""
+
+_clock = LoopClock()
+
+
+def require(*parts: str) -> None:
+    """Go on when all parts can be started now, else skip with the reason."""
+    for part in parts:
+        reason = require_or_skip_reason(part, own=True)
+        if reason:
+            pytest.skip(reason)
+
+
+def eventually(holds: Callable[[], bool], what: str) -> float:
+    """Wait until it holds; the seconds it took."""
+    started = _clock.monotonic()
+    while not holds():
+        if _clock.monotonic() - started > WAIT_SECONDS_MAX:
+            pytest.fail(f"not within {WAIT_SECONDS_MAX:.0f} s: {what}")
+        time.sleep(POLL_SECONDS)
+    return _clock.monotonic() - started
+
+
+class RunningStack:
+    """The stack of one home folder."""
+
+    def __init__(self, home: Path, **env: str) -> None:
+        self.home = home
+        self._env = {
+            **{key: value for key, value in os.environ.items() if key not in GIVEN},
+            "PYROCLAST_HOME": str(home),
+            "PYROCLAST_API_PORT": "0",
+            "PYROCLAST_DASHBOARD_PORT": "0",
+            **env,
+        }
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """`pyroclast …` to its end."""
+        return subprocess.run(
+            [sys.executable, "-m", "vc_cli.pyroclast", *arguments],
+            env=self._env,
+            capture_output=True,
+            text=True,
+            timeout=COMMAND_SECONDS_MAX,
+            check=False,
+        )
+
+    def up(self, *services: str) -> None:
+        done = self.run("stack", "--detach", *services)
+        if done.returncode:
+            self.run("stack-down")
+            pytest.fail(f"the stack did not come up:\n{done.stdout}\n{done.stderr}")
+
+    @property
+    def file(self) -> StackFile:
+        return stack_file.read(self.home)
+
+    def status(self) -> list[dict[str, Any]]:
+        """What `status -o json` says."""
+        seen: list[dict[str, Any]] = json.loads(self.run("status", "-o", "json").stdout)
+        return seen
+
+    def is_ready(self) -> bool:
+        return self.run("status").returncode == 0
+
+    # -- the API, over HTTP ----------------------------------------------------------------------
+
+    def request(self, method: str, path: str, body: object = None) -> dict[str, Any]:
+        kubeconfig = yaml.safe_load(Path(self.file.kubeconfig).read_text())
+        server = kubeconfig["clusters"][0]["cluster"]["server"]
+        asked = urllib.request.Request(
+            server + path,
+            method=method,
+            data=json.dumps(body).encode() if body is not None else None,
+            headers={"Content-Type": "application/json"},
+        )
+        with urllib.request.urlopen(asked, timeout=REQUEST_SECONDS_MAX) as answer:
+            found: dict[str, Any] = json.load(answer)
+            return found
+
+    def submit_gang(self, name: str, *, pods: int = 3) -> None:
+        self.request("POST", JOBS_PATH, gang(name, pods=pods))
+
+    def phase(self, name: str) -> str:
+        job = self.request("GET", f"{JOBS_PATH}/{name}")
+        found: str = job.get("status", {}).get("state", {}).get("phase", "")
+        return found
+
+    def pods_of(self, name: str) -> list[dict[str, Any]]:
+        path = f"/api/v1/namespaces/default/pods?labelSelector=volcano.sh/job-name={name}"
+        found: list[dict[str, Any]] = self.request("GET", path)["items"]
+        return found
+
+
+JOBS_PATH = "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs"
+
+
+def gang(name: str, *, pods: int) -> dict[str, Any]:
+    """A vcjob whose pods start together, run for a moment and succeed."""
+    container = {
+        "name": "main",
+        "image": "busybox:1.36",
+        "command": ["true"],
+        "resources": {"requests": {"cpu": "1", "memory": "1Gi"}},
+    }
+    return {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {
+            "schedulerName": "volcano",
+            "queue": "default",
+            "minAvailable": pods,
+            "plugins": {"env": [], "svc": []},
+            "tasks": [
+                {
+                    "name": "worker",
+                    "replicas": pods,
+                    "template": {
+                        "metadata": {"annotations": {"sim.pyroclast.io/run-seconds": "0.5"}},
+                        "spec": {"restartPolicy": "Never", "containers": [container]},
+                    },
+                }
+            ],
+        },
+    }
