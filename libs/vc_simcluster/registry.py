@@ -127,6 +127,6 @@ def load_crds(folder: Path | None = None) -> list[JsonObject]:
     """Every CustomResourceDefinition of the folder's YAML files, in the order of file names."""
     found: list[JsonObject] = []
     for path in sorted((folder or crd_folder()).glob("*.yaml")):
-        documents = yaml.load_all(path.read_text(encoding="utf-8"), Loader=_SAFE_LOADER)  # noqa: S506 - both loaders are the safe ones
+        documents = yaml.load_all(path.read_text(encoding="utf-8"), Loader=_SAFE_LOADER)
         found += [d for d in documents if d and d.get("kind") == "CustomResourceDefinition"]
     return found
