@@ -14,7 +14,16 @@ def test_help_names_every_command_and_the_environment(capsys: pytest.CaptureFixt
         pyroclast.main(["--help"])
     assert caught.value.code == 0
     shown = capsys.readouterr().out
-    for word in ("demo", "up", "run", "PYROCLAST_API_PORT", "KAFKA_BOOTSTRAP_SERVERS"):
+    for word in (
+        "demo",
+        "up",
+        "run",
+        "stack",
+        "stack-down",
+        "status",
+        "PYROCLAST_API_PORT",
+        "KAFKA_BOOTSTRAP_SERVERS",
+    ):
         assert word in shown
 
 
