@@ -1,7 +1,9 @@
 """A stack in a home folder of its own, used as a person would: by commands, kubeconfig and pids."""
 
+import base64
 import json
 import os
+import ssl
 import subprocess
 import sys
 import time
@@ -16,7 +18,9 @@ import yaml
 from vc_cli import stack_file
 from vc_cli.stack_file import StackFile
 from vc_clock import LoopClock
+from vc_model.keys import SIM_RUN_SECONDS
 from vc_parts import require_or_skip_reason
+from vc_parts.kwok_stages import DELAY_ANNOTATION
 
 COMMAND_SECONDS_MAX = 200.0
 WAIT_SECONDS_MAX = 60.0
@@ -36,12 +40,14 @@ def require(*parts: str) -> None:
             pytest.skip(reason)
 
 
-def eventually(holds: Callable[[], bool], what: str) -> float:
+def eventually(
+    holds: Callable[[], bool], what: str, *, seconds_max: float = WAIT_SECONDS_MAX
+) -> float:
     """Wait until it holds; the seconds it took."""
     started = _clock.monotonic()
     while not holds():
-        if _clock.monotonic() - started > WAIT_SECONDS_MAX:
-            pytest.fail(f"not within {WAIT_SECONDS_MAX:.0f} s: {what}")
+        if _clock.monotonic() - started > seconds_max:
+            pytest.fail(f"not within {seconds_max:.0f} s: {what}")
         time.sleep(POLL_SECONDS)
     return _clock.monotonic() - started
 
@@ -92,14 +98,19 @@ class RunningStack:
 
     def request(self, method: str, path: str, body: object = None) -> dict[str, Any]:
         kubeconfig = yaml.safe_load(Path(self.file.kubeconfig).read_text())
-        server = kubeconfig["clusters"][0]["cluster"]["server"]
+        cluster, user = kubeconfig["clusters"][0]["cluster"], kubeconfig["users"][0]["user"]
+        authority = base64.b64decode(cluster.get("certificate-authority-data", "")).decode()
         asked = urllib.request.Request(
-            server + path,
+            cluster["server"] + path,
             method=method,
             data=json.dumps(body).encode() if body is not None else None,
-            headers={"Content-Type": "application/json"},
+            headers={
+                "Content-Type": "application/json",
+                "Authorization": f"Bearer {user.get('token', 'none')}",
+            },
         )
-        with urllib.request.urlopen(asked, timeout=REQUEST_SECONDS_MAX) as answer:
+        trust = ssl.create_default_context(cadata=authority) if authority else None
+        with urllib.request.urlopen(asked, timeout=REQUEST_SECONDS_MAX, context=trust) as answer:
             found: dict[str, Any] = json.load(answer)
             return found
 
@@ -117,6 +128,8 @@ class RunningStack:
         return found
 
 
+RUN_HALF_A_SECOND = {SIM_RUN_SECONDS: "0.5", DELAY_ANNOTATION: "500ms"}
+"""For the simulated kubelet, and for KWOK."""
 JOBS_PATH = "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs"
 
 
@@ -142,7 +155,7 @@ def gang(name: str, *, pods: int) -> dict[str, Any]:
                     "name": "worker",
                     "replicas": pods,
                     "template": {
-                        "metadata": {"annotations": {"sim.pyroclast.io/run-seconds": "0.5"}},
+                        "metadata": {"annotations": RUN_HALF_A_SECOND},
                         "spec": {"restartPolicy": "Never", "containers": [container]},
                     },
                 }
