@@ -5,7 +5,7 @@ beyond `AMOUNT_MAX` is a *problem*: a sentence that goes with the object, never 
 one bad manifest cannot stop a session. The bound leaves int64 room for the sum of a node's pods.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from vc_model.pod import Container, PodSpec
@@ -69,11 +69,11 @@ def pod_request(spec: PodSpec, problems: Problems) -> Amounts:
         request = _container_request(container, problems)
         if container.restart_policy == "Always":
             _add(sidecars, request)
-            _raise(peak, [sidecars])
+            _raise(peak, sidecars)
         else:
-            _raise(peak, [_sum(sidecars, request)])
+            _raise(peak, _sum(sidecars, request))
     _add(running, sidecars)
-    _raise(running, [peak])
+    _raise(running, peak)
     _add(running, read_amounts(spec.overhead, problems))
     request = {name: min(amount, AMOUNT_MAX) for name, amount in running.items() if amount}
     request[PODS] = POD_UNITS
@@ -99,10 +99,10 @@ def _sum(left: Mapping[str, int], right: Mapping[str, int]) -> Amounts:
     return total
 
 
-def _raise(floor: Amounts, others: Iterable[Mapping[str, int]]) -> None:
-    for other in others:
-        for name, amount in other.items():
-            floor[name] = max(floor.get(name, 0), amount)
+def _raise(floor: Amounts, other: Mapping[str, int]) -> None:
+    """Each amount to at least the other's."""
+    for name, amount in other.items():
+        floor[name] = max(floor.get(name, 0), amount)
 
 
 def shown(resource: str, amount: int) -> str:

@@ -308,10 +308,6 @@ class Columns:
         hold = self._holds.get(uid)
         return hold is not None and hold.until > now
 
-    @property
-    def group_count(self) -> int:
-        return len(self._specs)
-
 
 def _task_order(pod: PodRow) -> tuple[int, str, int, str]:
     return pod.order

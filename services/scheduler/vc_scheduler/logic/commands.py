@@ -11,6 +11,8 @@ from vc_messages.sessions import RELEASED_ANNOTATION
 from vc_model.graft import to_json
 from vc_model.kinds import PODGROUPS, PODS, QUEUES
 from vc_model.meta import object_key
+from vc_model.scheduling import PodGroupCondition
+from vc_model.struct import JsonObject
 from vc_scheduler.logic.decisions import (
     Decisions,
     GangBind,
@@ -55,7 +57,7 @@ def status_effect(change: StatusChange) -> PatchObject:
         "running": change.status.running,
         "succeeded": change.status.succeeded,
         "failed": change.status.failed,
-        "conditions": to_json(change.status.conditions),
+        "conditions": [_condition(condition) for condition in change.status.conditions],
     }
     return PatchObject(
         kind=PODGROUPS,
@@ -64,6 +66,13 @@ def status_effect(change: StatusChange) -> PatchObject:
         uid=change.uid,
         patch={"status": status},
     )
+
+
+def _condition(condition: PodGroupCondition) -> JsonObject:
+    """As the API spells it: `transitionID`, where our structs' rule would write `transitionId`."""
+    written: JsonObject = to_json(condition)
+    written.pop("transitionId", None)
+    return {**written, "transitionID": condition.transition_id}
 
 
 def telling_effects(change: StatusChange) -> list[Effect]:

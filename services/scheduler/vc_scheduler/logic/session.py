@@ -8,7 +8,6 @@ from typing import Final
 
 from vc_messages.effects import BindPod
 from vc_messages.sessions import Reason
-from vc_model.meta import object_key
 from vc_scheduler.logic.amounts import Amounts
 from vc_scheduler.logic.framework import Framework
 from vc_scheduler.logic.rooms import Rooms
@@ -165,11 +164,6 @@ class Session:
         """Committed."""
         bind = BindPod(namespace=pod.namespace, name=pod.name, uid=pod.uid, node=node)
         self.binds.setdefault(group.key, []).append(bind)
-
-
-def pod_key(bind: BindPod) -> str:
-    """The key of the pod a bind is for."""
-    return object_key(bind.namespace, bind.name)
 
 
 def _add(total: Amounts, amounts: Amounts, *, sign: int) -> None:
