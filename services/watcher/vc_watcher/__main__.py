@@ -3,7 +3,6 @@
 import os
 
 from vc_runtime.main import run_service
-
 from vc_watcher.config import Config
 from vc_watcher.service import build
 
