@@ -249,9 +249,9 @@ def _pieces_of(chunks: Mapping[str, bytes]) -> Iterator[tuple[str, bytes]]:
             yield _field(column, number), chunk[begin : begin + COMMAND_BYTES_MAX]
 
 
-def _commands_of(chunks: Mapping[str, bytes]) -> Iterator[dict[str, bytes]]:
+def _commands_of(chunks: Mapping[str, bytes]) -> Iterator[dict[Any, bytes]]:
     """Pieces together in commands of bounded size."""
-    fields: dict[str, bytes] = {}
+    fields: dict[Any, bytes] = {}
     size = 0
     for field, piece in _pieces_of(chunks):
         if fields and size + len(piece) > COMMAND_BYTES_MAX:

@@ -52,6 +52,7 @@ class Broker:
         missing = [topic for topic in topics if topic.name not in found]
         created = await self._create(missing) if missing else []
         found = await self._until_there([topic.name for topic in topics])
+        self._partitions.update(found)
         settings = await self._settings([topic.name for topic in topics])
         for topic in topics:
             verify(topic, partitions=found[topic.name], settings=settings[topic.name])

@@ -12,9 +12,9 @@ from vc_bus.kafka.errors import translated
 from vc_bus.limits import POLL_BYTES_MAX, TOPIC_MESSAGE_BYTES_MAX
 from vc_messages.record import Record
 
-FETCH_WAIT_MS: Final = 100
-"""A broker without news answers after so long. A log that was just read joins the next question
-only, so this is also the worst a record can wait while other logs are quiet."""
+FETCH_WAIT_MS: Final = 250
+"""A broker without news answers after so long; news end the wait at once. Measured with 216 logs:
+25 ms cost 7 % of a core when idle, 250 ms cost 1.4 %, at the same latency of some 3 ms."""
 
 
 def fetch_settings(config: KafkaConfig) -> dict[str, Any]:

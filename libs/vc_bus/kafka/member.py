@@ -8,6 +8,7 @@ is handed out with. Seeks happen in the listener: logs of `from_start` to their 
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener
@@ -31,6 +32,10 @@ SESSION_SECONDS: Final = 10.0
 """Without heartbeats for so long a member has lost its partitions."""
 HEARTBEAT_SECONDS: Final = 1.0
 """Also how long it takes until a member learns of a rebalance."""
+JOIN_SECONDS_MAX: Final = 60.0
+"""A group that has not assigned us anything by then is joined anew."""
+POSITION_SECONDS_MAX: Final = 1.0
+"""How long the watchdog asks for positions."""
 POLL_GAP_SECONDS_MAX: Final = 120.0
 """A member that does not poll for so long leaves the group by itself."""
 
@@ -62,6 +67,7 @@ class KafkaMember(ConsumerRebalanceListener):  # type: ignore[misc]
         self._generation = 0
         self._rebalancing = True
         """From a revocation until the seeks of the next assignment are done."""
+        self._rebalancing_since = clock.monotonic()
         self._waiter: asyncio.Future[None] | None = None
         self._positions: dict[TopicPartition, int] = {}
         """Of logs that we have read from, or sought in, in this generation."""
@@ -71,8 +77,7 @@ class KafkaMember(ConsumerRebalanceListener):  # type: ignore[misc]
     # -- the group -------------------------------------------------------------------------------
 
     async def on_partitions_revoked(self, revoked: Any) -> None:  # noqa: ARG002 - aiokafka's name
-        self._rebalancing = True
-        self._assigned = frozenset()
+        self._begin_rebalance()
 
     async def on_partitions_assigned(self, assigned: Iterable[KafkaPartition]) -> None:
         consumer = self._consumer
@@ -100,6 +105,11 @@ class KafkaMember(ConsumerRebalanceListener):  # type: ignore[misc]
         if self._waiter is not None:
             settle(self._waiter)
 
+    def _begin_rebalance(self) -> None:
+        self._rebalancing_since = self._clock.monotonic()
+        self._rebalancing = True
+        self._assigned = frozenset()
+
     def _seek(self, consumer: AIOKafkaConsumer, at: TopicPartition, offset: int) -> None:
         """An offset below the start is moved to the start by `auto_offset_reset`."""
         consumer.seek(KafkaPartition(*at), offset)
@@ -118,7 +128,7 @@ class KafkaMember(ConsumerRebalanceListener):  # type: ignore[misc]
             records = await self._fetch(max_records, wait_seconds=min(rest, LOOK_SECONDS))
             if records:
                 self.watchdog.moved()
-            elif await self.watchdog.stalled(self._known_positions()):
+            elif await self._stands_still():
                 await self._end_consumer()
             if records or self._generation != known or self._clock.monotonic() >= deadline:
                 return Polled(records=records, assigned=self._assigned, generation=self._generation)
@@ -164,8 +174,24 @@ class KafkaMember(ConsumerRebalanceListener):  # type: ignore[misc]
             if batch and at in consumer.assignment():
                 consumer.seek(at, batch[0].offset)
 
-    def _known_positions(self) -> dict[TopicPartition, int]:
-        return {at: offset for at, offset in self._positions.items() if at in self._assigned}
+    async def _stands_still(self) -> bool:
+        """No assignment for too long, or an assignment that brings nothing although there is."""
+        if self._is_rebalancing():
+            return self._clock.monotonic() - self._rebalancing_since > JOIN_SECONDS_MAX
+        return self.watchdog.silent() and await self.watchdog.stalled(await self._standing())
+
+    async def _standing(self) -> dict[TopicPartition, int]:
+        """Where we are in each log; a log whose position cannot be had counts as not begun."""
+        standing = dict.fromkeys(self._assigned, 0)
+        consumer = self._consumer
+        with suppress(TimeoutError, KafkaError):
+            async with asyncio.timeout(POSITION_SECONDS_MAX):
+                for at in standing:
+                    if at in self._positions:
+                        standing[at] = self._positions[at]
+                    elif consumer is not None:
+                        standing[at] = await consumer.position(KafkaPartition(*at))
+        return standing
 
     async def connect(self) -> AIOKafkaConsumer:
         """Join the group; the assignment comes later."""
@@ -178,7 +204,7 @@ class KafkaMember(ConsumerRebalanceListener):  # type: ignore[misc]
             heartbeat_interval_ms=int(HEARTBEAT_SECONDS * 1000),
             max_poll_interval_ms=int(POLL_GAP_SECONDS_MAX * 1000),
         )
-        self._rebalancing = True
+        self._begin_rebalance()
         self._consumer = consumer
         consumer.subscribe(self._topics, listener=self)
         try:
@@ -205,8 +231,7 @@ class KafkaMember(ConsumerRebalanceListener):  # type: ignore[misc]
 
     async def _end_consumer(self) -> None:
         consumer, self._consumer = self._consumer, None
-        self._rebalancing = True
-        self._assigned = frozenset()
+        self._begin_rebalance()
         if consumer is not None:
             await consumer.stop()
 

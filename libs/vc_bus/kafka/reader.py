@@ -57,7 +57,7 @@ class KafkaReader:
             if records:
                 self.watchdog.moved()
                 return records
-            if await self.watchdog.stalled(self._positions):
+            if self.watchdog.silent() and await self.watchdog.stalled(self._positions):
                 await self._end_consumer()
             if self._clock.monotonic() >= deadline:
                 return []

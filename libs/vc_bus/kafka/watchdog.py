@@ -52,13 +52,18 @@ class Watchdog:
         except BusUnavailableError:
             self._moved_at = now  # nobody moves while the broker is away
 
+    def silent(self) -> bool:
+        """Whether it is time to compare positions with the ends."""
+        now = self._clock.monotonic()
+        return min(now - self._moved_at, now - self._compared_at) >= SILENCE_SECONDS
+
     async def stalled(self, positions: Mapping[TopicPartition, int]) -> bool:
-        """Whether there is something to read and nothing came for too long."""
+        """Whether there is something to read and nothing came for too long; ask when silent."""
         now = self._clock.monotonic()
         silence = now - self._moved_at
-        if silence < SILENCE_SECONDS or now - self._compared_at < SILENCE_SECONDS or not positions:
-            return False
         self._compared_at = now
+        if not positions:
+            return False
         try:
             ends = await self._broker.ends(positions)
         except BusUnavailableError:

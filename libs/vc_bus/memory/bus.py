@@ -51,11 +51,13 @@ class MemoryBus:
         faults: Faults | None = None,
         session_seconds: float = SESSION_SECONDS,
         in_flight_bytes_max: int = IN_FLIGHT_BYTES_MAX,
+        unavailable_after_seconds: float = UNAVAILABLE_AFTER_SECONDS,
     ) -> None:
         self.in_flight = InFlight(clock, bytes_max=in_flight_bytes_max)
         self._clock = clock
         self._dice = FaultDice(faults, seed=seed)
         self._session_seconds = session_seconds
+        self._unavailable_after_seconds = unavailable_after_seconds
         self._topics: dict[str, _TopicState] = {}
         self._births = 0
         self._groups: dict[str, Group] = {}
@@ -112,7 +114,7 @@ class MemoryBus:
 
     async def publish(self, messages: Sequence[Message]) -> list[int]:
         size = sum(checked_bytes(message) for message in messages)
-        async with self.in_flight.room(size, wait_seconds=UNAVAILABLE_AFTER_SECONDS):
+        async with self.in_flight.room(size, wait_seconds=self._unavailable_after_seconds):
             await asyncio.sleep(0)  # a publisher in a loop does not starve others
             await self.reached()
             logs = [self._log(message.topic, message.partition) for message in messages]
@@ -201,11 +203,11 @@ class MemoryBus:
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._outage_waiters[waiter] = None
         try:
-            await wait_until(waiter, clock=self._clock, seconds=UNAVAILABLE_AFTER_SECONDS)
+            await wait_until(waiter, clock=self._clock, seconds=self._unavailable_after_seconds)
         finally:
             self._outage_waiters.pop(waiter, None)
         if self._stopped:
-            raise BusUnavailableError(f"no broker for {UNAVAILABLE_AFTER_SECONDS:g} s")
+            raise BusUnavailableError(f"no broker for {self._unavailable_after_seconds:g} s")
 
     def _check_open(self) -> None:
         if self._closed:

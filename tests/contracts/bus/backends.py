@@ -13,6 +13,10 @@ TAIL_KEY = "tail"
 """Key of records that a backend may append to make its broker clean a log."""
 
 
+OUTAGE_SECONDS_MAX = 1.0
+"""Of the twin, which need not wait as long for its broker as a real client must."""
+
+
 class Backend(Protocol):
     """A bus under test and its broker."""
 
@@ -44,7 +48,7 @@ class MemoryBackend:
     """The in-memory twin."""
 
     def __init__(self) -> None:
-        self.bus = MemoryBus(LoopClock())
+        self.bus = MemoryBus(LoopClock(), unavailable_after_seconds=OUTAGE_SECONDS_MAX)
 
     async def delete_topics(self, names: Iterable[str]) -> None:
         self.bus.delete_topics(names)

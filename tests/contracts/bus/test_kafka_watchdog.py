@@ -1,0 +1,78 @@
+"""A consumer that stands still while there is something to read is rebuilt; only real Kafka has those.
+
+aiokafka's own stalls cannot be called up at will, so the consumer is paused behind our back: it
+keeps its connections and its heartbeats, has lag, and gets nothing, as in issues 703 and 1037.
+"""
+
+import asyncio
+
+import pytest
+
+from tests.contracts.bus.kafka_backend import Broker, kafka_backend
+from tests.contracts.bus.steps import (
+    Participant,
+    at_start,
+    group,
+    message,
+    new_topic,
+    numbered,
+    poll_until,
+    read,
+    values,
+)
+from vc_bus.kafka.member import KafkaMember
+from vc_bus.kafka.reader import KafkaReader
+from vc_bus.kafka.watchdog import STALL_SECONDS
+
+pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+
+
+async def test_a_reader_that_stands_still_is_rebuilt_and_loses_nothing(
+    kafka_broker: Broker,
+) -> None:
+    async with kafka_backend(kafka_broker) as backend:
+        name = await new_topic(backend.bus)
+        await backend.bus.publish(numbered(name, 3))
+        reader = await backend.bus.reader(at_start(name))
+        assert isinstance(reader, KafkaReader)
+        await read(reader, 3)
+        assert reader._consumer is not None
+        reader._consumer.pause(*reader._consumer.assignment())
+        await backend.bus.publish([message(name, value=b"unseen")])
+        began = asyncio.get_running_loop().time()
+        assert values(await read(reader, 1)) == [b"unseen"]
+        assert asyncio.get_running_loop().time() - began < 3 * STALL_SECONDS
+        assert reader.watchdog.rebuilds == 1
+        await reader.close()
+
+
+async def test_a_member_that_stands_still_is_rebuilt_and_loses_nothing(
+    kafka_broker: Broker,
+) -> None:
+    async with kafka_backend(kafka_broker) as backend:
+        name = await new_topic(backend.bus)
+        await backend.bus.publish(numbered(name, 3))
+        member = await backend.bus.member(group(), [name])
+        assert isinstance(member, KafkaMember)
+        participant = Participant(member)
+        await poll_until([participant], lambda: len(participant.records) == 3, why="not read")
+        assert member._consumer is not None
+        member._consumer.pause(*member._consumer.assignment())
+        await backend.bus.publish([message(name, value=b"unseen")])
+        await poll_until(
+            [participant],
+            lambda: b"unseen" in values(participant.records),
+            why="the member was not rebuilt",
+        )
+        assert member.watchdog.rebuilds == 1
+        await member.close()
+
+
+async def test_silence_is_no_stall(kafka_broker: Broker) -> None:
+    async with kafka_backend(kafka_broker) as backend:
+        name = await new_topic(backend.bus)
+        reader = await backend.bus.reader(at_start(name))
+        assert isinstance(reader, KafkaReader)
+        assert await reader.poll(max_records=1, wait_seconds=STALL_SECONDS * 1.5) == []
+        assert reader.watchdog.rebuilds == 0
+        await reader.close()
