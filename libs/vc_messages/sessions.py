@@ -16,10 +16,6 @@ from vc_messages.partition import partition_of_key
 from vc_messages.record import Message, Record
 from vc_messages.topics import SESSIONS
 
-RELEASED_ANNOTATION: Final = "volcano.sh/gang-released"
-"""On a pod that the scheduler takes off its node because its gang could not be completed: policies
-and retryCount must not see an eviction in it."""
-
 BINDS_RECORDED_MAX: Final = 5_000
 REASONS_RECORDED_MAX: Final = 1_000
 """A record names at most so many; the totals are always right."""

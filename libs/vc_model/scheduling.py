@@ -1,5 +1,7 @@
 """What the scheduler shares out: PodGroup, Queue, PriorityClass, HyperNode."""
 
+import msgspec
+
 from vc_model.job import NetworkTopology
 from vc_model.meta import ApiObject
 from vc_model.selectors import LabelSelector
@@ -34,7 +36,7 @@ class PodGroupCondition(ApiStruct, frozen=True, kw_only=True):
 
     type: str
     status: str
-    transition_id: str = ""
+    transition_id: str = msgspec.field(default="", name="transitionID")
     last_transition_time: str | None = None
     reason: str = ""
     message: str = ""

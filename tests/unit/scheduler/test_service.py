@@ -9,7 +9,8 @@ from prometheus_client import generate_latest
 from tests.unit.scheduler.shell import Shell, pod_body
 from vc_clock import run_virtual
 from vc_cluster import ConflictError, ForbiddenError, ServerError
-from vc_messages.sessions import RELEASED_ANNOTATION, SessionRecord, Stage
+from vc_messages.sessions import SessionRecord, Stage
+from vc_model.keys import GANG_RELEASED
 from vc_model.kinds import NODES, PODS
 from vc_runtime.leader import LEASE_SECONDS
 from vc_scheduler.config import Config
@@ -173,7 +174,7 @@ def test_a_gang_that_cannot_be_completed_gives_its_nodes_back_in_time() -> None:
         )
         evicted = [p for p in shell.pods() if p.metadata.deletion_timestamp]
         assert [p.metadata.name for p in evicted] == ["half-0"]
-        assert evicted[0].metadata.annotations[RELEASED_ANNOTATION] == "true"
+        assert evicted[0].metadata.annotations[GANG_RELEASED] == "true"
 
     tell(story)
 

@@ -46,7 +46,8 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def released(self) -> bool:
         """Taken away on purpose (by us or the scheduler): no eviction, no policy."""
-        return self.pod.metadata.annotations.get(keys.OUT_OF_SYNC) == "true"
+        annotations = self.pod.metadata.annotations
+        return "true" in (annotations.get(keys.OUT_OF_SYNC), annotations.get(keys.GANG_RELEASED))
 
     @property
     def name(self) -> str:

@@ -7,12 +7,10 @@ has prevented. The scheduler patches only `status` (protocol 16), guarded by the
 import msgspec
 
 from vc_messages.effects import Effect, EvictPod, PatchObject, RecordEvent
-from vc_messages.sessions import RELEASED_ANNOTATION
 from vc_model.graft import to_json
+from vc_model.keys import GANG_RELEASED
 from vc_model.kinds import PODGROUPS, PODS, QUEUES
 from vc_model.meta import object_key
-from vc_model.scheduling import PodGroupCondition
-from vc_model.struct import JsonObject
 from vc_scheduler.logic.decisions import (
     Decisions,
     GangBind,
@@ -57,7 +55,7 @@ def status_effect(change: StatusChange) -> PatchObject:
         "running": change.status.running,
         "succeeded": change.status.succeeded,
         "failed": change.status.failed,
-        "conditions": [_condition(condition) for condition in change.status.conditions],
+        "conditions": [to_json(condition) for condition in change.status.conditions],
     }
     return PatchObject(
         kind=PODGROUPS,
@@ -66,13 +64,6 @@ def status_effect(change: StatusChange) -> PatchObject:
         uid=change.uid,
         patch={"status": status},
     )
-
-
-def _condition(condition: PodGroupCondition) -> JsonObject:
-    """As the API spells it: `transitionID`, where our structs' rule would write `transitionId`."""
-    written: JsonObject = to_json(condition)
-    written.pop("transitionId", None)
-    return {**written, "transitionID": condition.transition_id}
 
 
 def telling_effects(change: StatusChange) -> list[Effect]:
@@ -121,7 +112,7 @@ def _mark(pod: PodRef) -> PatchObject:
         namespace=pod.namespace,
         name=pod.name,
         uid=pod.uid,
-        patch={"metadata": {"annotations": {RELEASED_ANNOTATION: "true"}}},
+        patch={"metadata": {"annotations": {GANG_RELEASED: "true"}}},
     )
 
 
