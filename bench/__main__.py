@@ -4,7 +4,7 @@ import argparse
 import importlib
 import os
 
-BENCHMARKS = ("watch", "embedded")
+BENCHMARKS = ("watch", "scheduler", "embedded")
 
 
 def main() -> None:

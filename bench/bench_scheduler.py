@@ -9,6 +9,7 @@ import gc
 import resource
 import sys
 import time
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -133,8 +134,8 @@ def one_arrives(world: World) -> float:
     return best
 
 
-def main() -> None:
-    sizes = [int(given) for given in sys.argv[1:]] or list(SIZES)
+def main(sizes: Sequence[int] = SIZES) -> None:
+    """Print, write, end with the pairs."""
     rows = [measure(count) for count in sizes]
     last = rows[-1]
     report(
@@ -146,4 +147,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main([int(given) for given in sys.argv[1:]] or SIZES)
