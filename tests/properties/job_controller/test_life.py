@@ -147,18 +147,26 @@ class JobLife(RuleBasedStateMachine):
             self.phases_change_as_the_table_allows()
             self.retries_stay_within_the_budget()
             self._counters_equal_the_pods()
-            for name in sorted(world.pods):
-                if world.pods[name].metadata.deletion_timestamp is not None:
-                    world.vanish(name)
-                elif world.pods[name].status.phase not in ("Succeeded", "Failed"):
-                    world.move(name, "Succeeded")
-            if world.podgroup is not None and world.podgroup.status.phase != "Running":
-                world.let_in("Running")
-            elif not decision.effects:
+            if not self._world_moves() and not decision.effects:
                 break
         else:
             raise AssertionError(f"no rest after {SETTLING_STEPS_MAX} decisions: {world.phases}")
         self._has_ended()
+
+    def _world_moves(self) -> bool:
+        """Pods succeed, deletions finish, the scheduler lets the gang in; whether anything moved."""
+        world, moved = self.world, False
+        for name in sorted(world.pods):
+            if world.pods[name].metadata.deletion_timestamp is not None:
+                world.vanish(name)
+                moved = True
+            elif world.pods[name].status.phase not in ("Succeeded", "Failed"):
+                world.move(name, "Succeeded")
+                moved = True
+        if world.podgroup is not None and world.podgroup.status.phase != "Running":
+            world.let_in("Running")
+            moved = True
+        return moved
 
     def _counters_equal_the_pods(self) -> None:
         seen = self.world.look()
