@@ -1,0 +1,111 @@
+"""Pod groups of plain pods: names, minimums, queues, and who is left alone."""
+
+import msgspec
+
+from vc_messages.effects import CreateObject, DeleteObject, PatchObject
+from vc_model import keys
+from vc_model.kubernetes import Workload, WorkloadSpec
+from vc_model.meta import ObjectMeta, OwnerReference
+from vc_model.pod import Container, Pod, PodSpec, PodStatus, ResourceRequirements
+from vc_model.scheduling import PodGroup, PodGroupSpec
+from vc_podgroup_controller.logic import Observed, decide, group_uid
+
+OURS = frozenset({"volcano"})
+
+
+def pod(name: str = "p", *, owner: str = "", scheduler: str = "volcano", **annotations: str) -> Pod:
+    owners = [
+        OwnerReference(
+            api_version="apps/v1", kind="ReplicaSet", name="rs", uid=owner, controller=True
+        )
+    ]
+    return Pod(
+        metadata=ObjectMeta(
+            name=name,
+            namespace="ns",
+            uid=f"uid-{name}",
+            annotations=dict(annotations),
+            owner_references=owners if owner else [],
+        ),
+        spec=PodSpec(
+            scheduler_name=scheduler,
+            containers=[Container(resources=ResourceRequirements(requests={"cpu": "2"}))],
+        ),
+        status=PodStatus(phase="Pending"),
+    )
+
+
+def replicaset(replicas: int = 3, *, notes: dict[str, str] | None = None) -> Workload:
+    return Workload(
+        metadata=ObjectMeta(name="rs", namespace="ns", uid="rs-1", annotations=notes or {}),
+        spec=WorkloadSpec(replicas=replicas),
+    )
+
+
+def test_a_plain_pod_gets_a_group_of_its_own_and_is_told() -> None:
+    create, patch = decide(Observed(pods=(pod(),)))
+    assert isinstance(create, CreateObject)
+    assert isinstance(patch, PatchObject)
+    assert create.name == "podgroup-uid-p"
+    assert create.body["metadata"]["ownerReferences"][0]["uid"] == "uid-p"
+    assert create.body["spec"] == {"minMember": 1, "minResources": {"cpu": "2"}}
+    assert patch.patch["metadata"]["annotations"] == {keys.GROUP_NAME: "podgroup-uid-p"}
+
+
+def test_pods_of_a_controller_share_a_gang_of_the_size_it_asks_for() -> None:
+    owner = replicaset(notes={keys.GROUP_MIN_MEMBER: "3", "volcano.sh/x": "1", "other": "2"})
+    pods = (pod("a", owner="rs-1"), pod("b", owner="rs-1", **{keys.QUEUE_NAME_ANNOTATION: "q"}))
+    create, *patches = decide(Observed(pods=pods, owner=owner))
+    assert isinstance(create, CreateObject)
+    assert create.name == "podgroup-rs-1"
+    assert create.body["spec"]["minMember"] == 3
+    assert create.body["spec"]["minResources"] == {"cpu": "6"}
+    assert create.body["metadata"]["annotations"] == {"volcano.sh/x": "1"}
+    assert len(patches) == 2
+
+
+def test_the_queue_and_topology_come_from_the_pod() -> None:
+    asked = pod(
+        **{
+            keys.QUEUE_NAME_ANNOTATION: "q",
+            keys.NETWORK_TOPOLOGY_MODE: "soft",
+            keys.NETWORK_TOPOLOGY_HIGHEST_TIER: "2",
+        }
+    )
+    create = decide(Observed(pods=(asked,)))[0]
+    assert isinstance(create, CreateObject)
+    assert create.body["spec"]["queue"] == "q"
+    assert create.body["spec"]["networkTopology"] == {"mode": "soft", "highestTierAllowed": 2}
+
+
+def test_a_group_that_is_right_is_left_alone_and_a_wrong_one_mended() -> None:
+    named = pod(owner="rs-1", **{keys.GROUP_NAME: "podgroup-rs-1"})
+    right = PodGroup(
+        metadata=ObjectMeta(name="podgroup-rs-1", uid="g"),
+        spec=PodGroupSpec(min_member=1, queue="default", min_resources={"cpu": "2"}),
+    )
+    assert decide(Observed(pods=(named,), owner=replicaset(), podgroup=right)) == []
+    owner = replicaset(notes={keys.GROUP_MIN_MEMBER: "2"})
+    (mended,) = decide(Observed(pods=(named,), owner=owner, podgroup=right))
+    assert isinstance(mended, PatchObject)
+    assert mended.patch == {"spec": {"minMember": 2, "minResources": {"cpu": "4"}}}
+
+
+def test_a_workload_scaled_to_nothing_gives_its_group_up() -> None:
+    held = PodGroup(metadata=ObjectMeta(name="podgroup-rs-1", uid="g"))
+    (gone,) = decide(Observed(pods=(), owner=replicaset(0), podgroup=held))
+    assert isinstance(gone, DeleteObject)
+    assert gone.uid == "g"
+
+
+def test_who_is_ours_to_group() -> None:
+    assert group_uid(pod(), OURS) == "uid-p"
+    assert group_uid(pod(owner="rs-1"), OURS) == "rs-1"
+    assert group_uid(pod(scheduler="default-scheduler"), OURS) == ""
+    assert group_uid(pod(**{keys.GROUP_NAME: "somebody's"}), OURS) == ""
+    assert group_uid(pod(**{keys.GROUP_NAME_ALTERNATIVE: "somebody's"}), OURS) == ""
+
+
+def test_finished_and_going_pods_need_no_group() -> None:
+    done = msgspec.structs.replace(pod(), status=PodStatus(phase="Succeeded"))
+    assert decide(Observed(pods=(done,))) == []

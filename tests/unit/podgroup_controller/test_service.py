@@ -1,0 +1,94 @@
+"""The leaders' shells on the in-memory stack: plain pods get groups, queues get states."""
+
+import msgspec
+
+from tests.simulation.stack import Stack
+from vc_clock import run_virtual
+from vc_model import keys
+from vc_model.kinds import COMMANDS, PODGROUPS, PODS, QUEUES
+from vc_model.scheduling import PodGroup, Queue
+from vc_model.struct import JsonObject
+
+SERVICES = ("watcher", "podgroup-controller", "queue-controller")
+
+
+def plain_pod(name: str) -> JsonObject:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name},
+        "spec": {
+            "schedulerName": "volcano",
+            "containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "500m"}}}],
+        },
+    }
+
+
+def groups(stack: Stack) -> list[PodGroup]:
+    raw = stack.api.list(stack.api.registry.for_kind(PODGROUPS)).items
+    return [msgspec.json.decode(each, type=PodGroup) for each in raw]
+
+
+def queue(stack: Stack, name: str) -> Queue:
+    return msgspec.convert(stack.api.get(stack.api.registry.for_kind(QUEUES), name=name), Queue)
+
+
+def test_a_plain_pod_is_grouped_once_and_counts_in_its_queue() -> None:
+    async def main() -> None:
+        async with Stack(services=SERVICES) as stack:
+            made = await stack.cluster.create(PODS, plain_pod("p"), namespace="default")
+            await stack.until(lambda: bool(groups(stack)), seconds=20, what="a group")
+            await stack.clock.sleep(5)
+            (group,) = groups(stack)
+            assert group.metadata.name == f"podgroup-{made['metadata']['uid']}"
+            assert group.spec.queue == "default"
+            (pod,) = stack.pods()
+            assert pod.metadata.annotations[keys.GROUP_NAME] == group.metadata.name
+            assert queue(stack, "default").status.pending == 1
+            assert stack.problems == []
+            life = stack.lives["podgroup-controller"][0]
+            assert life.points.count("after cluster.patch") == 1
+
+    run_virtual(main())
+
+
+def test_a_queue_is_closed_by_command_and_drains() -> None:
+    async def main() -> None:
+        async with Stack(services=SERVICES) as stack:
+            await stack.clock.sleep(5)
+            body = {
+                "apiVersion": QUEUES.api_version,
+                "kind": QUEUES.kind,
+                "metadata": {"name": "q"},
+                "spec": {"weight": 1},
+            }
+            made = await stack.cluster.create(QUEUES, body)
+            pod = plain_pod("p")
+            pod["metadata"]["annotations"] = {keys.QUEUE_NAME_ANNOTATION: "q"}
+            await stack.cluster.create(PODS, pod, namespace="default")
+            await stack.until(lambda: bool(groups(stack)), seconds=20, what="a group")
+            close = {
+                "apiVersion": COMMANDS.api_version,
+                "kind": COMMANDS.kind,
+                "metadata": {"generateName": "q-"},
+                "action": "CloseQueue",
+                "target": {
+                    "apiVersion": QUEUES.api_version,
+                    "kind": "Queue",
+                    "name": "q",
+                    "uid": made["metadata"]["uid"],
+                },
+            }
+            await stack.cluster.create(COMMANDS, close, namespace="default")
+            await stack.until(
+                lambda: queue(stack, "q").status.state == "Closing", seconds=20, what="closing"
+            )
+            await stack.cluster.delete(PODS, name="p", namespace="default", grace_seconds=0)
+            await stack.until(
+                lambda: queue(stack, "q").status.state == "Closed", seconds=60, what="closed"
+            )
+            assert queue(stack, "q").spec.parent == "root"
+            assert not stack.api.list(stack.api.registry.for_kind(COMMANDS)).items
+            assert stack.problems == []
+
+    run_virtual(main())
