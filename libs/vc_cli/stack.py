@@ -10,6 +10,7 @@ import asyncio
 import fcntl
 import os
 import signal
+import socket
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -95,6 +96,19 @@ def _one_per_home(home: Path) -> Iterator[None]:
         yield
 
 
+def _port(wanted: int, variable: str) -> int:
+    """The port, or a free one for 0; better refused here than by a process that dies of it."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((LOOPBACK, wanted))
+        except OSError:
+            raise StackError(
+                f"port {wanted} is in use; set {variable} to another one, or to 0 for any"
+            ) from None
+    return wanted or free_port()
+
+
 class Stack:
     """One stack, from its first process to its last."""
 
@@ -107,8 +121,8 @@ class Stack:
         )
         self._readiness = Readiness(self._supervisor, self._progress, self._clock)
         self._servers = Servers(options.home, self._supervisor, starting=self._readiness.starting)
-        self._api_port = options.api_port or free_port()
-        self._dashboard_port = options.dashboard_port or free_port()
+        self._api_port = _port(options.api_port, "PYROCLAST_API_PORT")
+        self._dashboard_port = _port(options.dashboard_port, "PYROCLAST_DASHBOARD_PORT")
         self._file = StackFile(
             supervisor=Pid(number=os.getpid(), birth=birth_of(os.getpid())),
             started_at=self._clock.now(),

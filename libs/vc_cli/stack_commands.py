@@ -44,11 +44,13 @@ def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 def _stack(arguments: argparse.Namespace) -> int:
     from vc_cli.services import SERVICES
-    from vc_cli.stack_clusters import CLUSTERS
+    from vc_cli.stack_clusters import CLUSTERS, GIVEN
 
     which = os.environ.get("CLUSTER") or CLUSTERS[0]
     if which not in CLUSTERS:
         raise ValueError(f"CLUSTER={which!r}: write {', '.join(CLUSTERS)}")
+    if which == GIVEN and not os.environ.get("KUBECONFIG"):
+        raise ValueError(f"CLUSTER={GIVEN} needs KUBECONFIG, the file that leads to your cluster")
     for name in arguments.services:
         if name not in SERVICES:
             raise ValueError(f"no service {name!r}; there are {', '.join(SERVICES)}")

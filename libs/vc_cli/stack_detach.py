@@ -30,13 +30,21 @@ async def run_detached(home: Path, arguments: list[str]) -> int:
     with log.open("rb") as lines:
         lines.seek(0, os.SEEK_END)
         child.start()
-        for _ in range(round(UP_SECONDS_MAX / _LOOK_SECONDS)):
-            is_up, is_over = _is_up(home, child.pid), bool(child.end())
-            _show(lines)
-            if is_up or is_over:
-                return 0 if is_up else 1
-            await asyncio.sleep(_LOOK_SECONDS)
-    print(f"pyroclast: the stack is not up after {UP_SECONDS_MAX:.0f} s; log: {log}")
+        try:
+            return await _follow(home, child, lines)
+        except asyncio.CancelledError:
+            print("it goes on starting in the background; `pyroclast stack-down` stops it")
+            raise
+
+
+async def _follow(home: Path, child: Child, lines: BinaryIO) -> int:
+    for _ in range(round(UP_SECONDS_MAX / _LOOK_SECONDS)):
+        is_up, is_over = _is_up(home, child.pid), bool(child.end())
+        _show(lines)
+        if is_up or is_over:
+            return 0 if is_up else 1
+        await asyncio.sleep(_LOOK_SECONDS)
+    print(f"pyroclast: the stack is not up after {UP_SECONDS_MAX:.0f} s; log: {child.log}")
     return 1
 
 

@@ -5,6 +5,7 @@ others nothing. What cannot be told is None and shown as a dash.
 """
 
 import asyncio
+import logging
 import math
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -130,9 +131,9 @@ async def group_lags(stack: StackFile) -> dict[str, int]:
 
 async def _ask_bus(kafka: str, wanted: Mapping[str, list[str]]) -> dict[str, int]:
     from vc_bus.kafka import KafkaBus, KafkaConfig
-
     from vc_clock import LoopClock
 
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # the table says what is away
     config = KafkaConfig.from_env({"KAFKA_BOOTSTRAP_SERVERS": kafka})
     bus = await KafkaBus.connect(config, clock=LoopClock())
     try:

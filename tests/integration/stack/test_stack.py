@@ -111,6 +111,16 @@ def test_a_killed_service_comes_back_and_work_goes_on(stack: RunningStack) -> No
     assert "job-controller was killed by SIGKILL" in (stack.home / "logs/stack.log").read_text()
 
 
+def test_a_killed_broker_comes_back_and_work_goes_on(stack: RunningStack) -> None:
+    os.kill(stack.file.entry("kafka").pid.number, signal.SIGKILL)
+    stack.submit_gang("through-an-outage", pods=2)
+    took = eventually(lambda: stack.phase("through-an-outage") == "Completed", "it is Completed")
+    eventually(stack.is_ready, "everything is ready again")
+    assert stack.file.entry("kafka").restarts == 1
+    assert {entry.restarts for entry in services_of(stack.file)} <= {0, 1}
+    print(f"submit to Completed in {took:.1f} s with the broker killed in between")
+
+
 def test_stack_down_leaves_no_process(stack: RunningStack) -> None:
     file = stack.file
     assert len(file.running()) == len(file.processes)

@@ -2,6 +2,7 @@
 
 import json
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -39,6 +40,27 @@ def test_an_unknown_service_is_an_error_that_lists_the_known(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert "no service 'wacther'; there are watcher" in fails(capsys, "stack", "wacther")
+
+
+def test_a_given_cluster_must_be_given(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLUSTER", "given")
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    assert "CLUSTER=given needs KUBECONFIG" in fails(capsys, "stack")
+
+
+def test_a_busy_port_is_said_before_anything_is_started(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with socket.socket() as busy:
+        busy.bind(("127.0.0.1", 0))
+        busy.listen()
+        port = busy.getsockname()[1]
+        monkeypatch.setenv("PYROCLAST_HOME", str(tmp_path))
+        monkeypatch.setenv("PYROCLAST_API_PORT", str(port))
+        assert f"port {port} is in use; set PYROCLAST_API_PORT" in fails(capsys, "stack")
+    assert [path.name for path in tmp_path.iterdir()] == ["stack.lock"]
 
 
 @pytest.mark.parametrize("command", ["status", "stack-down"])
