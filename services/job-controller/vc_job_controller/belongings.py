@@ -45,6 +45,10 @@ class Belongings:
         """Of whatever incarnation of the job."""
         return tuple(self._pods.get(job_key, {}).values())
 
+    def pod_count(self, job_key: str) -> int:
+        """How many there are."""
+        return len(self._pods.get(job_key, ()))
+
     def commands(self, job_key: str) -> tuple[Command, ...]:
         """Not yet deleted."""
         return tuple(self._commands.get(job_key, {}).values())

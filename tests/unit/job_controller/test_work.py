@@ -407,3 +407,16 @@ def test_a_private_key_does_not_go_on_the_bus() -> None:
     question = decide(observed(of), now=NOW).questions[0]
     assert "SECRET" not in repr(question)
     assert question.arguments == ["--ssh-private-key=<redacted>", "--ssh-port=23"]
+
+
+def test_a_pod_of_an_older_attempt_goes_whatever_it_does() -> None:
+    of = job("Running", version=1)
+    seen = observed(
+        of,
+        pod(0, "Succeeded", version=0),
+        pod(1, version=1),
+        podgroup=podgroup("Running", version=1),
+    )
+    decision = decide(seen, now=NOW)
+    assert deleted(decision) == ["j-worker-0"]
+    assert "completed-worker" not in written_status(of, decision).controlled_resources
