@@ -126,10 +126,7 @@ class RedisSnapshot:
         head_key, chunks_key = self._key("checkpoint", name), self._chunks_key(name, head.version)
         with _answered():
             for fields in _commands_of(checkpoint.chunks):
-                async with self._client.pipeline(transaction=True) as write:
-                    write.hset(chunks_key, mapping=fields)
-                    write.expire(chunks_key, ORPHAN_SECONDS)
-                    await write.execute()
+                await self._write_chunks(chunks_key, fields)
             old = _read_head(await self._client.get(head_key))
             async with self._client.pipeline(transaction=True) as switch:
                 switch.set(head_key, msgspec.msgpack.encode(head))
@@ -137,6 +134,13 @@ class RedisSnapshot:
                 if old is not None:
                     switch.delete(self._chunks_key(name, old.version))
                 await switch.execute()
+
+    async def _write_chunks(self, key: str, fields: Mapping[Any, bytes]) -> None:
+        """They expire unless a head is switched to them."""
+        async with self._client.pipeline(transaction=True) as write:
+            write.hset(key, mapping=fields)
+            write.expire(key, ORPHAN_SECONDS)
+            await write.execute()
 
     async def load(self, name: str) -> Checkpoint | None:
         head_key = self._key("checkpoint", name)
