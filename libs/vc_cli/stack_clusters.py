@@ -7,6 +7,7 @@ that is `given` (by KUBECONFIG) is used as it is: nothing is installed into some
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -82,11 +83,11 @@ async def _kubernetes(home: Path, supervisor: Supervisor) -> Path:
     kwok = KwokServer(plane.kubeconfig, folder=home / FOLDER / "kwok")
     await kwok.start()
     supervisor.take(PartMember(kwok.process, role="cluster"))
-    await _furnish(plane.kubeconfig)
+    await furnish(plane.kubeconfig)
     return plane.kubeconfig
 
 
-async def _furnish(kubeconfig: Path) -> None:
+async def furnish(kubeconfig: Path, pools: Sequence[NodePool] = DEFAULT_POOLS) -> None:
     """Our definitions, our namespace and some nodes."""
     from vc_cluster.kubernetes import connect
 
@@ -100,7 +101,7 @@ async def _furnish(kubeconfig: Path) -> None:
             "metadata": {"name": SYSTEM_NAMESPACE},
         }
         await _ensure(cluster, NAMESPACES, namespace)
-        for pool in DEFAULT_POOLS:
+        for pool in pools:
             for number in range(pool.count):
                 await _ensure(cluster, NODES, _fake_node(pool, number))
     finally:
