@@ -145,6 +145,16 @@ class Leadership:
             return  # somebody was faster; look again
         self.epoch, self._renewed_at = transitions, sent_at
 
+    async def raise_epoch(self, above: int) -> None:
+        """Grow past an epoch that was seen elsewhere: the Lease was deleted and made anew.
+
+        The write is guarded by the Lease's version, so it fails if anybody else leads.
+        """
+        sent_at = self._context.clock.monotonic()
+        lease = await self._get()
+        if lease.get("spec", {}).get("holderIdentity") == self._context.identity:
+            await self._write(lease, sent_at, transitions=above + 1)
+
     async def release(self) -> None:
         """Give the lease up, if it is ours; whoever waits may lead at once."""
         if self._renewed_at is None:

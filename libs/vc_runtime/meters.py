@@ -13,12 +13,14 @@ def meter_view(context: Context, view: Callable[[], View], *, name: str) -> None
     behind = Gauge(
         f"pyroclast_{name}_behind_records",
         "Records that the newest progress stands for and that were not read yet.",
+        labelnames=("service",),
         registry=context.metrics,
-    )
+    ).labels(context.name)
     behind.set_function(lambda: view().behind())
     age = Gauge(
         f"pyroclast_{name}_progress_age_seconds",
         "Seconds since the watcher was last heard of, by the kind that was silent longest.",
+        labelnames=("service",),
         registry=context.metrics,
-    )
+    ).labels(context.name)
     age.set_function(lambda: view().progress_age(context.clock.monotonic()))

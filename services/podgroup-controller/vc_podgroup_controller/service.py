@@ -7,7 +7,6 @@ what the API server had when it began to lead.
 import asyncio
 from typing import Final
 
-from vc_cluster import ClusterError
 from vc_messages.view import Change
 from vc_model.kinds import (
     BATCHJOBS,
@@ -16,7 +15,6 @@ from vc_model.kinds import (
     PODS,
     REPLICASETS,
     STATEFULSETS,
-    Kind,
 )
 from vc_model.kubernetes import Workload
 from vc_model.meta import ApiObject, object_key
@@ -29,6 +27,7 @@ from vc_runtime.effects import EffectApplier, OutcomeStatus
 from vc_runtime.expectations import Expectations
 from vc_runtime.follower import Follower
 from vc_runtime.leader import Leadership
+from vc_runtime.takeover import Takeover
 from vc_runtime.workqueue import WorkQueue
 
 POLL_SECONDS: Final = 0.1
@@ -48,10 +47,8 @@ class PodGroupController:
         self._config = config
         self._follower = Follower(context, _KINDS)
         self._leadership = Leadership(context)
+        self._takeover = Takeover(context, self._leadership)
         self._applier = EffectApplier(context, may_write=lambda: self._leadership.leading)
-        self._epoch = -1
-        """Of the lease under which we last caught up."""
-        self._must_reach: int | None = None
         self._start_over()
 
     def _start_over(self) -> None:
@@ -82,9 +79,7 @@ class PodGroupController:
                 self._start_over()
             for change in batch.changes:
                 self._take(change)
-            if not self._leadership.leading or self._follower.unready():
-                continue
-            if await self._caught_up():
+            if not self._follower.unready() and await self._takeover.over(self._follower.view):
                 await self._work()
 
     # -- being told ------------------------------------------------------------------------------
@@ -121,24 +116,6 @@ class PodGroupController:
                 self._owners[uid] = obj
             else:
                 self._owners.pop(uid, None)
-
-    async def _caught_up(self) -> bool:
-        """Whether the view holds what the API server had when we began to lead."""
-        if self._epoch != self._leadership.epoch:
-            try:
-                page = await self._context.cluster.list(PODGROUPS, limit=1)
-            except ClusterError as error:
-                self._context.log.info("cannot ask how far the cluster is: %s", error)
-                return False
-            version = page.resource_version
-            self._must_reach = int(version) if version.isdecimal() else None
-            self._epoch = self._leadership.epoch
-        return self._must_reach is None or all(self._reached(kind) for kind in _KINDS)
-
-    def _reached(self, kind: Kind) -> bool:
-        progress = self._follower.view.progress(kind)
-        version = progress.resource_version if progress else ""
-        return version.isdecimal() and int(version) >= (self._must_reach or 0)
 
     # -- acting ----------------------------------------------------------------------------------
 

@@ -8,10 +8,9 @@ deciding on less would carry out commands a second time.
 import asyncio
 from typing import Final
 
-from vc_cluster import ClusterError
 from vc_messages.effects import Effect
 from vc_model.job import Command
-from vc_model.kinds import COMMANDS, PODGROUPS, QUEUES, Kind
+from vc_model.kinds import COMMANDS, PODGROUPS, QUEUES
 from vc_model.scheduling import PodGroup, Queue
 from vc_queue_controller.config import Config
 from vc_queue_controller.logic import Observed, decide
@@ -20,6 +19,7 @@ from vc_runtime.effects import EffectApplier, OutcomeStatus
 from vc_runtime.expectations import Expectations
 from vc_runtime.follower import Follower
 from vc_runtime.leader import Leadership
+from vc_runtime.takeover import Takeover
 
 POLL_SECONDS: Final = 0.1
 _KINDS: Final = (QUEUES, PODGROUPS, COMMANDS)
@@ -35,13 +35,13 @@ class QueueController:
         self._config = config
         self._follower = Follower(context, _KINDS)
         self._leadership = Leadership(context)
+        self._takeover = Takeover(context, self._leadership)
         self._applier = EffectApplier(context, may_write=lambda: self._leadership.leading)
         self._expectations = Expectations()
         self._dirty = True
         self._due_at = 0.0
         self._epoch = -1
-        """Of the lease under which we last caught up."""
-        self._must_reach: int | None = None
+        """Of the lease under which we last looked at everything."""
 
     def unready(self) -> str:
         return self._follower.unready()
@@ -60,27 +60,10 @@ class QueueController:
             if batch.rebuilt:
                 self._expectations.clear()
             self._dirty = self._dirty or batch.rebuilt or bool(batch.changes)
-            if self._leadership.leading and await self._caught_up() and self._may_decide():
+            if self._epoch != self._takeover.epoch:
+                self._epoch, self._dirty = self._takeover.epoch, True
+            if await self._takeover.over(self._follower.view) and self._may_decide():
                 await self._decide()
-
-    async def _caught_up(self) -> bool:
-        """Whether the view holds what the API server had when we began to lead."""
-        if self._epoch != self._leadership.epoch:
-            try:
-                page = await self._context.cluster.list(QUEUES, limit=1)
-            except ClusterError as error:
-                self._context.log.info("cannot ask how far the cluster is: %s", error)
-                return False
-            version = page.resource_version
-            self._must_reach = int(version) if version.isdecimal() else None
-            self._epoch = self._leadership.epoch
-            self._dirty = True
-        return self._must_reach is None or all(self._reached(kind) for kind in _KINDS)
-
-    def _reached(self, kind: Kind) -> bool:
-        progress = self._follower.view.progress(kind)
-        version = progress.resource_version if progress else ""
-        return version.isdecimal() and int(version) >= (self._must_reach or 0)
 
     def _may_decide(self) -> bool:
         if not self._dirty or self._context.clock.monotonic() < self._due_at:

@@ -23,7 +23,8 @@ from vc_runtime.backoff import delay_seconds
 from vc_runtime.context import Context
 from vc_runtime.effects import EffectApplier, Outcome, OutcomeStatus
 from vc_runtime.follower import Follower
-from vc_runtime.leader import REQUEST_SECONDS_MAX, Leadership
+from vc_runtime.leader import Leadership
+from vc_runtime.takeover import Takeover
 from vc_scheduler.config import Config
 from vc_scheduler.logic.columns import KINDS, Assumed, Columns
 from vc_scheduler.logic.commands import (
@@ -66,6 +67,7 @@ class Scheduler:
         self._config = config
         self._follower = Follower(context, KINDS)
         self._leadership = Leadership(context)
+        self._takeover = Takeover(context, self._leadership)
         self._applier = EffectApplier(context, may_write=lambda: self._leadership.leading)
         self._columns = Columns(config.scheduler_names)
         self._ledger = Ledger()
@@ -76,9 +78,6 @@ class Scheduler:
         """When a session is wanted even if nothing arrives; wall time, as in decisions."""
         self._ended_at = float("-inf")
         self._sessions = 0
-        self._epoch = -1
-        """Of the lease under which we last caught up."""
-        self._must_reach = 0
         self._new_view = True
         self._work: list[asyncio.Queue[_Work]] = [
             asyncio.Queue(WORK_QUEUED_MAX) for _ in range(WRITERS)
@@ -152,26 +151,7 @@ class Scheduler:
 
     async def _may_decide(self) -> bool:
         """Leading, complete and fresh (protocol 6, 7, 11)."""
-        if not self._leadership.leading or self._follower.unready():
-            return False
-        if self._epoch != self._leadership.epoch:
-            return await self._take_over()
-        progress = self._follower.view.progress(PODS)
-        return progress is not None and _number(progress.resource_version) >= self._must_reach
-
-    async def _take_over(self) -> bool:
-        """A new leader outwaits writes of the last one, and asks how far the cluster is."""
-        epoch = self._leadership.epoch
-        if epoch > 1:
-            await self._context.clock.sleep(REQUEST_SECONDS_MAX)
-        try:
-            page = await self._context.cluster.list(PODS, limit=1)
-        except ClusterError as error:
-            self._context.log.info("cannot ask how far the cluster is: %s", error)
-            return False
-        self._must_reach = _number(page.resource_version)
-        self._epoch = epoch
-        return False
+        return not self._follower.unready() and await self._takeover.over(self._follower.view)
 
     async def _session(self) -> None:
         clock = self._context.clock
@@ -184,13 +164,13 @@ class Scheduler:
             await clock.sleep(0)
         started_at, began = clock.now(), clock.monotonic()
         self._sessions += 1
-        session_id = f"{self._epoch}-{self._sessions}"
+        session_id = f"{self._takeover.epoch}-{self._sessions}"
         snapshot = self._columns.snapshot(session_id, now=started_at)
         decisions = await self._run_cycle(snapshot, started_at)
         self._ended_at = clock.monotonic()
         took = self._ended_at - began
         self._meters.session(decisions, took_seconds=took)
-        if not self._leadership.leading or self._epoch != self._leadership.epoch:
+        if not self._leadership.leading or self._takeover.epoch != self._leadership.epoch:
             self._wanted.set()
             return
         self._due_at = decisions.wake_at
@@ -335,10 +315,6 @@ class Scheduler:
 
 def _pod_key(bind: BindPod) -> str:
     return object_key(bind.namespace, bind.name)
-
-
-def _number(version: str) -> int:
-    return int(version) if version.isdecimal() else 0
 
 
 def build(context: Context, config: Config | None = None) -> Scheduler:

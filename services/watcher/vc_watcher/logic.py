@@ -9,8 +9,6 @@ A record that an older watcher wrote after a newer one had fenced the partition 
 drop it, but compaction would keep it, so the truth must be written over it.
 """
 
-from collections.abc import Iterator
-
 import msgspec
 
 from vc_messages.codec import CodecError
@@ -94,9 +92,10 @@ class Index:
     def __len__(self) -> int:
         return len(self._known)
 
-    def keys(self) -> Iterator[str]:
-        """All keys that the topic has a live record of."""
-        return iter(self._known)
+    @property
+    def highest_epoch(self) -> int:
+        """Of the records on the topic; -1 when there are none of this incarnation."""
+        return max(self._epochs.values(), default=-1)
 
     # -- reading our own topic back --------------------------------------------------------------
 
@@ -179,10 +178,11 @@ class Index:
         return [message for key in missing for message in self.gone(key)]
 
     def settle_foreign(self) -> list[Message]:
-        """Bury foreign records whose object the truth does not have in that place.
+        """Bury foreign records in partitions where the truth has no record of that name.
 
-        Called after a complete list was taken in; keys whose object stands in that partition must
-        have been published again by then (`seen(..., again=True)`).
+        Called after a complete list was taken in; where the name does live in that partition, its
+        fact was published again by then (`seen(..., again=True)`), and a tombstone after it would
+        let compaction take the living record out of the log.
         """
         buried = [
             tombstone_message(
@@ -194,10 +194,14 @@ class Index:
                 stamp=self.stamp,
             )
             for foreign in self.foreign.values()
-            if not self._is(foreign.key, uid=foreign.uid, partition=foreign.partition)
+            if not self._lives_in(foreign.key, foreign.partition)
         ]
         self.foreign.clear()
         return buried
+
+    def _lives_in(self, key: str, partition: int) -> bool:
+        known = self._known.get(key)
+        return known is not None and known.partition == partition
 
     def is_foreign(self, key: str) -> bool:
         """Whether the truth about this key must be written even if we wrote it before."""

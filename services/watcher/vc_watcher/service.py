@@ -40,6 +40,8 @@ class WatcherService:
         self._watches: dict[str, KindWatch] = {}
         self._trouble = "not leading yet"
         self._sequence = 0
+        self._own_epoch = -1
+        """The last one under which this process began to write."""
         self._failures = 0
         """Terms that ended before they told any progress, in a row."""
 
@@ -71,6 +73,7 @@ class WatcherService:
         publisher = Publisher(self._context, may_write=lambda: self._holds(stamp))
         ends = {topic.name: await self._context.bus.end_offsets(topic.name) for topic in FACTS}
         indices = await self._read_back(stamp, ends)
+        await self._outgrow(stamp, indices)
         await self._fence(indices, publisher, ends)
         self._watches = {
             kind.short: KindWatch(
@@ -138,6 +141,18 @@ class WatcherService:
                 for record in batch:
                     index.replay(record)
         return indices
+
+    async def _outgrow(self, stamp: Stamp, indices: dict[str, Index]) -> None:
+        """Epochs never go back, even when somebody deletes the Lease that counts them."""
+        highest = max(index.highest_epoch for index in indices.values())
+        if highest < stamp.epoch or self._own_epoch == stamp.epoch:
+            self._own_epoch = stamp.epoch
+            return
+        try:
+            await self._leadership.raise_epoch(highest)
+        except ClusterError as error:
+            raise TermOverError(f"epoch {stamp.epoch} is on the bus already: {error}") from None
+        raise TermOverError(f"epoch {stamp.epoch} is on the bus already; the lease was made anew")
 
     async def _fence(
         self, indices: dict[str, Index], publisher: Publisher, ends: dict[str, list[int]]

@@ -223,7 +223,7 @@ def test_a_standby_takes_over_and_nobody_decides_before_it_has_seen_everything()
         await shell.until(
             lambda: shell.phase("second") == "Running", "taken over", seconds=3 * LEASE_SECONDS + 10
         )
-        assert shell.schedulers[1 - number]._epoch == 2
+        assert shell.schedulers[1 - number]._takeover.epoch == 2
 
     tell(story, schedulers=2)
 

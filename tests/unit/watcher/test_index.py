@@ -120,6 +120,17 @@ def test_what_an_older_watcher_wrote_after_the_fence_is_overwritten() -> None:
     assert index.foreign == {}
 
 
+def test_no_tombstone_follows_the_living_record_of_its_name_in_a_partition() -> None:
+    log = Log()
+    young = Index(PODS, stamp=NOW)
+    log.publish(young.fences())
+    log.publish([fact_message(PODS, pod("a", uid="dead"), stamp=OLD)])
+    index = log.index()
+    (fact,) = index.seen(pod("a", uid="alive", version="9"), again=index.is_foreign("ns/a"))
+    assert fact.headers["uid"] == "alive"
+    assert index.settle_foreign() == [], "compaction would keep only the tombstone"
+
+
 def test_records_of_another_incarnation_say_nothing() -> None:
     log = Log()
     log.publish(Index(PODS, stamp=Stamp(incarnation="before", epoch=9)).seen(pod("a")))

@@ -13,7 +13,7 @@ from vc_messages.facts import FENCE_KEY, Stamp, fact_message, identity_of
 from vc_messages.progress import progress_of
 from vc_messages.record import Record, TopicPartition
 from vc_messages.topics import DEAD_LETTERS, FACTS, PROGRESS
-from vc_model.kinds import NODES, QUEUES
+from vc_model.kinds import LEASES, NODES, QUEUES
 from vc_model.scheduling import Queue
 from vc_runtime.context import Context
 from vc_runtime.follower import Follower
@@ -242,6 +242,25 @@ def test_the_truth_is_written_over_what_a_stale_watcher_writes() -> None:
         newest = {r.key: r for r in await read_all(stack, QUEUES.topic)}
         assert identity_of(newest["a"]).stamp.epoch == 2
         assert newest["ghost"].value is None, "compaction would have kept the ghost"
+
+    run(test)
+
+
+def test_epochs_never_go_back_even_when_the_lease_is_deleted() -> None:
+    async def test(stack: Stack) -> None:
+        reader = Reader(stack)
+        await stack.cluster.create(QUEUES, queue("a"))
+        await reader.until_queues({"a"})
+        for _ in range(2):
+            before = reader.epoch()
+            stack.kill("watcher")
+            await stack.until(lambda b=before: reader.epoch() > b, seconds=60, what="an epoch")  # type: ignore[misc]
+        assert reader.epoch() == 3
+        await stack.cluster.delete(LEASES, name="vc-watcher", namespace="volcano-system")
+        stack.kill("watcher")
+        await stack.cluster.create(QUEUES, queue("b"))
+        await reader.until_queues({"a", "b"})
+        await stack.until(lambda: reader.epoch() == 4, seconds=60, what="a higher epoch")
 
     run(test)
 
