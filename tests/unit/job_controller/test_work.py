@@ -1,7 +1,6 @@
-"""What a live job makes: its pod group, its pods, its questions; and how little it writes."""
+"""What a live job makes: its pod group, its pods; and how little it writes."""
 
 import msgspec
-import pytest
 
 from tests.unit.job_controller.builders import (
     NOW,
@@ -13,21 +12,12 @@ from tests.unit.job_controller.builders import (
     observed,
     pod,
     podgroup,
-    reply,
     task,
     written_status,
 )
 from vc_job_controller.logic import Trouble, decide
-from vc_job_controller.logic.observed import Asked
 from vc_job_controller.logic.work import CREATES_PER_DECISION_MAX
 from vc_messages.effects import CreateObject, PatchObject
-from vc_messages.plugins import (
-    EnvVar,
-    JobDecoration,
-    PluginAnnouncement,
-    PluginReply,
-    TaskDecoration,
-)
 from vc_model import keys
 from vc_model.job import DependsOn, Job, PartitionPolicy, VolumeSpec
 from vc_model.kinds import CLAIMS, JOBS, PODGROUPS, PODS
@@ -276,137 +266,6 @@ def test_what_could_not_be_written_is_said_and_taken_back() -> None:
 
 
 # -- plugins ----------------------------------------------------------------------------------------
-
-
-def with_env() -> Job:
-    return job("Pending", plugins={"env": []})
-
-
-def test_plugins_are_asked_at_once_and_pods_wait_for_them() -> None:
-    seen = observed(with_env(), podgroup=podgroup())
-    decision = decide(seen, now=NOW)
-    assert [(q.plugin, q.verb) for q in decision.questions] == [("env", "apply")]
-    assert created(decision) == []
-    answered = observed(
-        with_env(),
-        podgroup=podgroup(),
-        answers={"env": reply("env", seen, decoration=JobDecoration())},
-    )
-    decision = decide(answered, now=NOW)
-    assert decision.questions == ()
-    assert created(decision) == ["j-worker-0", "j-worker-1"]
-
-
-def test_a_plugin_is_asked_again_only_after_a_while() -> None:
-    soon = observed(with_env(), asked={("apply", "env"): Asked(1.0, 1.0)})
-    assert decide(soon, now=NOW).questions == ()
-    assert decide(soon, now=NOW).wake_after_seconds == 1.0
-    late = observed(with_env(), asked={("apply", "env"): Asked(6.0, 6.0)})
-    assert len(decide(late, now=NOW).questions) == 1
-
-
-def test_a_plugin_that_does_not_answer_is_named() -> None:
-    of = with_env()
-    decision = decide(observed(of, asked={("apply", "env"): Asked(3.0, 3.0)}), now=NOW)
-    state = written_status(of, decision).state
-    assert (state.phase, state.reason) == ("Pending", "PluginPending")
-    assert "env" in state.message
-    assert events(decision) == ["PluginPending"]
-
-
-def test_a_plugin_nobody_knows_is_named() -> None:
-    of = job("Pending", plugins={"nope": []})
-    state = written_status(of, decide(observed(of), now=NOW)).state
-    assert state.reason == "PluginUnknown"
-    announced = {"nope": PluginAnnouncement(plugin="nope", version="1")}
-    assert len(decide(observed(of, registry=announced), now=NOW).questions) == 1
-
-
-def test_a_problem_of_a_plugin_is_the_jobs_and_no_pod_is_made() -> None:
-    of = with_env()
-    seen = observed(of, podgroup=podgroup())
-    answers = {"env": reply("env", seen, problem="argument '--x' is not known")}
-    decision = decide(observed(of, podgroup=podgroup(), answers=answers), now=NOW)
-    state = written_status(of, decision).state
-    assert (state.reason, state.message) == (
-        "PluginProblem",
-        "plugin env: argument '--x' is not known",
-    )
-    assert created(decision) == []
-
-
-def test_an_answer_about_another_spec_is_none() -> None:
-    of = with_env()
-    stale = PluginReply(
-        verb="apply", plugin="env", job_key="ns/j", job_uid="job-1", spec_hash="old"
-    )
-    decision = decide(observed(of, podgroup=podgroup(), answers={"env": stale}), now=NOW)
-    assert created(decision) == []
-    assert len(decision.questions) == 1
-
-
-@pytest.mark.parametrize(
-    ("asked", "wanted"),
-    [
-        (["pytorch"], ["pytorch", "svc"]),
-        (["mpi"], ["mpi", "ssh", "svc"]),
-        (["env"], ["env"]),
-    ],
-    ids=["torch needs names", "mpi needs names and keys", "env needs nobody"],
-)
-def test_plugins_bring_the_plugins_they_need(asked: list[str], wanted: list[str]) -> None:
-    of = job("Pending", plugins={name: [] for name in asked})
-    assert [q.plugin for q in decide(observed(of), now=NOW).questions] == wanted
-
-
-def test_what_the_user_wrote_wins_over_decorations() -> None:
-    container = {
-        "name": "c",
-        "env": [{"name": "MINE", "value": "1"}, {"name": "USES", "value": "$(ADDED)"}],
-        "volumeMounts": [{"name": "own", "mountPath": "/etc/volcano"}],
-    }
-    spec = {"containers": [container], "initContainers": [{"name": "i"}], "hostname": "own"}
-    of = job(
-        "Pending",
-        plugins={"env": []},
-        tasks=[msgspec.structs.replace(task(), template={"spec": spec})],
-    )
-    decoration = TaskDecoration(
-        env=[EnvVar(name="MINE", value="2"), EnvVar(name="ADDED", index_plus=5)],
-        mounts=[{"name": "p", "mountPath": "/etc/volcano"}, {"name": "p", "mountPath": "/new"}],
-        volumes=[{"name": "p"}],
-        init_containers=[{"name": "first"}],
-        hostname_from_pod=True,
-        subdomain="j",
-    )
-    seen = observed(of)
-    answer = reply("env", seen, decoration=JobDecoration(tasks={"worker": decoration}))
-    body = first_pod(of, answers={"env": answer})["spec"]
-    assert body["containers"][0]["env"] == [
-        {"name": "ADDED", "value": "5"},
-        {"name": "MINE", "value": "1"},
-        {"name": "USES", "value": "$(ADDED)"},
-    ]
-    paths = [m["mountPath"] for m in body["containers"][0]["volumeMounts"]]
-    assert paths == ["/etc/volcano", "/new"]
-    assert [c["name"] for c in body["initContainers"]] == ["first", "i"]
-    assert (body["hostname"], body["subdomain"]) == ("own", "j")
-
-
-def test_plugins_are_told_to_take_away_what_they_made_when_the_job_is_over() -> None:
-    of = job("Completed", plugins={"svc": []}, notes={"plugin-svc": "svc"})
-    seen = observed(of)
-    assert [(q.plugin, q.verb) for q in decide(seen, now=NOW).questions] == [("svc", "remove")]
-    gone = msgspec.structs.replace(reply("svc", seen), verb="remove")
-    after = written_status(of, decide(observed(of, answers={"svc": gone}), now=NOW))
-    assert "plugin-svc" not in after.controlled_resources
-
-
-def test_a_private_key_does_not_go_on_the_bus() -> None:
-    of = job("Pending", plugins={"ssh": ["--ssh-private-key=SECRET", "--ssh-port=23"]})
-    question = decide(observed(of), now=NOW).questions[0]
-    assert "SECRET" not in repr(question)
-    assert question.arguments == ["--ssh-private-key=<redacted>", "--ssh-port=23"]
 
 
 def test_a_pod_of_an_older_attempt_goes_whatever_it_does() -> None:
