@@ -8,9 +8,10 @@ newer.
 """
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Final, TypeAlias
 
 from aiokafka import AIOKafkaProducer
 
@@ -30,6 +31,10 @@ ROOM_SECONDS_MAX: Final = 10.0
 LINGER_MS: Final = 0
 """A publish already is a batch; waiting for more would only be latency."""
 
+Turns: TypeAlias = defaultdict[TopicPartition, asyncio.Lock]
+"""Who may hand a batch over, per log: aiokafka lets only one batch of a log wait, and its count of
+the time a crowd has waited for that place runs ahead of the clock, so we queue up before it."""
+
 
 class Publisher:
     """The one producer of a bus."""
@@ -43,6 +48,7 @@ class Publisher:
         self._failed = False
         self._under_way = 0
         self._all_done = asyncio.Event()
+        self._turns: Turns = defaultdict(asyncio.Lock)
 
     async def publish(self, messages: Sequence[Message]) -> list[int]:
         size = sum(checked_bytes(message) for message in messages)
@@ -91,7 +97,7 @@ class Publisher:
 
     async def _send(self, producer: AIOKafkaProducer, messages: Sequence[Message]) -> list[int]:
         """Submit every batch, then wait for all of them, whatever becomes of the first."""
-        sending = _Sending(producer)
+        sending = _Sending(producer, self._turns)
         failure: BusError | None = None
         try:
             for message in messages:
@@ -148,8 +154,9 @@ class Publisher:
 class _Sending:
     """One publish on its way: open batches, submitted ones, and where each message went."""
 
-    def __init__(self, producer: AIOKafkaProducer) -> None:
+    def __init__(self, producer: AIOKafkaProducer, turns: Turns) -> None:
         self._producer = producer
+        self._turns = turns
         self._open: dict[TopicPartition, tuple[object, int]] = {}
         """Log to its batch and the batch's number."""
         self._futures: dict[int, asyncio.Future[object]] = {}
@@ -190,9 +197,10 @@ class _Sending:
     async def _submit(self, log: TopicPartition) -> None:
         batch, number = self._open.pop(log)
         batch.close()  # type: ignore[attr-defined]
-        self._futures[number] = await self._producer.send_batch(
-            batch, log.topic, partition=log.partition
-        )
+        async with asyncio.timeout(ROOM_SECONDS_MAX), self._turns[log]:
+            self._futures[number] = await self._producer.send_batch(
+                batch, log.topic, partition=log.partition
+            )
 
     async def offsets(self, count: int) -> list[int]:
         """Wait for every submitted batch; the offsets, or the first error."""

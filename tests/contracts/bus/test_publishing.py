@@ -11,6 +11,8 @@ from vc_bus.limits import ENVELOPE_BYTES_MAX
 from vc_messages.record import Message, TopicPartition
 from vc_messages.topics import MESSAGE_BYTES_MAX
 
+CROWD = 25
+
 
 async def test_offsets_count_up_within_each_partition(bus: Bus) -> None:
     name = await new_topic(bus)
@@ -41,10 +43,10 @@ async def test_each_of_many_publishers_keeps_its_own_order(bus: Bus) -> None:
         for number in range(20):
             await bus.publish([message(name, f"{who}", str(number).encode())])
 
-    await asyncio.gather(*(publisher(who) for who in range(5)))
+    await asyncio.gather(*(publisher(who) for who in range(CROWD)))
     reader = await bus.reader(at_start(name))
-    records = await read(reader, 100)
-    for who in range(5):
+    records = await read(reader, 20 * CROWD)
+    for who in range(CROWD):
         own = [record.value for record in records if record.key == f"{who}"]
         assert own == [str(number).encode() for number in range(20)]
     await reader.close()
