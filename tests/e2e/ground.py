@@ -1,0 +1,88 @@
+"""What the services stand on: real Kafka, real Redis, and an API server that is embedded or real.
+
+The servers are ours, not the stack's, because a supervisor would start again at once what a scenario
+wants dead for a minute. Nodes are few and small, so that a scheduler which forgets a pod over-commits
+one of them instead of getting away with it.
+"""
+
+import os
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
+
+from vc_cli.processes import Child
+from vc_cli.stack_clusters import furnish
+from vc_cli.stack_members import SERVICE_STOP_SECONDS_MAX
+from vc_cli.stack_plan import inherited_by
+from vc_parts import ControlPlane, KafkaServer, KwokServer, RedisServer
+from vc_parts.ports import LOOPBACK, free_port
+from vc_parts.probe import http_get, wait_until
+from vc_parts.server import Server
+from vc_simcluster.node_pools import NodePool
+
+NODES = 4
+NODE_CPU = 8
+POOL = NodePool(count=NODES, capacity={"cpu": str(NODE_CPU), "memory": "64Gi", "pods": "110"})
+EMBEDDED_SECONDS_MAX = 60.0
+
+
+@dataclass(kw_only=True)
+class Ground:
+    """Kafka, Redis and an API server; `kubeconfig` holds after `start`."""
+
+    home: Path
+    real: bool
+    """A kube-apiserver with etcd and KWOK instead of the embedded cluster."""
+    kubeconfig: Path = field(init=False)
+    plane: ControlPlane | None = None
+    embedded: Child | None = None
+    _started: list[Server] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.kafka = KafkaServer(folder=self.home / "kafka")
+        self.redis = RedisServer(folder=self.home / "redis")
+
+    async def start(self) -> None:
+        for server in (self.kafka, self.redis):
+            await self._start(server)
+        await (self._start_real() if self.real else self._start_embedded())
+
+    async def _start(self, server: Server) -> None:
+        self._started.append(server)
+        await server.start()
+
+    async def _start_real(self) -> None:
+        self.plane = ControlPlane(folder=self.home / "kubernetes", audit=True)
+        await self._start(self.plane)
+        self.kubeconfig = self.plane.kubeconfig
+        await self._start(KwokServer(self.kubeconfig, folder=self.home / "kwok"))
+        await furnish(self.kubeconfig, (POOL,))
+
+    async def _start_embedded(self) -> None:
+        self.kubeconfig = self.home / "kubeconfig"
+        nodes = self.home / "nodes.yaml"
+        pool = {"count": POOL.count, "capacity": POOL.capacity}
+        nodes.write_text(yaml.safe_dump({"nodes": [pool]}))
+        port = free_port()
+        command = [sys.executable, "-m", "vc_cli.pyroclast", "simcluster", "--port", str(port)]
+        command += ["--kubeconfig", str(self.kubeconfig), "--nodes", str(nodes)]
+        log = self.home / "logs" / "simcluster.log"
+        self.embedded = Child("simcluster", command, env=inherited_by(os.environ), log=log)
+        self.embedded.start()
+
+        async def answers() -> bool:
+            return (await http_get(f"http://{LOOPBACK}:{port}/readyz")).status == 200
+
+        await wait_until(
+            answers,
+            seconds_max=EMBEDDED_SECONDS_MAX,
+            otherwise=lambda: f"the embedded cluster does not answer; its log is {log}",
+        )
+
+    async def stop(self) -> None:
+        if self.embedded is not None:
+            await self.embedded.stop(seconds_max=SERVICE_STOP_SECONDS_MAX)
+        for server in reversed(self._started):
+            await server.stop()
