@@ -5,6 +5,7 @@ id is a digest of the uid, and so is the id of its root span.
 """
 
 import hashlib
+from typing import Final
 
 from vc_messages.partition import vcjob_owner
 from vc_model import kinds
@@ -21,8 +22,29 @@ def span_id(job_uid: str, name: str) -> str:
     return hashlib.sha256(f"span/{job_uid}/{name}".encode()).hexdigest()[:16]
 
 
-ROOT_SPAN = "job"
+ROOT_SPAN: Final = "job"
 """The name of the span that all others descend from."""
+WATCH_SPAN: Final = "watch"
+PODGROUP_SPAN: Final = "podgroup"
+PODS_SPAN: Final = "pods"
+SESSION_SPAN: Final = "session"
+BIND_SPAN: Final = "bind"
+START_SPAN: Final = "start"
+
+
+def plugin_span(plugin: str) -> str:
+    """The question to a plugin and its answer."""
+    return f"plugin-{plugin}"
+
+
+def attempt_span(name: str, version: int) -> str:
+    """A step of a job's later attempt is another span: the first is `bind`, the next `bind-2`."""
+    return name if version == 0 else f"{name}-{version + 1}"
+
+
+def session_trace(session_id: str) -> str:
+    """Stands in a job uid's place for the trace of a scheduling session, which may bind many jobs."""
+    return f"session/{session_id}"
 
 
 def traceparent(job_uid: str, *, span: str = ROOT_SPAN) -> str:

@@ -5,12 +5,13 @@ An address that is absent means the in-memory twin, so `KAFKA_BOOTSTRAP_SERVERS`
 only for what it uses.
 """
 
+import asyncio
 import logging
 import os
 import socket
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from vc_bus import Bus
@@ -18,6 +19,7 @@ from vc_clock import Clock
 from vc_cluster import Cluster
 from vc_model.keys import SYSTEM_NAMESPACE
 from vc_runtime.context import Context
+from vc_runtime.tracing import Tracer, tracer_from_env
 from vc_snapshot import SnapshotStore
 
 _IN_CLUSTER_VARIABLE: Final = "KUBERNETES_SERVICE_HOST"
@@ -37,6 +39,8 @@ class Adapters:
     snapshot: SnapshotStore
     clock: Clock
     namespace: str = SYSTEM_NAMESPACE
+    _tracers: list[Tracer] = field(default_factory=list, init=False, repr=False)
+    """Of the contexts that were given out; one per service of this process."""
 
     def context(self, name: str) -> Context:
         """One service's world."""
@@ -48,10 +52,21 @@ class Adapters:
             clock=self.clock,
             identity=f"{socket.gethostname()}-{os.getpid()}-{name}",
             namespace=self.namespace,
+            tracer=self._tracer(name),
         )
+
+    def _tracer(self, name: str) -> Tracer:
+        self._tracers.append(tracer_from_env(name))
+        return self._tracers[-1]
+
+    async def close_tracers(self) -> None:
+        """Send the spans that are left, together: a collector that is away costs its bound once."""
+        await asyncio.gather(*(asyncio.to_thread(tracer.close) for tracer in self._tracers))
+        self._tracers.clear()
 
     async def close(self) -> None:
         """Let go of every connection."""
+        await self.close_tracers()
         await self.bus.close()
         await self.snapshot.close()
         await self.cluster.close()

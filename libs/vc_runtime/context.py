@@ -1,4 +1,4 @@
-"""What a service is given: its adapters, its clock, its chance, its log, its meters."""
+"""What a service is given: its adapters, its clock, its chance, its log, its meters, its tracer."""
 
 import logging
 import random
@@ -10,6 +10,7 @@ from prometheus_client import CollectorRegistry
 from vc_bus import Bus
 from vc_clock import Clock
 from vc_cluster import Cluster
+from vc_runtime.tracing import NoTracer, Tracer
 from vc_snapshot import SnapshotStore
 
 
@@ -43,6 +44,8 @@ class Context:
     chance: random.Random = field(default_factory=random.Random)
     """For jitter; seeded in simulations."""
     metrics: CollectorRegistry = field(default_factory=CollectorRegistry)
+    tracer: Tracer = field(default_factory=NoTracer)
+    """Where the steps of jobs are told."""
 
     @property
     def log(self) -> logging.Logger:

@@ -1,22 +1,55 @@
 """One trace per job, without a span open across a message.
 
 Ids come from the job's uid (`vc_messages.trace`) and times are given explicitly, so a span that is
-emitted twice, or by a restarted service, is the same span. Without `OTEL_EXPORTER_OTLP_ENDPOINT`
+told twice, or by a restarted service, is the same span. Without `OTEL_EXPORTER_OTLP_ENDPOINT`
 nothing is imported and nothing is recorded.
+
+Services speak to a `Teller`: it tells each span once in the life of a process, so that duplicates
+on the bus and repeated decisions do not send it again.
 """
 
 import os
+import threading
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from vc_messages.trace import ROOT_SPAN, span_id, trace_id
 
-ENDPOINT_VARIABLE = "OTEL_EXPORTER_OTLP_ENDPOINT"
-_NANOSECONDS = 1_000_000_000
+ENDPOINT_VARIABLE: Final = "OTEL_EXPORTER_OTLP_ENDPOINT"
+
+SEND_PERIOD_SECONDS: Final = 0.5
+"""How long a span may wait for others to be sent with: as much is lost when a process is killed."""
+
+SEND_SECONDS_MAX: Final = 3.0
+"""For one request to the collector with its retries."""
+
+CLOSE_SECONDS_MAX: Final = 3.0
+"""At the end of a process; a collector that is away keeps nobody from stopping."""
+
+TOLD_MAX: Final = 20_000
+"""Spans remembered as told; an older one would be told again under the same id."""
+
+_NANOSECONDS: Final = 1_000_000_000
+_MILLISECONDS: Final = 1_000
+
+Attributes: TypeAlias = Mapping[str, str | int]
+
+
+class SpanRef(NamedTuple):
+    """A span of any trace."""
+
+    uid: str
+    """The job's, or what stands in its place (`session_trace`)."""
+    name: str
 
 
 class Tracer(Protocol):
     """Where spans go."""
+
+    @property
+    def enabled(self) -> bool:
+        """Whether anybody listens: else nothing need be looked up for a span."""
+        ...
 
     def span(
         self,
@@ -26,19 +59,25 @@ class Tracer(Protocol):
         started: float,
         ended: float,
         parent: str = ROOT_SPAN,
-        attributes: Mapping[str, str] | None = None,
+        attributes: Attributes | None = None,
+        link: SpanRef | None = None,
     ) -> None:
-        """A finished step of a job; wall-clock seconds."""
+        """A finished step of a job; wall-clock seconds.
+
+        A span that is its own parent is the root of its trace. `link` points into another trace.
+        """
         ...
 
     def close(self) -> None:
-        """Send what is left."""
+        """Send what is left, in a bounded time."""
         ...
 
 
 class NoTracer:
     """Costs nothing."""
 
+    enabled = False
+
     def span(
         self,
         job_uid: str,
@@ -47,7 +86,8 @@ class NoTracer:
         started: float,
         ended: float,
         parent: str = ROOT_SPAN,
-        attributes: Mapping[str, str] | None = None,
+        attributes: Attributes | None = None,
+        link: SpanRef | None = None,
     ) -> None:
         """Forget it."""
 
@@ -56,7 +96,9 @@ class NoTracer:
 
 
 class OtlpTracer:
-    """Sends spans over OTLP in the background, bounded."""
+    """Sends spans over OTLP in the background, bounded; a full queue drops spans, never work."""
+
+    enabled = True
 
     def __init__(self, service: str) -> None:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import (
@@ -66,7 +108,10 @@ class OtlpTracer:
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
         self._resource = Resource.create({"service.name": f"vc-{service}"})
-        self._processor = BatchSpanProcessor(OTLPSpanExporter())
+        self._processor = BatchSpanProcessor(
+            OTLPSpanExporter(timeout=SEND_SECONDS_MAX),
+            schedule_delay_millis=SEND_PERIOD_SECONDS * _MILLISECONDS,
+        )
 
     def span(
         self,
@@ -76,55 +121,88 @@ class OtlpTracer:
         started: float,
         ended: float,
         parent: str = ROOT_SPAN,
-        attributes: Mapping[str, str] | None = None,
+        attributes: Attributes | None = None,
+        link: SpanRef | None = None,
     ) -> None:
         """Hand a finished span to the exporter."""
-        parent_id = None if name == ROOT_SPAN else span_id(job_uid, parent)
+        from opentelemetry.sdk.trace import ReadableSpan
+        from opentelemetry.trace import Link
+
         self._processor.on_end(
-            _readable_span(
-                job_uid,
-                name,
-                parent_id=parent_id,
-                times=(started, ended),
+            ReadableSpan(
+                name=name,
+                context=_context(job_uid, name),
+                parent=_context(job_uid, parent) if parent != name else None,
                 attributes=dict(attributes or {}),
+                links=[Link(_context(*link))] if link is not None else [],
                 resource=self._resource,
+                start_time=int(started * _NANOSECONDS),
+                end_time=int(ended * _NANOSECONDS),
             )
         )
 
     def close(self) -> None:
-        """Send what is left."""
-        self._processor.shutdown()  # type: ignore[no-untyped-call]
+        """Send what is left. The processor's own way to end waits far longer than a process may."""
+        ending = threading.Thread(target=self._processor.shutdown, daemon=True)
+        ending.start()
+        ending.join(CLOSE_SECONDS_MAX)
 
 
-def _readable_span(
-    job_uid: str,
-    name: str,
-    *,
-    parent_id: str | None,
-    times: tuple[float, float],
-    attributes: dict[str, str],
-    resource: Any,
-) -> Any:
-    from opentelemetry.sdk.trace import ReadableSpan
+def _context(job_uid: str, name: str) -> Any:
     from opentelemetry.trace import SpanContext, TraceFlags
 
-    def context(span: str) -> SpanContext:
-        return SpanContext(
-            trace_id=int(trace_id(job_uid), 16),
-            span_id=int(span, 16),
-            is_remote=False,
-            trace_flags=TraceFlags(TraceFlags.SAMPLED),
-        )
-
-    return ReadableSpan(
-        name=name,
-        context=context(span_id(job_uid, name)),
-        parent=context(parent_id) if parent_id else None,
-        attributes=attributes,
-        resource=resource,
-        start_time=int(times[0] * _NANOSECONDS),
-        end_time=int(times[1] * _NANOSECONDS),
+    return SpanContext(
+        trace_id=int(trace_id(job_uid), 16),
+        span_id=int(span_id(job_uid, name), 16),
+        is_remote=False,
+        trace_flags=TraceFlags(TraceFlags.SAMPLED),
     )
+
+
+class Teller:
+    """Tells each span once in the life of a process, as far as its bounded memory goes."""
+
+    def __init__(self, tracer: Tracer) -> None:
+        self._tracer = tracer
+        self._told: dict[tuple[str, str, str], None] = {}
+
+    @property
+    def enabled(self) -> bool:
+        return self._tracer.enabled
+
+    def has_told(self, job_uid: str, name: str, *, edition: str = "") -> bool:
+        return (job_uid, name, edition) in self._told
+
+    def tell(
+        self,
+        job_uid: str,
+        name: str,
+        *,
+        started: float,
+        ended: float,
+        parent: str = ROOT_SPAN,
+        attributes: Attributes | None = None,
+        link: SpanRef | None = None,
+        edition: str = "",
+    ) -> None:
+        """Unless it was told; another `edition` of a span is told again, under the same id.
+
+        Starts may come from another machine's clock: a span never ends before it begins.
+        """
+        if not self._tracer.enabled or self.has_told(job_uid, name, edition=edition):
+            return
+        self._told[job_uid, name, edition] = None
+        if len(self._told) > TOLD_MAX:
+            del self._told[next(iter(self._told))]
+        self._tracer.span(
+            job_uid,
+            name,
+            started=min(started, ended),
+            ended=ended,
+            parent=parent,
+            attributes=attributes,
+            link=link,
+        )
 
 
 def tracer_from_env(service: str) -> Tracer:
