@@ -1,6 +1,6 @@
 """What every service runs on: context, hosting, following facts, applying effects, leading.
 
-A service is a thin shell: it follows facts (`follower`, `shares`), decides with its pure logic when
+A service is a thin shell: it follows facts (`follower`), decides with its pure logic when
 the view is ready, applies the returned effects (`effects`), and only then moves its cursor. What is
 the same in every shell is here, once.
 """
@@ -9,7 +9,6 @@ from vc_runtime.context import Context, Service
 from vc_runtime.effects import EffectApplier, Outcome, OutcomeStatus
 from vc_runtime.follower import Batch, Follower
 from vc_runtime.leader import Leadership
-from vc_runtime.shares import SharedBatch, SharedFollower
 from vc_runtime.workqueue import WorkQueue
 
 __all__ = [
@@ -21,7 +20,5 @@ __all__ = [
     "Outcome",
     "OutcomeStatus",
     "Service",
-    "SharedBatch",
-    "SharedFollower",
     "WorkQueue",
 ]

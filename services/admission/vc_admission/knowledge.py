@@ -29,7 +29,8 @@ from vc_model.kubernetes import ConfigMap, Namespace
 from vc_model.meta import object_key
 from vc_model.scheduling import Queue
 from vc_runtime.context import Context
-from vc_runtime.follower import Batch, Follower, send_to_dead_letters
+from vc_runtime.follower import Batch, Follower
+from vc_runtime.letters import send_to_dead_letters
 
 LIVE_LIST_SECONDS: Final = 1.0
 """How long a live list of queues is used while the view is not ready."""

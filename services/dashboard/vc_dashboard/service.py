@@ -20,7 +20,8 @@ from vc_messages.sessions import session_of
 from vc_messages.topics import SESSIONS
 from vc_model.kinds import JOBS, NODES, PODGROUPS, PODS, QUEUES
 from vc_runtime.context import Context
-from vc_runtime.follower import Follower, send_to_dead_letters
+from vc_runtime.follower import Follower
+from vc_runtime.letters import send_to_dead_letters
 
 INVARIANTS_SECONDS: Final = 5.0
 

@@ -32,8 +32,8 @@ from vc_model.scheduling import PodGroup, PriorityClass, Queue
 from vc_runtime.context import Context
 from vc_runtime.effects import EffectApplier, Outcome, OutcomeStatus
 from vc_runtime.expectations import Expectations
-from vc_runtime.follower import Follower, send_to_dead_letters
-from vc_runtime.shares import SharedBatch, SharedFollower
+from vc_runtime.follower import Batch, Follower
+from vc_runtime.letters import send_to_dead_letters
 from vc_runtime.workqueue import WorkQueue
 
 GROUP: Final = "vc-job-controller"
@@ -67,7 +67,7 @@ class JobController:
         self.name = context.name
         self._context = context
         self._config = config
-        self._jobs = SharedFollower(context, _FOLLOWED, group=GROUP, extra=(PLUGIN_REPLIES,))
+        self._jobs = Follower(context, _FOLLOWED, group=GROUP, extra=(PLUGIN_REPLIES,))
         self._reference = Follower(context, (QUEUES, PRIORITYCLASSES), extra=(PLUGIN_REGISTRY,))
         self._applier = EffectApplier(context, concurrency=config.requests_at_once)
         self._registry: dict[str, PluginAnnouncement] = {}
@@ -142,7 +142,7 @@ class JobController:
             self._start_due(group)
             await self._commit_when_idle()
 
-    async def _take(self, batch: SharedBatch) -> None:
+    async def _take(self, batch: Batch) -> None:
         if batch.rebuilt:
             self._start_over()
         for change in batch.changes:

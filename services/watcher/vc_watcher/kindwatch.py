@@ -16,12 +16,14 @@ from vc_messages.codec import MessageTooLargeError
 from vc_messages.effects import RecordEvent
 from vc_messages.progress import Progress
 from vc_messages.record import Message
+from vc_model.job import Job
 from vc_model.meta import ApiObject
 from vc_runtime.backoff import delay_seconds
 from vc_runtime.context import Context
 from vc_runtime.events import EventRecorder
 from vc_watcher.config import Config
 from vc_watcher.logic import Decoder, Index, UnreadableError
+from vc_watcher.spans import JobSpans
 
 
 class _Item(msgspec.Struct, frozen=True):
@@ -30,6 +32,8 @@ class _Item(msgspec.Struct, frozen=True):
     messages: list[Message]
     reached: str
     synced: bool
+    jobs: list[Job] = []
+    """To be told of when the messages are out."""
 
 
 class Publisher:
@@ -76,6 +80,7 @@ class KindWatch:
         self._publisher = publisher
         self._decoder = Decoder(index.kind)
         self._events = EventRecorder(context)
+        self._spans = JobSpans(context)
         self._end_offsets = end_offsets
         self._queue: deque[_Item] = deque()
         self._queued = 0
@@ -144,12 +149,14 @@ class KindWatch:
                 continue_token=token,
             )
             messages: list[Message] = []
+            jobs: list[Job] = []
             for raw in page.items:
                 obj = self._decode(raw)
                 if obj is not None:
                     listed.add(obj.key)
                     messages += await self._messages_of(obj)
-            await self._put(_Item(messages, "", synced=False))
+                    jobs += self._untold(obj)
+            await self._put(_Item(messages, "", synced=False, jobs=jobs))
             token = page.continue_token
             if not token:
                 break
@@ -167,16 +174,23 @@ class KindWatch:
         )
         async for event in events:
             version = event.resource_version
-            await self._put(_Item(await self._messages(event), version, synced=True))
+            await self._put(await self._item(event))
         return version
 
-    async def _messages(self, event: WatchEvent) -> list[Message]:
+    async def _item(self, event: WatchEvent) -> _Item:
+        reached = event.resource_version
         obj = None if event.type == "BOOKMARK" else self._decode(event.object)
         if obj is None:
-            return []
+            return _Item([], reached, synced=True)
         if event.type == "DELETED":
-            return self._index.gone(obj.key, uid=obj.metadata.uid)
-        return await self._messages_of(obj)
+            gone = self._index.gone(obj.key, uid=obj.metadata.uid)
+            return _Item(gone, reached, synced=True)
+        messages = await self._messages_of(obj)
+        return _Item(messages, reached, synced=True, jobs=self._untold(obj))
+
+    def _untold(self, obj: ApiObject) -> list[Job]:
+        """The job, when its publication is yet to be told as a span."""
+        return [obj] if isinstance(obj, Job) and self._spans.wants(obj) else []
 
     async def _messages_of(self, obj: ApiObject) -> list[Message]:
         """What makes the topic say what the object says now."""
@@ -227,13 +241,17 @@ class KindWatch:
                 self._filled.clear()
                 await self._filled.wait()
             messages: list[Message] = []
+            jobs: list[Job] = []
             reached, synced = self._reached, self._synced
             while self._queue and len(messages) < self._config.batch_max:
                 item = self._queue.popleft()
                 messages += item.messages
+                jobs += item.jobs
                 reached = item.reached or reached
                 synced = synced or item.synced
             await self._send(messages)
+            for job in jobs:
+                self._spans.published(job)
             self._queued -= len(messages)
             self._drained.set()
             self._reached = reached

@@ -16,6 +16,7 @@ from tests.unit.job_controller.builders import (
 )
 from vc_job_controller.logic import decide
 from vc_job_controller.logic.observed import Asked
+from vc_messages.effects import CreateObject
 from vc_messages.plugins import (
     EnvVar,
     JobDecoration,
@@ -24,6 +25,14 @@ from vc_messages.plugins import (
     TaskDecoration,
 )
 from vc_model.job import Job
+from vc_model.kinds import PODS
+from vc_model.struct import JsonObject
+
+
+def first_pod(of: Job, **others: object) -> JsonObject:
+    decision = decide(observed(of, podgroup=podgroup(), **others), now=NOW)
+    made = [e for e in decision.effects if isinstance(e, CreateObject) and e.kind is PODS]
+    return made[0].body
 
 
 def with_env() -> Job:

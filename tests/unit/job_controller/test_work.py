@@ -33,12 +33,6 @@ def group_spec(of: Job, *pods: object, **others: object) -> JsonObject:
     return spec
 
 
-def first_pod(of: Job, **others: object) -> JsonObject:
-    decision = decide(observed(of, podgroup=podgroup(), **others), now=NOW)
-    made = [e for e in decision.effects if isinstance(e, CreateObject) and e.kind is PODS]
-    return made[0].body
-
-
 def test_a_new_job_says_pending_and_takes_its_place_in_the_queue() -> None:
     of = job("", queue="q", priority_class_name="high")
     decision = decide(observed(of), now=NOW)

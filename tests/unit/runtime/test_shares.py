@@ -7,7 +7,7 @@ from tests.simulation.stack import Stack
 from vc_clock import run_virtual
 from vc_model.kinds import CONFIGMAPS, QUEUES
 from vc_runtime.context import Context
-from vc_runtime.shares import SharedFollower
+from vc_runtime.follower import Follower
 
 QUEUE_COUNT = 40
 
@@ -25,7 +25,7 @@ class Replica:
             clock=stack.clock,
             identity=name,
         )
-        self.follower = SharedFollower(context, [QUEUES, CONFIGMAPS], group="test")
+        self.follower = Follower(context, [QUEUES, CONFIGMAPS], group="test")
         self.decided: set[str] = set()
         self.task = asyncio.create_task(self._run())
 
