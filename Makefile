@@ -37,7 +37,7 @@ status: $(STAMP) ## show each process of the stack: health, memory, lag, event a
 	@$(BIN)/pyroclast status
 
 test: $(STAMP) ## run the tests; parts that are absent are skipped with a sentence
-	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -n auto --maxprocesses 4 $(PYTEST_ARGS)
 
 check: $(STAMP) ## ruff, mypy --strict, import-linter
 	@$(BIN)/ruff format --check .
