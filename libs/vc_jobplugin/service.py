@@ -11,6 +11,8 @@ that is still going) is tried again, and then left unanswered: the job-controlle
 import asyncio
 from typing import Final
 
+import msgspec
+
 from vc_bus import BusError, BusUnavailableError, Member
 from vc_cluster import ClusterError, NotFoundError
 from vc_jobplugin.answers import Core, Decorated, Found, Reference
@@ -18,6 +20,7 @@ from vc_jobplugin.config import PluginConfig
 from vc_messages.codec import HEADER_TRACEPARENT, CodecError, decode
 from vc_messages.dead_letters import dead_letter_message
 from vc_messages.plugins import (
+    APPLY,
     REMOVE,
     PluginReply,
     PluginRequest,
@@ -26,10 +29,12 @@ from vc_messages.plugins import (
 )
 from vc_messages.record import Message, Record, TopicPartition
 from vc_messages.topics import PLUGIN_REGISTRY, PLUGINS, plugin_requests
+from vc_messages.trace import plugin_span
 from vc_model.struct import JsonObject
 from vc_runtime.backoff import delay_seconds
 from vc_runtime.context import Context
 from vc_runtime.effects import EffectApplier, Outcome, OutcomeStatus
+from vc_runtime.tracing import Teller
 
 REQUESTS_PER_POLL_MAX: Final = 256
 POLL_SECONDS: Final = 0.25
@@ -43,6 +48,13 @@ ANNOUNCE_PERIOD_SECONDS: Final = 10.0
 """How often we look whether our announcement is still there, and put it back if not."""
 
 
+class _Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """What goes back for a record, and the question it answers; a dead letter answers none."""
+
+    message: Message
+    request: PluginRequest | None = None
+
+
 class PluginService:
     """One replica of one plugin."""
 
@@ -54,6 +66,7 @@ class PluginService:
         self._applier = EffectApplier(
             context, concurrency=(config or PluginConfig()).requests_at_once
         )
+        self._teller = Teller(context.tracer)
         self._member: Member | None = None
         self._failures = 0
         self._trouble = "not started"
@@ -133,27 +146,43 @@ class PluginService:
         self._trouble = ""
         if not polled.records:
             return
+        taken = self._context.clock.now()
         async with asyncio.TaskGroup() as group:
             tasks = [
                 group.create_task(self._answer(record))
                 for record in _newest_per_job(polled.records)
             ]
-        replies = [reply for task in tasks if (reply := task.result()) is not None]
-        await self._context.bus.publish(replies)
+        answers = [answer for task in tasks if (answer := task.result()) is not None]
+        await self._context.bus.publish([answer.message for answer in answers])
+        for answer in answers:
+            self._tell(answer.request, taken=taken)
         await self._member.commit({record.log: record.offset + 1 for record in polled.records})
 
-    async def _answer(self, record: Record) -> Message | None:
+    def _tell(self, request: PluginRequest | None, *, taken: float) -> None:
+        """The span of a job's first answer; told before the offset moves, so a crash repeats it."""
+        if request is None or request.verb != APPLY:
+            return
+        self._teller.tell(
+            request.job.metadata.uid,
+            plugin_span(request.plugin),
+            started=taken,
+            ended=self._context.clock.now(),
+            attributes={"job": request.job.key, "queue": request.job.spec.queue},
+        )
+
+    async def _answer(self, record: Record) -> _Answer | None:
         """What goes back for a record; only reads and writes the cluster."""
         try:
             request = decode(record.value or b"", into=PluginRequest, headers=record.headers)
         except CodecError as error:
             self._context.log.error("dead letter: %s %r: %s", record.topic, record.key, error)
-            return dead_letter_message(record, service=self.name, error=str(error))
+            letter = dead_letter_message(record, service=self.name, error=str(error))
+            return _Answer(message=letter)
         reply = await self.reply_to(request)
         if reply is None:
             return None
         traceparent = record.headers.get(HEADER_TRACEPARENT, "")
-        return reply_message(reply, traceparent=traceparent)
+        return _Answer(message=reply_message(reply, traceparent=traceparent), request=request)
 
     async def reply_to(self, request: PluginRequest) -> PluginReply | None:
         """The answer; None when it cannot be given now."""
