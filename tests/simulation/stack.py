@@ -185,6 +185,10 @@ class Stack:
         """Create a namespaced object the way a user does."""
         return await self.cluster.create(JOBS, manifest, namespace="default")
 
+    async def delete_job(self, name: str) -> None:
+        """Delete a job; its pods follow by their owner reference."""
+        await self.cluster.delete(JOBS, name=name, namespace="default")
+
     async def until(self, holds: Callable[[], bool], *, seconds: float, what: str) -> None:
         """Wait, in virtual time, until something holds; a problem when it never does."""
         deadline = self.clock.monotonic() + seconds
