@@ -9,7 +9,7 @@ settled by a live read, never by a timer (protocol 13).
 
 import asyncio
 import zlib
-from typing import Final
+from typing import Final, NamedTuple
 
 from vc_bus import BusError
 from vc_clock import VirtualLoop
@@ -17,7 +17,7 @@ from vc_cluster import ClusterError, NotFoundError
 from vc_messages.codec import encode
 from vc_messages.effects import BindPod, PublishMessage
 from vc_messages.sessions import SessionRecord, session_message
-from vc_model.kinds import PODS
+from vc_model.kinds import PODGROUPS, PODS
 from vc_model.meta import object_key
 from vc_runtime.backoff import delay_seconds
 from vc_runtime.context import Context
@@ -40,6 +40,7 @@ from vc_scheduler.logic.decisions import Decisions, GangBind, QueueAllocated, St
 from vc_scheduler.logic.ledger import Ledger, Timing
 from vc_scheduler.logic.snapshot import Snapshot
 from vc_scheduler.meters import Meters
+from vc_scheduler.spans import GangSpans, SessionTimes
 from vc_snapshot import SnapshotUnavailableError
 
 POLL_SECONDS: Final = 0.25
@@ -54,7 +55,15 @@ WORK_QUEUED_MAX: Final = 1_000
 QUEUE_STATUS_SECONDS: Final = 1.0
 """Between two writes of one queue's `status.allocated`."""
 
-_Work = GroupWork | QueueAllocated | SessionRecord
+
+class _SessionWork(NamedTuple):
+    """A group's work, and the session that wants it."""
+
+    work: GroupWork
+    session: SessionTimes
+
+
+_Work = _SessionWork | QueueAllocated | SessionRecord
 
 
 class Scheduler:
@@ -72,6 +81,7 @@ class Scheduler:
         self._columns = Columns(config.scheduler_names)
         self._ledger = Ledger()
         self._meters = Meters(context)
+        self._spans = GangSpans(context)
         self._wanted = asyncio.Event()
         """Something arrived that can change the outcome of a session."""
         self._due_at: float | None = None
@@ -184,9 +194,12 @@ class Scheduler:
 
     async def _carry_out(self, decisions: Decisions, timing: Timing) -> None:
         """Group by group: lay it over the columns, then hand it to its writer."""
+        opened, decided = timing.started_at, timing.started_at + timing.took_ms / 1000
+        session = SessionTimes(session_id=decisions.session_id, opened=opened, decided=decided)
+        self._spans.session(decisions, session)
         for at, work in enumerate(group_work(decisions), start=1):
             if self._lay_over(work, now=timing.started_at):
-                await self._hand_over(work.group, work)
+                await self._hand_over(work.group, _SessionWork(work, session))
             if at % BREATH_GROUPS == 0:
                 await self._context.clock.sleep(0)
         for queue in decisions.queues:
@@ -229,18 +242,21 @@ class Scheduler:
     async def _write_all(self, queue: asyncio.Queue[_Work]) -> None:
         while True:
             match await queue.get():
-                case GroupWork() as work:
-                    await self._write_group(work)
+                case _SessionWork(work, session):
+                    await self._write_group(work, session)
                 case QueueAllocated() as allocated:
                     await self._applier.apply([queue_effect(allocated)])
                 case SessionRecord() as record:
                     await self._write_record(record)
 
-    async def _write_group(self, work: GroupWork) -> None:
+    async def _write_group(self, work: GroupWork, session: SessionTimes) -> None:
         """Binds, then the status that speaks of them, then who is to be told."""
+        began = self._context.clock.now()
         bound = work.gang is None or await self._bind(work.gang)
         if work.status is not None:
             if bound:
+                group = self._follower.view.get(PODGROUPS, work.group)
+                self._spans.bound(work, group, times=session, began=began)
                 await self._write_status(work.group, work.status)
             else:
                 self._columns.status_failed(work.group, work.uid)
