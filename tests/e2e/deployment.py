@@ -44,6 +44,8 @@ POLL_SECONDS = 0.5
 SUBMIT_SECONDS_MAX = 90.0
 """Admission may be dead at that moment, and jobs are refused until it is back."""
 CLEAN_SECONDS_MAX = 120.0
+COUNTED = ("doubled", "over-committed", "partial", "retried")
+"""What a scenario's line tells besides what was lost: nothing is, or it would still wait."""
 OWNED = (PODS, PODGROUPS, SERVICE_OBJECTS, CONFIGMAPS, SECRETS, NETWORKPOLICIES)
 """What a job's end must leave none of."""
 
@@ -201,25 +203,34 @@ class Deployment:
 
     async def verdict(self, scenario: str, *, faults: str, since: float) -> None:
         """Ask every question, print one line, then leave the deployment clean."""
+        await self.ready()
         await self._witnessed()
-        jobs = await self.jobs()
-        found = {name: jobs[name] for name in self.submitted}
-        retried = [name for name, job in found.items() if job.status.retry_count]
-        short = [name for name, job in found.items() if job.status.succeeded != self._sizes[name]]
-        partial = self.audit.partial(self.submitted.values())
-        broken = await self._broken_invariants()
-        ended = [end for lives in self.services.values() for end in lives.own_ends]
+        wrong = await self._wrong()
+        found = {what: len(names) for what, names in wrong.items() if what in COUNTED}
         took = self.clock.monotonic() - since
         print(
-            f"\n{scenario}: {faults}; {len(found)} jobs, {sum(self._sizes.values())} pods: "
-            f"0 lost, {len(self.audit.doubled)} doubled, {len(self.audit.over_committed)} "
-            f"over-committed, {len(partial)} partial, {len(retried)} retried; a gang was in the "
-            f"making for {self.audit.partial_seconds_longest:.1f} s at most; {took:.0f} s",
+            f"\n{scenario}: {faults}; {len(self.submitted)} jobs, {sum(self._sizes.values())} pods: "
+            f"0 lost, {', '.join(f'{count} {what}' for what, count in found.items())}; a gang was "
+            f"in the making for {self.audit.partial_seconds_longest:.1f} s at most; {took:.0f} s",
             flush=True,
         )
-        assert (self.audit.doubled, self.audit.over_committed, partial) == ([], [], [])
-        assert (retried, short, broken, ended) == ([], [], [], [])
+        named = {what: names for what, names in wrong.items() if names}
+        assert not named, f"{scenario}: {named}; logs: {self.home}/logs"
         await self.clean()
+
+    async def _wrong(self) -> dict[str, list[str]]:
+        """Everything that must not be, by what it is called."""
+        jobs = await self.jobs()
+        found = {name: jobs[name].status for name in self.submitted}
+        return {
+            "doubled": self.audit.doubled,
+            "over-committed": self.audit.over_committed,
+            "partial": self.audit.partial(self.submitted.values()),
+            "retried": [name for name, status in found.items() if status.retry_count],
+            "miscounted": [n for n, status in found.items() if status.succeeded != self._sizes[n]],
+            "invariants broken": await self._broken_invariants(),
+            "ended by itself": [end for each in self.services.values() for end in each.own_ends],
+        }
 
     async def _witnessed(self) -> None:
         """Until the witness has seen all pods of all jobs end."""

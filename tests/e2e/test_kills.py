@@ -48,7 +48,6 @@ async def test_every_service_is_killed_again_and_again(deployment: Deployment) -
     finally:
         load.cancel()
         await asyncio.gather(load, return_exceptions=True)
-    await deployment.ready()
     await deployment.completed(seconds_max=DRAIN_SECONDS_MAX)
     kills = {name: deployment.services[name].kills - before[name] for name in SERVICES}
     assert set(kills.values()) == {each}

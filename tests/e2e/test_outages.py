@@ -46,7 +46,6 @@ async def test_kafka_is_away_for_a_minute(deployment: Deployment) -> None:
     await submit(deployment, "after")
     await deployment.completed(seconds_max=COMPLETE_SECONDS_MAX)
     caught_up = deployment.clock.monotonic() - back_at
-    await deployment.ready()
     await deployment.verdict(
         "Kafka stopped",
         faults=f"1 stop of {STOPPED_SECONDS:.0f} s, all jobs done {caught_up:.0f} s after its return",
@@ -69,7 +68,6 @@ async def test_all_topics_are_deleted_while_everything_runs(deployment: Deployme
     finally:
         await admin.close()
     await deployment.completed(seconds_max=COMPLETE_SECONDS_MAX)
-    await deployment.ready()
     await deployment.verdict(
         "All topics deleted", faults=f"{WIPES} times {len(ALL)} topics", since=since
     )
@@ -91,7 +89,6 @@ async def test_redis_is_flushed_and_restarted(deployment: Deployment) -> None:
     await deployment.ground.redis.process.start()
     await submit(deployment, "after")
     await deployment.completed(seconds_max=COMPLETE_SECONDS_MAX)
-    await deployment.ready()
     await deployment.verdict(
         "Redis flushed and restarted", faults=f"{FLUSHES} flushes, 1 SIGKILL", since=since
     )
