@@ -1,8 +1,7 @@
 """The bus: one interface, Kafka, and an in-memory twin that passes the same contract suite.
 
 `vc_bus.memory.MemoryBus` and `vc_bus.kafka.KafkaBus` are imported by whoever builds the adapters,
-so that nobody pays for a client library it does not use. `vc_bus.crashing` wraps any bus with the
-crash points that reliability tests enumerate.
+so that nobody pays for a client library it does not use.
 """
 
 from vc_bus.errors import (

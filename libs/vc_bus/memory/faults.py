@@ -2,7 +2,7 @@
 
 Everything here happens on real brokers: a record is handed out late, a producer's retry leaves a
 second copy, an acknowledgement is late or lost although the message arrived. Order within a log is
-kept, as a broker keeps it. Crashes are not the bus's: see `vc_bus.crashing`.
+kept, as a broker keeps it. Crashes are not the bus's: `tests/simulation/mortal.py` ends processes.
 """
 
 import random
