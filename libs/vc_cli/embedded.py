@@ -93,6 +93,7 @@ class EmbeddedStack:
         adapters = Adapters(
             bus=self.bus, cluster=self.cluster, snapshot=self.snapshot, clock=self.clock
         )
+        self._exit.push_async_callback(adapters.close_tracers)
         self.host = Host(
             {name: (adapters.context(name), build_of(name)) for name in self._services}
         )

@@ -14,6 +14,7 @@ from typing import Any, Final, Self
 import msgspec
 
 from tests.simulation.mortal import Life, Mortal, ProcessDied
+from tests.simulation.traces import Traces
 from vc_bus.memory import Faults, MemoryBus
 from vc_cli.services import build_of
 from vc_clock import LoopClock
@@ -56,10 +57,12 @@ class Stack:
         faults: Faults | None = None,
         pools: Iterable[NodePool] = DEFAULT_POOLS,
         die_at: tuple[str, int] | None = None,
+        traces: Traces | None = None,
     ) -> None:
         """`die_at` names a service and the number of the call at which its first life ends."""
         self._seed = seed
         self._die_at = die_at
+        self._traces = traces if traces is not None else Traces()
         self.clock = LoopClock(wall_at_zero=WALL_AT_ZERO)
         self.api = Api(
             clock=self.clock,
@@ -107,6 +110,7 @@ class Stack:
             clock=self.clock,
             identity=f"{name}-{number}",
             chance=random.Random(f"{self._seed}/{name}/{number}"),
+            tracer=self._traces.tracer(name, life),
         )
 
     async def _live(self, name: str) -> None:

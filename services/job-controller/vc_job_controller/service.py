@@ -19,6 +19,7 @@ from vc_job_controller.config import Config
 from vc_job_controller.conversations import Conversations
 from vc_job_controller.logic import Decision, Observed, Trouble, decide
 from vc_job_controller.logic.status import COUNTERS_PERIOD_SECONDS
+from vc_job_controller.spans import JobSpans
 from vc_messages.codec import CodecError, decode
 from vc_messages.effects import DeleteObject, Effect, PatchObject, PublishMessage
 from vc_messages.partition import partition_of_key
@@ -70,6 +71,7 @@ class JobController:
         self._jobs = Follower(context, _FOLLOWED, group=GROUP, extra=(PLUGIN_REPLIES,))
         self._reference = Follower(context, (QUEUES, PRIORITYCLASSES), extra=(PLUGIN_REGISTRY,))
         self._applier = EffectApplier(context, concurrency=config.requests_at_once)
+        self._spans = JobSpans(context)
         self._registry: dict[str, PluginAnnouncement] = {}
         self._committed_at = 0.0
         self._busy: dict[str, asyncio.Task[None]] = {}
@@ -192,10 +194,13 @@ class JobController:
             seen = self._observe(key)
             if seen is None:
                 return
+            self._spans.looked(seen)
+            began = self._context.clock.now()
             decision = self._decide(key, seen)
             if decision is None:
                 return
             outcomes = await self._applier.apply(self._effects(key, decision, seen.traceparent))
+            self._spans.worked(seen, outcomes, began=began)
             if self._busy.get(key) is task:
                 self._take_outcomes(key, decision, outcomes)
         finally:

@@ -1,0 +1,198 @@
+"""The spans `job`, `podgroup`, `pods` and `start`, told as they are done.
+
+Exact times are taken within the call that carried a decision out. What an earlier life of this
+service did and died before telling is read from the objects, to their full seconds, while it is
+young: older steps were told, and a restart must not send the history of all jobs again.
+
+The end of a job is told in every phase that it can rest in. One that was aborted and resumed gets a
+later edition of its root under the same id.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import msgspec
+
+from vc_job_controller.logic import Observed
+from vc_job_controller.logic.defaults import replicas_of, with_defaults
+from vc_job_controller.logic.phases import EXPIRING, PENDING, RUNNING
+from vc_messages.effects import CreateObject, PatchObject
+from vc_messages.trace import PODGROUP_SPAN, PODS_SPAN, ROOT_SPAN, START_SPAN, attempt_span
+from vc_model import keys
+from vc_model.job import Job
+from vc_model.kinds import JOBS, PODGROUPS, PODS
+from vc_model.meta import ApiObject, controller_of
+from vc_model.pod import Pod
+from vc_model.times import parse_time
+from vc_runtime.context import Context
+from vc_runtime.effects import Outcome, OutcomeStatus
+from vc_runtime.tracing import Teller
+
+YOUNG_SECONDS: Final = 60.0
+"""How long after its end a step is told from the objects alone."""
+
+BEGUN_MAX: Final = 10_000
+"""Jobs whose pods are being made or started that we remember the beginning of."""
+
+_OBJECT_SECONDS: Final = 1.0
+"""Times in objects are cut to the second: what ended by them ended at most so much later."""
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """A finished step of a job."""
+
+    name: str
+    started: float
+    ended: float
+    edition: str = ""
+
+
+class JobSpans:
+    """Tells what becomes of the jobs of this replica."""
+
+    def __init__(self, context: Context) -> None:
+        self._clock = context.clock
+        self._teller = Teller(context.tracer)
+        self._begun: dict[tuple[str, str], float] = {}
+        """When a step of several decisions began, by job uid and span; a start only, no open span."""
+
+    def looked(self, seen: Observed) -> None:
+        """Before a decision: note whether the gang is bound, tell what the objects show."""
+        job = seen.job
+        if not self._teller.enabled or self._has_told_all(job):
+            return
+        now = self._clock.now()
+        if job.status.state.phase == PENDING and is_bound(seen):
+            self._begin(job, START_SPAN, at=now)
+        for step in shown_steps(seen, now):
+            if now - step.ended < YOUNG_SECONDS:
+                self._tell(job, step)
+
+    def _has_told_all(self, job: Job) -> bool:
+        """Most looks at a job come after its start: they need not read its pods once more."""
+        uid, phase = job.metadata.uid, job.status.state.phase
+        begun = all(
+            self._teller.has_told(uid, _name(job, name))
+            for name in (PODGROUP_SPAN, PODS_SPAN, START_SPAN)
+        )
+        over = phase not in EXPIRING or self._teller.has_told(uid, ROOT_SPAN, edition=phase)
+        return begun and over
+
+    def worked(self, seen: Observed, outcomes: Sequence[Outcome], *, began: float) -> None:
+        """After a decision that was made when it `began` was carried out."""
+        if not self._teller.enabled:
+            return
+        now, job = self._clock.now(), seen.job
+        done = [outcome.effect for outcome in outcomes if outcome.status is OutcomeStatus.DONE]
+        made = [effect.kind for effect in done if isinstance(effect, CreateObject)]
+        if PODGROUPS in made:
+            self._tell(job, Step(name=PODGROUP_SPAN, started=began, ended=now))
+        if PODS in made:
+            first = self._begin(job, PODS_SPAN, at=began)
+            if len(own_pods(seen)) + made.count(PODS) >= first_pods(job):
+                self._tell(job, Step(name=PODS_SPAN, started=first, ended=now))
+        for effect in done:
+            if isinstance(effect, PatchObject) and effect.kind is JOBS:
+                self._reached(job, phase_in(effect), now)
+
+    def _reached(self, job: Job, phase: str, now: float) -> None:
+        """The job's status says a new phase."""
+        if phase == RUNNING:
+            started = self._begin(job, START_SPAN, at=now)
+            self._tell(job, Step(name=START_SPAN, started=started, ended=now))
+        elif phase in EXPIRING:
+            self._tell(job, Step(name=ROOT_SPAN, started=born(job, now), ended=now, edition=phase))
+
+    def _begin(self, job: Job, name: str, *, at: float) -> float:
+        """When the step began, as far as this life knows."""
+        begun = self._begun.setdefault((job.metadata.uid, _name(job, name)), at)
+        if len(self._begun) > BEGUN_MAX:
+            del self._begun[next(iter(self._begun))]
+        return begun
+
+    def _tell(self, job: Job, step: Step) -> None:
+        name = _name(job, step.name)
+        self._begun.pop((job.metadata.uid, name), None)
+        phase = {"phase": step.edition} if step.edition else {}
+        self._teller.tell(
+            job.metadata.uid,
+            name,
+            started=step.started,
+            ended=step.ended,
+            edition=step.edition,
+            attributes={
+                "job": job.key,
+                "queue": with_defaults(job).spec.queue,
+                "pods": replicas_of(job.spec),
+                **phase,
+            },
+        )
+
+
+def _name(job: Job, name: str) -> str:
+    return name if name == ROOT_SPAN else attempt_span(name, job.status.version)
+
+
+def shown_steps(seen: Observed, now: float) -> Iterator[Step]:
+    """What the objects say was done in this attempt."""
+    job = seen.job
+    if seen.podgroup is not None and _is_of_attempt(job, seen.podgroup):
+        made = born(seen.podgroup, now)
+        yield Step(name=PODGROUP_SPAN, started=made, ended=made)
+    pods = own_pods(seen)
+    if pods and len(pods) >= first_pods(job):
+        made_at = [born(pod, now) for pod in pods]
+        yield Step(name=PODS_SPAN, started=min(made_at), ended=max(made_at))
+    for condition in job.status.conditions:
+        at = parse_time(condition.last_transition_time)
+        if at is not None and condition.status == RUNNING:
+            yield Step(name=START_SPAN, started=_bound_at(pods, at), ended=at)
+    phase, since = job.status.state.phase, parse_time(job.status.state.last_transition_time)
+    if phase in EXPIRING and since is not None:
+        ended = min(now, since + _OBJECT_SECONDS)
+        yield Step(name=ROOT_SPAN, started=born(job, now), ended=ended, edition=phase)
+
+
+def own_pods(seen: Observed) -> list[Pod]:
+    """Of this job and this attempt."""
+    return [pod for pod in seen.pods if _is_of_attempt(seen.job, pod)]
+
+
+def _is_of_attempt(job: Job, obj: ApiObject) -> bool:
+    owner = controller_of(obj.metadata)
+    version = obj.metadata.annotations.get(keys.JOB_VERSION, "0")
+    return (
+        owner is not None and owner.uid == job.metadata.uid and version == str(job.status.version)
+    )
+
+
+def first_pods(job: Job) -> int:
+    """Pods that are made without waiting for others."""
+    return sum(
+        task.replicas
+        for task in job.spec.tasks
+        if task.depends_on is None or not task.depends_on.name
+    )
+
+
+def is_bound(seen: Observed) -> bool:
+    """Whether the gang has its nodes."""
+    bound = sum(1 for pod in own_pods(seen) if pod.spec.node_name)
+    return bound >= max(1, with_defaults(seen.job).spec.min_available)
+
+
+def phase_in(patch: PatchObject) -> str:
+    """The phase that a patch of a job brings; empty when it brings none."""
+    state = (patch.patch.get("status") or {}).get("state") or {}
+    return str(state.get("phase", ""))
+
+
+def born(obj: ApiObject, now: float) -> float:
+    """When the API server made it."""
+    return parse_time(obj.metadata.creation_timestamp) or now
+
+
+def _bound_at(pods: Sequence[Pod], running_at: float) -> float:
+    """When the last pod was taken by its node, at the latest when the job ran."""
+    times = [parse_time(pod.status.start_time) for pod in pods]
+    return min(running_at, max((at for at in times if at is not None), default=running_at))

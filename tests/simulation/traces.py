@@ -1,0 +1,82 @@
+"""The twin of the OTLP tracer: spans are kept as they are told, by services that may die."""
+
+from dataclasses import dataclass, field
+
+from tests.simulation.mortal import Life
+from vc_messages.trace import ROOT_SPAN, span_id, trace_id
+from vc_runtime.tracing import Attributes, SpanRef
+
+
+@dataclass(frozen=True, kw_only=True)
+class Span:
+    """As a collector would get it."""
+
+    service: str
+    trace: str
+    id: str
+    name: str
+    parent: str
+    """Its id; empty for a root."""
+    started: float
+    ended: float
+    attributes: Attributes
+    link: SpanRef | None
+
+
+@dataclass
+class Traces:
+    """All spans of a run, in the order in which they were told."""
+
+    spans: list[Span] = field(default_factory=list)
+
+    def tracer(self, service: str, life: Life) -> "RecordingTracer":
+        """The tracer of one life of a service."""
+        return RecordingTracer(self.spans, service, life)
+
+    def of(self, job_uid: str) -> list[Span]:
+        """The spans of a job's trace."""
+        return [span for span in self.spans if span.trace == trace_id(job_uid)]
+
+    def identities(self, job_uid: str) -> set[tuple[str, str, str, str]]:
+        """What a collector tells spans apart by, and whose they are."""
+        return {(span.trace, span.id, span.name, span.service) for span in self.of(job_uid)}
+
+
+class RecordingTracer:
+    """Keeps spans; a dead process sends none."""
+
+    enabled = True
+
+    def __init__(self, spans: list[Span], service: str, life: Life) -> None:
+        self._spans = spans
+        self._service = service
+        self._life = life
+
+    def span(
+        self,
+        job_uid: str,
+        name: str,
+        *,
+        started: float,
+        ended: float,
+        parent: str = ROOT_SPAN,
+        attributes: Attributes | None = None,
+        link: SpanRef | None = None,
+    ) -> None:
+        self._life.check()
+        self._spans.append(
+            Span(
+                service=self._service,
+                trace=trace_id(job_uid),
+                id=span_id(job_uid, name),
+                name=name,
+                parent=span_id(job_uid, parent) if parent != name else "",
+                started=started,
+                ended=ended,
+                attributes=attributes or {},
+                link=link,
+            )
+        )
+
+    def close(self) -> None:
+        """Everything is kept already."""
