@@ -6,6 +6,7 @@ whoever else comes from outside talks HTTP. For trying, testing and simulating.
 
 import asyncio
 import logging
+import os
 from collections.abc import Iterable
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -33,6 +34,10 @@ from vc_snapshot.memory import MemorySnapshot
 READY_SECONDS_MAX: Final = 30.0
 _READY_LOOK_SECONDS: Final = 0.02
 
+_DEFAULTS: Final = {"ADMISSION_CREATE_CONFIGURATIONS": "true", "ADMISSION_PORT": "0"}
+"""What the services' own configuration does not assume: there is no chart that registers webhooks
+here, and two embedded stacks must not fight for a port."""
+
 _log = logging.getLogger("pyroclast.embedded")
 
 
@@ -51,6 +56,8 @@ class EmbeddedStack:
         services: Iterable[str] = tuple(SERVICES),
         nodes: Path | None = None,
     ) -> None:
+        for name, value in _DEFAULTS.items():
+            os.environ.setdefault(name, value)
         self._home = home
         self._api_port = api_port
         self._services = tuple(services)
@@ -126,6 +133,19 @@ class EmbeddedStack:
             if self.clock.monotonic() > deadline:
                 raise NotReadyError(f"not ready after {READY_SECONDS_MAX:.0f} s: {waiting}")
             await self.clock.sleep(_READY_LOOK_SECONDS)
+        self._register_dashboard()
+
+    def _register_dashboard(self) -> None:
+        """Let the API server's service proxy lead to it, as on a cluster."""
+        dashboard = self.host.services().get("dashboard")
+        port = getattr(dashboard, "port", 0)
+        if port:
+            self.server.proxy.register_service(
+                SYSTEM_NAMESPACE,
+                "volcano-dashboard",
+                port=80,
+                base_url=f"http://127.0.0.1:{port}",
+            )
 
     def _waiting(self) -> str:
         running = self.host.services()
