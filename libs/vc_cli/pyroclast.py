@@ -10,6 +10,7 @@ from typing import Final
 
 from vc_cli import settings
 from vc_cli.stack_commands import add_commands
+from vc_cluster.errors import ClusterError
 
 _EPILOG: Final = """\
 environment:
@@ -33,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         sys.exit(command(arguments))
     except KeyboardInterrupt:
         sys.exit(130)
-    except (OSError, ValueError, LookupError, RuntimeError) as error:
+    except (OSError, ValueError, LookupError, RuntimeError, ClusterError) as error:
         print(f"pyroclast: {error}", file=sys.stderr)
         sys.exit(1)
 

@@ -10,6 +10,7 @@ from typing import Final
 
 from vc_messages.effects import Effect
 from vc_model.job import Command
+from vc_model.keys import DEFAULT_QUEUE, ROOT_QUEUE
 from vc_model.kinds import COMMANDS, PODGROUPS, QUEUES
 from vc_model.scheduling import PodGroup, Queue
 from vc_queue_controller.config import Config
@@ -44,7 +45,10 @@ class QueueController:
         """Of the lease under which we last looked at everything."""
 
     def unready(self) -> str:
-        return self._follower.unready()
+        """Also while the queues that jobs fall back on are not made yet."""
+        why = self._follower.unready()
+        missing = [n for n in (ROOT_QUEUE, DEFAULT_QUEUE) if not self._follower.view.get(QUEUES, n)]
+        return why or (f"no queue {missing[0]} yet" if missing else "")
 
     async def run(self) -> None:
         try:
