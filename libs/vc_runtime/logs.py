@@ -3,20 +3,56 @@
 For people on a terminal a short line; for machines JSON, one object per line. Fields given in
 `extra` (job, trace id, session id) follow the message. Secrets never get here: what we log of an
 object is its key.
+
+Libraries are heard, but not in circles: a client whose server is away says the same some fifty times
+a second, and a minute of that would hide our own lines and fill a disk.
 """
 
 import json
 import logging
 import sys
+from collections import Counter
 from datetime import UTC, datetime
 from typing import Final
 
 _STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 _COLOURS: Final = {"WARNING": "\x1b[33m", "ERROR": "\x1b[31m", "CRITICAL": "\x1b[31m"}
 
+OURS: Final = "pyroclast"
+REPEAT_SECONDS: Final = 10.0
+"""How often a library may say the same."""
+REPEATS_KEPT_MAX: Final = 1_000
+"""Different messages that are remembered; with more of them, all are forgotten."""
+
 
 def _fields(record: logging.LogRecord) -> dict[str, object]:
     return {name: value for name, value in vars(record).items() if name not in _STANDARD}
+
+
+class Seldom(logging.Filter):
+    """Lets a library's message pass once per period, with the number of those that did not."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._passed_at: dict[tuple[str, str], float] = {}
+        self._kept_back: Counter[tuple[str, str]] = Counter()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether it passes; messages are the same when their templates are."""
+        if record.name.partition(".")[0] == OURS:
+            return True
+        said = (record.name, str(record.msg))
+        if record.created - self._passed_at.get(said, float("-inf")) < REPEAT_SECONDS:
+            self._kept_back[said] += 1
+            return False
+        if len(self._passed_at) >= REPEATS_KEPT_MAX:
+            self._passed_at.clear()
+            self._kept_back.clear()
+        self._passed_at[said] = record.created
+        repeats = self._kept_back.pop(said, 0)
+        if repeats:
+            record.msg, record.args = f"{record.getMessage()} (and {repeats} times before)", ()
+        return True
 
 
 class JsonFormatter(logging.Formatter):
@@ -59,7 +95,8 @@ def set_up(*, level: str = "INFO", form: str = "") -> None:
     as_json = form == "json" or (not form and not terminal)
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter() if as_json else LineFormatter(colour=terminal))
+    handler.addFilter(Seldom())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
-    logging.getLogger("pyroclast").setLevel(level.upper())
+    logging.getLogger(OURS).setLevel(level.upper())

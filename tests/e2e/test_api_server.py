@@ -23,8 +23,10 @@ COMPLETE_SECONDS_MAX = 180.0
 COUNTED_JOBS = 5
 COUNTED_PODS = 10
 WRITES_PER_POD_MAX = 2
-WRITES_PER_JOB_MAX = 16
-"""The small constant: pod group, service, config map, policy, status, events, counters of the queue."""
+WRITES_PER_JOB_MAX = 26
+"""The small constant, whatever the number of pods. Made and removed again: pod group, service, config
+map, policy (8). Status of the job (6 or 7) and of its pod group (4 or 5). Counters of the queue, which
+are written by the second and not by the job (2 or 3)."""
 WRITING_VERBS = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 OUR_AGENT = "pyroclast/"
 OUR_TEST = "pyroclast/e2e"

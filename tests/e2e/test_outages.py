@@ -21,11 +21,17 @@ WIPE_PAUSE_SECONDS = 8.0
 FLUSHES = 10
 FLUSH_PAUSE_SECONDS = 0.5
 COMPLETE_SECONDS_MAX = 180.0
+LOG_BYTES_MAX = 300_000
+"""What one service may log over an outage: whoever asks in circles would write megabytes."""
 
 
 async def submit(deployment: Deployment, prefix: str) -> None:
     for number in range(JOBS):
         await deployment.submit(numbered(prefix, number))
+
+
+def log_bytes(deployment: Deployment) -> dict[str, int]:
+    return {name: lives.log.stat().st_size for name, lives in deployment.services.items()}
 
 
 @pytest.mark.timeout(600)
@@ -34,6 +40,7 @@ async def test_kafka_is_away_for_a_minute(deployment: Deployment) -> None:
     since = deployment.clock.monotonic()
     broker = deployment.ground.kafka.process
     await submit(deployment, "before")
+    logged = log_bytes(deployment)
     await broker.stop()
     stopped_at = deployment.clock.monotonic()
     await submit(deployment, "meanwhile")
@@ -46,9 +53,13 @@ async def test_kafka_is_away_for_a_minute(deployment: Deployment) -> None:
     await submit(deployment, "after")
     await deployment.completed(seconds_max=COMPLETE_SECONDS_MAX)
     caught_up = deployment.clock.monotonic() - back_at
+    grown = {name: size - logged[name] for name, size in log_bytes(deployment).items()}
+    loud = max(grown, key=lambda name: grown[name])
+    assert grown[loud] < LOG_BYTES_MAX, f"{loud} logged {grown[loud]} bytes"
     await deployment.verdict(
         "Kafka stopped",
-        faults=f"1 stop of {STOPPED_SECONDS:.0f} s, all jobs done {caught_up:.0f} s after its return",
+        faults=f"1 stop of {STOPPED_SECONDS:.0f} s, all jobs done {caught_up:.0f} s after its return, "
+        f"no log grew more than {grown[loud] / 1000:.0f} kB ({loud})",
         since=since,
     )
 

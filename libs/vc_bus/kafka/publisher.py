@@ -20,6 +20,7 @@ from vc_bus.in_flight import InFlight
 from vc_bus.kafka.broker import Broker
 from vc_bus.kafka.config import REQUEST_SECONDS_MAX, KafkaConfig
 from vc_bus.kafka.errors import KAFKA_FAULTS, as_bus_error, translated
+from vc_bus.kafka.pacing import pace_metadata
 from vc_bus.limits import TOPIC_MESSAGE_BYTES_MAX, checked_bytes
 from vc_clock import Clock
 from vc_messages.record import Message, TopicPartition
@@ -123,6 +124,7 @@ class Publisher:
                     max_batch_size=BATCH_BYTES_MAX,
                     max_request_size=TOPIC_MESSAGE_BYTES_MAX * 2,
                 )
+                pace_metadata(producer.client)
                 with translated("connecting"):
                     try:
                         async with asyncio.timeout(REQUEST_SECONDS_MAX):
