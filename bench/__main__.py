@@ -3,12 +3,13 @@
 import argparse
 import importlib
 import os
+import sys
 
-BENCHMARKS = ("watch", "scheduler", "embedded")
+BENCHMARKS = ("watch", "scheduler", "embedded", "kafka", "watcher_kafka", "stack")
 
 
 def main() -> None:
-    """Run them one after the other."""
+    """Run them one after the other; one that fails says so and does not stop the others."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("names", nargs="*", help=f"any of: {', '.join(BENCHMARKS)}")
     arguments = parser.parse_args()
@@ -17,8 +18,10 @@ def main() -> None:
         parser.error(f"no benchmark {unknown[0]!r}; there are {', '.join(BENCHMARKS)}")
     os.environ.setdefault("PYROCLAST_DASHBOARD_PORT", "0")
     os.environ.setdefault("ADMISSION_PORT", "0")
-    for name in arguments.names or BENCHMARKS:
-        importlib.import_module(f"bench.bench_{name}").main()
+    modules = [f"bench.bench_{name}" for name in arguments.names or BENCHMARKS]
+    failed = [module for module in modules if importlib.import_module(module).main() is False]
+    if failed:
+        sys.exit(f"failed: {', '.join(failed)}")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,171 @@
+"""A stack to measure: real Kafka and Redis, an API server, every service a process of its own.
+
+The same commands and environments as `pyroclast stack` (`vc_cli.stack_plan`), put together here
+because a measurement wants less around it: no supervisor, and no Jaeger that takes CPU from what is
+measured. The API server is the embedded cluster in a process, or a real kube-apiserver with etcd and
+the controller manager. Real nodes are plain Node objects that are ready: nobody plays their kubelets,
+so no lease and no pod status competes for the API server with what is measured.
+"""
+
+import asyncio
+import os
+import sys
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import yaml
+
+from vc_cli.processes import Child
+from vc_cli.services import SERVICES
+from vc_cli.stack_clusters import furnish
+from vc_cli.stack_members import SERVICE_STOP_SECONDS_MAX, unready
+from vc_cli.stack_plan import Addresses, command_of, environment_of, inherited_by
+from vc_clock import LoopClock
+from vc_cluster.kubernetes import KubernetesCluster, connect
+from vc_cluster.kubernetes_http import Limits
+from vc_model.kinds import NODES
+from vc_model.struct import ResourceList
+from vc_model.times import format_time
+from vc_parts import ControlPlane, KafkaServer, RedisServer
+from vc_parts.ports import LOOPBACK, free_port
+from vc_parts.probe import http_get, wait_until
+from vc_parts.server import Server
+from vc_simcluster.node_pools import NodePool, node_object
+
+READY_SECONDS_MAX: Final = 90.0
+WRITE_SECONDS_MAX: Final = 30.0
+"""Of our own requests: a crowd of submissions may wait, and a time-out would spoil the count."""
+CAPACITY: Final[ResourceList] = {"cpu": "64", "memory": "256Gi", "pods": "110"}
+OWN_NAME: Final = "bench"
+
+
+@dataclass(kw_only=True)
+class RealStack:
+    """A stack that runs; made by `real_stack`."""
+
+    home: Path
+    cluster: KubernetesCluster = field(init=False)
+    """Our own way to its API server."""
+    pids: dict[str, int] = field(default_factory=dict)
+    """Of every process, and of ourselves."""
+    plane: ControlPlane | None = None
+    """Only of a real one."""
+    kubeconfig: Path = field(init=False)
+    services: dict[str, int] = field(default_factory=dict)
+    """Health ports, by name."""
+
+    async def add_nodes(self, count: int, *, first: int = 0) -> None:
+        """Ready nodes for a real API server, as many at a time as the client sends."""
+        pool, now = NodePool(capacity=CAPACITY), format_time(LoopClock().now())
+        async with asyncio.TaskGroup() as group:
+            for number in range(first, first + count):
+                node = node_object(pool, number, now=now)
+                group.create_task(self.cluster.create(NODES, node))
+
+    async def wait_until_ready(self) -> None:
+        """Until every service says that it can work."""
+        late: dict[str, str] = {}
+
+        async def all_ready() -> bool:
+            late.clear()
+            for name, port in self.services.items():
+                url = f"http://{LOOPBACK}:{port}"
+                why = await unready(health_url=url, port=port, is_running=True)
+                late.update({name: why} if why else {})
+            return not late
+
+        await wait_until(
+            all_ready,
+            seconds_max=READY_SECONDS_MAX,
+            otherwise=lambda: f"not ready within {READY_SECONDS_MAX:.0f} s: {late}",
+        )
+
+
+@asynccontextmanager
+async def real_stack(*, real: bool, nodes: int) -> AsyncIterator[RealStack]:
+    """A stack with its services up and ready; every process is ended on the way out."""
+    async with AsyncExitStack() as ending:
+        home = Path(ending.enter_context(tempfile.TemporaryDirectory(prefix="pyroclast-bench-")))
+        stack = RealStack(home=home)
+        stack.pids[OWN_NAME] = os.getpid()
+        kafka, redis = KafkaServer(folder=home / "kafka"), RedisServer(folder=home / "redis")
+        for server in (kafka, redis):
+            await _start_server(stack, server, ending)
+        await (_start_real if real else _start_embedded)(stack, nodes, ending)
+        addresses = Addresses(
+            kafka=kafka.bootstrap_servers,
+            redis=redis.url,
+            kubeconfig=str(stack.kubeconfig),
+            dashboard_port=free_port(),
+            admission_port=free_port(),
+        )
+        for name in SERVICES:
+            _start_service(stack, name, addresses, ending)
+        await stack.wait_until_ready()
+        yield stack
+
+
+async def _start_server(stack: RealStack, server: Server, ending: AsyncExitStack) -> None:
+    ending.push_async_callback(server.stop)
+    await server.start()
+    stack.pids |= {process.name: process.pid for process in server.processes}
+
+
+async def _start_real(stack: RealStack, nodes: int, ending: AsyncExitStack) -> None:
+    stack.plane = ControlPlane(folder=stack.home / "kubernetes")
+    await _start_server(stack, stack.plane, ending)
+    stack.kubeconfig = stack.plane.kubeconfig
+    await furnish(stack.kubeconfig, ())
+    await _connect(stack, ending)
+    await stack.add_nodes(nodes)
+
+
+async def _start_embedded(stack: RealStack, nodes: int, ending: AsyncExitStack) -> None:
+    stack.kubeconfig = stack.home / "kubeconfig"
+    pools = stack.home / "nodes.yaml"
+    pools.write_text(yaml.safe_dump({"nodes": [{"count": nodes, "capacity": CAPACITY}]}))
+    port = free_port()
+    command = [sys.executable, "-m", "vc_cli.pyroclast", "simcluster", "--port", str(port)]
+    command += ["--kubeconfig", str(stack.kubeconfig), "--nodes", str(pools)]
+    log = stack.home / "logs" / "simcluster.log"
+    child = Child("simcluster", command, env=inherited_by(os.environ), log=log)
+    _start_child(stack, child, ending)
+
+    async def answers() -> bool:
+        return (await http_get(f"http://{LOOPBACK}:{port}/readyz")).status == 200
+
+    await wait_until(
+        answers,
+        seconds_max=READY_SECONDS_MAX,
+        otherwise=lambda: f"the embedded cluster does not answer within {READY_SECONDS_MAX:.0f} s",
+    )
+    await _connect(stack, ending)
+
+
+async def _connect(stack: RealStack, ending: AsyncExitStack) -> None:
+    stack.cluster = await connect(
+        service=OWN_NAME,
+        kubeconfig=str(stack.kubeconfig),
+        environment={},
+        limits=Limits(write_seconds_max=WRITE_SECONDS_MAX),
+    )
+    ending.push_async_callback(stack.cluster.close)
+
+
+def _start_service(
+    stack: RealStack, name: str, addresses: Addresses, ending: AsyncExitStack
+) -> None:
+    port = free_port()
+    env = environment_of(name, addresses, health_port=port, inherited=os.environ)
+    child = Child(name, command_of(name), env=env, log=stack.home / "logs" / f"{name}.log")
+    _start_child(stack, child, ending)
+    stack.services[name] = port
+
+
+def _start_child(stack: RealStack, child: Child, ending: AsyncExitStack) -> None:
+    ending.push_async_callback(child.stop, seconds_max=SERVICE_STOP_SECONDS_MAX)
+    stack.pids[child.name] = child.start().number
