@@ -153,22 +153,31 @@ class PluginService:
                 for record in _newest_per_job(polled.records)
             ]
         answers = [answer for task in tasks if (answer := task.result()) is not None]
-        await self._context.bus.publish([answer.message for answer in answers])
-        for answer in answers:
-            self._tell(answer.request, taken=taken)
+        try:
+            await self._context.bus.publish([answer.message for answer in answers])
+        except BusUnavailableError:
+            self._tell(answers, taken=taken, edition="unacknowledged")
+            raise
+        self._tell(answers, taken=taken)
         await self._member.commit({record.log: record.offset + 1 for record in polled.records})
 
-    def _tell(self, request: PluginRequest | None, *, taken: float) -> None:
-        """The span of a job's first answer; told before the offset moves, so a crash repeats it."""
-        if request is None or request.verb != APPLY:
-            return
-        self._teller.tell(
-            request.job.metadata.uid,
-            plugin_span(request.plugin),
-            started=taken,
-            ended=self._context.clock.now(),
-            attributes={"job": request.job.key, "queue": request.job.spec.queue},
-        )
+    def _tell(self, answers: list[_Answer], *, taken: float, edition: str = "") -> None:
+        """The span of a job's first answer; told before the offset moves, so a crash repeats it.
+
+        An answer whose acknowledgement was lost may be there, and nobody would ask again.
+        """
+        for answer in answers:
+            request = answer.request
+            if request is None or request.verb != APPLY:
+                continue
+            self._teller.tell(
+                request.job.metadata.uid,
+                plugin_span(request.plugin),
+                started=taken,
+                ended=self._context.clock.now(),
+                attributes={"job": request.job.key, "queue": request.job.spec.queue},
+                edition=edition,
+            )
 
     async def _answer(self, record: Record) -> _Answer | None:
         """What goes back for a record; only reads and writes the cluster."""

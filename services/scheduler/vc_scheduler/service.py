@@ -18,7 +18,7 @@ from vc_messages.codec import encode
 from vc_messages.effects import BindPod, PublishMessage
 from vc_messages.sessions import SessionRecord, session_message
 from vc_model.kinds import PODGROUPS, PODS
-from vc_model.meta import object_key
+from vc_model.meta import ApiObject, object_key
 from vc_runtime.backoff import delay_seconds
 from vc_runtime.context import Context
 from vc_runtime.effects import EffectApplier, Outcome, OutcomeStatus
@@ -169,6 +169,7 @@ class Scheduler:
         self._due_at = None
         if self._new_view:
             self._columns.forget_absent()
+            self._spans.recover(self._follower.view)
             self._new_view = False
         while self._columns.refresh(now=clock.now(), groups_max=BREATH_GROUPS):
             await clock.sleep(0)
@@ -199,6 +200,7 @@ class Scheduler:
         self._spans.session(decisions, session)
         for at, work in enumerate(group_work(decisions), start=1):
             if self._lay_over(work, now=timing.started_at):
+                self._spans.decided(work, self._group(work), times=session)
                 await self._hand_over(work.group, _SessionWork(work, session))
             if at % BREATH_GROUPS == 0:
                 await self._context.clock.sleep(0)
@@ -224,6 +226,9 @@ class Scheduler:
         if work.status is not None:
             self._columns.note_status(work.group, work.uid, status=work.status.status, now=now)
         return True
+
+    def _group(self, work: GroupWork) -> ApiObject | None:
+        return self._follower.view.get(PODGROUPS, work.group)
 
     def _queue_is_due(self, queue: QueueAllocated) -> bool:
         now = self._context.clock.now()
@@ -255,8 +260,7 @@ class Scheduler:
         bound = work.gang is None or await self._bind(work.gang)
         if work.status is not None:
             if bound:
-                group = self._follower.view.get(PODGROUPS, work.group)
-                self._spans.bound(work, group, times=session, began=began)
+                self._spans.bound(work, self._group(work), times=session, began=began)
                 await self._write_status(work.group, work.status)
             else:
                 self._columns.status_failed(work.group, work.uid)
