@@ -31,14 +31,14 @@ FENCE_KEY: Final = "\x00epoch"
 writes after it is dropped by every reader. No object can have this name."""
 
 
-class Stamp(msgspec.Struct, frozen=True, kw_only=True):
+class Stamp(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Under which watcher, and which birth of the topics, something was published."""
 
     incarnation: str
     epoch: int
 
 
-class Identity(msgspec.Struct, frozen=True, kw_only=True):
+class Identity(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A fact's headers, read."""
 
     uid: str

@@ -23,7 +23,7 @@ from vc_model.kinds import BY_TOPIC, Kind
 from vc_model.meta import ApiObject
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
+class Entry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """An object we believe in, and on whose word."""
 
     object: ApiObject
@@ -31,7 +31,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     partition: int
 
 
-class Change(msgspec.Struct, frozen=True, kw_only=True):
+class Change(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What a record changed. `after` is None when the object is gone."""
 
     kind: Kind
@@ -40,6 +40,23 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     before: ApiObject | None
     after: ApiObject | None
     traceparent: str = ""
+
+
+class ViewState(msgspec.Struct, frozen=True, kw_only=True):
+    """All that a view believes at one moment, and where in the logs that was.
+
+    Progress is not part of it: it says when one may act, and only the living may say that.
+    """
+
+    incarnation: str
+    epoch: int
+    """Of the newest progress at that moment."""
+    positions: dict[TopicPartition, int]
+    """Of every log of the view's kinds."""
+    epochs: dict[TopicPartition, int]
+    """The highest that was seen in a log; logs without any are absent."""
+    tables: dict[str, dict[str, Entry]]
+    """Topic to key to entry."""
 
 
 class IncarnationChanged(Exception):  # noqa: N818 - an event, not a fault
@@ -83,6 +100,45 @@ class View:
     def progress(self, kind: Kind) -> Progress | None:
         """The newest progress of a kind."""
         return self._progress.get(kind.short)
+
+    @property
+    def epoch(self) -> int:
+        """Of the newest progress; -1 before the first."""
+        return max((p.stamp.epoch for p in self._progress.values()), default=-1)
+
+    # -- as a whole ------------------------------------------------------------------------------
+
+    def state(self) -> ViewState | None:
+        """A copy that later records do not change; None before anything can be believed.
+
+        Entries are immutable, so copying the tables is a matter of a millisecond.
+        """
+        if self.incarnation is None:
+            return None
+        logs = [TopicPartition(kind.topic, p) for kind in self.kinds for p in self.partitions]
+        return ViewState(
+            incarnation=self.incarnation,
+            epoch=self.epoch,
+            positions={log: self.positions.get(log, 0) for log in logs},
+            epochs=dict(self._epochs),
+            tables={topic: table.copy() for topic, table in self._tables.items()},
+        )
+
+    def adopt(self, state: ViewState) -> list[Change]:
+        """Believe what another view of these kinds believed; everything in it is a change.
+
+        Only for a view that has read progress and no fact yet. Raises IncarnationChanged when the
+        topics are not those that the state was made of.
+        """
+        if self.incarnation != state.incarnation:
+            raise IncarnationChanged(self.incarnation)
+        self.positions.update(state.positions)
+        self._epochs = dict(state.epochs)
+        changes: list[Change] = []
+        for kind in self.kinds:
+            table = self._tables[kind.topic] = state.tables[kind.topic].copy()
+            changes.extend(_news(kind, key, entry) for key, entry in table.items())
+        return changes
 
     # -- being told ------------------------------------------------------------------------------
 
@@ -200,7 +256,7 @@ class View:
     def unready(self, now: float, *, partitions: Iterable[int] | None = None) -> str:
         """Why one must not decide yet; empty when one may. `now` is monotonic."""
         needed = self.partitions if partitions is None else frozenset(partitions)
-        epoch = max((p.stamp.epoch for p in self._progress.values()), default=-1)
+        epoch = self.epoch
         for kind in self.kinds:
             why = self._unready_kind(kind, epoch=epoch, partitions=needed)
             if why:
@@ -230,6 +286,17 @@ class View:
             if now - received_at > PROGRESS_STALE_SECONDS:
                 return f"progress of {kind.short} is {now - received_at:.1f} s old"
         return ""
+
+
+def _news(kind: Kind, key: str, entry: Entry) -> Change:
+    return Change(
+        kind=kind,
+        key=key,
+        partition=entry.partition,
+        before=None,
+        after=entry.object,
+        traceparent=entry.identity.traceparent,
+    )
 
 
 def _order(progress: Progress) -> tuple[int, int]:

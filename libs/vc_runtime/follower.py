@@ -7,7 +7,8 @@ were wiped or born anew, or when our share of the partitions changed, the view i
 `unready` says that it is getting old.
 
 With a `group` the partitions are shared with the other replicas, without one all of them are read.
-Progress is read outside the group, by everybody.
+Progress is read outside the group, by everybody. With a `warm_start` the first view of the process
+is restored from a checkpoint, if there is a good one, and followed on from there.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,7 +20,7 @@ from vc_bus import BusError, BusUnavailableError
 from vc_messages.codec import CodecError
 from vc_messages.record import Record
 from vc_messages.topics import Topic
-from vc_messages.view import Change, IncarnationChanged, View
+from vc_messages.view import Change, IncarnationChanged, View, ViewState
 from vc_model.kinds import Kind
 from vc_runtime.backoff import delay_seconds
 from vc_runtime.context import Context
@@ -27,6 +28,7 @@ from vc_runtime.letters import send_to_dead_letters
 from vc_runtime.meters import meter_view
 from vc_runtime.progress_reader import ProgressReader
 from vc_runtime.sources import AllPartitions, SharedPartitions, Source
+from vc_runtime.warm_start import WarmStart
 
 UNREADY_POLL_SECONDS: Final = 0.05
 """While the view is not ready we look often: the barrier is passed by progress, not by facts."""
@@ -52,7 +54,9 @@ class Follower:
         *,
         extra: Sequence[Topic] = (),
         group: str = "",
+        warm_start: WarmStart | None = None,
     ) -> None:
+        assert warm_start is None or not group, "a share cannot be resumed"
         self._context = context
         self._kinds = tuple(kinds)
         self._extra = tuple(topic.name for topic in extra)
@@ -63,6 +67,10 @@ class Follower:
             else AllPartitions(context.bus, [*facts, *self._extra])
         )
         self._progress = ProgressReader(context)
+        self._warm_start = warm_start
+        """Tried once: what goes wrong later goes wrong with a checkpoint too."""
+        self._restored: ViewState | None = None
+        """Waits for the first records, to become the view together with them."""
         self._opened = False
         self._failures = 0
         self._trouble = "not started"
@@ -89,13 +97,16 @@ class Follower:
             return Batch()
         except (BusError, IncarnationChanged) as error:
             return await self._forget(f"topics are not what they were: {error}")
+        restored: list[Change] = []
         if taken.assigned is not None:
-            why = await self._start_over(taken.assigned)
-            if why:
-                return await self._forget(why)
+            try:
+                restored = await self._start_over(taken.assigned)
+            except (BusError, IncarnationChanged) as error:
+                return await self._forget(f"progress is not what it was: {error}")
         self._failures = 0
         self._trouble = "" if self.view.partitions else "no partitions assigned yet"
-        return await self._take(taken.records, rebuilt=taken.assigned is not None)
+        batch = await self._take(taken.records, rebuilt=taken.assigned is not None)
+        return msgspec.structs.replace(batch, changes=restored + batch.changes)
 
     async def commit(self) -> None:
         """Everything taken so far has had its effect."""
@@ -109,23 +120,25 @@ class Follower:
         if view.incarnation is None:
             await self._wait_out("no progress on the bus yet")
         else:
-            await self._source.open()
-            self._opened = True
+            if self._warm_start is not None:
+                self._restored = await self._warm_start.load(view)
+            await self._source.open(self._restored.positions if self._restored else {})
+            self._opened, self._warm_start = True, None
         return Batch(rebuilt=True)
 
-    async def _start_over(self, ours: frozenset[int]) -> str:
-        """A fresh view of what is ours; why it could not be had, or nothing.
+    async def _start_over(self, ours: frozenset[int]) -> list[Change]:
+        """A fresh view of what is ours, and what was restored into it.
 
         Progress is read again, since it lives in the view. The records that came with the new
         assignment are in our hands already, so a failure here means to begin from the beginning.
         """
         self.view = View(self._kinds, partitions=ours)
-        try:
-            await self._progress.close()
-            await self._progress.open(self.view)
-        except BusError as error:
-            return f"progress cannot be read: {error}"
-        return "" if self.view.incarnation is not None else "no progress on the bus any more"
+        await self._progress.close()
+        await self._progress.open(self.view)
+        if self.view.incarnation is None:
+            raise IncarnationChanged("there is none any more")
+        restored, self._restored = self._restored, None
+        return self.view.adopt(restored) if restored is not None else []
 
     async def _take(self, records: list[Record], *, rebuilt: bool) -> Batch:
         changes: list[Change] = []
@@ -148,6 +161,7 @@ class Follower:
     async def _forget(self, why: str) -> Batch:
         self._context.log.warning("view thrown away: %s", why)
         await self.close()
+        self._restored = None
         self.view = View(self._kinds, partitions=())
         await self._wait_out(why)
         return Batch(rebuilt=True)

@@ -1,6 +1,6 @@
 """Where a follower's records come from: all partitions, or our share of them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import msgspec
@@ -16,14 +16,14 @@ class Taken(msgspec.Struct, frozen=True, kw_only=True):
 
     records: list[Record]
     assigned: frozenset[int] | None = None
-    """Partitions that are read from their beginnings from here on; None when nothing changed."""
+    """Partitions that are read from here on as `open` was told; None when nothing changed."""
 
 
 class Source(Protocol):
     """Hands out records of facts and of extra topics."""
 
-    async def open(self) -> None:
-        """Connect; records come from the beginning."""
+    async def open(self, resume: Mapping[TopicPartition, int]) -> None:
+        """Connect; records come from these offsets, of other logs from the beginning."""
         ...
 
     async def poll(self, wait_seconds: float) -> Taken:
@@ -48,20 +48,21 @@ class AllPartitions:
         self._reader: Reader | None = None
         self._fresh = True
 
-    async def open(self) -> None:
+    async def open(self, resume: Mapping[TopicPartition, int]) -> None:
         positions: dict[TopicPartition, int] = {}
         for topic in self._topics:
             starts = await self._bus.start_offsets(topic)
             positions.update({TopicPartition(topic, p): start for p, start in enumerate(starts)})
-        self._reader = await self._bus.reader(positions)
+        self._reader = await self._bus.reader({**positions, **resume})
         self._fresh = True
 
     async def poll(self, wait_seconds: float) -> Taken:
         assert self._reader is not None
-        fresh, self._fresh = self._fresh, False
+        fresh = self._fresh
         records = await self._reader.poll(
             max_records=POLL_RECORDS_MAX, wait_seconds=0.0 if fresh else wait_seconds
         )
+        self._fresh = False
         return Taken(records=records, assigned=frozenset(range(PARTITIONS)) if fresh else None)
 
     async def commit(self, positions: dict[TopicPartition, int]) -> None:
@@ -77,7 +78,8 @@ class SharedPartitions:
     """Reads the partitions that a consumer group gives us.
 
     The group only says which are ours. On every change of that, all of ours are read again from
-    their beginnings; extra topics only from their ends.
+    their beginnings; extra topics only from their ends. There is no resuming: which share will be
+    ours is not known when it is opened.
     """
 
     def __init__(self, bus: Bus, group: str, *, facts: Sequence[str], extra: Sequence[str]) -> None:
@@ -88,7 +90,8 @@ class SharedPartitions:
         self._member: Member | None = None
         self._generation = 0
 
-    async def open(self) -> None:
+    async def open(self, resume: Mapping[TopicPartition, int]) -> None:
+        assert not resume
         self._generation = 0
         self._member = await self._bus.member(
             self._group,

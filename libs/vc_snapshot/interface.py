@@ -1,6 +1,6 @@
 """What the scheduler may ask of the snapshot cache.
 
-A checkpoint is the scheduler's columns with the offsets they stand for: whole or not at all, and
+A checkpoint is the facts a view believes, in chunks, with the offsets they stand for: whole or not at all, and
 worthless without its incarnation, epoch and digest (protocol 10). Sessions are a bounded ring.
 Everything here is a cache: losing it costs a cold start, never a decision.
 """
@@ -23,7 +23,7 @@ class SnapshotUnavailableError(Exception):
 
 
 class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """Columns and where on the bus they stand."""
+    """Rows and where on the bus they stand."""
 
     incarnation: str
     epoch: int
@@ -31,11 +31,11 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
     """Topic to the next offset of each partition."""
     row_counts: dict[str, int]
     chunks: dict[str, bytes]
-    """Column name to its bytes."""
+    """By name; together they are all rows."""
     digest: str
     """Of everything above; see `digest_of`."""
     written_at: float
-    """The writer's wall clock, for people; validity is decided by offsets."""
+    """The writer's wall clock: a hint that may only make a reader refuse."""
 
     @property
     def valid(self) -> bool:
@@ -56,12 +56,28 @@ def digest_of(
     chunks: Mapping[str, bytes],
 ) -> str:
     """A digest over identity and content, independent of the order of chunks."""
+    digests = {name: chunk_digest(chunk) for name, chunk in chunks.items()}
+    return digest_of_digests(incarnation=incarnation, epoch=epoch, offsets=offsets, digests=digests)
+
+
+def chunk_digest(chunk: bytes) -> str:
+    """Of one chunk: who writes the same chunk again need not read it again."""
+    return hashlib.sha256(chunk).hexdigest()
+
+
+def digest_of_digests(
+    *,
+    incarnation: str,
+    epoch: int,
+    offsets: Mapping[str, list[int]],
+    digests: Mapping[str, str],
+) -> str:
+    """The digest of a checkpoint whose chunks have these digests."""
     whole = hashlib.sha256(f"{incarnation}/{epoch}".encode())
     for topic in sorted(offsets):
         whole.update(f"|{topic}:{','.join(map(str, offsets[topic]))}".encode())
-    for name in sorted(chunks):
-        whole.update(f"|{name}:{len(chunks[name])}:".encode())
-        whole.update(chunks[name])
+    for name in sorted(digests):
+        whole.update(f"|{name}:{digests[name]}".encode())
     return whole.hexdigest()
 
 
@@ -74,6 +90,10 @@ class SnapshotStore(Protocol):
 
     async def load(self, name: str) -> Checkpoint | None:
         """The last whole checkpoint, or None; one that was damaged counts as none."""
+        ...
+
+    async def digest(self, name: str) -> str | None:
+        """Of the checkpoint that `load` would read, without reading it; None when it was lost."""
         ...
 
     async def append_session(self, session_id: str, record: bytes) -> None:

@@ -45,6 +45,10 @@ class MemorySnapshot:
         checkpoint = msgspec.msgpack.decode(packed, type=Checkpoint)
         return checkpoint if checkpoint.valid else None
 
+    async def digest(self, name: str) -> str | None:
+        checkpoint = await self.load(name)
+        return None if checkpoint is None else checkpoint.digest
+
     async def append_session(self, session_id: str, record: bytes) -> None:
         self._answer()
         self._forget(session_id)

@@ -158,6 +158,14 @@ class RedisSnapshot:
                     return None  # damaged, not replaced meanwhile
         return None
 
+    async def digest(self, name: str) -> str | None:
+        with _answered():
+            head = _read_head(await self._client.get(self._key("checkpoint", name)))
+            if head is None:
+                return None
+            kept = await self._client.hlen(self._chunks_key(name, head.version))
+        return head.digest if kept == sum(head.pieces.values()) else None
+
     async def _chunks(self, name: str, head: _Head) -> dict[str, bytes] | None:
         """All columns, or None when a piece is missing."""
         key = self._chunks_key(name, head.version)

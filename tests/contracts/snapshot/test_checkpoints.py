@@ -84,6 +84,18 @@ async def test_a_flush_leaves_none_and_a_save_mends_it(backend: Backend) -> None
     assert await backend.store.load("scheduler") == checkpoint()
 
 
+async def test_a_loss_can_be_noticed_without_reading_everything(backend: Backend) -> None:
+    assert await backend.store.digest("scheduler") is None
+    await backend.store.save("scheduler", checkpoint())
+    assert await backend.store.digest("scheduler") == checkpoint().digest
+    await backend.damage("scheduler")
+    assert await backend.store.digest("scheduler") is None
+    await backend.store.save("scheduler", checkpoint(epoch=2))
+    assert await backend.store.digest("scheduler") == checkpoint(epoch=2).digest
+    await backend.flush()
+    assert await backend.store.digest("scheduler") is None
+
+
 async def test_nothing_is_handed_over_by_reference(store: SnapshotStore) -> None:
     saved = checkpoint()
     await store.save("scheduler", saved)
@@ -130,6 +142,8 @@ async def test_a_cache_that_is_away_says_so_and_comes_back(backend: Backend) -> 
     await backend.stop_server()
     with pytest.raises(SnapshotUnavailableError):
         await backend.store.load("scheduler")
+    with pytest.raises(SnapshotUnavailableError):
+        await backend.store.digest("scheduler")
     with pytest.raises(SnapshotUnavailableError):
         await backend.store.save("scheduler", checkpoint())
     with pytest.raises(SnapshotUnavailableError):

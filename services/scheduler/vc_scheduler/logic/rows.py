@@ -42,7 +42,7 @@ ON_NODE: Final = frozenset({*ALLOCATED, Task.RELEASING, Task.UNKNOWN})
 """Takes room on its node."""
 
 
-class PodRow(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+class PodRow(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False):
     """A pod."""
 
     key: str

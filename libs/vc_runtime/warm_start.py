@@ -1,0 +1,100 @@
+"""Starts a view from a checkpoint instead of from the beginning of the logs.
+
+The cache may only make a start faster. One that is away, slow, empty or full of something that must
+not be believed (`vc_snapshot.validity`) gives a cold start, and one line in the log says why. Nothing
+is decided any earlier for it: the barrier and the staleness rule look at positions and at live
+progress, and a restored view has only the first.
+"""
+
+import asyncio
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from vc_messages.checkpoints import Restorer
+from vc_messages.codec import CodecError
+from vc_messages.facts import Stamp
+from vc_messages.view import View, ViewState
+from vc_runtime.context import Context
+from vc_snapshot import Checkpoint, SnapshotUnavailableError
+from vc_snapshot.validity import LogSpan, why_unusable
+
+LOAD_SECONDS_MAX: Final = 3.0
+"""A cache that takes longer is slower than reading the logs."""
+
+
+class WarmStart:
+    """A checkpoint of that name, if there is one to start from."""
+
+    def __init__(self, context: Context, name: str) -> None:
+        self._context = context
+        self._name = name
+
+    async def load(self, view: View) -> ViewState | None:
+        """What to start from, or None. `view` has read progress and knows its incarnation.
+
+        Raises what the bus raises; the cache never fails a start.
+        """
+        checkpoint, why = await self._fetch()
+        if checkpoint is not None:
+            why = await self._why_unusable(checkpoint, view)
+            if not why:
+                try:
+                    return await self._restore(checkpoint, view)
+                except CodecError as error:
+                    why = str(error)
+        self._context.log.info("cold start: checkpoint %s not used: %s", self._name, why)
+        return None
+
+    async def _fetch(self) -> tuple[Checkpoint | None, str]:
+        try:
+            async with asyncio.timeout(LOAD_SECONDS_MAX):
+                found = await self._context.snapshot.load(self._name)
+        except SnapshotUnavailableError as error:
+            return None, str(error)
+        except TimeoutError:
+            return None, f"the cache did not give it within {LOAD_SECONDS_MAX:g} s"
+        return found, "" if found is not None else "there is no whole one in the cache"
+
+    async def _why_unusable(self, checkpoint: Checkpoint, view: View) -> str:
+        bus = self._context.bus
+        logs = {
+            kind.topic: LogSpan(
+                starts=await bus.start_offsets(kind.topic), ends=await bus.end_offsets(kind.topic)
+            )
+            for kind in view.kinds
+        }
+        assert view.incarnation is not None
+        stamp = Stamp(incarnation=view.incarnation, epoch=view.epoch)
+        return why_unusable(checkpoint, stamp=stamp, logs=logs, now=self._context.clock.now())
+
+    async def _restore(self, checkpoint: Checkpoint, view: View) -> ViewState:
+        restorer = Restorer(
+            view.kinds,
+            incarnation=checkpoint.incarnation,
+            epoch=checkpoint.epoch,
+            offsets=checkpoint.offsets,
+        )
+        with collector_paused():
+            for name, chunk in checkpoint.chunks.items():
+                restorer.take(name, chunk)
+                await self._context.clock.sleep(0)
+        state = restorer.state(checkpoint.row_counts)
+        self._context.log.info(
+            "warm start: %d objects from checkpoint %s of epoch %d",
+            sum(checkpoint.row_counts.values()), self._name, checkpoint.epoch,
+        )  # fmt: skip
+        return state
+
+
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """While nothing but long-lived objects is made, looking for garbage takes most of the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
