@@ -1,6 +1,7 @@
 """The shell: follow facts, lead, open a session when something can change, apply what it decides.
 
-Three loops share the columns, all on the event loop's thread. *Follow* applies changes. *Sessions*
+Three loops share the columns, all on the event loop's thread. *Follow* applies changes (at a start,
+those of the checkpoint first, which the leader writes). *Sessions*
 takes a copy, runs the pure cycle (in a worker thread), and lays what was decided over the columns at
 once, so that the next session sees it without waiting for anybody. *Writers* carry decisions out:
 work of one group goes to one writer, so its writes keep their order. A bind whose fate is unknown is
@@ -20,11 +21,13 @@ from vc_messages.sessions import SessionRecord, session_message
 from vc_model.kinds import PODGROUPS, PODS
 from vc_model.meta import ApiObject, object_key
 from vc_runtime.backoff import delay_seconds
+from vc_runtime.checkpoint_writer import CheckpointWriter
 from vc_runtime.context import Context
 from vc_runtime.effects import EffectApplier, Outcome, OutcomeStatus
 from vc_runtime.follower import Follower
 from vc_runtime.leader import Leadership
 from vc_runtime.takeover import Takeover
+from vc_runtime.warm_start import WarmStart
 from vc_scheduler.config import Config
 from vc_scheduler.logic.columns import KINDS, Assumed, Columns
 from vc_scheduler.logic.commands import (
@@ -43,6 +46,8 @@ from vc_scheduler.meters import Meters
 from vc_scheduler.spans import GangSpans, SessionTimes
 from vc_snapshot import SnapshotUnavailableError
 
+CHECKPOINT: Final = "scheduler"
+"""The checkpoint's name in the snapshot store."""
 POLL_SECONDS: Final = 0.25
 BREATH_CHANGES: Final = 500
 BREATH_GROUPS: Final = 20
@@ -74,8 +79,14 @@ class Scheduler:
         self.name = context.name
         self._context = context
         self._config = config
-        self._follower = Follower(context, KINDS)
+        self._follower = Follower(context, KINDS, warm_start=WarmStart(context, CHECKPOINT))
         self._leadership = Leadership(context)
+        self._checkpoints = CheckpointWriter(
+            context,
+            CHECKPOINT,
+            view=lambda: self._follower.view,
+            may_write=lambda: self._leadership.leading and not self._follower.unready(),
+        )
         self._takeover = Takeover(context, self._leadership)
         self._applier = EffectApplier(context, may_write=lambda: self._leadership.leading)
         self._columns = Columns(config.scheduler_names)
@@ -89,6 +100,8 @@ class Scheduler:
         self._ended_at = float("-inf")
         self._sessions = 0
         self._new_view = True
+        self._applied = asyncio.Event()
+        """The columns hold all that the view does; only then the view's word counts for them."""
         self._work: list[asyncio.Queue[_Work]] = [
             asyncio.Queue(WORK_QUEUED_MAX) for _ in range(WRITERS)
         ]
@@ -107,6 +120,7 @@ class Scheduler:
                 group.create_task(self._follow())
                 group.create_task(self._schedule())
                 group.create_task(self._settle_doubts())
+                group.create_task(self._checkpoints.run())
                 for queue in self._work:
                     group.create_task(self._write_all(queue))
         finally:
@@ -117,6 +131,7 @@ class Scheduler:
     async def _follow(self) -> None:
         while True:
             batch = await self._follower.poll(wait_seconds=POLL_SECONDS)
+            self._applied.clear()
             if batch.rebuilt:
                 self._columns.rebuild()
                 self._ledger.forget()
@@ -129,6 +144,7 @@ class Scheduler:
                     await self._context.clock.sleep(0)
             if batch.changes:
                 self._report_problems()
+            self._applied.set()
 
     def _report_problems(self) -> None:
         """Say once what is wrong with an object."""
@@ -161,6 +177,7 @@ class Scheduler:
 
     async def _may_decide(self) -> bool:
         """Leading, complete and fresh (protocol 6, 7, 11)."""
+        await self._applied.wait()
         return not self._follower.unready() and await self._takeover.over(self._follower.view)
 
     async def _session(self) -> None:
@@ -173,6 +190,9 @@ class Scheduler:
             self._new_view = False
         while self._columns.refresh(now=clock.now(), groups_max=BREATH_GROUPS):
             await clock.sleep(0)
+            if self._new_view:  # the columns are being filled anew
+                self._wanted.set()
+                return
         started_at, began = clock.now(), clock.monotonic()
         self._sessions += 1
         session_id = f"{self._takeover.epoch}-{self._sessions}"
