@@ -10,9 +10,9 @@ from typing import Final
 
 import msgspec
 
+from vc_model.ages import age
 from vc_model.struct import Json, JsonObject
 from vc_simcluster.resource import PrinterColumn, Resource
-from vc_simcluster.table_ages import age
 from vc_simcluster.table_builtin import BUILT_IN
 from vc_simcluster.table_columns import AGE, NAME, Printer
 from vc_simcluster.table_paths import find_first

@@ -4,8 +4,8 @@ from typing import Final
 
 import msgspec
 
+from vc_model.ages import UNKNOWN_AGE, age
 from vc_model.struct import Json, JsonObject
-from vc_simcluster.table_ages import UNKNOWN_AGE, age
 from vc_simcluster.table_columns import AGE, NAME, Printer, column
 from vc_simcluster.table_pods import POD
 from vc_simcluster.table_workloads import WORKLOADS, selector_text

@@ -6,9 +6,9 @@ it is on its way out. The rules follow what users know from Kubernetes.
 
 from typing import Final
 
+from vc_model.ages import age, human_duration
 from vc_model.struct import Json, JsonObject
 from vc_model.times import parse_time
-from vc_simcluster.table_ages import age, human_duration
 from vc_simcluster.table_columns import AGE, NAME, Printer, column
 
 _NONE: Final = "<none>"

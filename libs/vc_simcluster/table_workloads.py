@@ -2,9 +2,9 @@
 
 from typing import Final
 
+from vc_model.ages import age, human_duration
 from vc_model.struct import Json, JsonObject
 from vc_model.times import parse_time
-from vc_simcluster.table_ages import age, human_duration
 from vc_simcluster.table_columns import AGE, NAME, Printer, column
 
 _NONE: Final = "<none>"
