@@ -8,12 +8,14 @@ from vc_model.meta import ApiObject, ObjectMeta, OwnerReference
 from vc_model.node import Node, NodeCondition, NodeSpec, NodeStatus, Taint
 from vc_model.pod import (
     Container,
+    ContainerPort,
     Pod,
     PodSpec,
     PodStatus,
     ResourceRequirements,
     SchedulingGate,
     Toleration,
+    TopologySpreadConstraint,
 )
 from vc_model.scheduling import (
     PodGroup,
@@ -137,6 +139,10 @@ def pod(
     priority: int | None = None,
     deleting: bool = False,
     controlled: bool = True,
+    labels: Mapping[str, str] | None = None,
+    namespace: str = "ns",
+    spread: Iterable[TopologySpreadConstraint] = (),
+    host_ports: Iterable[int] = (),
 ) -> Pod:
     """A pod; bound when `on` names a node."""
     owner = OwnerReference(
@@ -145,17 +151,18 @@ def pod(
     return Pod(
         metadata=ObjectMeta(
             name=name,
-            namespace="ns",
+            namespace=namespace,
             uid=f"pod-{name}",
             annotations={GROUP: group} if group else {},
-            labels={TASK: role} if role else {},
+            labels={**({TASK: role} if role else {}), **(labels or {})},
             deletion_timestamp=format_time(EPOCH) if deleting else None,
             owner_references=[owner] if controlled else [],
         ),
         spec=PodSpec(
             containers=[
                 Container(
-                    resources=ResourceRequirements(requests=requests or {}, limits=limits or {})
+                    resources=ResourceRequirements(requests=requests or {}, limits=limits or {}),
+                    ports=[ContainerPort(container_port=n, host_port=n) for n in host_ports],
                 )
             ],
             node_name=on,
@@ -164,6 +171,7 @@ def pod(
             node_selector=dict(selector or {}),
             affinity=affinity,
             tolerations=list(tolerations),
+            topology_spread_constraints=list(spread),
             scheduling_gates=[SchedulingGate(name=gate) for gate in gates],
         ),
         status=PodStatus(phase=phase or ("Running" if on else "Pending")),

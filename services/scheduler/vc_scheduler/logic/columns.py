@@ -24,6 +24,7 @@ from vc_model.pod import Pod
 from vc_model.scheduling import PodGroup, PodGroupStatus, PriorityClass, Queue
 from vc_scheduler.logic.groups import GroupSpec, StatusNote, make_row, read_group, use_of
 from vc_scheduler.logic.nodes import NodeColumns
+from vc_scheduler.logic.peer_index import PeerIndex
 from vc_scheduler.logic.pods import PodReader
 from vc_scheduler.logic.queues import QueueColumns
 from vc_scheduler.logic.rows import INQUEUE, ON_NODE, PENDING, GroupRow, PodRow, Task
@@ -68,6 +69,7 @@ class Columns:
     def _forget_facts(self) -> None:
         self.nodes = NodeColumns()
         self.queues = QueueColumns()
+        self.peers = PeerIndex()
         self.pods: dict[str, PodRow] = {}
         self._facts: dict[str, Pod] = {}
         """Pending pods, so that the overlay can be laid and lifted."""
@@ -132,6 +134,7 @@ class Columns:
 
     def _replace(self, before: PodRow | None, after: PodRow | None) -> bool:
         """Exchange a row and everything that was counted of it."""
+        self.peers.replace(before, after)
         if before is not None:
             if before.node and before.status in ON_NODE:
                 self.nodes.remove_pod(before.node, before.shape)
@@ -265,6 +268,7 @@ class Columns:
             session_id=session_id,
             nodes=self.nodes.table(),
             groups=tuple(self._rows[key] for key in sorted(self._unsettled)),
+            peers=self.peers.table(self.pods.values),
             queues=self.queues.table(),
             use=self.queues.use(),
             priorities=dict(self.queues.priorities),
@@ -335,6 +339,7 @@ def _same_for_sessions(before: PodRow | None, after: PodRow | None) -> bool:
         and (before.status is after.status or confirmed)
         and before.node == after.node
         and (before.ours, before.gated) == (after.ours, after.gated)
+        and before.labels == after.labels
     )
 
 

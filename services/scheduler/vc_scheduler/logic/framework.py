@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 
 from vc_messages.sessions import Reason
-from vc_scheduler.logic.rows import GroupRow, QueueRow
+from vc_scheduler.logic.peers import Peers
+from vc_scheduler.logic.rows import GroupRow, PodRow, QueueRow
 from vc_scheduler.logic.shapes import Shape
 from vc_scheduler.logic.table import Filtered, Ints, Mask, StaticTable
 
@@ -56,6 +57,17 @@ class NodeFilter(Protocol):
     name: ClassVar[str]
 
     def checks(self, shape: Shape, nodes: StaticTable) -> Iterable[tuple[str, Mask]]:
+        """Named masks; the framework combines and counts them."""
+        ...
+
+
+@runtime_checkable
+class PeerFilter(Protocol):
+    """Which nodes one pod may go to beside the pods that lie there now."""
+
+    name: ClassVar[str]
+
+    def peer_checks(self, peers: Peers, pod: PodRow) -> Iterable[tuple[str, Mask]]:
         """Named masks; the framework combines and counts them."""
         ...
 
@@ -148,6 +160,7 @@ class Framework:
     def __init__(self, conf: "Conf", registry: Mapping[str, PluginFactory]) -> None:
         plugins = [_make(plugin.name, plugin.arguments, registry) for plugin in conf.plugins]
         self.filters = [p for p in plugins if isinstance(p, NodeFilter)]
+        self.peer_filters = [p for p in plugins if isinstance(p, PeerFilter)]
         self.scorers = [p for p in plugins if isinstance(p, NodeScorer)]
         self.job_orders = [p for p in plugins if isinstance(p, JobOrder)]
         self.queue_orders = [p for p in plugins if isinstance(p, QueueOrder)]
@@ -170,6 +183,15 @@ class Framework:
                     left.append((name, int(mask.sum())))
             known = nodes.masks[key] = Filtered(mask=mask, left=tuple(left))
         return known
+
+    def beside(self, peers: Peers, pod: PodRow, static: Filtered) -> Filtered:
+        """The nodes one pod may go to now, of those its shape may go to."""
+        mask, left = static.mask.copy(), list(static.left)
+        for plugin in self.peer_filters:
+            for name, passed in plugin.peer_checks(peers, pod):
+                mask &= passed
+                left.append((name, int(mask.sum())))
+        return Filtered(mask=mask, left=tuple(left))
 
     def score(self, candidates: Candidates) -> Ints:
         """The sum of all scores."""

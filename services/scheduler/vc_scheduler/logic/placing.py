@@ -1,4 +1,10 @@
-"""Placing pods of one group: its minimum as one statement, the rest as far as it goes."""
+"""Placing pods of one group: its minimum as one statement, the rest as far as it goes.
+
+Equal pods are placed together. Pods that ask about other pods, their own siblings among them, or that
+others keep away, are placed one by one, each seeing where those before it lie.
+"""
+
+import numpy as np
 
 from vc_messages.sessions import Reason
 from vc_scheduler.logic import reasons
@@ -51,6 +57,8 @@ def _place_run(
         reason = gate.refuse_pods(session, group, shape=shape, count=count)
         if reason is not None:
             return reason
+    if session.peers.delicate(run):
+        return _place_each(session, run, count=count, statement=statement)
     known = (shape.key, count, rooms.state)
     if known in session.misfits:
         return session.misfits[known]
@@ -67,11 +75,38 @@ def _place_run(
     return reason
 
 
+def _place_each(session: Session, run: Run, *, count: int, statement: Statement) -> Reason | None:
+    """One by one; the nodes each may go to depend on those before it."""
+    for placed in range(count):
+        if not place_next(session, run, statement):
+            pod = session.waiting_pods(run)[0]
+            return reasons.does_not_fit(
+                run.shape,
+                wanted=count,
+                placeable=placed,
+                rooms=session.rooms,
+                filtered=session.beside(pod),
+            )
+    return None
+
+
+def place_next(session: Session, run: Run, statement: Statement) -> bool:
+    """Put the next pod of a run on its best node, if there is one."""
+    pod = session.waiting_pods(run)[0]
+    row = session.rooms.best(run.shape, session.beside(pod).mask)
+    if row is not None:
+        statement.allocate(run, np.array([row], dtype=np.int64))
+    return row is not None
+
+
 def place_more(session: Session, group: GroupRow, runs: tuple[Run, ...], *, pods_max: int) -> int:
     """Bind up to `pods_max` further pods of a job that has its minimum; how many were bound."""
     placed = 0
     for run in runs:
         wanted = min(pods_max - placed, len(session.waiting_pods(run)))
+        if wanted and session.peers.delicate(run):
+            placed += _place_more_each(session, group, run=run, wanted=wanted)
+            continue
         count = _admitted(session, group, run=run, wanted=wanted)
         if count == 0:
             continue
@@ -81,6 +116,15 @@ def place_more(session: Session, group: GroupRow, runs: tuple[Run, ...], *, pods
             statement.allocate(run, rows)
             placed += statement.commit()
     return placed
+
+
+def _place_more_each(session: Session, group: GroupRow, *, run: Run, wanted: int) -> int:
+    """Bind pods one by one until one finds no place."""
+    statement = Statement(session, group)
+    for _ in range(wanted):
+        if _refused(session, group, run=run, count=1) or not place_next(session, run, statement):
+            break
+    return statement.commit()
 
 
 def _admitted(session: Session, group: GroupRow, *, run: Run, wanted: int) -> int:

@@ -54,6 +54,7 @@ class PodReader:
             ours=pod.spec.scheduler_name in self._scheduler_names,
             gated=bool(pod.spec.scheduling_gates),
             controlled=controller_of(metadata) is not None,
+            labels=metadata.labels,
             conditions=tuple(pod.status.conditions) if status is Task.PENDING else (),
         )
 

@@ -13,6 +13,7 @@ from vc_messages.sessions import Amount, Check, Reason, Stage, Unblock
 from vc_scheduler.logic.amounts import POD_UNITS, PODS, shown, shown_all
 from vc_scheduler.logic.rows import GroupRow, QueueRow
 from vc_scheduler.logic.shapes import Shape
+from vc_scheduler.logic.table import Filtered, Mask
 
 if TYPE_CHECKING:
     from vc_scheduler.logic.rooms import Rooms
@@ -115,20 +116,30 @@ def overcommitted(needed: Mapping[str, int], available: Mapping[str, int]) -> Re
     )
 
 
-def does_not_fit(shape: Shape, *, wanted: int, placeable: int, rooms: "Rooms") -> Reason:
+def does_not_fit(
+    shape: Shape,
+    *,
+    wanted: int,
+    placeable: int,
+    rooms: "Rooms",
+    filtered: Filtered | None = None,
+) -> Reason:
     """The nodes have no room for all: which checks they passed, what they lack.
 
     Called while the pods that do fit lie on their nodes, so that what the nodes lack is what keeps
-    the next one away: that is what fragmentation looks like.
+    the next one away: that is what fragmentation looks like. `filtered` says where that next one may
+    go, when this depends on the pods that lie there.
     """
-    filtered = rooms.filtered(shape)
+    filtered = filtered or rooms.filtered(shape)
     total = rooms.nodes.count
     allowed = int(filtered.mask.sum())
-    amounts, lacking = _idle_amounts(shape, wanted=wanted, lying=placeable, rooms=rooms)
+    amounts, lacking = _idle_amounts(
+        shape, wanted=wanted, lying=placeable, rooms=rooms, mask=filtered.mask
+    )
     checks = [Check(name=name, nodes_left=left) for name, left in filtered.left]
     request = {name: amount for name, amount in shape.request if name != PODS}
     missing_pods = wanted - placeable
-    stage = Stage.GANG if allowed else Stage.PREDICATE
+    stage = Stage.GANG if allowed or placeable else Stage.PREDICATE
     why = _refusals(total, filtered.left, lacking)
     return Reason(
         stage=stage,
@@ -147,10 +158,9 @@ def does_not_fit(shape: Shape, *, wanted: int, placeable: int, rooms: "Rooms") -
 
 
 def _idle_amounts(
-    shape: Shape, *, wanted: int, lying: int, rooms: "Rooms"
+    shape: Shape, *, wanted: int, lying: int, rooms: "Rooms", mask: Mask
 ) -> tuple[list[Amount], list[tuple[int, str]]]:
     """Per resource: needed, idle on the allowed nodes, missing; and how many nodes lack it."""
-    mask = rooms.filtered(shape).mask
     idle = np.maximum(rooms.nodes.allocatable - rooms.used, 0)[mask]
     amounts: list[Amount] = []
     lacking: list[tuple[int, str]] = []
@@ -201,6 +211,11 @@ _CHECK_TEXTS: Final = {
     "node selector": "do not match the node selector",
     "node affinity": "do not match the node affinity",
     "taints": "have taints that are not tolerated",
+    "host ports": "have its host ports taken",
+    "pod affinity": "have no pod near that its affinity asks for",
+    "pod anti-affinity": "are near a pod that its anti-affinity shuns",
+    "anti-affinity of placed pods": "are near a pod whose anti-affinity shuns it",
+    "topology spread": "would be skewed more than its topology spread allows",
 }
 
 

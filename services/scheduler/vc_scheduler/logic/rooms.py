@@ -12,7 +12,7 @@ import numpy as np
 from vc_scheduler.logic.fit import NO_ROOM, Ints, capacity, place, placeable, rank_keys
 from vc_scheduler.logic.framework import Candidates, Framework
 from vc_scheduler.logic.shapes import Shape
-from vc_scheduler.logic.table import Filtered, NodeTable
+from vc_scheduler.logic.table import Filtered, Mask, NodeTable
 
 
 @dataclass(kw_only=True, eq=False)
@@ -65,6 +65,14 @@ class Rooms:
             keys=room.keys,
             score_rows=_Scoring(self, room).scores,
         )
+
+    def best(self, shape: Shape, mask: Mask) -> int | None:
+        """The row the next pod goes to, of those in the mask; None when none has room."""
+        keys = np.where(mask, self._room(shape).keys, NO_ROOM)
+        if not len(keys):
+            return None
+        row = int(keys.argmax())
+        return row if keys[row] != NO_ROOM else None
 
     def take(self, shape: Shape, rows: Ints) -> None:
         """Pods of the shape sit on these rows (a row may come more than once)."""

@@ -63,6 +63,8 @@ class PodRow(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False):
     gated: bool
     controlled: bool
     """Has a controller that would make it anew; others are never deleted by us."""
+    labels: dict[str, str] = {}
+    """As other pods' terms look at them; shared with the fact."""
     conditions: tuple[PodCondition, ...] = ()
     """Of a pending pod, so that a patch keeps those we do not own."""
 

@@ -10,9 +10,11 @@ from vc_messages.effects import BindPod
 from vc_messages.sessions import Reason
 from vc_scheduler.logic.amounts import Amounts
 from vc_scheduler.logic.framework import Framework
+from vc_scheduler.logic.peers import Peers
 from vc_scheduler.logic.rooms import Rooms
 from vc_scheduler.logic.rows import INQUEUE, PENDING, GroupRow, PodRow, QueueRow, Run
 from vc_scheduler.logic.snapshot import QueueUse, Snapshot
+from vc_scheduler.logic.table import Filtered
 
 QUEUE_DEPTH_MAX: Final = 32
 """Levels of queues; a longer line is a cycle, and ends here."""
@@ -26,6 +28,7 @@ class Session:
         self.framework = framework
         self.now = now
         self.rooms = Rooms(snapshot.nodes, framework)
+        self.peers = Peers(snapshot.peers, snapshot.nodes.static)
         self.refused: dict[str, Reason] = {}
         """Groups that no later action tries again, and why."""
         self.misfits: dict[tuple[bytes, int, int], Reason] = {}
@@ -93,6 +96,10 @@ class Session:
         """Why it waits; None for a job that has its minimum and only cannot grow."""
         waits = self.starving(group) or (self.phase(group) == PENDING and not group.ready)
         return self.refused.get(group.key) if waits else None
+
+    def beside(self, pod: PodRow) -> Filtered:
+        """The nodes one pod may go to, with everything placed so far where it lies."""
+        return self.framework.beside(self.peers, pod, self.rooms.filtered(pod.shape))
 
     # -- queues ----------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ import msgspec
 from vc_model.pod import PodSpec, Toleration
 from vc_model.selectors import LabelSelectorRequirement
 from vc_scheduler.logic.amounts import NOT_REQUESTED, Problems, pod_request
+from vc_scheduler.logic.peering import NO_PEERING, Peering, host_ports, read_peering, required_peers
 
 INTERNED_MAX: Final = 20_000
 """Shapes remembered before we start afresh; forgetting costs time, nothing else."""
@@ -45,6 +46,8 @@ class Shape(msgspec.Struct, frozen=True, eq=False):
     """By resource name; `pods` is always among them."""
     constraints: Constraints
     constraints_key: bytes
+    peering: Peering = NO_PEERING
+    """What it says about other pods."""
     problem: str = ""
     """Why a pod of this shape cannot be placed at all."""
 
@@ -63,6 +66,9 @@ class _Written(msgspec.Struct, frozen=True):
     selector: dict[str, str]
     affinity: Any
     tolerations: list[Toleration]
+    peers: Any
+    spread: list[Any]
+    ports: tuple[Any, ...]
 
 
 class Shapes:
@@ -81,6 +87,9 @@ class Shapes:
             selector=spec.node_selector,
             affinity=(spec.affinity or {}).get("nodeAffinity"),
             tolerations=spec.tolerations,
+            peers=required_peers(spec.affinity),
+            spread=list(spec.topology_spread_constraints),
+            ports=host_ports(spec),
         )
         text = _encoder.encode(written)
         shape = self._by_text.get(text)
@@ -101,14 +110,16 @@ def _read(spec: PodSpec) -> Shape:
         terms=_required_terms(spec, problems),
         tolerations=tuple(spec.tolerations),
     )
+    peering = read_peering(spec, problems)
     constraints_key = _encoder.encode(constraints)
     amounts = tuple(sorted(request.items()))
     problem = str(problems)
     return Shape(
-        key=_encoder.encode((amounts, problem)) + constraints_key,
+        key=_encoder.encode((amounts, problem, peering)) + constraints_key,
         request=amounts,
         constraints=constraints,
         constraints_key=constraints_key,
+        peering=peering,
         problem=problem,
     )
 

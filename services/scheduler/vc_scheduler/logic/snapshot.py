@@ -7,6 +7,7 @@ thread while the columns move on, and run again later to the same bytes.
 from dataclasses import dataclass, field
 
 from vc_scheduler.logic.amounts import Amounts
+from vc_scheduler.logic.peer_index import PeerTable
 from vc_scheduler.logic.rows import GroupRow, QueueRow
 from vc_scheduler.logic.table import NodeTable
 
@@ -42,5 +43,7 @@ class Snapshot:
     default_priority: int
     partial_since: dict[str, float]
     """Gangs some of whose members are bound, and since when we have seen it."""
+    peers: PeerTable = field(default_factory=PeerTable)
+    """Which pods lie where, as far as somebody asks."""
     held_until: float | None = None
     """When the first pod held back after a failed bind may be tried again."""

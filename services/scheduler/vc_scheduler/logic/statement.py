@@ -21,6 +21,7 @@ class Statement:
         """Put the next pods of the run on these nodes, in this order."""
         pods = self._session.waiting_pods(run)[: len(rows)]
         self._session.rooms.take(run.shape, rows)
+        self._session.peers.put(pods, rows, sign=1)
         self._session.count_placed(self._group, run, pods=len(rows))
         self._placed.append((run, pods, rows))
 
@@ -38,6 +39,7 @@ class Statement:
     def discard(self) -> None:
         """As if nothing had been."""
         for run, pods, rows in reversed(self._placed):
+            self._session.peers.put(pods, rows, sign=-1)
             self._session.rooms.give_back(run.shape, rows)
             self._session.count_placed(self._group, run, pods=-len(pods))
         self._placed.clear()

@@ -46,6 +46,13 @@ class StaticTable:
     masks: dict[tuple[str, bytes], Filtered] = field(default_factory=dict)
     """By who filters and the constraints' key; functions of this table, kept beside it."""
     _columns: dict[str, LabelColumn] = field(default_factory=dict)
+    _index: dict[str, int] = field(default_factory=dict)
+
+    def row(self, name: str) -> int | None:
+        """The row of a node; None when there is no such node."""
+        if not self._index:
+            self._index.update({name: row for row, name in enumerate(self.names)})
+        return self._index.get(name)
 
     def label(self, key: str) -> LabelColumn:
         """A label as a column."""

@@ -1,8 +1,8 @@
-"""predicates: readiness, cordons, node selector and required node affinity, taints.
+"""predicates: readiness, cordons, node selector and required node affinity, taints, other pods.
 
 Each check is a mask over all nodes. Selectors compare one label column with one code; taints are
 looked at once per distinct set of taints. Pod count is a resource (`pods`) and is checked with the
-others by the fit.
+others by the fit. Checks that look at other pods are in `peer_checks`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,7 +13,15 @@ import numpy as np
 from vc_model.node import Taint
 from vc_model.pod import Toleration
 from vc_model.selectors import LabelSelectorRequirement
-from vc_scheduler.logic.shapes import NodeTerm, Shape
+from vc_scheduler.logic.peers import Peers
+from vc_scheduler.logic.plugins.peer_checks import (
+    TOPOLOGY_SPREAD,
+    affinity_checks,
+    port_checks,
+    spread_check,
+)
+from vc_scheduler.logic.rows import PodRow
+from vc_scheduler.logic.shapes import Constraints, NodeTerm, Shape
 from vc_scheduler.logic.table import Mask, StaticTable
 
 _CORDON = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
@@ -25,8 +33,11 @@ class Predicates:
     name: ClassVar[str] = "predicates"
 
     def __init__(self, arguments: Mapping[str, str]) -> None:
-        self._affinity = arguments.get("predicate.NodeAffinityEnable", "true") != "false"
-        self._taints = arguments.get("predicate.TaintTolerationEnable", "true") != "false"
+        self._affinity = _enabled(arguments, "NodeAffinity")
+        self._taints = _enabled(arguments, "TaintToleration")
+        self._ports = _enabled(arguments, "NodePorts")
+        self._peers = _enabled(arguments, "PodAffinity")
+        self._spread = _enabled(arguments, "PodTopologySpread")
 
     def checks(self, shape: Shape, nodes: StaticTable) -> Iterable[tuple[str, Mask]]:
         """In the order of Volcano's stable filters."""
@@ -41,6 +52,30 @@ class Predicates:
                 yield "node affinity", _any_term(constraints.terms, nodes)
         if self._taints:
             yield "taints", _tolerated(constraints.tolerations, nodes)
+
+    def peer_checks(self, peers: Peers, pod: PodRow) -> Iterable[tuple[str, Mask]]:
+        """In the order of Volcano's filters."""
+        if self._ports:
+            yield from port_checks(peers, pod)
+        if self._peers:
+            yield from affinity_checks(peers, pod)
+        for spread in pod.shape.peering.spread if self._spread else ():
+            eligible = np.ones(len(peers.nodes.names), dtype=np.bool_)
+            if spread.honor_affinity:
+                eligible &= _affine(pod.shape.constraints, peers.nodes)
+            if spread.honor_taints:
+                eligible &= _tolerated(pod.shape.constraints.tolerations, peers.nodes)
+            yield TOPOLOGY_SPREAD, spread_check(peers, pod, spread, eligible=eligible)
+
+
+def _enabled(arguments: Mapping[str, str], check: str) -> bool:
+    return arguments.get(f"predicate.{check}Enable", "true") != "false"
+
+
+def _affine(constraints: Constraints, nodes: StaticTable) -> Mask:
+    """Nodes that the selector and the required node affinity let through."""
+    mask = _selected(constraints.selector, nodes)
+    return mask if constraints.terms is None else mask & _any_term(constraints.terms, nodes)
 
 
 def _selected(selector: tuple[tuple[str, str], ...], nodes: StaticTable) -> Mask:

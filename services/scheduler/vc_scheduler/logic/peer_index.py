@@ -1,0 +1,161 @@
+"""Who lies where, as far as somebody asks: counts per node of the pods that terms speak of.
+
+Kept beside the columns, one fact at a time. Nothing is counted unless a waiting pod asks about it
+(`Selection`), a placed pod keeps others away (its anti-affinity terms) or takes host ports; a cluster
+without such pods pays nothing. Selections that are new are counted together, in one walk, when the
+next session is made.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import msgspec
+
+from vc_scheduler.logic.peering import PeerTerm, Port, Selection, resolve
+from vc_scheduler.logic.rows import ON_NODE, PodRow, Task
+
+SELECTIONS_MAX: Final = 2_000
+"""Selections kept counted; beyond that those nobody waits for are dropped before the next session."""
+
+PerNode = dict[str, int]
+
+
+class Owner(msgspec.Struct, frozen=True, eq=False):
+    """An anti-affinity term of placed pods: whom it keeps away, and within which topology."""
+
+    selection: Selection
+    topology_key: str
+
+    @property
+    def key(self) -> tuple[bytes, str]:
+        return (self.selection.key, self.topology_key)
+
+
+def owner_of(term: PeerTerm, pod: PodRow) -> Owner:
+    return Owner(resolve(term, pod.namespace, pod.labels), term.topology_key)
+
+
+class Matcher:
+    """Finds the selections a pod matches, without asking all of them.
+
+    A selection with a label that must be equal is found under one of them; others are asked always.
+    """
+
+    def __init__(self, selections: Iterable[Selection] = ()) -> None:
+        self._by_pair: dict[tuple[str, str], dict[bytes, Selection]] = {}
+        self._others: dict[bytes, Selection] = {}
+        for selection in selections:
+            self.add(selection)
+
+    def add(self, selection: Selection) -> None:
+        self._bucket(selection)[selection.key] = selection
+
+    def _bucket(self, selection: Selection) -> dict[bytes, Selection]:
+        if not selection.labels:
+            return self._others
+        return self._by_pair.setdefault(selection.labels[0], {})
+
+    def matching(self, namespace: str, labels: Mapping[str, str]) -> list[Selection]:
+        """In the order they were added, within a label."""
+        found = [s for s in self._others.values() if s.matches(namespace, labels)]
+        for pair in labels.items() if self._by_pair else ():
+            bucket = self._by_pair.get(pair)
+            if bucket:
+                found += [s for s in bucket.values() if s.matches(namespace, labels)]
+        return found
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PeerTable:
+    """A copy for one session."""
+
+    selections: dict[bytes, tuple[Selection, PerNode]] = field(default_factory=dict)
+    owners: dict[tuple[bytes, str], tuple[Owner, PerNode]] = field(default_factory=dict)
+    ports: dict[Port, PerNode] = field(default_factory=dict)
+
+
+class PeerIndex:
+    """Counts per node name."""
+
+    def __init__(self) -> None:
+        self._selections: dict[bytes, tuple[Selection, PerNode]] = {}
+        self._matcher = Matcher()
+        self._new: dict[bytes, Selection] = {}
+        """Asked for, not counted yet."""
+        self._owners: dict[tuple[bytes, str], tuple[Owner, PerNode]] = {}
+        self._ports: dict[Port, PerNode] = {}
+
+    def replace(self, before: PodRow | None, after: PodRow | None) -> None:
+        """A pod's row is exchanged."""
+        if before is not None and before.node and before.status in ON_NODE:
+            self._count(before, -1)
+        if after is None:
+            return
+        if after.node and after.status in ON_NODE:
+            self._count(after, 1)
+        elif after.status is Task.PENDING and after.ours:
+            for term in after.shape.peering.terms:
+                selection = resolve(term, after.namespace, after.labels)
+                if selection.key not in self._selections:
+                    self._new[selection.key] = selection
+
+    def _count(self, pod: PodRow, sign: int) -> None:
+        if self._selections:
+            for selection in self._matcher.matching(pod.namespace, pod.labels):
+                _add(self._selections[selection.key][1], pod.node, sign)
+        peering = pod.shape.peering
+        for term in peering.anti:
+            owner = owner_of(term, pod)
+            known = self._owners.setdefault(owner.key, (owner, {}))
+            _add(known[1], pod.node, sign)
+            if not known[1]:
+                del self._owners[owner.key]
+        for port in peering.ports:
+            taken = self._ports.setdefault(port, {})
+            _add(taken, pod.node, sign)
+            if not taken:
+                del self._ports[port]
+
+    def table(self, pods: Callable[[], Iterable[PodRow]]) -> PeerTable:
+        """For a session. `pods` gives all pods; it is asked only when something new is counted."""
+        if self._new:
+            self._count_new(pods)
+        return PeerTable(
+            selections={key: (s, dict(counts)) for key, (s, counts) in self._selections.items()},
+            owners={key: (o, dict(counts)) for key, (o, counts) in self._owners.items()},
+            ports={port: dict(counts) for port, counts in self._ports.items()},
+        )
+
+    def _count_new(self, pods: Callable[[], Iterable[PodRow]]) -> None:
+        if len(self._selections) + len(self._new) > SELECTIONS_MAX:
+            self._drop_unwanted(pods())
+        fresh = Matcher(self._new.values())
+        for key, selection in self._new.items():
+            self._selections[key] = (selection, {})
+            self._matcher.add(selection)
+        self._new = {}
+        for pod in pods():
+            if pod.node and pod.status in ON_NODE:
+                for selection in fresh.matching(pod.namespace, pod.labels):
+                    _add(self._selections[selection.key][1], pod.node, 1)
+
+    def _drop_unwanted(self, pods: Iterable[PodRow]) -> None:
+        """Keep only what pods that wait ask for."""
+        wanted = {
+            resolve(term, pod.namespace, pod.labels).key: None
+            for pod in pods
+            if pod.status is Task.PENDING and pod.ours
+            for term in pod.shape.peering.terms
+        }
+        kept = {key: known for key, known in self._selections.items() if key in wanted}
+        self._selections = kept
+        self._matcher = Matcher(selection for selection, _ in kept.values())
+
+
+def _add(counts: PerNode, node: str, sign: int) -> None:
+    left = counts.get(node, 0) + sign
+    if left:
+        counts[node] = left
+    else:
+        counts.pop(node, None)

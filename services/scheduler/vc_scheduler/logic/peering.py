@@ -1,0 +1,190 @@
+"""What a pod says about other pods: affinity, anti-affinity, spread, host ports.
+
+Only what is required is read; preferences are scores. A `PeerTerm` is as written, so that equal pods
+of different namespaces share a shape; `selections_of` resolves it for one pod. A `Selection` (which
+pods) is apart from the topology key (which nodes count as together), so that one count per node
+serves every key.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from vc_model.pod import PodSpec, TopologySpreadConstraint
+from vc_model.selectors import LabelSelector, LabelSelectorRequirement, requirement_matches
+from vc_scheduler.logic.amounts import Problems
+
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+_DO_NOT_SCHEDULE: Final = "DoNotSchedule"
+_OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
+_encoder: Final = msgspec.msgpack.Encoder(order="deterministic")
+
+Port = tuple[str, int]
+"""(protocol, host port)"""
+
+
+class Selection(msgspec.Struct, frozen=True, eq=False):
+    """Which pods a term speaks of. Compared by `key`."""
+
+    key: bytes
+    namespaces: tuple[str, ...]
+    """Empty for all."""
+    labels: tuple[tuple[str, str], ...]
+    needs: tuple[LabelSelectorRequirement, ...]
+    nothing: bool
+    """A term without a selector matches no pod."""
+
+    def matches(self, namespace: str, labels: Mapping[str, str]) -> bool:
+        if self.nothing or (self.namespaces and namespace not in self.namespaces):
+            return False
+        return all(labels.get(name) == value for name, value in self.labels) and all(
+            requirement_matches(need, labels) for need in self.needs
+        )
+
+
+class PeerTerm(msgspec.Struct, frozen=True):
+    """Pods of a selector, and the topology within which they count as near."""
+
+    topology_key: str
+    selector: LabelSelector | None
+    namespaces: tuple[str, ...] = ()
+    """Empty for the pod's own."""
+    everywhere: bool = False
+    match_label_keys: tuple[str, ...] = ()
+    mismatch_label_keys: tuple[str, ...] = ()
+
+
+class Spread(msgspec.Struct, frozen=True):
+    """No domain may have more than `max_skew` pods above the emptiest."""
+
+    term: PeerTerm
+    max_skew: int
+    min_domains: int
+    honor_affinity: bool
+    honor_taints: bool
+
+
+class Peering(msgspec.Struct, frozen=True):
+    """Everything a pod says about others."""
+
+    affinity: tuple[PeerTerm, ...] = ()
+    anti: tuple[PeerTerm, ...] = ()
+    spread: tuple[Spread, ...] = ()
+    ports: tuple[Port, ...] = ()
+
+    @property
+    def terms(self) -> tuple[PeerTerm, ...]:
+        return (*self.affinity, *self.anti, *(spread.term for spread in self.spread))
+
+
+NO_PEERING: Final = Peering()
+
+
+def resolve(term: PeerTerm, namespace: str, labels: Mapping[str, str]) -> Selection:
+    """The pods a term speaks of, for a pod of this namespace with these labels."""
+    written = term.selector or LabelSelector()
+    equal = dict(written.match_labels)
+    equal.update({key: labels[key] for key in term.match_label_keys if key in labels})
+    needs = (
+        *written.match_expressions,
+        *(
+            LabelSelectorRequirement(key=key, operator="NotIn", values=[labels[key]])
+            for key in term.mismatch_label_keys
+            if key in labels
+        ),
+    )
+    namespaces = () if term.everywhere else term.namespaces or (namespace,)
+    pairs = tuple(sorted(equal.items()))
+    nothing = term.selector is None
+    return Selection(
+        _encoder.encode((namespaces, pairs, needs, nothing)), namespaces, pairs, needs, nothing
+    )
+
+
+def read_peering(spec: PodSpec, problems: Problems) -> Peering:
+    """Parse what is required; what cannot be read is a problem of the pod."""
+    affinity = spec.affinity or {}
+    ports = host_ports(spec)
+    if not (affinity or spec.topology_spread_constraints or ports):
+        return NO_PEERING
+    try:
+        return Peering(
+            affinity=_terms(affinity.get("podAffinity")),
+            anti=_terms(affinity.get("podAntiAffinity")),
+            spread=tuple(
+                _spread(constraint)
+                for constraint in spec.topology_spread_constraints
+                if constraint.when_unsatisfiable == _DO_NOT_SCHEDULE
+            ),
+            ports=ports,
+        )
+    except (msgspec.ValidationError, AttributeError, TypeError) as error:
+        problems.add(f"pod affinity: {error}")
+        return NO_PEERING
+
+
+def host_ports(spec: PodSpec) -> tuple[Port, ...]:
+    """Ports of the node that the pod takes; with the host's network every port is one."""
+    found = [
+        (port.protocol, port.host_port or (port.container_port if spec.host_network else 0))
+        for container in spec.containers
+        for port in container.ports
+    ]
+    return tuple(sorted({port for port in found if port[1]}))
+
+
+def required_peers(affinity: Any) -> Any:
+    """The raw parts that `read_peering` looks at, as a key."""
+    if not affinity:
+        return None
+    return [
+        (affinity.get(kind) or {}).get(_REQUIRED) for kind in ("podAffinity", "podAntiAffinity")
+    ]
+
+
+def _terms(written: Any) -> tuple[PeerTerm, ...]:
+    return tuple(_term(term) for term in (written or {}).get(_REQUIRED) or [])
+
+
+def _term(written: Any) -> PeerTerm:
+    if not written.get("topologyKey"):
+        raise TypeError("a required term needs a topologyKey")
+    anywhere = written.get("namespaceSelector")
+    if anywhere:
+        raise TypeError("namespaceSelector is understood only as {} (all namespaces)")
+    selector = msgspec.convert(written.get("labelSelector"), LabelSelector | None)
+    _check(selector)
+    return PeerTerm(
+        topology_key=msgspec.convert(written["topologyKey"], str),
+        selector=selector,
+        namespaces=tuple(sorted(msgspec.convert(written.get("namespaces") or [], list[str]))),
+        everywhere=anywhere is not None,
+        match_label_keys=_strings(written.get("matchLabelKeys")),
+        mismatch_label_keys=_strings(written.get("mismatchLabelKeys")),
+    )
+
+
+def _spread(constraint: TopologySpreadConstraint) -> Spread:
+    _check(constraint.label_selector)
+    return Spread(
+        term=PeerTerm(
+            topology_key=constraint.topology_key,
+            selector=constraint.label_selector,
+            match_label_keys=tuple(constraint.match_label_keys),
+        ),
+        max_skew=max(1, constraint.max_skew),
+        min_domains=constraint.min_domains or 1,
+        honor_affinity=constraint.node_affinity_policy != "Ignore",
+        honor_taints=constraint.node_taints_policy == "Honor",
+    )
+
+
+def _check(selector: LabelSelector | None) -> None:
+    for need in selector.match_expressions if selector else ():
+        if need.operator not in _OPERATORS:
+            raise TypeError(f"operator {need.operator!r} is not one of {', '.join(_OPERATORS)}")
+
+
+def _strings(written: Iterable[str] | None) -> tuple[str, ...]:
+    return tuple(msgspec.convert(list(written or []), list[str]))

@@ -1,0 +1,92 @@
+"""Which pods lie where, during one session: the index's counts as arrays over nodes.
+
+Statements add and take off what they place. `delicate` says which pods cannot be placed many at a
+time: those that ask about others, or that a placed pod keeps away.
+"""
+
+import numpy as np
+
+from vc_scheduler.logic.peer_index import Matcher, Owner, PeerTable, PerNode, owner_of
+from vc_scheduler.logic.peering import NO_PEERING, PeerTerm, Port, Selection, resolve
+from vc_scheduler.logic.rows import PodRow, Run
+from vc_scheduler.logic.table import Ints, StaticTable
+
+
+class Peers:
+    """The working copy."""
+
+    def __init__(self, table: PeerTable, nodes: StaticTable) -> None:
+        self.nodes = nodes
+        self._table = table
+        self._arrays: dict[object, Ints] = {}
+        """By the key of a selection, an owner or a port; made when asked for."""
+        self._owners: dict[tuple[bytes, str], Owner] = {
+            key: owner for key, (owner, _) in table.owners.items()
+        }
+        self._asked = Matcher(selection for selection, _ in table.selections.values())
+        self._keeping = Matcher(owner.selection for owner in self._owners.values())
+        self._keys_of: dict[bytes, list[str]] = {}
+        """Topology keys by the selection of an owner."""
+        for owner in self._owners.values():
+            self._keys_of.setdefault(owner.selection.key, []).append(owner.topology_key)
+
+    def delicate(self, run: Run) -> bool:
+        """Whether its pods must be looked at one by one."""
+        if run.shape.peering is not NO_PEERING and run.shape.peering != NO_PEERING:
+            return True
+        return bool(self._owners) and any(self.keeping_away(pod) for pod in run.pods)
+
+    def keeping_away(self, pod: PodRow) -> list[Owner]:
+        """Anti-affinity terms of placed pods that speak of this one."""
+        return [
+            self._owners[selection.key, topology_key]
+            for selection in self._keeping.matching(pod.namespace, pod.labels)
+            for topology_key in self._keys_of[selection.key]
+        ]
+
+    def selection(self, term: PeerTerm, pod: PodRow) -> tuple[Selection, Ints]:
+        """The pods a term of this pod speaks of, and how many of them each node has."""
+        selection = resolve(term, pod.namespace, pod.labels)
+        _, counts = self._table.selections.get(selection.key, (selection, {}))
+        return selection, self._array(selection.key, counts)
+
+    def owners(self, owner: Owner) -> Ints:
+        """How many pods with that term each node has."""
+        _, counts = self._table.owners.get(owner.key, (owner, {}))
+        return self._array(owner.key, counts)
+
+    def port(self, port: Port) -> Ints:
+        """How many pods take that host port on each node."""
+        return self._array(port, self._table.ports.get(port, {}))
+
+    def _array(self, key: object, counts: PerNode) -> Ints:
+        array = self._arrays.get(key)
+        if array is None:
+            array = self._arrays[key] = np.zeros(len(self.nodes.names), dtype=np.int64)
+            for name, count in counts.items():
+                row = self.nodes.row(name)
+                if row is not None:
+                    array[row] = count
+        return array
+
+    def put(self, pods: tuple[PodRow, ...], rows: Ints, *, sign: int) -> None:
+        """Pods come to lie on rows, or (-1) leave them."""
+        asked = bool(self._table.selections)
+        if not asked and pods and pods[0].shape.peering == NO_PEERING:
+            return
+        for pod, row in zip(pods, rows.tolist(), strict=True):
+            self._put(pod, row, sign)
+
+    def _put(self, pod: PodRow, row: int, sign: int) -> None:
+        for selection in self._asked.matching(pod.namespace, pod.labels):
+            _, counts = self._table.selections[selection.key]
+            self._array(selection.key, counts)[row] += sign
+        for term in pod.shape.peering.anti:
+            owner = owner_of(term, pod)
+            if owner.key not in self._owners:
+                self._owners[owner.key] = owner
+                self._keeping.add(owner.selection)
+                self._keys_of.setdefault(owner.selection.key, []).append(owner.topology_key)
+            self.owners(owner)[row] += sign
+        for port in pod.shape.peering.ports:
+            self.port(port)[row] += sign
