@@ -13,6 +13,8 @@ SERVICES: Final[dict[str, str]] = {
     "plugin-ssh": "vc_plugin_ssh",
     "plugin-pytorch": "vc_plugin_pytorch",
     "plugin-mpi": "vc_plugin_mpi",
+    "plugin-tensorflow": "vc_plugin_tensorflow",
+    "plugin-ray": "vc_plugin_ray",
     "podgroup-controller": "vc_podgroup_controller",
     "queue-controller": "vc_queue_controller",
     "scheduler": "vc_scheduler",

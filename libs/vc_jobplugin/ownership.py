@@ -1,7 +1,9 @@
 """Whose an object is: what a plugin makes for a job is controlled by that job, of that uid."""
 
+from vc_jobplugin.answers import Found
+from vc_messages.effects import CreateObject, DeleteObject
 from vc_model.job import Job
-from vc_model.kinds import JOBS
+from vc_model.kinds import JOBS, Kind
 from vc_model.struct import JsonObject
 
 
@@ -21,3 +23,37 @@ def is_of(job: Job, body: JsonObject | None) -> bool:
     """Whether an object is there and this very job controls it."""
     owners = (body or {}).get("metadata", {}).get("ownerReferences") or []
     return any(o.get("controller") and o.get("uid") == job.metadata.uid for o in owners)
+
+
+def create_owned(job: Job, kind: Kind, name: str, *, content: JsonObject) -> CreateObject:
+    """Make an object of the job's namespace that goes when the job does."""
+    return CreateObject(
+        kind=kind,
+        namespace=job.metadata.namespace,
+        name=name,
+        owner_uid=job.metadata.uid,
+        body={
+            "apiVersion": kind.api_version,
+            "kind": kind.kind,
+            "metadata": {
+                "name": name,
+                "namespace": job.metadata.namespace,
+                "ownerReferences": [owner_reference(job)],
+            },
+            **content,
+        },
+    )
+
+
+def delete_owned(job: Job, found: Found) -> tuple[DeleteObject, ...]:
+    """Take away, of the objects found, those that this very job controls."""
+    return tuple(
+        DeleteObject(
+            kind=reference.kind,
+            namespace=reference.namespace,
+            name=reference.name,
+            uid=body["metadata"]["uid"],
+        )
+        for reference, body in found.items()
+        if is_of(job, body)
+    )

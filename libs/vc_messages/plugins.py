@@ -23,14 +23,20 @@ REMOVE: Final = "remove"
 _SPEC_HASH_HEX_DIGITS: Final = 16
 
 
+INDEX_SYMBOL: Final = "<index>"
+"""Stands for the pod's index in a text that is otherwise the same for all pods of a task."""
+
+
 class EnvVar(msgspec.Struct, frozen=True, kw_only=True):
-    """A variable: a text, a reference, or the pod's index plus a number."""
+    """A variable: a text, a reference, the pod's index plus a number, or a text with the index."""
 
     name: str
     value: str = ""
     value_from: JsonObject | None = None
     index_plus: int | None = None
     """The value is the pod's index within its task plus this."""
+    text_with_index: str = ""
+    """The value is this, with the pod's index for every `INDEX_SYMBOL`."""
 
 
 class TaskDecoration(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,6 +46,9 @@ class TaskDecoration(msgspec.Struct, frozen=True, kw_only=True):
     env_in_init_containers: bool = True
     ports: list[JsonObject] = []
     """Container ports, added to every container that has none of that name."""
+    ports_in_init_containers: bool = False
+    ports_only_in: str = ""
+    """Name of the one container that gets the ports; empty: all."""
     volumes: list[JsonObject] = []
     mounts: list[JsonObject] = []
     """Volume mounts of every container and init container."""
@@ -51,6 +60,8 @@ class TaskDecoration(msgspec.Struct, frozen=True, kw_only=True):
     hostname_from_pod: bool = False
     """hostname = the pod's name."""
     subdomain: str = ""
+    fs_group: int | None = None
+    """The group that files of volumes belong to."""
 
 
 class JobDecoration(msgspec.Struct, frozen=True, kw_only=True):

@@ -21,7 +21,7 @@ _DAY_SECONDS: Final = 24 * 3600
 TOMBSTONE_RETENTION_SECONDS: Final = _DAY_SECONDS
 """How long a deletion stays readable in a compacted topic."""
 
-PLUGINS: Final = ("env", "svc", "ssh", "pytorch", "mpi")
+PLUGINS: Final = ("env", "svc", "ssh", "pytorch", "mpi", "tensorflow", "ray")
 """The plugins in this repository; others announce themselves on `plugin.registry`."""
 
 EVERYONE: Final = "everyone"

@@ -48,7 +48,8 @@ class MpiCore:
         if worker is None and "worker" in parsed.given:
             return Decorated(problem=no_such_task(job, parsed.text("worker"), argument="worker"))
         port = {"name": PORT_NAME, "containerPort": parsed.number("port"), "protocol": "TCP"}
-        tasks = {task.name: TaskDecoration(ports=[port]) for task in job.spec.tasks}
+        listening = TaskDecoration(ports=[port], ports_in_init_containers=True)
+        tasks = {task.name: listening for task in job.spec.tasks}
         if worker is not None:
             listed = EnvVar(name="MPI_HOST", value=",".join(hosts(job, worker)))
             tasks[master.name] = msgspec.structs.replace(tasks[master.name], env=[listed])

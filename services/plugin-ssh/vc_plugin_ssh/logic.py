@@ -12,9 +12,9 @@ import msgspec
 from vc_jobplugin.answers import Decorated, Found, Reference
 from vc_jobplugin.arguments import Flag, Parsed, parse
 from vc_jobplugin.hosts import hostnames, pod_spec, subdomain
-from vc_jobplugin.ownership import is_of, owner_reference
+from vc_jobplugin.ownership import create_owned, delete_owned, is_of
 from vc_jobplugin.redaction import is_redacted
-from vc_messages.effects import CreateObject, DeleteObject, Effect, PatchObject, RecordEvent
+from vc_messages.effects import Effect, PatchObject, RecordEvent
 from vc_messages.plugins import JobDecoration, PluginRequest, TaskDecoration
 from vc_model.job import Job, TaskSpec
 from vc_model.kinds import JOBS, SECRETS
@@ -111,16 +111,8 @@ def decorate(request: PluginRequest, found: Found, fresh: KeyPair | None) -> Dec
 def remove(request: PluginRequest, found: Found) -> Decorated:
     """Only the Secret this very job controls."""
     reference = _secret(request.job)
-    existing = found.get(reference)
-    if existing is None or not is_of(request.job, existing):
-        return Decorated()
-    ended = DeleteObject(
-        kind=SECRETS,
-        namespace=reference.namespace,
-        name=reference.name,
-        uid=existing["metadata"]["uid"],
-    )
-    return Decorated(effects=(ended,))
+    ours = {reference: found[reference]} if reference in found else {}
+    return Decorated(effects=delete_owned(request.job, ours))
 
 
 def secret_name(job: Job) -> str:
@@ -198,25 +190,8 @@ def _keep_secret(
         "authorized_keys": _encoded(pair.public),
         "config": config,
     }
-    return [
-        CreateObject(
-            kind=SECRETS,
-            namespace=job.metadata.namespace,
-            name=secret_name(job),
-            owner_uid=job.metadata.uid,
-            body={
-                "apiVersion": SECRETS.api_version,
-                "kind": SECRETS.kind,
-                "metadata": {
-                    "name": secret_name(job),
-                    "namespace": job.metadata.namespace,
-                    "ownerReferences": [owner_reference(job)],
-                },
-                "data": data,
-                "type": "Opaque",
-            },
-        )
-    ]
+    content = {"data": data, "type": "Opaque"}
+    return [create_owned(job, SECRETS, secret_name(job), content=content)]
 
 
 def _encoded(text: str) -> str:

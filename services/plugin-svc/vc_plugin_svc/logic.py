@@ -10,8 +10,8 @@ from typing import Final
 from vc_jobplugin.answers import Decorated, Found, Reference
 from vc_jobplugin.arguments import Flag, Parsed, described, parse
 from vc_jobplugin.hosts import hosts, subdomain, variable_name
-from vc_jobplugin.ownership import is_of, owner_reference
-from vc_messages.effects import CreateObject, DeleteObject, Effect, PatchObject
+from vc_jobplugin.ownership import create_owned, delete_owned, is_of
+from vc_messages.effects import Effect, PatchObject
 from vc_messages.plugins import (
     REMOVE,
     EnvVar,
@@ -23,7 +23,7 @@ from vc_messages.plugins import (
 from vc_model import keys
 from vc_model.graft import merge_patch
 from vc_model.job import Job, TaskSpec
-from vc_model.kinds import CONFIGMAPS, NETWORKPOLICIES, SERVICES, Kind
+from vc_model.kinds import CONFIGMAPS, NETWORKPOLICIES, SERVICES
 from vc_model.struct import JsonObject
 
 PLUGIN: Final = "svc"
@@ -53,30 +53,18 @@ class SvcCore:
         if parsed.problem:
             return Decorated(problem=parsed.problem)
         job = request.job
-        effects: list[Effect] = [
-            _create(job, SERVICES, job.metadata.name, {"spec": _service(job, parsed)})
-        ]
+        service = {"spec": _service(job, parsed)}
+        effects: list[Effect] = [create_owned(job, SERVICES, job.metadata.name, content=service)]
         if not parsed.switch(DISABLE_POLICY):
             policy = {"spec": _network_policy(job)}
-            effects.append(_create(job, NETWORKPOLICIES, job.metadata.name, policy))
+            effects.append(create_owned(job, NETWORKPOLICIES, job.metadata.name, content=policy))
         effects += _keep_configmap(job, found.get(_references(job)[0]))
         tasks = {task.name: _decoration(job, task) for task in job.spec.tasks}
         return Decorated(decoration=JobDecoration(tasks=tasks), effects=tuple(effects))
 
     def remove(self, request: PluginRequest, found: Found) -> Decorated:
         """Only what this very job controls."""
-        ours = [(ref, body) for ref, body in found.items() if is_of(request.job, body)]
-        return Decorated(
-            effects=tuple(
-                DeleteObject(
-                    kind=reference.kind,
-                    namespace=reference.namespace,
-                    name=reference.name,
-                    uid=body["metadata"]["uid"],
-                )
-                for reference, body in ours
-            )
-        )
+        return Decorated(effects=delete_owned(request.job, found))
 
 
 def configmap_name(job: Job) -> str:
@@ -108,7 +96,7 @@ def _references(job: Job) -> list[Reference]:
 def _keep_configmap(job: Job, existing: JsonObject | None) -> list[Effect]:
     wanted = host_lists(job)
     if existing is None or not is_of(job, existing):
-        return [_create(job, CONFIGMAPS, configmap_name(job), {"data": wanted})]
+        return [create_owned(job, CONFIGMAPS, configmap_name(job), content={"data": wanted})]
     patch = merge_patch(existing.get("data") or {}, wanted)
     if not patch:
         return []
@@ -121,25 +109,6 @@ def _keep_configmap(job: Job, existing: JsonObject | None) -> list[Effect]:
             uid=existing["metadata"]["uid"],
         )
     ]
-
-
-def _create(job: Job, kind: Kind, name: str, content: JsonObject) -> CreateObject:
-    return CreateObject(
-        kind=kind,
-        namespace=job.metadata.namespace,
-        name=name,
-        owner_uid=job.metadata.uid,
-        body={
-            "apiVersion": kind.api_version,
-            "kind": kind.kind,
-            "metadata": {
-                "name": name,
-                "namespace": job.metadata.namespace,
-                "ownerReferences": [owner_reference(job)],
-            },
-            **content,
-        },
-    )
 
 
 def _job_labels(job: Job) -> dict[str, str]:

@@ -63,6 +63,8 @@ BUILT_IN_PLUGINS: Final[dict[str, PluginAnnouncement]] = {
             ssh_private_key="",
             ssh_public_key="",
             ssh_port="22",
+            ssh_key_type="ed25519",
+            ssh_secret="",
         ),
         _plugin(
             "pytorch",
@@ -75,6 +77,26 @@ BUILT_IN_PLUGINS: Final[dict[str, PluginAnnouncement]] = {
             wait_master_image="busybox:1.36.1",
         ),
         _plugin("mpi", forces=("ssh", "svc"), master="master", worker="worker", port="22"),
+        _plugin(
+            "tensorflow",
+            forces=("svc",),
+            ps="ps",
+            worker="worker",
+            chief="chief",
+            evaluator="evaluator",
+            port="2222",
+        ),
+        _plugin(
+            "ray",
+            forces=("svc",),
+            head="head",
+            headContainer="head",
+            worker="worker",
+            workerContainer="worker",
+            port="6379",
+            dashboardPort="8265",
+            clientPort="10001",
+        ),
     )
 }
 """Known without having announced themselves: a plugin that is down makes jobs wait, not fail."""

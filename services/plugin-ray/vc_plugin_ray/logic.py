@@ -1,0 +1,147 @@
+"""Commands of head and workers, and the Service of the head.
+
+A job without the head task, or a task without the container that is to run ray, is a problem: there
+would be pods and no cluster.
+"""
+
+from typing import Final
+
+from vc_jobplugin.answers import Decorated, Found, Reference
+from vc_jobplugin.arguments import Flag, Parsed, described, parse
+from vc_jobplugin.hosts import hosts, no_such_task, pod_spec, task_named
+from vc_jobplugin.ownership import create_owned, delete_owned
+from vc_messages.plugins import (
+    REMOVE,
+    JobDecoration,
+    PluginAnnouncement,
+    PluginRequest,
+    TaskDecoration,
+)
+from vc_model import keys
+from vc_model.job import Job, TaskSpec
+from vc_model.kinds import SERVICES
+from vc_model.struct import JsonObject
+
+PLUGIN: Final = "ray"
+PORT_MAX: Final = 65535
+
+FLAGS: Final = (
+    Flag(name="head", default="head", meaning="the task of the head"),
+    Flag(name="headContainer", default="head", meaning="the container that runs it"),
+    Flag(name="worker", default="worker", meaning="the task of the workers"),
+    Flag(name="workerContainer", default="worker", meaning="the container that runs them"),
+    Flag(name="port", default="6379", number=True, least=1, most=PORT_MAX, meaning="of the head"),
+    Flag(name="dashboardPort", default="8265", number=True, least=1, most=PORT_MAX),
+    Flag(name="clientPort", default="10001", number=True, least=1, most=PORT_MAX),
+)
+
+PORTS: Final = {"gcs": "port", "dashboard": "dashboardPort", "client-server": "clientPort"}
+"""Name of a port, as Service and container have it, to the argument with its number."""
+
+
+class RayCore:
+    """See `vc_jobplugin.answers.Core`."""
+
+    announcement = PluginAnnouncement(
+        plugin=PLUGIN, version="1", arguments=described(FLAGS), forces=["svc"]
+    )
+
+    def looks_at(self, request: PluginRequest) -> list[Reference]:
+        """Only to take it away: a Service that is there and ours is as good as made."""
+        return [_service_reference(request.job)] if request.verb == REMOVE else []
+
+    def decorate(self, request: PluginRequest, found: Found) -> Decorated:  # noqa: ARG002
+        """The head starts a cluster, workers join it; other tasks are left alone."""
+        parsed = parse(request.arguments, FLAGS)
+        problem = parsed.problem or _wrong(request.job, parsed)
+        if problem:
+            return Decorated(problem=problem)
+        job = request.job
+        head = task_named(job, parsed.text("head"))
+        worker = task_named(job, parsed.text("worker"))
+        assert head is not None, "a job without its head is a problem"
+        tasks = {head.name: _head(parsed)}
+        if worker is not None:
+            tasks[worker.name] = _worker(parsed, address=next(iter(hosts(job, head)), ""))
+        service = {"spec": _service(job, parsed)}
+        made = create_owned(job, SERVICES, service_name(job), content=service)
+        return Decorated(decoration=JobDecoration(tasks=tasks), effects=(made,))
+
+    def remove(self, request: PluginRequest, found: Found) -> Decorated:
+        """Only what this very job controls."""
+        return Decorated(effects=delete_owned(request.job, found))
+
+
+def service_name(job: Job) -> str:
+    """Upstream's name."""
+    return f"{job.metadata.name}-head-svc"
+
+
+def _wrong(job: Job, parsed: Parsed) -> str:
+    """What keeps the cluster from coming up: a task or a container that is not there."""
+    for role in ("head", "worker"):
+        task = task_named(job, parsed.text(role))
+        if task is None:
+            if role == "head" or role in parsed.given:
+                return no_such_task(job, parsed.text(role), argument=role)
+            continue
+        wanted, names = parsed.text(f"{role}Container"), _containers(task)
+        if wanted not in names:
+            there = ", ".join(names) or "none"
+            return (
+                f"argument --{role}Container={wanted}: task {task.name} has no such container; "
+                f"its containers are {there}"
+            )
+    return ""
+
+
+def _containers(task: TaskSpec) -> list[str]:
+    return [container.get("name", "") for container in pod_spec(task).get("containers") or []]
+
+
+def _head(parsed: Parsed) -> TaskDecoration:
+    started = (
+        "ray start --head --block --dashboard-host=0.0.0.0"
+        f" --port={parsed.number('port')}"
+        f" --dashboard-port={parsed.number('dashboardPort')}"
+        f" --ray-client-server-port={parsed.number('clientPort')}"
+    )
+    name = parsed.text("headContainer")
+    return TaskDecoration(
+        commands={name: ["sh", "-c", started]},
+        ports=[
+            {"name": port, "containerPort": parsed.number(flag), "protocol": "TCP"}
+            for port, flag in PORTS.items()
+        ],
+        ports_only_in=name,
+    )
+
+
+def _worker(parsed: Parsed, *, address: str) -> TaskDecoration:
+    joined = f"ray start --block --address={address}:{parsed.number('port')}"
+    return TaskDecoration(commands={parsed.text("workerContainer"): ["sh", "-c", joined]})
+
+
+def _service(job: Job, parsed: Parsed) -> JsonObject:
+    """One address for the head, whichever node it is on."""
+    return {
+        "type": "ClusterIP",
+        "selector": {
+            keys.JOB_NAME: job.metadata.name,
+            keys.JOB_NAMESPACE: job.metadata.namespace,
+            keys.TASK_SPEC: parsed.text("head"),
+        },
+        "ports": [
+            {
+                "name": port,
+                "port": parsed.number(flag),
+                "targetPort": parsed.number(flag),
+                "protocol": "TCP",
+            }
+            for port, flag in PORTS.items()
+        ],
+    }
+
+
+def _service_reference(job: Job) -> Reference:
+    return Reference(SERVICES, job.metadata.namespace, service_name(job))

@@ -1,0 +1,5 @@
+"""What can be set from outside: no more than every plugin service has."""
+
+from vc_jobplugin.config import PluginConfig as Config
+
+__all__ = ["Config"]

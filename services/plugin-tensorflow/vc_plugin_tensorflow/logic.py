@@ -1,0 +1,85 @@
+"""TF_CONFIG: who is in the cluster, and who this pod is."""
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from vc_jobplugin.answers import Decorated, Found, Reference
+from vc_jobplugin.arguments import Flag, described, parse
+from vc_jobplugin.hosts import hosts, no_such_task, task_named
+from vc_messages.plugins import (
+    INDEX_SYMBOL,
+    EnvVar,
+    JobDecoration,
+    PluginAnnouncement,
+    PluginRequest,
+    TaskDecoration,
+)
+from vc_model.job import Job, TaskSpec
+
+PLUGIN: Final = "tensorflow"
+VARIABLE: Final = "TF_CONFIG"
+
+_INDEX: Final = msgspec.Raw(INDEX_SYMBOL.encode())
+"""No JSON yet: the number is put in for each pod."""
+
+ROLES: Final = ("ps", "worker", "chief", "evaluator")
+"""As TensorFlow calls them; each is also the name of the argument that names its task."""
+
+FLAGS: Final = (
+    *(Flag(name=role, default=role, meaning=f"the task that is {role}") for role in ROLES),
+    Flag(name="port", default="2222", number=True, least=1, most=65535, meaning="of every pod"),
+)
+
+
+class TensorflowCore:
+    """See `vc_jobplugin.answers.Core`."""
+
+    announcement = PluginAnnouncement(
+        plugin=PLUGIN, version="1", arguments=described(FLAGS), forces=["svc"]
+    )
+
+    def looks_at(self, request: PluginRequest) -> list[Reference]:  # noqa: ARG002 - it needs none
+        return []
+
+    def decorate(self, request: PluginRequest, found: Found) -> Decorated:  # noqa: ARG002
+        """Every task gets the whole cluster and its own type; a single pod has no cluster."""
+        parsed = parse(request.arguments, FLAGS)
+        if parsed.problem:
+            return Decorated(problem=parsed.problem)
+        job = request.job
+        roles: dict[str, TaskSpec] = {}
+        for role in ROLES:
+            task = task_named(job, parsed.text(role))
+            if task is not None:
+                roles[role] = task
+            elif role in parsed.given:
+                return Decorated(problem=no_such_task(job, parsed.text(role), argument=role))
+        if [task.replicas for task in job.spec.tasks] == [1]:
+            return Decorated(decoration=JobDecoration())
+        cluster = _cluster(job, roles, port=parsed.number("port"))
+        types = {task.name: role for role, task in roles.items()}
+        tasks = {
+            task.name: _decoration(cluster, types.get(task.name, task.name))
+            for task in job.spec.tasks
+        }
+        return Decorated(decoration=JobDecoration(tasks=tasks))
+
+    def remove(self, request: PluginRequest, found: Found) -> Decorated:  # noqa: ARG002
+        """Nothing was made."""
+        return Decorated()
+
+
+def _cluster(job: Job, roles: Mapping[str, TaskSpec], *, port: int) -> dict[str, list[str]]:
+    """Role to `host:port` of its pods; roles without a pod are left out."""
+    listed = {role: [f"{host}:{port}" for host in hosts(job, task)] for role, task in roles.items()}
+    return {role: members for role, members in listed.items() if members}
+
+
+def _decoration(cluster: Mapping[str, list[str]], kind: str) -> TaskDecoration:
+    """One text for all pods of a task; the symbol stands where JSON wants a number."""
+    config = {"cluster": cluster, "task": {"type": kind, "index": _INDEX}}
+    text = msgspec.json.encode(config).decode()
+    variable = EnvVar(name=VARIABLE, text_with_index=text)
+    return TaskDecoration(env=[variable], env_in_init_containers=False)
