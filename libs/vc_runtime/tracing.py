@@ -29,8 +29,9 @@ CLOSE_SECONDS_MAX: Final = 3.0
 TOLD_MAX: Final = 20_000
 """Spans remembered as told; an older one would be told again under the same id."""
 
-_NANOSECONDS: Final = 1_000_000_000
-_MILLISECONDS: Final = 1_000
+_MICROSECONDS: Final = 1_000_000
+_THOUSAND: Final = 1_000
+"""Milliseconds of a second, nanoseconds of a microsecond."""
 
 Attributes: TypeAlias = Mapping[str, str | int]
 
@@ -110,7 +111,7 @@ class OtlpTracer:
         self._resource = Resource.create({"service.name": f"vc-{service}"})
         self._processor = BatchSpanProcessor(
             OTLPSpanExporter(timeout=SEND_SECONDS_MAX),
-            schedule_delay_millis=SEND_PERIOD_SECONDS * _MILLISECONDS,
+            schedule_delay_millis=SEND_PERIOD_SECONDS * _THOUSAND,
         )
 
     def span(
@@ -136,8 +137,8 @@ class OtlpTracer:
                 attributes=dict(attributes or {}),
                 links=[Link(_context(*link))] if link is not None else [],
                 resource=self._resource,
-                start_time=int(started * _NANOSECONDS),
-                end_time=int(ended * _NANOSECONDS),
+                start_time=_nanoseconds(started),
+                end_time=_nanoseconds(ended),
             )
         )
 
@@ -146,6 +147,11 @@ class OtlpTracer:
         ending = threading.Thread(target=self._processor.shutdown, daemon=True)
         ending.start()
         ending.join(CLOSE_SECONDS_MAX)
+
+
+def _nanoseconds(seconds: float) -> int:
+    """To the microsecond: a float of today's seconds knows no more."""
+    return round(seconds * _MICROSECONDS) * _THOUSAND
 
 
 def _context(job_uid: str, name: str) -> Any:

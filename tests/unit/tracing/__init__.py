@@ -1,0 +1,1 @@
+"""Spans: identities, telling once, and what leaves the process."""

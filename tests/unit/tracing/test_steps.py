@@ -1,0 +1,193 @@
+"""What the watcher and the job-controller tell of a job, and what they leave untold."""
+
+import msgspec
+
+from tests.unit.job_controller.builders import NOW, UID, job, observed, pod, podgroup, task
+from tests.unit.tracing.heard import Heard
+from vc_bus.memory import MemoryBus
+from vc_clock import LoopClock, run_virtual
+from vc_job_controller.logic.phases import COMPLETED, RUNNING
+from vc_job_controller.spans import JobSpans
+from vc_messages.effects import CreateObject, PatchObject
+from vc_model.job import DependsOn, Job, JobCondition
+from vc_model.kinds import JOBS, PODS
+from vc_model.times import format_time
+from vc_runtime.context import Context
+from vc_runtime.effects import Outcome, OutcomeStatus
+from vc_simcluster.api import Api
+from vc_simcluster.cluster import StoreCluster
+from vc_snapshot.memory import MemorySnapshot
+from vc_watcher.spans import YOUNG_SECONDS
+from vc_watcher.spans import JobSpans as WatcherSpans
+
+BORN = NOW - 100
+"""When the builders' jobs were created."""
+
+
+def world(*, at: float = NOW) -> tuple[Context, Heard]:
+    clock, heard = LoopClock(wall_at_zero=at), Heard()
+    context = Context(
+        name="under-test",
+        bus=MemoryBus(clock),
+        cluster=StoreCluster(Api(clock=clock)),
+        snapshot=MemorySnapshot(),
+        clock=clock,
+        identity="one",
+        tracer=heard,
+    )
+    return context, heard
+
+
+def made_pod(number: int) -> Outcome:
+    effect = CreateObject(kind=PODS, namespace="ns", name=f"p-{number}", body={})
+    return Outcome(effect=effect, status=OutcomeStatus.DONE)
+
+
+def entered(phase: str, *, status: OutcomeStatus = OutcomeStatus.DONE) -> Outcome:
+    patch = {"status": {"state": {"phase": phase}}}
+    return Outcome(effect=PatchObject(kind=JOBS, name="j", patch=patch), status=status)
+
+
+def acted_on(of: Job) -> Job:
+    condition = JobCondition(status="Pending", last_transition_time=format_time(BORN + 1))
+    return msgspec.structs.replace(
+        of, status=msgspec.structs.replace(of.status, conditions=[condition])
+    )
+
+
+# -- the job-controller ------------------------------------------------------------------------
+
+
+def test_a_large_job_has_one_span_from_its_first_to_its_last_pod() -> None:
+    async def main() -> None:
+        context, heard = world()
+        spans = JobSpans(context)
+        of = job(tasks=[task(replicas=3)])
+        spans.worked(observed(of), [made_pod(0), made_pod(1)], began=NOW - 5)
+        assert heard.spans == []
+        spans.worked(observed(of, pod(0), pod(1)), [made_pod(2)], began=NOW - 3)
+        assert [(n, s) for _, n, s, _ in heard.spans] == [("pods", NOW - 5)]
+
+    run_virtual(main())
+
+
+def test_tasks_that_wait_for_others_do_not_hold_up_the_span_of_the_pods() -> None:
+    async def main() -> None:
+        context, heard = world()
+        late = task("late", depends_on=DependsOn(name=["worker"]))
+        of = job(tasks=[task(replicas=1), late])
+        JobSpans(context).worked(observed(of), [made_pod(0)], began=NOW)
+        assert [name for _, name, _, _ in heard.spans] == ["pods"]
+
+    run_virtual(main())
+
+
+def test_a_later_attempt_has_spans_of_its_own() -> None:
+    async def main() -> None:
+        context, heard = world()
+        of = job(version=1, tasks=[task(replicas=1)])
+        JobSpans(context).worked(observed(of, pod(0)), [made_pod(0)], began=NOW)
+        assert [name for _, name, _, _ in heard.spans] == ["pods-2"]
+
+    run_virtual(main())
+
+
+def test_a_write_that_failed_is_no_end() -> None:
+    async def main() -> None:
+        context, heard = world()
+        outcomes = [entered(COMPLETED, status=OutcomeStatus.STALE)]
+        JobSpans(context).worked(observed(job(RUNNING)), outcomes, began=NOW)
+        assert heard.spans == []
+
+    run_virtual(main())
+
+
+def test_the_root_goes_from_creation_to_the_end() -> None:
+    async def main() -> None:
+        context, heard = world()
+        JobSpans(context).worked(observed(job(RUNNING)), [entered(COMPLETED)], began=NOW)
+        ((uid, name, started, ended),) = heard.spans
+        assert (uid, name, started) == (UID, "job", BORN)
+        assert ended >= NOW
+
+    run_virtual(main())
+
+
+def test_a_resumed_job_gets_a_later_root() -> None:
+    async def main() -> None:
+        context, heard = world()
+        spans = JobSpans(context)
+        for phase in ("Aborted", "Aborted", COMPLETED):
+            spans.worked(observed(job(RUNNING)), [entered(phase)], began=NOW)
+        assert [name for _, name, _, _ in heard.spans] == ["job", "job"]
+
+    run_virtual(main())
+
+
+def test_after_a_restart_what_is_young_is_told_from_the_objects() -> None:
+    async def main() -> None:
+        context, heard = world()
+        pods = [pod(index, created_at=NOW - 10 + index) for index in range(2)]
+        seen = observed(job(COMPLETED, since=NOW - 2), *pods)
+        spans = JobSpans(context)
+        for _ in range(2):
+            spans.looked(seen)
+        told = {name: (started, ended) for _, name, started, ended in heard.spans}
+        assert told == {"pods": (NOW - 10, NOW - 9), "job": (BORN, NOW - 1)}
+        assert len(heard.spans) == 2
+
+    run_virtual(main())
+
+
+def test_after_a_restart_the_history_is_not_told_again() -> None:
+    async def main() -> None:
+        context, heard = world()
+        old = job(COMPLETED, since=NOW - 3_600)
+        JobSpans(context).looked(observed(old, pod(0, created_at=NOW - 3_700), pod(1)))
+        assert [name for _, name, _, _ in heard.spans if name == "job"] == []
+
+    run_virtual(main())
+
+
+def test_pods_and_groups_of_another_job_of_the_name_are_not_told() -> None:
+    async def main() -> None:
+        context, heard = world()
+        strangers = [pod(index, job_uid="older", created_at=NOW) for index in range(2)]
+        JobSpans(context).looked(observed(job(), *strangers, podgroup=podgroup(version=3)))
+        assert heard.spans == []
+
+    run_virtual(main())
+
+
+# -- the watcher -------------------------------------------------------------------------------
+
+
+def test_a_new_job_is_told_however_late_the_watcher_comes() -> None:
+    async def main() -> None:
+        context, heard = world(at=BORN + YOUNG_SECONDS * 10)
+        spans = WatcherSpans(context)
+        assert spans.wants(job(""))
+        spans.published(job(""))
+        assert not spans.wants(job(""))
+        assert [(n, s) for _, n, s, _ in heard.spans] == [("watch", BORN)]
+
+    run_virtual(main())
+
+
+def test_a_job_that_others_act_on_is_told_only_while_it_is_young() -> None:
+    async def main() -> None:
+        young, _ = world(at=BORN + YOUNG_SECONDS - 1)
+        old, _ = world(at=BORN + YOUNG_SECONDS + 1)
+        assert WatcherSpans(young).wants(acted_on(job()))
+        assert not WatcherSpans(old).wants(acted_on(job()))
+
+    run_virtual(main())
+
+
+def test_a_job_that_others_act_on_was_published_before_they_did() -> None:
+    async def main() -> None:
+        context, heard = world(at=BORN + 30)
+        WatcherSpans(context).published(acted_on(job()))
+        assert heard.spans == [(UID, "watch", BORN, BORN + 1)]
+
+    run_virtual(main())
