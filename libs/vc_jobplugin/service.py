@@ -89,6 +89,7 @@ class PluginService:
         while True:
             try:
                 if not await self._is_announced():
+                    await self._bring_topic()
                     message = announcement_message(self._core.announcement)
                     await self._context.bus.publish([message])
                     continue
@@ -133,10 +134,14 @@ class PluginService:
                 await self._wait_out(f"topics are not what they were: {error}")
 
     async def _join(self) -> None:
+        await self._bring_topic()
         plugin = self._core.announcement.plugin
-        if plugin not in PLUGINS:  # a guest brings its topic; ours are born with all the others
-            await self._context.bus.ensure_topics([self._topic])
         self._member = await self._context.bus.member(f"vc-plugin-{plugin}", [self._topic.name])
+
+    async def _bring_topic(self) -> None:
+        """A guest brings its topic, before anybody hears of it; ours are born with all the others."""
+        if self._core.announcement.plugin not in PLUGINS:
+            await self._context.bus.ensure_topics([self._topic])
 
     async def _serve_once(self) -> None:
         assert self._member is not None

@@ -59,7 +59,10 @@ class Stack:
         die_at: tuple[str, int] | None = None,
         traces: Traces | None = None,
     ) -> None:
-        """`die_at` names a service and the number of the call at which its first life ends."""
+        """`die_at` names a service and the number of the call at which its first life ends.
+
+        `job-controller@2` in `services` is another replica of `job-controller`.
+        """
         self._seed = seed
         self._die_at = die_at
         self._traces = traces if traces is not None else Traces()
@@ -103,7 +106,7 @@ class Stack:
     def _context(self, name: str, life: Life) -> Context:
         number = len(self.lives[name])
         return Context(
-            name=name,
+            name=name.partition("@")[0],
             bus=Mortal(self.bus, life, name="bus"),
             cluster=Mortal(self.cluster, life, name="cluster"),
             snapshot=Mortal(self.snapshot, life, name="snapshot"),
@@ -120,7 +123,9 @@ class Stack:
             die_at = self._die_at[1] if first and self._die_at and self._die_at[0] == name else None
             life = Life(die_at=die_at)
             self.lives[name].append(life)
-            service = self.running[name] = build_of(name)(self._context(name, life))
+            service = self.running[name] = build_of(name.partition("@")[0])(
+                self._context(name, life)
+            )
             task = asyncio.create_task(service.run())
             death = asyncio.create_task(life.over.wait())
             try:

@@ -58,7 +58,7 @@ class RayCore:
             return Decorated(problem=problem)
         job = request.job
         head = task_named(job, parsed.text("head"))
-        worker = task_named(job, parsed.text("worker"))
+        worker = _workers(job, parsed)
         assert head is not None, "a job without its head is a problem"
         tasks = {head.name: _head(parsed)}
         if worker is not None:
@@ -80,7 +80,7 @@ def service_name(job: Job) -> str:
 def _wrong(job: Job, parsed: Parsed) -> str:
     """What keeps the cluster from coming up: a task or a container that is not there."""
     for role in ("head", "worker"):
-        task = task_named(job, parsed.text(role))
+        task = task_named(job, parsed.text(role)) if role == "head" else _workers(job, parsed)
         if task is None:
             if role == "head" or role in parsed.given:
                 return no_such_task(job, parsed.text(role), argument=role)
@@ -93,6 +93,12 @@ def _wrong(job: Job, parsed: Parsed) -> str:
                 f"its containers are {there}"
             )
     return ""
+
+
+def _workers(job: Job, parsed: Parsed) -> TaskSpec | None:
+    """The task that joins; a head named `worker` does not join itself."""
+    name = parsed.text("worker")
+    return task_named(job, name) if name != parsed.text("head") else None
 
 
 def _containers(task: TaskSpec) -> list[str]:
