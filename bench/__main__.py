@@ -5,7 +5,7 @@ import importlib
 import os
 import sys
 
-BENCHMARKS = ("watch", "scheduler", "embedded", "kafka", "watcher_kafka", "stack")
+BENCHMARKS = ("watch", "scheduler", "embedded", "kafka", "watcher_kafka", "checkpoint", "stack")
 
 
 def main() -> None:

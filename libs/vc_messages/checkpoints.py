@@ -71,7 +71,7 @@ class Chunker:
         yield HEAD, _encoder.encode(_head_of(self._kinds, state))
         kept: dict[tuple[TopicPartition, str], _Slice] = {}
         for kind in self._kinds:
-            for partition, rows in sorted(_by_partition(state.tables[kind.topic]).items()):
+            for partition, rows in enumerate(_by_partition(state.tables[kind.topic])):
                 log = TopicPartition(kind.topic, partition)
                 for number, cut in enumerate(_cut(rows)):
                     made = kept[log, cut[0][0]] = self._slice(log, cut)
@@ -190,10 +190,10 @@ def _by_log(kinds: tuple[Kind, ...], numbers: Mapping[str, list[int]]) -> dict[T
     }
 
 
-def _by_partition(table: dict[str, Entry]) -> dict[int, list[tuple[str, Entry]]]:
-    rows: dict[int, list[tuple[str, Entry]]] = {}
+def _by_partition(table: dict[str, Entry]) -> list[list[tuple[str, Entry]]]:
+    rows: list[list[tuple[str, Entry]]] = [[] for _ in range(PARTITIONS)]
     for item in table.items():
-        rows.setdefault(item[1].partition, []).append(item)
+        rows[item[1].partition].append(item)
     return rows
 
 

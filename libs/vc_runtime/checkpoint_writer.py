@@ -67,13 +67,14 @@ class CheckpointWriter:
                 self._forget()
                 continue
             try:
-                await self._write_if_due()
+                await self.write_if_due()
             except SnapshotUnavailableError as error:
                 if not self._away:
                     self._context.log.warning("no checkpoint is written: %s", error)
                 self._away = True
 
-    async def _write_if_due(self) -> None:
+    async def write_if_due(self) -> None:
+        """Once; raises what the cache raises."""
         state = self._view().state()
         if state is None or not await self._is_due(state):
             return
