@@ -7,6 +7,7 @@ a unit round up, as Kubernetes does, and values are clamped to int64, because co
 Python integers are used on the way, so 1e30 parses without losing a digit before the clamp.
 """
 
+import functools
 import re
 from collections.abc import Mapping
 from typing import Final
@@ -27,6 +28,9 @@ _DECIMAL_EXPONENT: Final = {
     "n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18,
 }  # fmt: skip
 _BINARY_EXPONENT: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+
+TEXTS_REMEMBERED_MAX: Final = 4_096
+"""A cluster writes few different amounts, on very many nodes and pods."""
 
 MILLI: Final = 3
 """Decimal places of the unit: milli."""
@@ -56,6 +60,7 @@ def parse_quantity(text: str | float, *, decimals: int = WHOLE) -> int:
     return clamped if scaled >= 0 else -clamped
 
 
+@functools.lru_cache(maxsize=TEXTS_REMEMBERED_MAX, typed=True)
 def _fraction(text: str | float) -> tuple[int, int]:
     """The exact value as numerator and positive denominator."""
     if isinstance(text, int):
