@@ -1,25 +1,19 @@
-"""`vcctl`: ask about jobs and queues from a terminal."""
+"""`vcctl`: ask about jobs and queues from a terminal; `kubectl vc` is the same as a plugin."""
 
-import argparse
-import sys
 from collections.abc import Sequence
+
+from vc_cli.ctl.entry import run
+from vc_cli.ctl.parser import vcctl_parser
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Parse, run, exit."""
-    parser = argparse.ArgumentParser(prog="vcctl", description="Volcano jobs from the terminal.")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    version = commands.add_parser("version", help="print the version")
-    version.set_defaults(command=_version)
-    arguments = parser.parse_args(argv)
-    sys.exit(arguments.command(arguments))
+    """`vcctl`."""
+    run(vcctl_parser(), argv)
 
 
-def _version(_: argparse.Namespace) -> int:
-    from importlib.metadata import version
-
-    print(f"vcctl {version('pyroclast')}")
-    return 0
+def kubectl_main(argv: Sequence[str] | None = None) -> None:
+    """`kubectl vc`: kubectl finds `kubectl-vc` on the path and passes the rest on."""
+    run(vcctl_parser("kubectl vc"), argv)
 
 
 if __name__ == "__main__":

@@ -90,6 +90,8 @@ class QueueRow(Answer, frozen=True, kw_only=True):
     """As the scheduler wrote it."""
     used: ResourceList
     """What the placed pods of this queue and those below ask for, counted now."""
+    waiting: ResourceList
+    """What the groups that wait in this queue and those below need at the least."""
     pending: int
     inqueue: int
     running: int
@@ -100,6 +102,8 @@ class QueueTree(Answer, frozen=True, kw_only=True):
 
     queues: list[QueueRow]
     total: int
+    capacity: ResourceList
+    """What the ready nodes have: what root may take when nothing says less."""
     stale: str
 
 

@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from vc_dashboard.logic.answers import GroupRow, JobDetail, JobList, JobRow, PodRow
-from vc_dashboard.logic.picture import Picture, group_of_job
+from vc_dashboard.logic.picture import WAITING_PHASES, Picture, group_of_job
 from vc_messages.sessions import JobReason
 from vc_model.job import Job
 from vc_model.keys import TASK_SPEC
@@ -14,7 +14,6 @@ from vc_model.pod import Pod
 from vc_model.scheduling import PodGroup, PodGroupCondition
 
 PODS_SHOWN_MAX: Final = 1000
-WAITING_PHASES: Final = ("", "Pending", "Inqueue")
 
 
 class JobQuestion(msgspec.Struct, frozen=True, kw_only=True):

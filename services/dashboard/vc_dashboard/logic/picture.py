@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from vc_dashboard.logic.amounts import Amounts, add, pod_amounts
+from vc_dashboard.logic.amounts import Amounts, add, pod_amounts, read
 from vc_model import kinds
 from vc_model.job import Job
 from vc_model.keys import GROUP_NAME, GROUP_NAME_ALTERNATIVE
@@ -14,6 +14,8 @@ from vc_model.pod import Pod
 from vc_model.scheduling import PodGroup, Queue
 
 FINISHED_PHASES = ("Succeeded", "Failed")
+WAITING_PHASES = ("", "Pending", "Inqueue")
+"""Of a pod group that has not started."""
 
 
 class Picture(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,3 +96,30 @@ def used_by_queue(picture: Picture) -> dict[str, Amounts]:
             if is_placed(pod):
                 add(used.setdefault(group.spec.queue, {}), pod_amounts(pod.spec))
     return used
+
+
+def waiting_by_queue(picture: Picture) -> dict[str, Amounts]:
+    """What the groups that have not started need at the least, without the queues below.
+
+    A group states it beside its quota names (`requests.cpu`, `count/pods`), which say it twice.
+    """
+    waiting: dict[str, Amounts] = {}
+    for group in picture.groups.values():
+        if group.status.phase in WAITING_PHASES:
+            needed = read(group.spec.min_resources or {})
+            plain = {name: units for name, units in needed.items() if not _is_quota_name(name)}
+            add(waiting.setdefault(group.spec.queue, {}), plain)
+    return waiting
+
+
+def _is_quota_name(resource: str) -> bool:
+    return resource.startswith(("requests.", "limits.", "count/"))
+
+
+def capacity(picture: Picture) -> Amounts:
+    """What the ready nodes have together."""
+    total: Amounts = {}
+    for node in picture.nodes.values():
+        if node.ready:
+            add(total, read(node.status.allocatable))
+    return total

@@ -2,7 +2,7 @@
 
 from vc_dashboard.logic.amounts import Amounts, add, shown
 from vc_dashboard.logic.answers import QueueRow, QueueTree
-from vc_dashboard.logic.picture import Picture, used_by_queue
+from vc_dashboard.logic.picture import Picture, capacity, used_by_queue, waiting_by_queue
 from vc_model.keys import ROOT_QUEUE
 from vc_model.scheduling import Queue
 
@@ -33,8 +33,12 @@ def depth_first(queues: dict[str, Queue]) -> list[tuple[str, int]]:
 
 def used_with_below(picture: Picture) -> dict[str, Amounts]:
     """What each queue and those below it hold."""
-    used = used_by_queue(picture)
-    total: dict[str, Amounts] = {name: dict(used.get(name, {})) for name in picture.queues}
+    return with_below(picture, used_by_queue(picture))
+
+
+def with_below(picture: Picture, own: dict[str, Amounts]) -> dict[str, Amounts]:
+    """Amounts of each queue together with those below it."""
+    total: dict[str, Amounts] = {name: dict(own.get(name, {})) for name in picture.queues}
     for name, depth in reversed(depth_first(picture.queues)):
         parent = parent_of(picture.queues[name])
         if depth and parent in total:
@@ -45,18 +49,27 @@ def used_with_below(picture: Picture) -> dict[str, Amounts]:
 def queue_tree(picture: Picture, *, limit: int, stale: str) -> QueueTree:
     """The tree, cut after `limit` queues."""
     used = used_with_below(picture)
+    waiting = with_below(picture, waiting_by_queue(picture))
     order = depth_first(picture.queues)
     children: dict[str, list[str]] = {}
     for name in sorted(picture.queues):
         children.setdefault(parent_of(picture.queues[name]), []).append(name)
     rows = [
-        _row(picture.queues[name], used[name], depth=depth, children=children.get(name, []))
+        _row(
+            picture.queues[name],
+            used=used[name],
+            waiting=waiting[name],
+            depth=depth,
+            children=children.get(name, []),
+        )
         for name, depth in order[:limit]
     ]
-    return QueueTree(queues=rows, total=len(order), stale=stale)
+    return QueueTree(queues=rows, total=len(order), capacity=shown(capacity(picture)), stale=stale)
 
 
-def _row(queue: Queue, used: Amounts, *, depth: int, children: list[str]) -> QueueRow:
+def _row(
+    queue: Queue, *, used: Amounts, waiting: Amounts, depth: int, children: list[str]
+) -> QueueRow:
     spec, status = queue.spec, queue.status
     return QueueRow(
         name=queue.metadata.name,
@@ -71,6 +84,7 @@ def _row(queue: Queue, used: Amounts, *, depth: int, children: list[str]) -> Que
         deserved=spec.deserved,
         allocated=status.allocated,
         used=shown(used),
+        waiting=shown(waiting),
         pending=status.pending,
         inqueue=status.inqueue,
         running=status.running,

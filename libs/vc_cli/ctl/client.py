@@ -1,0 +1,259 @@
+"""A synchronous client of the API server: one request, one connection, bounded in time and bytes.
+
+The server's Date header is the clock: ages are then right however wrong the laptop's clock is.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlencode, urlsplit
+
+from vc_cli.ctl.errors import HTTP_NOT_FOUND, ApiError, NoClusterError
+from vc_cli.ctl.kubeconfig import Access
+from vc_cli.ctl.resources import JsonObject, Resource
+
+if TYPE_CHECKING:
+    from http.client import HTTPConnection, HTTPResponse
+
+REQUEST_SECONDS_MAX: Final = 30.0
+WATCH_SECONDS: Final = 300
+"""The server ends a watch after it, and we begin the next one."""
+WATCH_SILENCE_SECONDS_MAX: Final = WATCH_SECONDS + 30.0
+"""A stream that is longer silent than the server may be is a dead connection."""
+RESPONSE_BYTES_MAX: Final = 256 * 1024 * 1024
+PAGE_OBJECTS: Final = 500
+PAGES_MAX: Final = 1_000
+ERROR_TEXT_MAX: Final = 500
+_FAILED: Final = 400
+PLAIN: Final = "application/json"
+TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io"
+"""The server then says what stands in each column; ask for `includeObject=Object` with it."""
+CELLS: Final = "cells"
+DASHBOARD: Final = "/api/v1/namespaces/volcano-system/services/volcano-dashboard:80/proxy"
+
+
+class Client:
+    """Asks one API server."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+        self.now: float | None = None
+        """The server's time in its last answer, in seconds since the epoch."""
+
+    # -- verbs -------------------------------------------------------------------------------------
+
+    def get(self, resource: Resource, name: str, *, namespace: str = "") -> JsonObject:
+        """One object."""
+        return self.call("GET", resource.path(namespace, name))
+
+    def list(
+        self,
+        resource: Resource,
+        *,
+        namespace: str = "",
+        query: Mapping[str, str] | None = None,
+        accept: str = PLAIN,
+    ) -> tuple[list[JsonObject], str]:
+        """All objects, page by page, and the version to watch from."""
+        items: list[JsonObject] = []
+        token = ""
+        for _ in range(PAGES_MAX):
+            words = {**(query or {}), "limit": str(PAGE_OBJECTS)}
+            if token:
+                words["continue"] = token
+            page = self.call("GET", resource.path(namespace), query=words, accept=accept)
+            items += _items(page, resource)
+            token = page.get("metadata", {}).get("continue", "")
+            if not token:
+                break
+        return items, str(page.get("metadata", {}).get("resourceVersion", ""))
+
+    def create(self, resource: Resource, body: JsonObject, *, namespace: str = "") -> JsonObject:
+        """Make an object."""
+        return self.call("POST", resource.path(namespace), body=body)
+
+    def merge(self, resource: Resource, name: str, body: JsonObject) -> JsonObject:
+        """Change some fields of a cluster-wide object."""
+        form = "application/merge-patch+json"
+        return self.call("PATCH", resource.path("", name), body=body, form=form)
+
+    def delete(self, resource: Resource, name: str, *, namespace: str = "") -> None:
+        """Remove an object; what it owns goes in the background, as with kubectl."""
+        body = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"}
+        self.call("DELETE", resource.path(namespace, name), body=body)
+
+    def dashboard(self, path: str, *, query: Mapping[str, str] | None = None) -> JsonObject:
+        """Ask the dashboard through the API server, with the user's own rights."""
+        return self.call("GET", DASHBOARD + path, query=query)
+
+    def watch(
+        self,
+        resource: Resource,
+        *,
+        namespace: str,
+        version: str,
+        query: Mapping[str, str],
+        accept: str = PLAIN,
+    ) -> Iterator[JsonObject]:
+        """Events until the server ends the stream."""
+        words = {
+            **query,
+            "watch": "true",
+            "resourceVersion": version,
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": str(WATCH_SECONDS),
+        }
+        path = f"{resource.path(namespace)}?{urlencode(words)}"
+        connection = self._connect(WATCH_SILENCE_SECONDS_MAX)
+        try:
+            response = self._send(connection, "GET", path, accept=accept)
+            self._refuse(response, response.read(RESPONSE_BYTES_MAX) if _is_bad(response) else b"")
+            while line := response.readline(RESPONSE_BYTES_MAX):
+                yield _event(json.loads(line), resource)
+        except (OSError, ValueError) as error:
+            raise NoClusterError(f"the watch of {resource.plural} broke: {error}") from None
+        finally:
+            connection.close()
+
+    # -- transport ---------------------------------------------------------------------------------
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: JsonObject | None = None,
+        query: Mapping[str, str] | None = None,
+        form: str = PLAIN,
+        accept: str = PLAIN,
+    ) -> JsonObject:
+        """One request and its answer; ApiError when the server refuses."""
+        full = f"{path}?{urlencode(query)}" if query else path
+        connection = self._connect(REQUEST_SECONDS_MAX)
+        try:
+            response = self._send(connection, method, full, body=body, form=form, accept=accept)
+            content = self._read(response)
+        finally:
+            connection.close()
+        self._refuse(response, content)
+        try:
+            answer: Any = json.loads(content)
+        except ValueError:
+            raise ApiError(f"{self._access.server} does not speak JSON", code=0) from None
+        if not isinstance(answer, dict):
+            raise ApiError(f"{self._access.server} did not answer with an object", code=0)
+        return answer
+
+    def _connect(self, seconds: float) -> "HTTPConnection":
+        from http.client import HTTPConnection
+
+        parts = urlsplit(self._access.server)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise NoClusterError(
+                f"{self._access.server!r} is not a server; write one like https://host:6443"
+            )
+        if parts.scheme == "http":
+            return HTTPConnection(parts.hostname, parts.port or 80, timeout=seconds)
+        from vc_cli.ctl.tls import https_connection
+
+        return https_connection(
+            parts.hostname, parts.port or 443, access=self._access, seconds=seconds
+        )
+
+    def _send(
+        self,
+        connection: "HTTPConnection",
+        method: str,
+        path: str,
+        *,
+        body: JsonObject | None = None,
+        form: str = PLAIN,
+        accept: str = PLAIN,
+    ) -> "HTTPResponse":
+        prefix = urlsplit(self._access.server).path.rstrip("/")
+        headers = {"Accept": accept, "User-Agent": "vcctl", **self._identity()}
+        if body is not None:
+            headers["Content-Type"] = form
+        content = json.dumps(body).encode() if body is not None else None
+        from http.client import HTTPException
+
+        try:
+            connection.request(method, prefix + path, body=content, headers=headers)
+            response = connection.getresponse()
+        except (OSError, HTTPException) as error:
+            raise self._unreachable(error) from None
+        self._set_clock(response.headers.get("Date", ""))
+        return response
+
+    def _identity(self) -> dict[str, str]:
+        if self._access.token:
+            return {"Authorization": f"Bearer {self._access.token}"}
+        if self._access.basic:
+            from base64 import b64encode
+
+            return {"Authorization": f"Basic {b64encode(self._access.basic.encode()).decode()}"}
+        return {}
+
+    def _set_clock(self, date: str) -> None:
+        from email.utils import parsedate_to_datetime
+
+        try:
+            self.now = parsedate_to_datetime(date).timestamp()
+        except ValueError:
+            self.now = None
+
+    def _read(self, response: "HTTPResponse") -> bytes:
+        from http.client import HTTPException
+
+        try:
+            content = response.read(RESPONSE_BYTES_MAX + 1)
+        except (OSError, HTTPException) as error:
+            raise self._unreachable(error) from None
+        if len(content) > RESPONSE_BYTES_MAX:
+            raise ApiError(f"the answer is larger than {RESPONSE_BYTES_MAX} bytes", code=0)
+        return content
+
+    def _unreachable(self, error: Exception) -> NoClusterError:
+        why = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        return NoClusterError(f"cannot reach the cluster at {self._access.server}: {why}")
+
+    def _refuse(self, response: "HTTPResponse", content: bytes) -> None:
+        """Raise what the server said, if it said no."""
+        if not _is_bad(response):
+            return
+        try:
+            answer = json.loads(content)
+            message = str(answer.get("message") or answer.get("error") or "")
+            reason = str(answer.get("reason") or "")
+        except (ValueError, AttributeError):
+            message, reason = content[:ERROR_TEXT_MAX].decode("utf-8", "replace").strip(), ""
+        if not message:
+            message = f"{self._access.server} answered {response.status} {response.reason}"
+        elif response.status == HTTP_NOT_FOUND and "requested resource" in message:
+            message += "; is Pyroclast (or Volcano) installed on this cluster?"
+        raise ApiError(message, code=response.status, reason=reason)
+
+
+def _is_bad(response: "HTTPResponse") -> bool:
+    return response.status >= _FAILED
+
+
+def _items(page: JsonObject, resource: Resource) -> list[JsonObject]:
+    """The objects of a list; those of a table carry their cells.
+
+    Items of a list come without their kind; `-o yaml` should show one that can be applied.
+    """
+    if page.get("kind") == "Table":
+        rows = page.get("rows") or []
+        return [{**(row.get("object") or {}), CELLS: row.get("cells") or []} for row in rows]
+    typed = {"apiVersion": resource.api_version, "kind": resource.kind}
+    return [{**typed, **item} for item in page.get("items") or []]
+
+
+def _event(event: JsonObject, resource: Resource) -> JsonObject:
+    """A watch event whose object is never a table."""
+    obj = event.get("object") or {}
+    if obj.get("kind") != "Table":
+        return event
+    items = _items(obj, resource)
+    return {**event, "object": items[0] if items else {}}

@@ -1,0 +1,61 @@
+"""`vcctl completion bash|zsh`: a script made of the parser itself, so that it never falls behind."""
+
+import argparse
+from collections.abc import Iterator
+from typing import Final
+
+from vc_cli.ctl.errors import EXIT_OK
+from vc_cli.ctl.parser import vcctl_parser
+
+_ZSH: Final = "autoload -Uz compinit bashcompinit && compinit && bashcompinit\n"
+_SCRIPT: Final = """\
+# {shell} completion of vcctl. Load it with:  source <(vcctl completion {shell})
+{head}_vcctl() {{
+    local current="${{COMP_WORDS[COMP_CWORD]}}" previous="${{COMP_WORDS[COMP_CWORD-1]}}" path="" words="" i
+    case "$previous" in
+        -f|--filename|-k|--kubeconfig) COMPREPLY=($(compgen -f -- "$current")); return ;;
+    esac
+    for ((i = 1; i < COMP_CWORD; i++)); do
+        path="$path ${{COMP_WORDS[i]}}"
+    done
+    case "$path" in
+{cases}
+    esac
+    COMPREPLY=($(compgen -W "$words" -- "$current"))
+}}
+complete -F _vcctl vcctl
+"""
+
+
+def completion(arguments: argparse.Namespace) -> int:
+    """Print the script."""
+    print(script(arguments.shell), end="")
+    return EXIT_OK
+
+
+def script(shell: str) -> str:
+    """The script of a shell; zsh understands bash's after one line of its own."""
+    found = sorted(_words(vcctl_parser(), ""), key=lambda entry: -len(entry[0]))
+    cases = [
+        f'        "{path}"*) words="{" ".join(words)}" ;;'
+        if path
+        else f'        *) words="{" ".join(words)}" ;;'
+        for path, words in found
+    ]
+    return _SCRIPT.format(shell=shell, head=_ZSH if shell == "zsh" else "", cases="\n".join(cases))
+
+
+def _words(parser: argparse.ArgumentParser, path: str) -> Iterator[tuple[str, list[str]]]:
+    """What may stand after each chain of commands."""
+    options: list[str] = []
+    children: dict[str, argparse.ArgumentParser] = {}
+    values: list[str] = []
+    for action in parser._actions:  # noqa: SLF001 - argparse has no public way to look at itself
+        options += [word for word in action.option_strings if word.startswith("--")]
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 - see above
+            children = dict(action.choices)
+        elif action.choices:
+            values += [str(choice) for choice in action.choices]
+    yield path, [*children, *values, *options]
+    for name, child in children.items():
+        yield from _words(child, f"{path} {name}")

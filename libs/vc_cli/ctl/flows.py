@@ -1,0 +1,114 @@
+"""`vcctl jobflow …` and `vcctl jobtemplate …`: the same verbs on two kinds."""
+
+import argparse
+from pathlib import Path
+from typing import Final
+
+from vc_cli.ctl.errors import EXIT_OK, UsageError
+from vc_cli.ctl.listing import Listing, Row, show
+from vc_cli.ctl.output import YAML, print_object
+from vc_cli.ctl.parser_options import namespace_of, target_of
+from vc_cli.ctl.resources import (
+    DEFAULT_NAMESPACE,
+    JOBFLOWS,
+    JOBTEMPLATES,
+    JsonObject,
+    Resource,
+    metadata,
+    status,
+)
+from vc_cli.ctl.session import connect, expected
+from vc_cli.ctl.tables import Column, Table
+from vc_model.ages import UNKNOWN_AGE, age
+
+TITLES: Final = {
+    JOBFLOWS.plural: ("Name", "Namespace", "Phase", "Age"),
+    JOBTEMPLATES.plural: ("Name", "Namespace"),
+}
+_RESOURCES: Final = {"jobflow": JOBFLOWS, "jobtemplate": JOBTEMPLATES}
+
+
+def _resource(arguments: argparse.Namespace) -> tuple[Resource, str]:
+    return _RESOURCES[arguments.kind], arguments.kind
+
+
+def create(arguments: argparse.Namespace) -> int:
+    """Every object of this kind in the file."""
+    from vc_cli.ctl.files import read_documents
+
+    resource, what = _resource(arguments)
+    wanted = (resource.api_version, resource.kind)
+    documents = read_documents([Path(arguments.filename)])
+    chosen = [d for d in documents if (d.get("apiVersion"), d.get("kind")) == wanted]
+    if not chosen:
+        raise UsageError(f"{arguments.filename}: there is no {resource.kind} in it")
+    client = connect(arguments)
+    for document in chosen:
+        namespace = metadata(document).get("namespace") or DEFAULT_NAMESPACE
+        made = client.create(resource, document, namespace=namespace)
+        print(f"create {what} {metadata(made).get('name', '')} successfully")
+    return EXIT_OK
+
+
+def list_objects(arguments: argparse.Namespace) -> int:
+    """The list."""
+    resource, _ = _resource(arguments)
+    client = connect(arguments)
+    listing = Listing(
+        resource=resource,
+        columns=_columns(resource),
+        row=lambda obj: _row(obj, resource, client.now),
+        namespace=namespace_of(arguments),
+    )
+    return show(client, listing, form=arguments.output, watch=arguments.watch)
+
+
+def get(arguments: argparse.Namespace) -> int:
+    """One, as a row; `-o` gives it whole."""
+    resource, what = _resource(arguments)
+    client, target = connect(arguments), target_of(arguments, what)
+    with expected(target, what):
+        obj = client.get(resource, target.name, namespace=target.namespace)
+    if arguments.output:
+        print_object(obj, arguments.output)
+        return EXIT_OK
+    row = _row(obj, resource, client.now)
+    table = Table(_columns(resource), [row])
+    print(table.header())
+    print(table.line(row))
+    return EXIT_OK
+
+
+def describe(arguments: argparse.Namespace) -> int:
+    """One, whole; YAML reads best."""
+    resource, what = _resource(arguments)
+    target = target_of(arguments, what)
+    with expected(target, what):
+        obj = connect(arguments).get(resource, target.name, namespace=target.namespace)
+    print_object(obj, arguments.output or YAML)
+    return EXIT_OK
+
+
+def delete(arguments: argparse.Namespace) -> int:
+    """Remove one."""
+    resource, what = _resource(arguments)
+    target = target_of(arguments, what)
+    with expected(target, what):
+        connect(arguments).delete(resource, target.name, namespace=target.namespace)
+    print(f"delete {what} {target.name} successfully")
+    return EXIT_OK
+
+
+def _columns(resource: Resource) -> list[Column]:
+    return [Column(title) for title in TITLES[resource.plural]]
+
+
+def _row(obj: JsonObject, resource: Resource, now: float | None) -> Row:
+    found = metadata(obj)
+    cells = {
+        "Name": str(found.get("name", "")),
+        "Namespace": str(found.get("namespace", "")),
+        "Phase": str((status(obj).get("state") or {}).get("phase", "")),
+        "Age": UNKNOWN_AGE if now is None else age(found.get("creationTimestamp"), now=now),
+    }
+    return [cells[title] for title in TITLES[resource.plural]]

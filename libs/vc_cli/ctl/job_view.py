@@ -1,0 +1,187 @@
+"""`vcctl job view`: a job the way `kubectl describe` would show it, in upstream's order."""
+
+import argparse
+import json
+from collections.abc import Iterator
+from typing import Any, Final
+
+from vc_cli.ctl.client import Client
+from vc_cli.ctl.errors import EXIT_OK
+from vc_cli.ctl.output import print_object
+from vc_cli.ctl.parser_options import Target, target_of
+from vc_cli.ctl.resources import EVENTS, JOBS, PODGROUPS, JsonObject, metadata, spec, status
+from vc_cli.ctl.session import connect, expected
+from vc_cli.ctl.tables import Column, Table
+from vc_model.ages import UNKNOWN_AGE, age
+
+NONE: Final = "<none>"
+_INDENT: Final = "  "
+_METADATA: Final = {
+    "Creation Timestamp": "creationTimestamp",
+    "Generate Name": "generateName",
+    "Generation": "generation",
+    "Resource Version": "resourceVersion",
+    "UID": "uid",
+}
+_COUNTERS: Final = {
+    "Succeeded": "succeeded",
+    "Pending": "pending",
+    "Running": "running",
+    "Failed": "failed",
+    "Terminating": "terminating",
+    "Unknown": "unknown",
+    "RetryCount": "retryCount",
+    "Min Available": "minAvailable",
+    "Version": "version",
+}
+EVENT_COLUMNS: Final = tuple(Column(t) for t in ("Type", "Reason", "Age", "From", "Message"))
+
+
+def view(arguments: argparse.Namespace) -> int:
+    """Print a job."""
+    return show_job(connect(arguments), target_of(arguments, "job"), form=arguments.output)
+
+
+def show_job(client: Client, target: Target, *, form: str = "") -> int:
+    """The job and its events, or the object itself."""
+    with expected(target, "job"):
+        job = client.get(JOBS, target.name, namespace=target.namespace)
+    if form:
+        print_object(job, form)
+        return EXIT_OK
+    for line in describe(job):
+        print(line)
+    for line in events_of(client, job):
+        print(line)
+    return EXIT_OK
+
+
+def describe(job: JsonObject) -> Iterator[str]:
+    """All but the events."""
+    found = metadata(job)
+    yield _pair("Name", found.get("name", ""))
+    yield _pair("Namespace", found.get("namespace", ""))
+    for title, field in (("Labels", "labels"), ("Annotations", "annotations")):
+        yield _pair(title, json.dumps(found[field], sort_keys=True) if found.get(field) else NONE)
+    yield _pair("API Version", job.get("apiVersion", ""))
+    yield _pair("Kind", job.get("kind", ""))
+    yield "Metadata:"
+    for title, field in _METADATA.items():
+        if field in found:
+            yield _pair(title, found[field], level=1, width=20)
+    yield "Spec:"
+    yield from _spec(spec(job))
+    yield "Status:"
+    yield from _status(status(job))
+
+
+def _spec(wanted: JsonObject) -> Iterator[str]:
+    yield _pair("Min Available", wanted.get("minAvailable", 0), level=1, width=16)
+    yield f"{_INDENT}Plugins:"
+    plugins = {"env": None, "ssh": None, **(wanted.get("plugins") or {})}
+    for name, flags in plugins.items():
+        yield _pair(name.capitalize(), _words(flags), level=2, width=9)
+    yield _pair("Queue", wanted.get("queue", ""), level=1, width=16)
+    yield _pair("Scheduler Name", wanted.get("schedulerName", ""), level=1, width=16)
+    yield f"{_INDENT}Tasks:"
+    for task in wanted.get("tasks") or []:
+        yield from _task(task)
+
+
+def _task(task: JsonObject) -> Iterator[str]:
+    yield _pair("Name", task.get("name", ""), level=2)
+    yield _pair("Replicas", task.get("replicas", 0), level=2)
+    yield f"{_INDENT * 2}Template:"
+    pod = (task.get("template") or {}).get("spec") or {}
+    yield f"{_INDENT * 3}Containers:"
+    for container in pod.get("containers") or []:
+        yield from _container(container)
+    yield _pair("Restart Policy", pod.get("restartPolicy", ""), level=3, width=16)
+
+
+def _container(container: JsonObject) -> Iterator[str]:
+    yield _pair("Name", container.get("name", ""), level=4)
+    yield _pair("Image", container.get("image", ""), level=4)
+    if container.get("command"):
+        yield _pair("Command", json.dumps(container["command"]), level=4)
+    resources = container.get("resources") or {}
+    for title in ("limits", "requests"):
+        amounts = resources.get(title) or {}
+        text = ", ".join(f"{name}={amount}" for name, amount in sorted(amounts.items()))
+        yield _pair(title.capitalize(), text or NONE, level=4)
+    if container.get("workingDir"):
+        yield _pair("Working Dir", container["workingDir"], level=4)
+
+
+def _status(now: JsonObject) -> Iterator[str]:
+    for title, field in _COUNTERS.items():
+        if now.get(field):
+            yield _pair(title, now[field], level=1, width=16)
+    state = now.get("state") or {}
+    yield f"{_INDENT}State:"
+    for title in ("phase", "reason", "message"):
+        if state.get(title) or title == "phase":
+            yield _pair(title.capitalize(), state.get(title, ""), level=2, width=9)
+    controlled = now.get("controlledResources") or {}
+    if controlled:
+        yield f"{_INDENT}Controlled Resources:"
+        for name, value in sorted(controlled.items()):
+            yield _pair(name, value, level=2, width=20)
+    if now.get("conditions"):
+        yield f"{_INDENT}Conditions:"
+        yield f"{_INDENT * 2}{'Status':<14}Transition Time"
+        for condition in now["conditions"]:
+            at = condition.get("lastTransitionTime", "")
+            yield f"{_INDENT * 2}{condition.get('status', ''):<14}{at}"
+
+
+def _pair(title: str, value: Any, *, level: int = 0, width: int = 13) -> str:
+    return f"{_INDENT * level}{title + ':':<{width}}{value}".rstrip()
+
+
+def _words(flags: Any) -> str:
+    return f"[{' '.join(str(flag) for flag in flags or [])}]"
+
+
+def events_of(client: Client, job: JsonObject) -> Iterator[str]:
+    """The events about this very job and its pod group, the oldest first."""
+    found = metadata(job)
+    query = {"fieldSelector": f"involvedObject.name={found['name']}"}
+    heard, _ = client.list(EVENTS, namespace=str(found.get("namespace", "")), query=query)
+    events = [event for event in heard if _is_about(event.get("involvedObject") or {}, found)]
+    if not events:
+        yield _pair("Events", NONE)
+        return
+    events.sort(key=lambda event: str(event.get("lastTimestamp") or event.get("eventTime") or ""))
+    rows = [_event_row(event, client.now) for event in events]
+    table = Table(EVENT_COLUMNS, rows)
+    yield "Events:"
+    yield f"{_INDENT}{table.header()}"
+    for row in rows:
+        yield f"{_INDENT}{table.line(row)}"
+
+
+def _is_about(involved: JsonObject, found: JsonObject) -> bool:
+    """By uid for the job, which may have had a namesake; its pod group bears its name."""
+    return involved.get("uid") == found["uid"] or involved.get("kind") == PODGROUPS.kind
+
+
+def _event_row(event: JsonObject, now: float | None) -> list[str]:
+    source = event.get("source") or {}
+    return [
+        str(event.get("type", "")),
+        str(event.get("reason", "")),
+        _event_age(event, now),
+        str(source.get("component") or event.get("reportingComponent") or ""),
+        " ".join(str(event.get("message", "")).split()),
+    ]
+
+
+def _event_age(event: JsonObject, now: float | None) -> str:
+    if now is None:
+        return UNKNOWN_AGE
+    last = age(event.get("lastTimestamp") or event.get("eventTime"), now=now)
+    count = int(event.get("count") or 1)
+    if count == 1:
+        return last
+    return f"{last} (x{count} over {age(event.get('firstTimestamp'), now=now)})"

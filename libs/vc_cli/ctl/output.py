@@ -1,0 +1,37 @@
+"""`-o json` and `-o yaml`: objects as the server gave them, without its bookkeeping."""
+
+import json
+from typing import Final
+
+from vc_cli.ctl.resources import JsonObject
+
+JSON: Final = "json"
+YAML: Final = "yaml"
+WIDE: Final = "wide"
+OBJECT_FORMS: Final = (JSON, YAML)
+
+
+def print_object(obj: JsonObject, form: str) -> None:
+    """One object."""
+    shown = without_bookkeeping(obj)
+    if form == YAML:
+        import yaml
+
+        print(yaml.safe_dump(shown, sort_keys=False), end="")
+    else:
+        print(json.dumps(shown, indent=2, ensure_ascii=False))
+
+
+def print_list(items: list[JsonObject], form: str) -> None:
+    """Objects as a List that kubectl can apply."""
+    shown = [without_bookkeeping(item) for item in items]
+    print_object({"apiVersion": "v1", "kind": "List", "items": shown}, form)
+
+
+def without_bookkeeping(obj: JsonObject) -> JsonObject:
+    """Without managedFields, as kubectl shows objects."""
+    metadata = obj.get("metadata")
+    if not isinstance(metadata, dict) or "managedFields" not in metadata:
+        return obj
+    kept = {key: value for key, value in metadata.items() if key != "managedFields"}
+    return {**obj, "metadata": kept}

@@ -1,0 +1,144 @@
+"""The command line of vcctl. A command's function is named as `module:function` and imported late."""
+
+import argparse
+from typing import Any, Final
+
+from vc_cli.ctl.job_run_options import add_run_options
+from vc_cli.ctl.output import JSON, WIDE, YAML
+from vc_cli.ctl.parser_options import (
+    add_all_namespaces,
+    add_listing,
+    add_namespace,
+    add_target,
+    connection,
+)
+
+SHELLS: Final = ("bash", "zsh")
+_EPILOG: Final = """\
+The cluster is the one of -s, -k, $KUBECONFIG, ~/.kube/config or the pod this runs in, in this order.
+Exit codes: 0 done, 1 refused or not found, 2 wrong command line, 130 interrupted."""
+
+Commands = Any
+"""argparse keeps the type of `add_subparsers` to itself."""
+
+
+def vcctl_parser(prog: str = "vcctl") -> argparse.ArgumentParser:
+    """All of it."""
+    parser = argparse.ArgumentParser(
+        prog=prog,
+        description="Volcano jobs and queues from the terminal.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    _add_jobs(_group(commands, "job", "run, list, view, explain, suspend, resume and delete jobs"))
+    _add_queues(_group(commands, "queue", "create, list, open, close and delete queues"))
+    _add_pods(_group(commands, "pod", "list the pods of jobs"))
+    for kind in ("jobflow", "jobtemplate"):
+        _add_flows(_group(commands, kind, f"create, list and delete {kind}s"), kind)
+    validate = _command(commands, "validate", "validate:validate", "check manifests, offline")
+    validate.add_argument("-f", "--filename", required=True, nargs="+", metavar="FILE")
+    validate.add_argument("-o", "--output", default="", choices=(JSON,))
+    completion = _command(commands, "completion", "completion:completion", "print a shell script")
+    completion.add_argument("shell", choices=SHELLS)
+    version = _command(commands, "version", "version:version", "print the version")
+    version.add_argument("-o", "--output", default="", choices=(JSON,))
+    return parser
+
+
+def _group(commands: Commands, name: str, text: str) -> Commands:
+    group = commands.add_parser(name, help=text, description=text)
+    return group.add_subparsers(required=True, metavar="COMMAND")
+
+
+def _command(
+    commands: Commands, name: str, function: str, text: str, *, online: bool = False
+) -> argparse.ArgumentParser:
+    parents = [connection()] if online else []
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name, help=text, description=text, parents=parents
+    )
+    parser.set_defaults(command=f"vc_cli.ctl.{function}")
+    return parser
+
+
+def _add_jobs(jobs: Commands) -> None:
+    run = _command(jobs, "run", "job_run:run", "run a job from flags or a file", online=True)
+    add_run_options(run)
+    listed = _command(jobs, "list", "jobs:list_jobs", "list jobs", online=True)
+    add_job_filters(listed)
+    add_namespace(listed)
+    view = _command(jobs, "view", "job_view:view", "describe a job", online=True)
+    add_target(view, "job")
+    view.add_argument("-o", "--output", default="", choices=(JSON, YAML))
+    for name, text in (
+        ("suspend", "take a job's pods off, keep the job"),
+        ("resume", "let a suspended job run again"),
+        ("delete", "delete a job"),
+    ):
+        add_target(_command(jobs, name, f"jobs:{name}", text, online=True), "job")
+    explain = _command(jobs, "explain", "explain:explain", "why does it wait?", online=True)
+    timeline = _command(jobs, "timeline", "timeline:timeline", "when did what happen?", online=True)
+    for parser in (explain, timeline):
+        add_target(parser, "job")
+        parser.add_argument("-o", "--output", default="", choices=(JSON,))
+
+
+def add_job_filters(parser: argparse.ArgumentParser) -> None:
+    """What `job list` and `vjobs` have in common."""
+    parser.add_argument("-q", "--queue", default="", help="only jobs of this queue")
+    parser.add_argument("-S", "--scheduler", default="", help="only jobs of this scheduler")
+    parser.add_argument("--selector", default="", help="only jobs with this in their name")
+    add_all_namespaces(parser)
+    add_listing(parser)
+
+
+def _add_queues(queues: Commands) -> None:
+    create = _command(queues, "create", "queues:create", "create a queue", online=True)
+    add_queue_name(create, default="test")
+    create.add_argument("-w", "--weight", type=int, default=1)
+    create.add_argument("-S", "--state", default="Open")
+    create.add_argument("--parent", default="", help="the queue above it")
+    add_listing(_command(queues, "list", "queues:list_queues", "list queues", online=True))
+    get = _command(queues, "get", "queues:get", "show one queue", online=True)
+    add_queue_name(get)
+    get.add_argument("-o", "--output", default="", choices=(JSON, YAML, WIDE))
+    operate = _command(queues, "operate", "queues:operate", "open, close or change", online=True)
+    add_queue_name(operate)
+    operate.add_argument("-a", "--action", required=True, choices=("open", "close", "update"))
+    operate.add_argument("-w", "--weight", type=int, default=0)
+    add_queue_name(_command(queues, "delete", "queues:delete", "delete a queue", online=True))
+    tree = _command(queues, "tree", "queue_tree:tree", "shares along the hierarchy", online=True)
+    tree.add_argument("-o", "--output", default="", choices=(JSON, WIDE))
+
+
+def add_queue_name(parser: argparse.ArgumentParser, *, default: str = "") -> None:
+    """A queue has no namespace, so `-n` is its name."""
+    parser.add_argument("words", nargs="?", default="", metavar="NAME", help="the queue's name")
+    parser.add_argument("-n", "--name", default=default, help="the same")
+
+
+def _add_pods(pods: Commands) -> None:
+    listed = _command(pods, "list", "pods:list_pods", "list the pods of jobs", online=True)
+    listed.add_argument("-q", "--queue", default="", help="only of this queue")
+    listed.add_argument("-j", "--job", default="", help="only of this job")
+    add_namespace(listed)
+    add_all_namespaces(listed)
+    add_listing(listed)
+
+
+def _add_flows(flows: Commands, kind: str) -> None:
+    create = _command(flows, "create", "flows:create", f"create a {kind} from a file", online=True)
+    create.add_argument("-f", "--filename", required=True, metavar="FILE")
+    listed = _command(flows, "list", "flows:list_objects", f"list {kind}s", online=True)
+    add_namespace(listed)
+    add_all_namespaces(listed)
+    add_listing(listed, forms=(JSON, YAML))
+    parsers = [create, listed]
+    for name in ("get", "describe", "delete"):
+        parser = _command(flows, name, f"flows:{name}", f"{name} a {kind}", online=True)
+        add_target(parser, kind)
+        parser.add_argument("-o", "--output", default="", choices=(JSON, YAML))
+        parsers.append(parser)
+    for parser in parsers:
+        parser.set_defaults(kind=kind)

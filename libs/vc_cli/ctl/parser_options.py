@@ -1,0 +1,102 @@
+"""Options that several commands share, and the rule of `-n`.
+
+Upstream's `-n` is the namespace and `-N` the name. The documents our users start from write
+`vcctl job view -n my-job`. So `-n` is the name when nothing else names the job: neither `-N` nor a
+word of its own. The long `--namespace` always is the namespace.
+"""
+
+import argparse
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from vc_cli.ctl.errors import UsageError
+from vc_cli.ctl.output import JSON, WIDE, YAML
+from vc_cli.ctl.resources import DEFAULT_NAMESPACE
+
+SHORT_NAMESPACE: Final = "-n"
+
+
+class Target(NamedTuple):
+    """Which object."""
+
+    namespace: str
+    name: str
+    hint: str = ""
+    """Said when it does not exist."""
+
+
+class _NamespaceAction(argparse.Action):
+    """Remembers whether the short form was written, which alone may mean a name."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,  # noqa: ARG002 - argparse passes it
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> None:
+        setattr(namespace, self.dest, values)
+        is_short = option_string is not None and not option_string.startswith("--")
+        namespace.namespace_may_be_name = is_short
+
+
+def connection() -> argparse.ArgumentParser:
+    """The parent of every command that asks the cluster."""
+    parent = argparse.ArgumentParser(add_help=False)
+    parent.add_argument("-s", "--master", default="", metavar="URL", help="address of the server")
+    parent.add_argument(
+        "-k",
+        "--kubeconfig",
+        default="",
+        metavar="FILE",
+        help="default: $KUBECONFIG, ~/.kube/config",
+    )
+    return parent
+
+
+def add_namespace(parser: argparse.ArgumentParser, *, short: str = SHORT_NAMESPACE) -> None:
+    """A plain namespace."""
+    parser.add_argument(short, "--namespace", default=DEFAULT_NAMESPACE, help="default: default")
+
+
+def add_target(parser: argparse.ArgumentParser, what: str) -> None:
+    """A namespaced object by name, `-N` or `-n`."""
+    parser.add_argument("words", nargs="?", default="", metavar="NAME", help=f"the {what}'s name")
+    parser.add_argument("-N", "--name", default="", help="the same")
+    parser.add_argument(
+        SHORT_NAMESPACE,
+        "--namespace",
+        action=_NamespaceAction,
+        default="",
+        help=f"the namespace; -n is the name when nothing else names the {what}",
+    )
+    parser.set_defaults(namespace_may_be_name=False)
+
+
+def target_of(arguments: argparse.Namespace, what: str) -> Target:
+    """Which object the options of `add_target` mean."""
+    name, namespace = arguments.words or arguments.name, arguments.namespace
+    if name:
+        return Target(namespace or DEFAULT_NAMESPACE, name)
+    if namespace and arguments.namespace_may_be_name:
+        hint = f"; -n {namespace} was taken as the name, since nothing else names the {what}"
+        return Target(DEFAULT_NAMESPACE, namespace, hint)
+    raise UsageError(f"which {what}? Write its name, or -N NAME with -n NAMESPACE")
+
+
+def add_listing(
+    parser: argparse.ArgumentParser, *, forms: Sequence[str] = (JSON, YAML, WIDE)
+) -> None:
+    """How a list is shown."""
+    parser.add_argument("-o", "--output", default="", choices=forms, metavar="|".join(forms))
+    parser.add_argument("--watch", action="store_true", help="go on and show changes")
+
+
+def add_all_namespaces(parser: argparse.ArgumentParser) -> None:
+    """All namespaces, in upstream's spelling and kubectl's."""
+    parser.add_argument("-A", "--all-namespaces", action="store_true")
+
+
+def namespace_of(arguments: argparse.Namespace) -> str:
+    """The namespace to list; empty for all."""
+    return "" if arguments.all_namespaces else str(arguments.namespace)

@@ -1,0 +1,134 @@
+"""`vcctl queue tree`: the hierarchy, and how much of what it may take each queue has.
+
+A bar is what the queue and those below it hold, as a part of its capability, or of what the nearest
+queue above may take, or of the whole cluster. The resource shown is the one it has most of.
+"""
+
+import argparse
+import json
+from typing import Final
+
+from vc_cli.ctl.errors import EXIT_OK
+from vc_cli.ctl.listing import NOTHING_FOUND
+from vc_cli.ctl.output import WIDE
+from vc_cli.ctl.resources import JsonObject
+from vc_cli.ctl.session import connect
+from vc_cli.ctl.tables import Column, Table
+
+QUEUES_ASKED: Final = "1000"
+BAR_CELLS: Final = 20
+FULL: Final = "█"
+EMPTY: Final = "░"
+NONE: Final = "-"
+FALLBACK_RESOURCE: Final = "cpu"
+_FIELDS: Final = ("guarantee", "deserved", "used", "waiting", "capability")
+TITLES: Final = (
+    "Queue", "State", "Weight", "Resource", "Share", "Guarantee", "Deserved", "Allocated",
+    "Requested", "Capability",
+)  # fmt: skip
+_NOT_SHARED: Final = ("pods", "ephemeral-storage")
+"""Nobody plans with them, and every pod takes one."""
+
+
+def tree(arguments: argparse.Namespace) -> int:
+    """Print it."""
+    found = connect(arguments).dashboard("/api/v1/queues", query={"limit": QUEUES_ASKED})
+    if arguments.output and arguments.output != WIDE:
+        print(json.dumps(found, indent=2, ensure_ascii=False))
+        return EXIT_OK
+    rows = rows_of(found, wide=arguments.output == WIDE)
+    if not rows:
+        print(NOTHING_FOUND)
+        return EXIT_OK
+    table = Table([Column(title) for title in TITLES], rows)
+    print(table.header())
+    for row in rows:
+        print(table.line(row))
+    left = int(found.get("total", 0)) - len(found.get("queues") or [])
+    if left > 0:
+        print(f"… and {left} more queues")
+    if found.get("stale"):
+        print(f"note: this may be old: {found['stale']}")
+    return EXIT_OK
+
+
+def rows_of(found: JsonObject, *, wide: bool) -> list[list[str]]:
+    """A row a queue; with `wide` a row a resource of each queue."""
+    queues: list[JsonObject] = found.get("queues") or []
+    limits = _limits(queues, found.get("capacity") or {})
+    drawn = _branches(queues)
+    rows: list[list[str]] = []
+    for queue, branch in zip(queues, drawn, strict=True):
+        limit = limits[str(queue["name"])]
+        resources = _resources(queue, limit)
+        chosen = resources if wide else resources[:1]
+        for number, resource in enumerate(chosen):
+            rows.append(_row(queue, resource, limit=limit, label="" if number else branch))
+    return rows
+
+
+def _row(queue: JsonObject, resource: str, *, limit: JsonObject, label: str) -> list[str]:
+    amounts = [str(queue.get(field, {}).get(resource, NONE)) for field in _FIELDS]
+    first = [label, str(queue["state"]), str(queue["weight"])] if label else ["", "", ""]
+    return [*first, resource, bar(share(queue, resource, limit)), *amounts]
+
+
+def _limits(queues: list[JsonObject], capacity: JsonObject) -> dict[str, JsonObject]:
+    """What each queue may take at the most; parents come first."""
+    limits: dict[str, JsonObject] = {}
+    for queue in queues:
+        above = limits.get(str(queue.get("parent", "")), capacity)
+        limits[str(queue["name"])] = {**above, **(queue.get("capability") or {})}
+    return limits
+
+
+def _resources(queue: JsonObject, limit: JsonObject) -> list[str]:
+    """Those that say something about the queue, the fullest first."""
+    named = {name for field in _FIELDS for name in queue.get(field) or {}} - set(_NOT_SHARED)
+    order = sorted(named, key=lambda name: (-(share(queue, name, limit) or 0.0), name))
+    return order or [FALLBACK_RESOURCE]
+
+
+def share(queue: JsonObject, resource: str, limit: JsonObject) -> float | None:
+    """The part it holds of what it may take; None when nothing says how much that is."""
+    from vc_model.quantity import QuantityError, decimals_of, parse_quantity
+
+    decimals = decimals_of(resource)
+    try:
+        most = parse_quantity(limit.get(resource, 0), decimals=decimals)
+        used = parse_quantity((queue.get("used") or {}).get(resource, 0), decimals=decimals)
+    except QuantityError:
+        return None
+    return used / most if most else None
+
+
+def bar(part: float | None) -> str:
+    """`██████░░░░  60%`; more than all is shown as such by the number."""
+    if part is None:
+        return NONE
+    filled = min(BAR_CELLS, round(part * BAR_CELLS))
+    return f"{FULL * filled}{EMPTY * (BAR_CELLS - filled)} {part:>4.0%}"
+
+
+def _branches(queues: list[JsonObject]) -> list[str]:
+    """Names with the lines of a tree before them."""
+    drawn: list[str] = []
+    for index, queue in enumerate(queues):
+        depth = int(queue["depth"])
+        text = ""
+        for level in range(1, depth + 1):
+            more = _has_sibling(queues, index, level)
+            if level == depth:
+                text += "├─ " if more else "└─ "
+            else:
+                text += "│  " if more else "   "
+        drawn.append(text + str(queue["name"]))
+    return drawn
+
+
+def _has_sibling(queues: list[JsonObject], index: int, level: int) -> bool:
+    """Whether another queue of this level follows before the branch ends."""
+    for queue in queues[index + 1 :]:
+        if int(queue["depth"]) <= level:
+            return int(queue["depth"]) == level
+    return False

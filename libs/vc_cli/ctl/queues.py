@@ -1,0 +1,171 @@
+"""`vcctl queue create|list|get|operate|delete`.
+
+The counters are counted here, from the PodGroups of all namespaces, as upstream does: they are right
+even while the queue controller is away.
+"""
+
+import argparse
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+from vc_cli.ctl.client import Client
+from vc_cli.ctl.errors import EXIT_OK, UsageError
+from vc_cli.ctl.jobs import command_for
+from vc_cli.ctl.listing import Listing, Row, show
+from vc_cli.ctl.output import OBJECT_FORMS, WIDE, print_object
+from vc_cli.ctl.parser_options import Target
+from vc_cli.ctl.resources import (
+    COMMANDS,
+    DEFAULT_NAMESPACE,
+    DEFAULT_QUEUE,
+    PODGROUPS,
+    QUEUES,
+    JsonObject,
+    metadata,
+    spec,
+    status,
+)
+from vc_cli.ctl.session import connect, expected
+from vc_cli.ctl.tables import Column, Table
+
+COLUMNS: Final = (
+    Column("Name", 25), Column("Weight", 8), Column("State", 8), Column("Parent", 8),
+    Column("Inqueue", 8), Column("Pending", 8), Column("Running", 8), Column("Unknown", 8),
+    Column("Completed", 8),
+)  # fmt: skip
+SLURM_TITLES: Final = ("Name", "Weight", "State", "Inqueue", "Pending", "Running", "Unknown")
+"""vqueues shows no parent and nothing completed."""
+WIDE_FIELDS: Final = ("guarantee", "deserved", "capability", "allocated")
+PHASES: Final = ("Inqueue", "Pending", "Running", "Unknown", "Completed")
+ACTIONS: Final = {"open": "OpenQueue", "close": "CloseQueue"}
+UPDATE: Final = "update"
+
+
+class QueueRows:
+    """Rows of queues, with the pod groups of each counted by phase."""
+
+    def __init__(self, client: Client, *, titles: Sequence[str] = (), wide: bool = False) -> None:
+        self._client = client
+        self._counts: Counter[tuple[str, str]] = Counter()
+        self._wide = wide
+        self._titles = tuple(titles) or tuple(column.title for column in COLUMNS)
+
+    @property
+    def columns(self) -> list[Column]:
+        """Those that are shown."""
+        shown = [column for column in COLUMNS if column.title in self._titles]
+        return shown + ([Column(name.capitalize()) for name in WIDE_FIELDS] if self._wide else [])
+
+    def refresh(self) -> None:
+        """Count anew."""
+        groups, _ = self._client.list(PODGROUPS)
+        self._counts = Counter(
+            (str(spec(group).get("queue") or DEFAULT_QUEUE), str(status(group).get("phase", "")))
+            for group in groups
+        )
+
+    def row(self, queue: JsonObject) -> Row:
+        """One queue."""
+        name = str(metadata(queue).get("name", ""))
+        cells = {
+            "Name": name,
+            "Weight": str(spec(queue).get("weight", "")),
+            "State": str(status(queue).get("state", "")),
+            "Parent": str(spec(queue).get("parent", "")),
+            **{phase: str(self._counts[name, phase]) for phase in PHASES},
+        }
+        shown = [cells[title] for title in self._titles]
+        return shown + ([_amounts(queue, field) for field in WIDE_FIELDS] if self._wide else [])
+
+
+def _amounts(queue: JsonObject, field: str) -> str:
+    found = status(queue).get(field) if field == "allocated" else spec(queue).get(field)
+    if field == "guarantee" and isinstance(found, dict):
+        found = found.get("resource")
+    return ",".join(f"{name}={amount}" for name, amount in sorted((found or {}).items())) or "-"
+
+
+def list_queues(arguments: argparse.Namespace) -> int:
+    """`queue list`."""
+    return show_queues(arguments)
+
+
+def show_queues(arguments: argparse.Namespace, *, titles: Sequence[str] = ()) -> int:
+    """The list, with upstream's columns or those of vqueues."""
+    client = connect(arguments)
+    rows = QueueRows(client, titles=titles, wide=arguments.output == WIDE)
+    listing = Listing(resource=QUEUES, columns=rows.columns, row=rows.row, refresh=rows.refresh)
+    return show(client, listing, form=arguments.output, watch=arguments.watch)
+
+
+def get(arguments: argparse.Namespace) -> int:
+    """`queue get`."""
+    return show_queue(arguments)
+
+
+def show_queue(arguments: argparse.Namespace, *, titles: Sequence[str] = ()) -> int:
+    """One queue as a table, JSON or YAML."""
+    client, target = connect(arguments), _target(arguments)
+    with expected(target, "queue"):
+        queue = client.get(QUEUES, target.name)
+    if arguments.output in OBJECT_FORMS:
+        print_object(queue, arguments.output)
+        return EXIT_OK
+    rows = QueueRows(client, titles=titles, wide=arguments.output == WIDE)
+    rows.refresh()
+    row = rows.row(queue)
+    table = Table(rows.columns, [row])
+    print(table.header())
+    print(table.line(row))
+    return EXIT_OK
+
+
+def create(arguments: argparse.Namespace) -> int:
+    """`queue create`; a weight that cannot be is the server's to refuse."""
+    target = _target(arguments)
+    body: JsonObject = {
+        "apiVersion": QUEUES.api_version,
+        "kind": QUEUES.kind,
+        "metadata": {"name": target.name},
+        "spec": {"weight": arguments.weight},
+        "status": {"state": arguments.state},
+    }
+    if arguments.parent:
+        body["spec"]["parent"] = arguments.parent
+    connect(arguments).create(QUEUES, body)
+    print(f"create queue {target.name} successfully")
+    return EXIT_OK
+
+
+def operate(arguments: argparse.Namespace) -> int:
+    """`queue operate`: open and close go through a Command, a weight is changed at once."""
+    target = _target(arguments)
+    client = connect(arguments)
+    with expected(target, "queue"):
+        if arguments.action == UPDATE:
+            if arguments.weight <= 0:
+                raise UsageError("update needs a weight above 0: -w WEIGHT")
+            client.merge(QUEUES, target.name, {"spec": {"weight": arguments.weight}})
+        else:
+            queue = client.get(QUEUES, target.name)
+            body = command_for(queue, QUEUES, action=ACTIONS[arguments.action])
+            client.create(COMMANDS, body, namespace=DEFAULT_NAMESPACE)
+    print(f"{arguments.action} queue {target.name} successfully")
+    return EXIT_OK
+
+
+def delete(arguments: argparse.Namespace) -> int:
+    """`queue delete`."""
+    target = _target(arguments)
+    with expected(target, "queue"):
+        connect(arguments).delete(QUEUES, target.name)
+    print(f"delete queue {target.name} successfully")
+    return EXIT_OK
+
+
+def _target(arguments: argparse.Namespace) -> Target:
+    name = arguments.words or arguments.name
+    if not name:
+        raise UsageError("which queue? Write its name, or -n NAME")
+    return Target("", name)

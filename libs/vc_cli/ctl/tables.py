@@ -1,0 +1,83 @@
+"""Tables: upstream's columns for pipes and scripts, aligned and coloured on a terminal."""
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+GAP: Final = 3
+_RESET: Final = "\x1b[0m"
+_BOLD: Final = "\x1b[1m"
+GREEN: Final = "\x1b[32m"
+YELLOW: Final = "\x1b[33m"
+RED: Final = "\x1b[31m"
+CYAN: Final = "\x1b[36m"
+COLOURS: Final = {
+    "Completed": GREEN,
+    "Succeeded": GREEN,
+    "Succeed": GREEN,
+    "Open": GREEN,
+    "Running": CYAN,
+    "Pending": YELLOW,
+    "Inqueue": YELLOW,
+    "Restarting": YELLOW,
+    "Closing": YELLOW,
+    "Aborting": YELLOW,
+    "Closed": RED,
+    "Failed": RED,
+    "Error": RED,
+    "Aborted": RED,
+    "Terminated": RED,
+    "Unknown": RED,
+}
+
+
+class Column(NamedTuple):
+    """A column; `width` is upstream's, 0 means as wide as the content."""
+
+    title: str
+    width: int = 0
+
+
+class Table:
+    """Prints a header and rows; widths are settled by the first rows, so that later ones align."""
+
+    def __init__(self, columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
+        self.columns = columns
+        self._terminal = is_colourful()
+        self._widths = [self._width(index, rows) for index in range(len(columns))]
+
+    def _width(self, index: int, rows: Sequence[Sequence[str]]) -> int:
+        """Upstream's width, but never so narrow that two cells touch."""
+        column = self.columns[index]
+        longest = max([len(column.title), *(len(row[index]) for row in rows)])
+        if self._terminal or not column.width:
+            return longest + GAP
+        return max(column.width, longest + 1)
+
+    def header(self) -> str:
+        """The titles."""
+        line = self._line([column.title for column in self.columns])
+        return f"{_BOLD}{line}{_RESET}" if self._terminal else line
+
+    def line(self, row: Sequence[str]) -> str:
+        """One row."""
+        return self._line(row, coloured=self._terminal)
+
+    def _line(self, row: Sequence[str], *, coloured: bool = False) -> str:
+        cells = []
+        for index, cell in enumerate(row):
+            padded = cell.ljust(self._widths[index])
+            is_state = self.columns[index].title in {"Phase", "State", "Status"}
+            cells.append(paint(padded, COLOURS.get(cell, "")) if coloured and is_state else padded)
+        return "".join(cells).rstrip()
+
+
+def is_colourful() -> bool:
+    """Whether a person looks, and has not asked for plain text (https://no-color.org)."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+
+def paint(text: str, colour: str) -> str:
+    """The text in a colour; as it is when there is none."""
+    return f"{colour}{text}{_RESET}" if colour else text

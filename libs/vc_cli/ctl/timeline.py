@@ -1,0 +1,120 @@
+"""`vcctl job timeline NAME`: when what happened, from the timestamps of the objects themselves.
+
+Those are whole seconds; the trace, whose id stands in the first line, has the finer steps. Pods that
+are gone by now are not counted.
+"""
+
+import argparse
+import json
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from vc_cli.ctl.client import Client
+from vc_cli.ctl.errors import EXIT_OK
+from vc_cli.ctl.jobs import phase_of
+from vc_cli.ctl.parser_options import target_of
+from vc_cli.ctl.resources import JOB_NAME, JOBS, PODGROUPS, PODS, JsonObject, metadata, spec, status
+from vc_cli.ctl.session import connect, expected
+from vc_cli.ctl.tables import Column, Table
+from vc_model.ages import human_duration
+from vc_model.times import parse_time
+
+TITLES: Final = ("Time", "After", "Step", "Detail")
+FIRST_PHASE: Final = "Pending"
+ENDED: Final = ("Completed", "Failed", "Aborted", "Terminated")
+
+
+class Step(NamedTuple):
+    """Something that happened."""
+
+    time: str
+    step: str
+    detail: str = ""
+
+
+def timeline(arguments: argparse.Namespace) -> int:
+    """Print it."""
+    client, target = connect(arguments), target_of(arguments, "job")
+    with expected(target, "job"):
+        job = client.get(JOBS, target.name, namespace=target.namespace)
+    steps = steps_of(job, groups=_groups(client, job), pods=_pods(client, job))
+    trace = _trace_of(job)
+    if arguments.output:
+        shown = {"job": f"{target.namespace}/{target.name}", "phase": phase_of(job)}
+        print(json.dumps({**shown, "traceId": trace, "steps": [s._asdict() for s in steps]}))
+        return EXIT_OK
+    print(f"job {target.namespace}/{target.name}: {phase_of(job) or 'new'}, trace {trace}")
+    rows = [[s.time, _after(steps[0].time, s.time), s.step, s.detail] for s in steps]
+    table = Table([Column(title) for title in TITLES], rows)
+    print(table.header())
+    for row in rows:
+        print(table.line(row))
+    return EXIT_OK
+
+
+def steps_of(
+    job: JsonObject, *, groups: Iterable[JsonObject], pods: Iterable[JsonObject]
+) -> list[Step]:
+    """All steps in the order of time; steps of the same second stay in the order of life."""
+    found = metadata(job)
+    queue = spec(job).get("queue") or "default"
+    steps = [Step(str(found.get("creationTimestamp", "")), "submitted", f"to queue {queue}")]
+    for group in groups:
+        made = str(metadata(group).get("creationTimestamp", ""))
+        steps.append(Step(made, "admitted", f"pod group {metadata(group).get('name', '')}"))
+    steps += _pod_steps(list(pods))
+    conditions = status(job).get("conditions") or []
+    for number, condition in enumerate(conditions):
+        phase = str(condition.get("status", ""))
+        if number == 0 and phase == FIRST_PHASE:
+            continue  # the submission itself
+        detail = "ended" if phase in ENDED and number == len(conditions) - 1 else ""
+        steps.append(Step(str(condition.get("lastTransitionTime", "")), phase.lower(), detail))
+    return sorted(steps, key=lambda step: parse_time(step.time) or 0.0)
+
+
+def _pod_steps(pods: list[JsonObject]) -> list[Step]:
+    """A pod is made when its group is let in, so the first pod tells when that was."""
+    made = sorted(str(metadata(pod).get("creationTimestamp", "")) for pod in pods)
+    bound = sorted(filter(None, (_bound_at(pod) for pod in pods)))
+    steps = [Step(made[0], "enqueued", f"{len(made)} pods made")] if made else []
+    if bound:
+        nodes = {str(spec(pod).get("nodeName")) for pod in pods if _bound_at(pod)}
+        detail = f"{len(bound)} of {len(pods)} pods, on {len(nodes)} nodes"
+        steps.append(Step(bound[-1], "bound", detail))
+    return steps
+
+
+def _bound_at(pod: JsonObject) -> str:
+    for condition in status(pod).get("conditions") or []:
+        if condition.get("type") == "PodScheduled" and condition.get("status") == "True":
+            return str(condition.get("lastTransitionTime", ""))
+    return ""
+
+
+def _groups(client: Client, job: JsonObject) -> list[JsonObject]:
+    groups, _ = client.list(PODGROUPS, namespace=str(metadata(job).get("namespace", "")))
+    return [group for group in groups if _is_owned(group, job)]
+
+
+def _pods(client: Client, job: JsonObject) -> list[JsonObject]:
+    query = {"labelSelector": f"{JOB_NAME}={metadata(job)['name']}"}
+    pods, _ = client.list(PODS, namespace=str(metadata(job).get("namespace", "")), query=query)
+    return [pod for pod in pods if _is_owned(pod, job)]
+
+
+def _is_owned(obj: JsonObject, job: JsonObject) -> bool:
+    """By uid: a job of the same name that is gone may have left things behind."""
+    owners = metadata(obj).get("ownerReferences") or []
+    return any(owner.get("uid") == metadata(job).get("uid") for owner in owners)
+
+
+def _after(start: str, time: str) -> str:
+    first, then = parse_time(start), parse_time(time)
+    return "" if first is None or then is None else f"+{human_duration(then - first)}"
+
+
+def _trace_of(job: JsonObject) -> str:
+    from vc_messages.trace import trace_id
+
+    return trace_id(str(metadata(job).get("uid", "")))

@@ -1,0 +1,180 @@
+"""The slurm-like tools: vsub, vjobs, vqueues, vcancel, vsuspend, vresume.
+
+Upstream swaps the short flags here: `-n` is the name and `-N` the namespace.
+"""
+
+import argparse
+import os
+from collections.abc import Sequence
+
+from vc_cli.ctl.entry import run
+from vc_cli.ctl.errors import UsageError
+from vc_cli.ctl.job_run_options import add_size_options
+from vc_cli.ctl.output import JSON, WIDE, YAML
+from vc_cli.ctl.parser import add_job_filters, add_queue_name
+from vc_cli.ctl.parser_options import Target, add_listing, connection
+
+_HERE = "vc_cli.slurm"
+
+
+def _parser(prog: str, function: str, text: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=prog, description=text, parents=[connection()])
+    parser.set_defaults(command=f"{_HERE}:{function}")
+    return parser
+
+
+def _add_job(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("words", nargs="?", default="", metavar="NAME", help="the job's name")
+    parser.add_argument("-n", "--name", default="", help="the same")
+    parser.add_argument("-N", "--namespace", default="default", help="default: default")
+
+
+def _target(arguments: argparse.Namespace) -> Target:
+    name = arguments.words or arguments.name
+    if not name:
+        raise UsageError("which job? Write its name, or -n NAME")
+    return Target(arguments.namespace, name)
+
+
+# -- vsub ------------------------------------------------------------------------------------------
+
+
+def vsub_parser() -> argparse.ArgumentParser:
+    """Defaults come from the environment, as upstream's do."""
+    parser = _parser("vsub", "submit", "Run a job.")
+    given = os.environ.get
+    _add_job(parser)
+    parser.set_defaults(namespace=given("VOLCANO_DEFAULT_JOB_NAMESPACE") or "default")
+    parser.add_argument("-i", "--image", default=given("VOLCANO_DEFAULT_IMAGE") or "busybox")
+    parser.add_argument("-S", "--scheduler", default=given("VOLCANO_SCHEDULER_NAME") or "volcano")
+    parser.add_argument("-c", "--command", dest="words_to_run", default="", help="what to run")
+    add_size_options(parser)
+    return parser
+
+
+def submit(arguments: argparse.Namespace) -> int:
+    """`vsub`."""
+    from vc_cli.ctl import job_run
+    from vc_cli.ctl.session import connect
+
+    target = _target(arguments)
+    wish = job_run.Wish(
+        name=target.name,
+        namespace=target.namespace,
+        image=arguments.image,
+        minimum=arguments.min,
+        replicas=arguments.replicas,
+        requests=arguments.requests,
+        limits=arguments.limits,
+        scheduler=arguments.scheduler,
+        command=arguments.words_to_run,
+    )
+    manifest = job_run.job_of(wish)
+    return job_run.submit(connect(arguments), manifest, namespace=target.namespace)
+
+
+# -- looking ---------------------------------------------------------------------------------------
+
+
+def vjobs_parser() -> argparse.ArgumentParser:
+    """The list; with a name that job."""
+    parser = _parser("vjobs", "show_jobs", "List jobs, or show one.")
+    _add_job(parser)
+    add_job_filters(parser)
+    return parser
+
+
+def show_jobs(arguments: argparse.Namespace) -> int:
+    """`vjobs`."""
+    if not (arguments.words or arguments.name):
+        from vc_cli.ctl.jobs import list_jobs
+
+        return list_jobs(arguments)
+    from vc_cli.ctl.job_view import show_job
+    from vc_cli.ctl.session import connect
+
+    form = "" if arguments.output == WIDE else arguments.output
+    return show_job(connect(arguments), _target(arguments), form=form)
+
+
+def vqueues_parser() -> argparse.ArgumentParser:
+    """The list; with a name that queue."""
+    parser = _parser("vqueues", "show_queues", "List queues, or show one.")
+    add_queue_name(parser)
+    add_listing(parser, forms=(JSON, YAML, WIDE))
+    return parser
+
+
+def show_queues(arguments: argparse.Namespace) -> int:
+    """`vqueues`."""
+    from vc_cli.ctl import queues
+
+    chosen = queues.show_queue if arguments.words or arguments.name else queues.show_queues
+    return chosen(arguments, titles=queues.SLURM_TITLES)
+
+
+# -- acting ----------------------------------------------------------------------------------------
+
+
+def _act_parser(prog: str, function: str, text: str) -> argparse.ArgumentParser:
+    parser = _parser(prog, function, text)
+    _add_job(parser)
+    return parser
+
+
+def cancel(arguments: argparse.Namespace) -> int:
+    """`vcancel`."""
+    from vc_cli.ctl.jobs import remove
+    from vc_cli.ctl.session import connect
+
+    return remove(connect(arguments), _target(arguments), verb="cancel")
+
+
+def suspend(arguments: argparse.Namespace) -> int:
+    """`vsuspend`."""
+    return _command(arguments, action="AbortJob", verb="suspend")
+
+
+def resume(arguments: argparse.Namespace) -> int:
+    """`vresume`."""
+    return _command(arguments, action="ResumeJob", verb="resume")
+
+
+def _command(arguments: argparse.Namespace, *, action: str, verb: str) -> int:
+    from vc_cli.ctl.jobs import act
+    from vc_cli.ctl.session import connect
+
+    return act(connect(arguments), _target(arguments), action=action, verb=verb)
+
+
+# -- console scripts -------------------------------------------------------------------------------
+
+
+def vsub(argv: Sequence[str] | None = None) -> None:
+    """Run a job."""
+    run(vsub_parser(), argv)
+
+
+def vjobs(argv: Sequence[str] | None = None) -> None:
+    """List jobs."""
+    run(vjobs_parser(), argv)
+
+
+def vqueues(argv: Sequence[str] | None = None) -> None:
+    """List queues."""
+    run(vqueues_parser(), argv)
+
+
+def vcancel(argv: Sequence[str] | None = None) -> None:
+    """Delete a job."""
+    run(_act_parser("vcancel", "cancel", "Cancel a job."), argv)
+
+
+def vsuspend(argv: Sequence[str] | None = None) -> None:
+    """Suspend a job."""
+    run(_act_parser("vsuspend", "suspend", "Suspend a job."), argv)
+
+
+def vresume(argv: Sequence[str] | None = None) -> None:
+    """Resume a job."""
+    run(_act_parser("vresume", "resume", "Resume a suspended job."), argv)
