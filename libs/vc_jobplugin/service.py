@@ -14,6 +14,7 @@ from typing import Final
 import msgspec
 
 from vc_bus import BusError, BusUnavailableError, Member
+from vc_clock import VirtualLoop
 from vc_cluster import ClusterError, NotFoundError
 from vc_jobplugin.answers import Core, Decorated, Found, Reference
 from vc_jobplugin.config import PluginConfig
@@ -58,10 +59,19 @@ class _Answer(msgspec.Struct, frozen=True, kw_only=True):
 class PluginService:
     """One replica of one plugin."""
 
-    def __init__(self, context: Context, core: Core, config: PluginConfig | None = None) -> None:
+    def __init__(
+        self,
+        context: Context,
+        core: Core,
+        config: PluginConfig | None = None,
+        *,
+        slow: bool = False,
+    ) -> None:
+        """`slow`: decisions take long enough to be made beside the event loop."""
         self.name = context.name
         self._context = context
         self._core = core
+        self._slow = slow
         self._topic = plugin_requests(core.announcement.plugin)
         self._applier = EffectApplier(
             context, concurrency=(config or PluginConfig()).requests_at_once
@@ -210,7 +220,11 @@ class PluginService:
     async def _try(self, request: PluginRequest) -> Decorated | None:
         """Look, decide, apply; None when it may go better later."""
         try:
-            decorated = self._decide(request, await self._look(request))
+            found = await self._look(request)
+            if self._slow and not isinstance(asyncio.get_running_loop(), VirtualLoop):
+                decorated = await asyncio.to_thread(self._decide, request, found)
+            else:
+                decorated = self._decide(request, found)
         except ClusterError as error:
             if error.temporary:
                 return None

@@ -45,3 +45,6 @@ SCHEDULER_NAME: Final = "volcano"
 DEFAULT_QUEUE: Final = "default"
 ROOT_QUEUE: Final = "root"
 SYSTEM_NAMESPACE: Final = "volcano-system"
+
+LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+"""kubectl's copy of the manifest it applied."""

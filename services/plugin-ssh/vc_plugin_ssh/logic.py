@@ -30,7 +30,9 @@ PRIVATE_FILE: Final = {ED25519: "id_ed25519", RSA: "id_rsa"}
 
 OWNER_ONLY: Final = 0o600
 GROUP_READS: Final = 0o440
-ALL_READ: Final = 0o444
+GROUP_DEFAULT: Final = 1000
+"""Any number does: the kubelet gives the files to this group and puts every process of the pod in it.
+"""
 
 FLAGS: Final = (
     Flag(name="ssh-key-file-path", default=ROOT_PATH, meaning="where keys are mounted"),
@@ -201,12 +203,13 @@ def _encoded(text: str) -> str:
 def _decoration(job: Job, parsed: Parsed, secret: str, files: list[str]) -> JobDecoration:
     tasks = {
         task.name: TaskDecoration(
+            fs_group=None if _is_roots(parsed) else _group(task),
             volumes=[
                 {
                     "name": secret_name(job),
                     "secret": {
                         "secretName": secret,
-                        "defaultMode": _mode(task, parsed),
+                        "defaultMode": OWNER_ONLY if _is_roots(parsed) else GROUP_READS,
                         "items": [{"key": file, "path": f".ssh/{file}"} for file in files],
                     },
                 }
@@ -224,12 +227,18 @@ def _decoration(job: Job, parsed: Parsed, secret: str, files: list[str]) -> JobD
     return JobDecoration(tasks=tasks)
 
 
-def _mode(task: TaskSpec, parsed: Parsed) -> int:
-    """Files belong to root: another user reads them through fsGroup, or else as anybody."""
-    if parsed.text("ssh-key-file-path") == ROOT_PATH:
-        return OWNER_ONLY
+def _is_roots(parsed: Parsed) -> bool:
+    return parsed.text("ssh-key-file-path").rstrip("/") == ROOT_PATH
+
+
+def _group(task: TaskSpec) -> int:
+    """Files of a Secret belong to root: another user reads them through the pod's group.
+
+    ssh takes a key that its group may read if the file is not the reader's own; nobody else may.
+    """
     security = pod_spec(task).get("securityContext") or {}
-    return GROUP_READS if security.get("fsGroup") is not None else ALL_READ
+    given = [security.get(name) for name in ("fsGroup", "runAsGroup")]
+    return next((group for group in given if isinstance(group, int)), GROUP_DEFAULT)
 
 
 def _warning(job: Job) -> RecordEvent:

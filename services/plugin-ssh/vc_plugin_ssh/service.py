@@ -36,5 +36,5 @@ class SshCore:
 
 
 def build(context: Context, config: Config | None = None) -> PluginService:
-    """The service on its adapters."""
-    return PluginService(context, SshCore(), config)
+    """The service on its adapters; an RSA key takes a large part of a second to make."""
+    return PluginService(context, SshCore(), config, slow=True)

@@ -11,6 +11,7 @@ drop it, but compaction would keep it, so the truth must be written over it.
 
 import msgspec
 
+from vc_jobplugin.redaction import redact
 from vc_messages.codec import CodecError
 from vc_messages.facts import (
     FENCE_KEY,
@@ -25,6 +26,8 @@ from vc_messages.record import Message, Record
 from vc_messages.topics import PARTITIONS
 from vc_messages.trace import traceparent_of
 from vc_model.graft import strip_nulls
+from vc_model.job import Job
+from vc_model.keys import LAST_APPLIED
 from vc_model.kinds import Kind
 from vc_model.meta import ApiObject
 
@@ -65,10 +68,10 @@ class Decoder:
         except (msgspec.DecodeError, RecursionError) as error:
             raise UnreadableError(f"not JSON: {error}") from None
         if not obj.kind:  # items of a list carry neither
-            return msgspec.structs.replace(
+            obj = msgspec.structs.replace(
                 obj, api_version=self._kind.api_version, kind=self._kind.kind
             )
-        return obj
+        return without_secrets(obj)
 
     def _decode_forgiving(self, raw: bytes) -> ApiObject:
         try:
@@ -76,6 +79,24 @@ class Decoder:
             return msgspec.convert(plain, type=self._kind.type)
         except (msgspec.ValidationError, RecursionError) as error:
             raise UnreadableError(str(error)) from None
+
+
+def without_secrets(obj: ApiObject) -> ApiObject:
+    """What must not travel on the bus is left out.
+
+    That is private keys in a job's plugin arguments, and the copy of the whole manifest that kubectl
+    leaves in an annotation, where such a key, or one in a pod's environment, would be once more.
+    """
+    if LAST_APPLIED in obj.metadata.annotations:
+        annotations = {k: v for k, v in obj.metadata.annotations.items() if k != LAST_APPLIED}
+        metadata = msgspec.structs.replace(obj.metadata, annotations=annotations)
+        obj = msgspec.structs.replace(obj, metadata=metadata)
+    if not isinstance(obj, Job) or not obj.spec.plugins:
+        return obj
+    plugins = {name: redact(arguments) for name, arguments in obj.spec.plugins.items()}
+    if plugins == obj.spec.plugins:
+        return obj
+    return msgspec.structs.replace(obj, spec=msgspec.structs.replace(obj.spec, plugins=plugins))
 
 
 class Index:

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from tests.unit.job_controller.builders import job, task
+from vc_job_controller.logic.decorating import decorate
 from vc_jobplugin.answers import Core, Decorated, Found, Reference
 from vc_jobplugin.arguments import Flag, parse
 from vc_jobplugin.redaction import redact
@@ -253,6 +254,29 @@ def test_rsa_by_flag_and_another_path() -> None:
     decorated = answer(ssh(made), "--ssh-key-type=rsa", "--ssh-key-file-path=/home/u/.ssh")
     assert made == ["rsa"]
     assert "IdentityFile /home/u/.ssh/id_rsa" in secret_data(decorated)["config"]
+
+
+@pytest.mark.parametrize(
+    ("security", "group"),
+    [({}, 1000), ({"runAsGroup": 7}, 7), ({"runAsGroup": 7, "fsGroup": 9}, 9)],
+    ids=["nothing said", "the group it runs as", "the group of its files"],
+)
+def test_another_user_reads_keys_through_the_pods_group_and_nobody_else_does(
+    security: dict[str, int], group: int
+) -> None:
+    template = {"spec": {"securityContext": security, "containers": []}}
+    of = job(tasks=[msgspec.structs.replace(task("worker", 1), template=template)])
+    decorated = of_task(answer(ssh(), "--ssh-key-file-path=/home/u/.ssh", of=of), "worker")
+    assert decorated.volumes[0]["secret"]["defaultMode"] == 0o440
+    assert decorated.fs_group == group
+
+
+def test_the_group_of_files_is_set_unless_the_user_chose_one() -> None:
+    spec: dict[str, object] = {"securityContext": {"runAsUser": 5}}
+    decorate(spec, [TaskDecoration(fs_group=1000)])
+    assert spec["securityContext"] == {"runAsUser": 5, "fsGroup": 1000}
+    decorate(spec, [TaskDecoration(fs_group=2)])
+    assert spec["securityContext"] == {"runAsUser": 5, "fsGroup": 1000}
 
 
 def test_a_secret_of_the_user_is_used_as_it_is() -> None:

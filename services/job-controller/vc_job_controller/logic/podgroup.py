@@ -19,9 +19,6 @@ from vc_model.scheduling import PodGroup, PodGroupSpec, SubGroupPolicy
 from vc_model.selectors import LabelSelector
 from vc_model.struct import JsonObject, ResourceList
 
-LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
-"""kubectl's own copy of the job; it says nothing about anything made from the job."""
-
 _WAITING: Final = frozenset({"", "Pending"})
 
 
@@ -124,7 +121,7 @@ def admits_pods(sight: Sight) -> bool:
 
 
 def _create(job: Job, spec: PodGroupSpec) -> CreateObject:
-    annotations = {k: v for k, v in job.metadata.annotations.items() if k != LAST_APPLIED}
+    annotations = {k: v for k, v in job.metadata.annotations.items() if k != keys.LAST_APPLIED}
     annotations[keys.JOB_VERSION] = str(job.status.version)
     metadata: JsonObject = {
         "name": job.metadata.name,
