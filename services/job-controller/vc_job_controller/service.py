@@ -1,8 +1,8 @@
 """The shell: follow our share of the jobs, decide when the view is ready, apply, look again.
 
 Two followers. One shares partitions with the other replicas and holds whole jobs: jobs, pod groups,
-pods, commands, and the plugins' replies. The other reads all queues, priority classes and plugin
-announcements. A job is worked on by one task at a time; many jobs at once. After a decision a job
+pods, commands, and the plugins' replies. The other reads all queues, priority classes, volume claims
+and plugin announcements. A job is worked on by one task at a time; many jobs at once. After a decision a job
 rests until the view shows what was written, so nothing is written twice.
 
 Offsets are committed when nothing is due and nothing under way. Nothing rests on them: partitions
@@ -19,6 +19,7 @@ from vc_job_controller.config import Config
 from vc_job_controller.conversations import Conversations
 from vc_job_controller.logic import Decision, Observed, Trouble, decide
 from vc_job_controller.logic.status import COUNTERS_PERIOD_SECONDS
+from vc_job_controller.logic.volumes import named_claims
 from vc_job_controller.spans import JobSpans
 from vc_messages.codec import CodecError, decode
 from vc_messages.effects import DeleteObject, Effect, PatchObject, PublishMessage
@@ -28,7 +29,7 @@ from vc_messages.record import Record
 from vc_messages.topics import PLUGIN_REGISTRY, PLUGIN_REPLIES
 from vc_model.job import Job
 from vc_model.keys import DEFAULT_QUEUE
-from vc_model.kinds import COMMANDS, JOBS, PODGROUPS, PODS, PRIORITYCLASSES, QUEUES
+from vc_model.kinds import CLAIMS, COMMANDS, JOBS, PODGROUPS, PODS, PRIORITYCLASSES, QUEUES
 from vc_model.scheduling import PodGroup, PriorityClass, Queue
 from vc_runtime.context import Context
 from vc_runtime.effects import EffectApplier, Outcome, OutcomeStatus
@@ -69,7 +70,9 @@ class JobController:
         self._context = context
         self._config = config
         self._jobs = Follower(context, _FOLLOWED, group=GROUP, extra=(PLUGIN_REPLIES,))
-        self._reference = Follower(context, (QUEUES, PRIORITYCLASSES), extra=(PLUGIN_REGISTRY,))
+        self._reference = Follower(
+            context, (QUEUES, PRIORITYCLASSES, CLAIMS), extra=(PLUGIN_REGISTRY,)
+        )
         self._applier = EffectApplier(context, concurrency=config.requests_at_once)
         self._spans = JobSpans(context)
         self._registry: dict[str, PluginAnnouncement] = {}
@@ -91,6 +94,8 @@ class JobController:
         """Jobs whose last decision saw some trouble."""
         self._written_at: dict[str, float] = {}
         """Per job, when its status was last written; monotonic."""
+        self._again: set[str] = set()
+        """Jobs that were due while they were worked on: once more when that has ended."""
         for task in self._busy.values():
             task.cancel()
         self._busy = {}
@@ -117,6 +122,8 @@ class JobController:
             for change in batch.changes:
                 if change.kind is QUEUES and change.before is None:
                     self._wake(self._jobs_in(change.key))
+                if change.kind is CLAIMS and change.before is None:
+                    self._wake(self._waiting)
             for record in batch.records:
                 await self._take_announcement(record)
 
@@ -138,11 +145,16 @@ class JobController:
 
     async def _follow_jobs(self, group: asyncio.TaskGroup) -> None:
         while True:
-            wait = self._queue.seconds_until_due(at_most=POLL_SECONDS)
-            batch = await self._jobs.poll(wait_seconds=max(wait, POLL_SECONDS_MIN))
+            batch = await self._jobs.poll(wait_seconds=self._wait_seconds())
             await self._take(batch)
             self._start_due(group)
             await self._commit_when_idle()
+
+    def _wait_seconds(self) -> float:
+        """Until a job is due. While all hands are full none is: its turn comes when a work ends."""
+        if len(self._busy) >= self._config.jobs_at_once:
+            return POLL_SECONDS
+        return max(self._queue.seconds_until_due(at_most=POLL_SECONDS), POLL_SECONDS_MIN)
 
     async def _take(self, batch: Batch) -> None:
         if batch.rebuilt:
@@ -184,9 +196,14 @@ class JobController:
             return
         for key in self._queue.take_due(limit=room):
             if key in self._busy:
-                self._queue.add(key, delay=UNREADY_SECONDS)
+                self._again.add(key)
                 continue
-            self._busy[key] = group.create_task(self._work(key), name=key)
+            self._busy[key] = group.create_task(self._turn(key, group), name=key)
+
+    async def _turn(self, key: str, group: asyncio.TaskGroup) -> None:
+        """Work on a job, then begin at once with whatever waited for that."""
+        await self._work(key)
+        self._start_due(group)
 
     async def _work(self, key: str) -> None:
         task = asyncio.current_task()
@@ -206,6 +223,9 @@ class JobController:
         finally:
             if self._busy.get(key) is task:
                 del self._busy[key]
+                if key in self._again:
+                    self._again.discard(key)
+                    self._queue.add(key)
 
     def _decide(self, key: str, seen: Observed) -> Decision | None:
         """One job that cannot be read must not stop the others: it is set aside, and named."""
@@ -241,6 +261,7 @@ class JobController:
             podgroup=podgroup if isinstance(podgroup, PodGroup) else None,
             commands=self._belongings.commands(key),
             queue=queue if isinstance(queue, Queue) else None,
+            missing_claims=self._missing_claims(job),
             priorities=self._priorities(),
             registry=self._registry,
             answers=self._conversations.answers(key),
@@ -255,6 +276,10 @@ class JobController:
     def _priorities(self) -> dict[str, PriorityClass]:
         classes = self._reference.view.objects(PRIORITYCLASSES)
         return {c.metadata.name: c for c in classes if isinstance(c, PriorityClass)}
+
+    def _missing_claims(self, job: Job) -> tuple[str, ...]:
+        there = self._reference.view.entries(CLAIMS)
+        return tuple(key.partition("/")[2] for key in named_claims(job) if key not in there)
 
     def _pods_reach(self, job: Job) -> bool:
         """Whether our pods are at least as new as this job: topics are read side by side."""

@@ -35,6 +35,8 @@ class Observed(msgspec.Struct, frozen=True, kw_only=True):
     """Of the job's name, whoever made it."""
     commands: tuple[Command, ...] = ()
     queue: Queue | None = None
+    missing_claims: tuple[str, ...] = ()
+    """Claims the job's volumes name and that do not exist."""
     priorities: Mapping[str, PriorityClass] = {}
     registry: Mapping[str, PluginAnnouncement] = {}
     answers: Mapping[str, PluginReply] = {}

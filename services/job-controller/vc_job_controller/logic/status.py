@@ -32,6 +32,7 @@ _URGENT_NOTES: Final = frozenset({"restart", "command"})
 TROUBLES: Final = frozenset(
     {
         "QueueNotFound",
+        "ClaimNotFound",
         "PluginUnknown",
         "PluginProblem",
         "PluginPending",

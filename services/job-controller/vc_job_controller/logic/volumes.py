@@ -47,6 +47,12 @@ def claim_effects(job: Job) -> list[CreateObject]:
     ]
 
 
+def named_claims(job: Job) -> list[str]:
+    """Keys of the claims that somebody else has to make."""
+    names = {volume.volume_claim_name for volume in job.spec.volumes if volume.volume_claim_name}
+    return [f"{job.metadata.namespace}/{name}" for name in sorted(names)]
+
+
 def claim_notes(job: Job) -> dict[str, str]:
     """As `status.controlledResources` shows them."""
     names = sorted(claim_name(job, volume) for volume in job.spec.volumes)

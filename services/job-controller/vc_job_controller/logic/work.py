@@ -90,9 +90,10 @@ def _live(sight: Sight) -> Work:
     if not missing_pods and sight.notes.plugins_for == sight.hash:
         return Work(effects=(*gone, *group))
     answers = plugins.consult(sight)
+    trouble = answers.trouble or (_missing_claims(sight) if missing_pods else None)
     made: list[Effect] = []
     wake = answers.wake_after_seconds
-    if answers.complete and answers.trouble is None and admits_pods(sight):
+    if answers.complete and trouble is None and admits_pods(sight):
         made, more = _make(sight, missing_pods, answers)
         wake = 0.0 if more else wake
     wake = sooner(wake, UNSURE_WAKE_SECONDS if any(sight.unsure.values()) else None)
@@ -100,10 +101,19 @@ def _live(sight: Sight) -> Work:
         effects=(*gone, *group, *made, *_waiting_event(sight)),
         questions=answers.questions,
         wake_after_seconds=wake,
-        trouble=answers.trouble,
+        trouble=trouble,
         notes={**plugins.plugin_notes(sight), **claim_notes(job)} if answers.complete else {},
         plugins_for=sight.hash if answers.complete else "",
     )
+
+
+def _missing_claims(sight: Sight) -> Trouble | None:
+    """Pods that mount a claim nobody has made would hang on their nodes, and hold the gang's room."""
+    names = ", ".join(repr(name) for name in sight.seen.missing_claims)
+    if not names:
+        return None
+    namespace = sight.job.metadata.namespace
+    return Trouble("ClaimNotFound", f"volume claims that do not exist in {namespace}: {names}")
 
 
 def _missing(sight: Sight, released: list[TaskSpec]) -> list[tuple[TaskSpec, list[int]]]:
