@@ -107,6 +107,35 @@ def test_a_scheduler_that_dies_again_and_again_starts_warm_every_time(
     assert len(warm) == deaths
 
 
+async def long_job(stack: Stack) -> None:
+    """One that outlives two checkpoints and, if it dies, the scheduler."""
+    await stack.submit(gang_job("job-0", replicas=PODS_EACH, run_seconds=25))
+    await stack.until(
+        lambda: stack.job("job-0").status.state.phase == "Completed", seconds=300, what="completed"
+    )
+    assert stack.job("job-0").status.retry_count == 0
+    assert stack.created.total() == PODS_EACH
+    assert stack.problems == []
+
+
+def test_a_scheduler_may_die_at_every_call_of_the_cache() -> None:
+    async def whole() -> list[str]:
+        async with Stack() as stack:
+            await long_job(stack)
+            return list(stack.lives["scheduler"][0].points)
+
+    async def dying(number: int) -> None:
+        async with Stack(die_at=("scheduler", number)) as stack:
+            await long_job(stack)
+            assert len(stack.lives["scheduler"]) == 2
+
+    points = run_virtual(whole())
+    numbers = [number for number, point in enumerate(points) if " snapshot." in point]
+    assert {"before snapshot.load", "after snapshot.save"} <= {points[n] for n in numbers}
+    for number in numbers:
+        run_virtual(dying(number))
+
+
 def test_a_flush_is_noticed_and_the_checkpoint_written_again(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
