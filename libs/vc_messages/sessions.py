@@ -40,6 +40,8 @@ class Stage(enum.Enum):
     """No node passes the checks."""
     GANG = "gang"
     """Some pods fit, but not the whole gang."""
+    VICTIMS = "victims"
+    """Its room is kept for it, and pods that leave still take it."""
 
 
 class Amount(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,6 +106,14 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True):
     node: str
 
 
+class Evicted(msgspec.Struct, frozen=True, kw_only=True):
+    """A pod that had to make room, and the group it was for."""
+
+    pod: str
+    uid: str
+    group: str
+
+
 class QueueShare(msgspec.Struct, frozen=True, kw_only=True):
     """A queue at the end of the session."""
 
@@ -130,6 +140,7 @@ class SessionRecord(msgspec.Struct, frozen=True, kw_only=True):
     resolved: list[str]
     """Groups that waited before and no longer do."""
     queues: list[QueueShare]
+    evicted: list[Evicted] = []
 
 
 def session_message(record: SessionRecord) -> Message:

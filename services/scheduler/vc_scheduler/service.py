@@ -32,6 +32,8 @@ from vc_scheduler.config import Config
 from vc_scheduler.logic.columns import KINDS, Assumed, Columns
 from vc_scheduler.logic.commands import (
     GroupWork,
+    eviction_effects,
+    eviction_events,
     group_work,
     queue_effect,
     release_effects,
@@ -39,7 +41,7 @@ from vc_scheduler.logic.commands import (
     telling_effects,
 )
 from vc_scheduler.logic.cycle import check_conf, run_cycle
-from vc_scheduler.logic.decisions import Decisions, GangBind, QueueAllocated, StatusChange
+from vc_scheduler.logic.decisions import Decisions, Eviction, GangBind, QueueAllocated, StatusChange
 from vc_scheduler.logic.ledger import Ledger, Timing
 from vc_scheduler.logic.snapshot import Snapshot
 from vc_scheduler.meters import Meters
@@ -243,6 +245,12 @@ class Scheduler:
             return False
         for bind in gang:
             self._columns.assume(Assumed(key=_pod_key(bind), uid=bind.uid, node=bind.node))
+        if work.eviction is not None:
+            for pod in work.eviction.pods:
+                self._columns.evict(object_key(pod.namespace, pod.name), pod.uid)
+            self._columns.evictions.nominate(work.group, now=now)
+        if gang:
+            self._columns.evictions.settled(work.group)
         if work.status is not None:
             self._columns.note_status(work.group, work.uid, status=work.status.status, now=now)
         return True
@@ -288,6 +296,19 @@ class Scheduler:
             self._context.log.warning("releasing %s: its gang is not complete", work.group)
             await self._applier.apply(release_effects(work.release))
             self._wanted.set()
+        if work.eviction is not None:
+            await self._evict(work.eviction)
+
+    async def _evict(self, eviction: Eviction) -> None:
+        """Victims that the API server keeps (a disruption budget) stay, and others are looked for."""
+        outcomes = await self._applier.apply(eviction_effects(eviction))
+        for pod, outcome in zip(eviction.pods, outcomes, strict=True):
+            if outcome.status is not OutcomeStatus.DONE:
+                key, now = object_key(pod.namespace, pod.name), self._context.clock.now()
+                self._context.log.info("%s stays: %s", key, outcome.error or outcome.status.value)
+                self._columns.unevict(key, pod.uid, now=now)
+                self._wanted.set()
+        await self._applier.apply(eviction_events(eviction))
 
     async def _bind(self, gang: GangBind) -> bool:
         """Whether the whole gang was bound."""

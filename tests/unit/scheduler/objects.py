@@ -143,6 +143,9 @@ def pod(
     namespace: str = "ns",
     spread: Iterable[TopologySpreadConstraint] = (),
     host_ports: Iterable[int] = (),
+    annotations: Mapping[str, str] | None = None,
+    pod_priority_class: str = "",
+    preemption_policy: str | None = None,
 ) -> Pod:
     """A pod; bound when `on` names a node."""
     owner = OwnerReference(
@@ -153,7 +156,7 @@ def pod(
             name=name,
             namespace=namespace,
             uid=f"pod-{name}",
-            annotations={GROUP: group} if group else {},
+            annotations={**({GROUP: group} if group else {}), **(annotations or {})},
             labels={**({TASK: role} if role else {}), **(labels or {})},
             deletion_timestamp=format_time(EPOCH) if deleting else None,
             owner_references=[owner] if controlled else [],
@@ -168,6 +171,8 @@ def pod(
             node_name=on,
             scheduler_name=scheduler,
             priority=priority,
+            priority_class_name=pod_priority_class,
+            preemption_policy=preemption_policy,
             node_selector=dict(selector or {}),
             affinity=affinity,
             tolerations=list(tolerations),

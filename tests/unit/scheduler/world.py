@@ -21,6 +21,7 @@ from vc_model.node import Node
 from vc_model.pod import Pod
 from vc_model.quantity import parse_resources
 from vc_model.scheduling import PodGroup, PriorityClass, Queue
+from vc_model.times import format_time
 from vc_scheduler.logic.columns import Columns
 from vc_scheduler.logic.conf import Conf
 from vc_scheduler.logic.cycle import run_cycle
@@ -113,8 +114,27 @@ class World:
         for release in decisions.releases:
             for ref in release.pods:
                 self.delete(kinds.PODS, object_key(ref.namespace, ref.name))
+        for eviction in decisions.evictions:
+            self.columns.evictions.nominate(eviction.group, now=self.now)
+            for ref in eviction.pods:
+                self._begin_to_leave(ref.name)
         self.check()
         return decisions
+
+    def _begin_to_leave(self, name: str) -> None:
+        victim = self.pod(name)
+        assert victim.spec.node_name, f"{name} is evicted and was not on a node"
+        metadata = msgspec.structs.replace(
+            victim.metadata, deletion_timestamp=format_time(self.now)
+        )
+        self.put(msgspec.structs.replace(victim, metadata=metadata))
+
+    def leave(self) -> list[str]:
+        """Pods that are being deleted are gone now; their names."""
+        names = sorted(p.metadata.name for p in self.pods() if p.metadata.deletion_timestamp)
+        for name in names:
+            self.delete_pod(name)
+        return names
 
     def _bind(self, bind: BindPod) -> None:
         waiting = self.pod(bind.name)

@@ -8,6 +8,7 @@ from vc_model.quantity import format_resources
 from vc_model.times import format_time
 from vc_scheduler.logic.decisions import (
     Decisions,
+    Eviction,
     GangBind,
     PodRef,
     QueueAllocated,
@@ -43,6 +44,15 @@ def close(session: Session) -> Decisions:
         releases=tuple(
             Release(group=key, pods=tuple(_ref(pod) for pod in pods))
             for key, pods in sorted(session.released.items())
+        ),
+        evictions=tuple(
+            Eviction(
+                group=group.key,
+                uid=group.uid,
+                pods=tuple(_ref(pod) for pod in session.evicted[group.key]),
+            )
+            for group in snapshot.groups
+            if group.key in session.evicted
         ),
         statuses=tuple(statuses),
         reasons=_reasons(session),

@@ -1,12 +1,13 @@
 """The cluster in memory: facts in, snapshots out.
 
 One writer (the shell's follow loop) applies changes as they come; a session gets a copy. Over the
-facts lie three things of our own, each of which leaves only when something was *seen*:
+facts lie four things of our own, each of which leaves only when something was *seen*:
 
 - assumed binds (protocol 13): until the pod's fact shows a node, the pod is gone, or a live read
   says otherwise. They survive a rebuilt view;
 - holds: pods whose bind failed rest until a time, longer each time;
-- notes: statuses we wrote, until a fact at least as new has come.
+- notes: statuses we wrote, until a fact at least as new has come;
+- evictions (`evictions.py`): victims count as leaving until they are gone or were not evicted.
 
 `apply` says whether a change can alter the outcome of a session, so that our own writes coming back
 wake nobody.
@@ -22,6 +23,7 @@ from vc_model import kinds
 from vc_model.node import Node
 from vc_model.pod import Pod
 from vc_model.scheduling import PodGroup, PodGroupStatus, PriorityClass, Queue
+from vc_scheduler.logic.evictions import Evictions
 from vc_scheduler.logic.groups import GroupSpec, StatusNote, make_row, read_group, use_of
 from vc_scheduler.logic.nodes import NodeColumns
 from vc_scheduler.logic.peer_index import PeerIndex
@@ -61,6 +63,7 @@ class Columns:
         """By pod uid. Invariant: while an entry is here and its pod is, the pod's row is Binding."""
         self._holds: dict[str, _Hold] = {}
         self._notes: dict[str, StatusNote] = {}
+        self.evictions = Evictions()
         self._partial_since: dict[str, float] = {}
         self.problems: dict[str, str] = {}
         """What is wrong with which object, by `kind key`."""
@@ -71,6 +74,8 @@ class Columns:
         self.queues = QueueColumns()
         self.peers = PeerIndex()
         self.pods: dict[str, PodRow] = {}
+        self._leaving: dict[str, PodRow] = {}
+        """Pods that are being deleted, or evicted by us, and still take room."""
         self._facts: dict[str, Pod] = {}
         """Pending pods, so that the overlay can be laid and lifted."""
         self._specs: dict[str, GroupSpec] = {}
@@ -121,10 +126,12 @@ class Columns:
             self.assumed.pop(uid, None)
         if gone:
             self._holds.pop(uid, None)
+            self.evictions.gone(uid)
             self._facts.pop(key, None)
             return self._replace(before, None)
         assumed = self.assumed.get(uid)
         row = self._reader.row(pod, assumed_node=assumed.node if assumed else "")
+        row = self.evictions.over(row)
         if row.status in (Task.PENDING, Task.BINDING):
             self._facts[key] = pod
         else:
@@ -139,11 +146,14 @@ class Columns:
             if before.node and before.status in ON_NODE:
                 self.nodes.remove_pod(before.node, before.shape)
             del self.pods[before.key]
+            self._leaving.pop(before.key, None)
             self._leave(before)
         if after is not None:
             if after.node and after.status in ON_NODE:
                 self.nodes.add_pod(after.node, after.shape)
             self.pods[after.key] = after
+            if after.status is Task.RELEASING and after.node:
+                self._leaving[after.key] = after
             if after.group:
                 self._members.setdefault(after.group, {})[after.key] = after
                 self._dirty[after.group] = None
@@ -223,6 +233,18 @@ class Columns:
         if pod is not None and pod.metadata.uid == uid:
             self._replace(self.pods.get(key), self._reader.row(pod))
 
+    def evict(self, key: str, uid: str) -> None:
+        """We evict the pod: it counts as leaving from now on."""
+        row = self.pods.get(key)
+        if row is not None and row.uid == uid:
+            self._replace(row, self.evictions.begin(row))
+
+    def unevict(self, key: str, uid: str, *, now: float) -> None:
+        """It was not evicted; nobody asks for it again for a while."""
+        row = self.pods.get(key)
+        if row is not None and row.uid == uid:
+            self._replace(row, self.evictions.undo(row, now=now))
+
     def note_status(self, key: str, uid: str, *, status: PodGroupStatus, now: float) -> None:
         """We are writing this status."""
         self._notes[key] = StatusNote(uid=uid, status=status, written_at=now)
@@ -269,9 +291,14 @@ class Columns:
             nodes=self.nodes.table(),
             groups=tuple(self._rows[key] for key in sorted(self._unsettled)),
             peers=self.peers.table(self.pods.values),
+            everybody=dict(self._rows),
+            leaving=tuple(self._leaving[key] for key in sorted(self._leaving)),
+            spared=self.evictions.spared(now),
+            nominated=self.evictions.nominated(now),
             queues=self.queues.table(),
             use=self.queues.use(),
             priorities=dict(self.queues.priorities),
+            never_preempting=frozenset(self.queues.never_preempting),
             default_priority=self.queues.default_priority,
             partial_since=dict(sorted(self._partial_since.items())),
             held_until=min((h.until for h in self._holds.values() if h.until > now), default=None),

@@ -13,6 +13,7 @@ from vc_model.kinds import PODGROUPS, PODS, QUEUES
 from vc_model.meta import object_key
 from vc_scheduler.logic.decisions import (
     Decisions,
+    Eviction,
     GangBind,
     PodRef,
     QueueAllocated,
@@ -31,6 +32,7 @@ class GroupWork(msgspec.Struct, frozen=True, kw_only=True):
     gang: GangBind | None = None
     status: StatusChange | None = None
     release: Release | None = None
+    eviction: Eviction | None = None
 
 
 def group_work(decisions: Decisions) -> list[GroupWork]:
@@ -38,12 +40,20 @@ def group_work(decisions: Decisions) -> list[GroupWork]:
     gangs = {gang.group: gang for gang in decisions.binds}
     statuses = {object_key(s.namespace, s.name): s for s in decisions.statuses}
     releases = {release.group: release for release in decisions.releases}
+    evictions = {eviction.group: eviction for eviction in decisions.evictions}
     work: list[GroupWork] = []
-    for key in sorted({**gangs, **statuses, **releases}):
+    for key in sorted({**gangs, **statuses, **releases, **evictions}):
         gang, status = gangs.get(key), statuses.get(key)
         uid = gang.uid if gang else status.uid if status else ""
         work.append(
-            GroupWork(group=key, uid=uid, gang=gang, status=status, release=releases.get(key))
+            GroupWork(
+                group=key,
+                uid=uid,
+                gang=gang,
+                status=status,
+                release=releases.get(key),
+                eviction=evictions.get(key),
+            )
         )
     return work
 
@@ -94,6 +104,34 @@ def telling_effects(change: StatusChange) -> list[Effect]:
             )
         )
     return effects
+
+
+def eviction_effects(eviction: Eviction) -> list[EvictPod]:
+    """Through the eviction API: disruption budgets are kept, and the pod's condition is set there."""
+    return [
+        EvictPod(namespace=pod.namespace, name=pod.name, uid=pod.uid, reason=_evict_why(eviction))
+        for pod in eviction.pods
+    ]
+
+
+def eviction_events(eviction: Eviction) -> list[Effect]:
+    """Tell those who look at the victims."""
+    return [
+        RecordEvent(
+            kind=PODS,
+            namespace=pod.namespace,
+            name=pod.name,
+            uid=pod.uid,
+            type="Warning",
+            reason="Evict",
+            message=_evict_why(eviction),
+        )
+        for pod in eviction.pods
+    ]
+
+
+def _evict_why(eviction: Eviction) -> str:
+    return f"evicted to make room for pod group {eviction.group}"
 
 
 def release_effects(release: Release) -> list[Effect]:

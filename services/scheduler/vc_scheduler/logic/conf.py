@@ -21,9 +21,9 @@ class PluginConf(msgspec.Struct, frozen=True, kw_only=True):
 class Conf(msgspec.Struct, frozen=True, kw_only=True):
     """What a session does, in which order, asking whom."""
 
-    actions: tuple[str, ...] = ("enqueue", "allocate", "backfill")
+    actions: tuple[str, ...] = ("enqueue", "allocate", "preempt", "backfill")
     tiers: tuple[tuple[PluginConf, ...], ...] = (
-        (PluginConf(name="priority"), PluginConf(name="gang")),
+        (PluginConf(name="priority"), PluginConf(name="gang"), PluginConf(name="conformance")),
         (
             PluginConf(name="overcommit"),
             PluginConf(name="predicates"),

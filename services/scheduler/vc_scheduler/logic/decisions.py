@@ -55,6 +55,14 @@ class Release(msgspec.Struct, frozen=True, kw_only=True):
     pods: tuple[PodRef, ...]
 
 
+class Eviction(msgspec.Struct, frozen=True, kw_only=True):
+    """Pods that make room for a group; its complete placement was tried without them."""
+
+    group: str
+    uid: str
+    pods: tuple[PodRef, ...]
+
+
 class QueueAllocated(msgspec.Struct, frozen=True, kw_only=True):
     """What a queue and those below it have, when its status says otherwise."""
 
@@ -73,6 +81,7 @@ class Decisions(msgspec.Struct, frozen=True, kw_only=True):
     enqueued: tuple[str, ...]
     binds: tuple[GangBind, ...]
     releases: tuple[Release, ...]
+    evictions: tuple[Eviction, ...]
     statuses: tuple[StatusChange, ...]
     reasons: tuple[JobReason, ...]
     queues: tuple[QueueAllocated, ...]

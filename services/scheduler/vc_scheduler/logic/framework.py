@@ -131,6 +131,15 @@ class QueueGate(Protocol):
 
 
 @runtime_checkable
+class Guard(Protocol):
+    """Whom nobody may have evicted."""
+
+    name: ClassVar[str]
+
+    def may_evict(self, session: "Session", pod: PodRow) -> bool: ...
+
+
+@runtime_checkable
 class Minimum(Protocol):
     """How many pods of a job must be bound together."""
 
@@ -167,6 +176,7 @@ class Framework:
         self.enqueue_gates = [p for p in plugins if isinstance(p, EnqueueGate)]
         self.job_gates = [p for p in plugins if isinstance(p, JobGate)]
         self.queue_gates = [p for p in plugins if isinstance(p, QueueGate)]
+        self.guards = [p for p in plugins if isinstance(p, Guard)]
         self.minimums = [p for p in plugins if isinstance(p, Minimum)]
         self._filters_key = ",".join(p.name for p in self.filters)
 

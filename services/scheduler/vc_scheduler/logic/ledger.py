@@ -11,6 +11,7 @@ import msgspec
 from vc_messages.sessions import (
     BINDS_RECORDED_MAX,
     REASONS_RECORDED_MAX,
+    Evicted,
     JobReason,
     Placement,
     QueueShare,
@@ -40,7 +41,7 @@ class Ledger:
         changed = [job for job in decisions.reasons if self._reasons.get(job.group) != job]
         resolved = sorted(group for group in self._reasons if group not in now)
         self._reasons = now
-        acted = decisions.enqueued or decisions.binds or decisions.releases
+        acted = decisions.enqueued or decisions.binds or decisions.releases or decisions.evictions
         if not (acted or changed or resolved):
             return None
         return SessionRecord(
@@ -60,6 +61,11 @@ class Ledger:
             waiting=len(decisions.reasons),
             reasons=changed[:REASONS_RECORDED_MAX],
             resolved=resolved,
+            evicted=[
+                Evicted(pod=object_key(pod.namespace, pod.name), uid=pod.uid, group=eviction.group)
+                for eviction in decisions.evictions
+                for pod in eviction.pods
+            ],
             queues=[QueueShare(queue=q.queue, allocated=q.allocated) for q in decisions.queues],
         )
 

@@ -18,12 +18,21 @@ Missing = list[tuple[str | None, int]]
 def place_minimum(session: Session, group: GroupRow, missing: Missing) -> Reason | None:
     """Bind what the gang lacks, whole; or nothing, because."""
     statement = Statement(session, group)
+    reason = try_minimum(session, group, missing, statement)
+    if reason is None:
+        statement.commit()
+    return reason
+
+
+def try_minimum(
+    session: Session, group: GroupRow, missing: Missing, statement: Statement
+) -> Reason | None:
+    """Put what the gang lacks on nodes; nothing lies there when it does not fit whole."""
     for role, count in missing:
         reason = _place_some(session, group, role=role, count=count, statement=statement)
         if reason is not None:
             statement.discard()
             return reason
-    statement.commit()
     return None
 
 

@@ -11,6 +11,7 @@ from typing import Final
 from vc_model.keys import (
     GROUP_NAME,
     GROUP_NAME_ALTERNATIVE,
+    PREEMPTABLE,
     TASK_INDEX,
     TASK_PRIORITY,
     TASK_SPEC,
@@ -21,6 +22,9 @@ from vc_scheduler.logic.rows import PodRow, Task
 from vc_scheduler.logic.shapes import Shapes
 
 _DEFAULT_PRIORITY: Final = 1
+_NEVER: Final = "Never"
+_CRITICAL_CLASSES: Final = ("system-cluster-critical", "system-node-critical")
+_SYSTEM_NAMESPACE: Final = "kube-system"
 _INDEX_MAX: Final = 2**31
 _SUFFIX: Final = re.compile(r"-(\d{1,10})$")
 
@@ -55,8 +59,25 @@ class PodReader:
             gated=bool(pod.spec.scheduling_gates),
             controlled=controller_of(metadata) is not None,
             labels=metadata.labels,
+            critical=_critical(pod),
+            preemptable=_preemptable(pod),
+            preempts=pod.spec.preemption_policy != _NEVER,
             conditions=tuple(pod.status.conditions) if status is Task.PENDING else (),
         )
+
+
+def _critical(pod: Pod) -> bool:
+    return (
+        pod.spec.priority_class_name in _CRITICAL_CLASSES
+        or pod.metadata.namespace == _SYSTEM_NAMESPACE
+    )
+
+
+def _preemptable(pod: Pod) -> bool:
+    """The annotation, then the label; pods are preemptable unless they say otherwise."""
+    metadata = pod.metadata
+    written = metadata.annotations.get(PREEMPTABLE) or metadata.labels.get(PREEMPTABLE) or ""
+    return written.lower() != "false"
 
 
 def _status(pod: Pod) -> Task:

@@ -15,6 +15,7 @@ class QueueColumns:
         self._use: dict[str, QueueUse] = {}
         self.priorities: dict[str, int] = {}
         self._global_defaults: dict[str, int] = {}
+        self.never_preempting: dict[str, None] = {}
 
     def put(self, queue: Queue, *, gone: bool) -> tuple[str, bool]:
         """Take a queue in: what is wrong with it, and whether a session could tell the difference."""
@@ -30,9 +31,12 @@ class QueueColumns:
         """Take a priority class in."""
         name = priority.metadata.name
         before = (self.priorities.pop(name, None), self._global_defaults.pop(name, None))
+        self.never_preempting.pop(name, None)
         if gone:
             return True
         self.priorities[name] = priority.value
+        if priority.preemption_policy == "Never":
+            self.never_preempting[name] = None
         if priority.global_default:
             self._global_defaults[name] = priority.value
         return before != (priority.value, self._global_defaults.get(name))

@@ -24,6 +24,7 @@ NOT_ENOUGH_PODS_OF_TASK: Final = "NotEnoughPodsOfTask"
 QUEUE_MISSING: Final = "QueueNotFound"
 QUEUE_CLOSED: Final = "QueueClosed"
 INVALID: Final = "Invalid"
+WAITING_FOR_VICTIMS: Final = "WaitingForVictims"
 BIND_FAILED: Final = "BindFailed"
 
 
@@ -86,6 +87,17 @@ def not_placeable_yet(group: GroupRow, *, needed: int) -> Reason:
         needed_pods=needed,
         placeable_pods=group.candidates,
         unblock=Unblock(action="wait", pods=needed - group.candidates),
+    )
+
+
+def waiting_for_victims(*, leaving: int, evicted: int) -> Reason:
+    """Its room is kept; pods that still take it are on their way out."""
+    asked = f", {evicted} of them evicted for it" if evicted else ""
+    return Reason(
+        stage=Stage.VICTIMS,
+        code=WAITING_FOR_VICTIMS,
+        sentence=f"its room is kept until {leaving} pods that leave are gone{asked}",
+        unblock=Unblock(action="wait", pods=leaving),
     )
 
 

@@ -38,6 +38,7 @@ class Rooms:
         self.used: Ints = nodes.used.copy()
         self._framework = framework
         self._rooms: dict[bytes, _Room] = {}
+        self._requests: dict[bytes, Ints] = {}
         self._log: list[Ints] = []
         """Rows that changed, oldest first."""
         self._states: list[int] = [0]
@@ -76,14 +77,27 @@ class Rooms:
 
     def take(self, shape: Shape, rows: Ints) -> None:
         """Pods of the shape sit on these rows (a row may come more than once)."""
-        np.add.at(self.used, rows, self._room(shape).request)
+        np.add.at(self.used, rows, self.request(shape))
         self._log.append(rows)
         self._states_made += 1
         self._states.append(self._states_made)
 
     def give_back(self, shape: Shape, rows: Ints) -> None:
         """The reverse of the last `take` that was not given back."""
-        np.subtract.at(self.used, rows, self._room(shape).request)
+        np.subtract.at(self.used, rows, self.request(shape))
+        self._log.append(rows)
+        self._states.pop()
+
+    def leave(self, shape: Shape, rows: Ints) -> None:
+        """As if pods of the shape were gone from these rows; `stay` or `take` puts them back."""
+        np.subtract.at(self.used, rows, self.request(shape))
+        self._log.append(rows)
+        self._states_made += 1
+        self._states.append(self._states_made)
+
+    def stay(self, shape: Shape, rows: Ints) -> None:
+        """The reverse of the last `leave`, with nothing taken since."""
+        np.add.at(self.used, rows, self.request(shape))
         self._log.append(rows)
         self._states.pop()
 
@@ -93,7 +107,14 @@ class Rooms:
 
     def request(self, shape: Shape) -> Ints:
         """The request as a vector over the table's resources."""
-        return self._room(shape).request
+        request = self._requests.get(shape.key)
+        if request is None:
+            request = np.zeros(len(self.nodes.resources), dtype=np.int64)
+            for name, amount in shape.request:
+                if name in self.nodes.resources:
+                    request[self.nodes.resources[name]] = amount
+            self._requests[shape.key] = request
+        return request
 
     def _room(self, shape: Shape) -> _Room:
         room = self._rooms.get(shape.key)
@@ -105,14 +126,10 @@ class Rooms:
 
     def _make(self, shape: Shape) -> _Room:
         resources = self.nodes.resources
-        request = np.zeros(len(resources), dtype=np.int64)
-        for name, amount in shape.request:
-            if name in resources:
-                request[resources[name]] = amount
         count = self.nodes.count
         room = _Room(
             shape=shape,
-            request=request,
+            request=self.request(shape),
             possible=all(name in resources for name, _ in shape.request),
             filtered=self._framework.filtered(shape, self.nodes.static),
             capacities=np.zeros(count, dtype=np.int64),

@@ -65,6 +65,11 @@ class PodRow(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False):
     """Has a controller that would make it anew; others are never deleted by us."""
     labels: dict[str, str] = {}
     """As other pods' terms look at them; shared with the fact."""
+    critical: bool = False
+    """Of the system: never evicted while the plugin conformance is on."""
+    preemptable: bool = True
+    preempts: bool = True
+    """Its preemptionPolicy lets it have others evicted."""
     conditions: tuple[PodCondition, ...] = ()
     """Of a pending pod, so that a patch keeps those we do not own."""
 
@@ -80,6 +85,10 @@ class Run(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     role: str
     shape: Shape
     pods: tuple[PodRow, ...]
+
+    @property
+    def priority(self) -> int:
+        return self.pods[0].priority
 
 
 class RoleCount(msgspec.Struct, frozen=True, kw_only=True):

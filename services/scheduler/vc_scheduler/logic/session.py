@@ -38,6 +38,13 @@ class Session:
         self.binds: dict[str, list[BindPod]] = {}
         """Committed binds by group."""
         self.released: dict[str, list[PodRow]] = {}
+        self.evicted: dict[str, list[PodRow]] = {}
+        """Victims by the group they are evicted for."""
+        self.evicted_uids: dict[str, None] = {}
+        self.promised_to: dict[str, Reason] = {}
+        """Groups whose room will be free when pods that leave are gone; they hold it meanwhile."""
+        self.no_future: dict[tuple[object, ...], None] = {}
+        """Gangs that pods which leave make no room for, by the state of the rooms."""
         self.wake_at: float | None = snapshot.held_until
         self._phases: dict[str, str] = {}
         self._taken: dict[str, int] = {}
@@ -166,6 +173,18 @@ class Session:
         amounts = {name: amount * pods for name, amount in run.shape.request}
         for queue in self.line(group.queue):
             _add(self.allocated(queue.name), amounts, sign=1)
+
+    def evict(self, group: GroupRow, victims: list[PodRow]) -> None:
+        """Committed: these pods make room for the group."""
+        self.evicted[group.key] = victims
+        self.evicted_uids.update({victim.uid: None for victim in victims})
+
+    def count_leaving(self, pod: PodRow, *, sign: int) -> None:
+        """A pod's queue gets back (-1), or has again (1), what the pod takes of it."""
+        group = self.snapshot.everybody.get(pod.group)
+        if group is not None:
+            for queue in self.line(group.queue):
+                _add(self.allocated(queue.name), dict(pod.shape.request), sign=sign)
 
     def bind(self, group: GroupRow, pod: PodRow, node: str) -> None:
         """Committed."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from vc_scheduler.logic.amounts import Amounts
 from vc_scheduler.logic.peer_index import PeerTable
-from vc_scheduler.logic.rows import GroupRow, QueueRow
+from vc_scheduler.logic.rows import GroupRow, PodRow, QueueRow
 from vc_scheduler.logic.table import NodeTable
 
 
@@ -45,5 +45,15 @@ class Snapshot:
     """Gangs some of whose members are bound, and since when we have seen it."""
     peers: PeerTable = field(default_factory=PeerTable)
     """Which pods lie where, as far as somebody asks."""
+    everybody: dict[str, GroupRow] = field(default_factory=dict)
+    """All groups by key, in no order: those that rest may have pods to give."""
+    leaving: tuple[PodRow, ...] = ()
+    """Pods that still take room and will soon be gone, by key."""
+    spared: frozenset[str] = frozenset()
+    """Uids of pods that could not be evicted lately; only asked whether it contains."""
+    nominated: dict[str, float] = field(default_factory=dict)
+    """Jobs for which pods were evicted, and when."""
+    never_preempting: frozenset[str] = frozenset()
+    """PriorityClasses with preemptionPolicy Never; only asked whether it contains."""
     held_until: float | None = None
     """When the first pod held back after a failed bind may be tried again."""

@@ -36,6 +36,15 @@ class Statement:
         self._placed.clear()
         return count
 
+    def reserve(self) -> None:
+        """Keep the room without binding: pods that leave must be gone first."""
+        self._placed.clear()
+
+    @property
+    def rows(self) -> list[int]:
+        """Nodes it has put something on."""
+        return sorted({row for _, _, rows in self._placed for row in rows.tolist()})
+
     def discard(self) -> None:
         """As if nothing had been."""
         for run, pods, rows in reversed(self._placed):

@@ -1,15 +1,19 @@
 """allocate: place jobs in turn, each gang whole or not at all.
 
-1. Gangs that a crash left half bound are completed before anybody else gets the room.
-2. Then queues and jobs take turns. A job without its minimum gets it in one statement or a reason.
+1. Gangs that a crash left half bound are completed before anybody else gets the room; then those for
+   which pods were evicted: the room is theirs.
+2. Then queues and jobs take turns. A job without its minimum gets it in one statement, or
+   room that pods which leave will free, or a reason.
 3. A job that has its minimum comes back for more, a few pods at a time while other queues wait.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 from vc_messages.sessions import Reason
 from vc_scheduler.logic.actions.eligible import eligible
 from vc_scheduler.logic.actions.turns import Turns
+from vc_scheduler.logic.future import hold_future_room
 from vc_scheduler.logic.placing import place_minimum, place_more
 from vc_scheduler.logic.rows import GroupRow, Run
 from vc_scheduler.logic.session import Session
@@ -22,8 +26,10 @@ shares even, and few enough turns for jobs of thousands."""
 def allocate(session: Session) -> None:
     """Place what can be placed."""
     groups = [group for group in eligible(session) if _asking(group)]
-    for half_bound in _half_bound(session, groups):
-        _place_gang(session, half_bound)
+    for first in (session.snapshot.partial_since, session.snapshot.nominated):
+        for preferred in _those(session, groups, first):
+            if preferred.key not in session.refused:
+                _place_gang(session, preferred)
     turns = Turns(session, [group for group in groups if group.key not in session.refused])
     while (group := turns.next()) is not None:
         if session.starving(group):
@@ -34,9 +40,9 @@ def allocate(session: Session) -> None:
         turns.done(group, again=placed and _has_more(session, group))
 
 
-def _half_bound(session: Session, groups: list[GroupRow]) -> list[GroupRow]:
-    partial = [group for group in groups if group.key in session.snapshot.partial_since]
-    return sorted(partial, key=_Ordered(session).key)
+def _those(session: Session, groups: list[GroupRow], first: Mapping[str, float]) -> list[GroupRow]:
+    """The groups that go first, in job order."""
+    return sorted([g for g in groups if g.key in first], key=_Ordered(session).key)
 
 
 class _Ordered:
@@ -53,8 +59,9 @@ def _place_gang(session: Session, group: GroupRow) -> bool:
     """Try the minimum; whether it was bound."""
     if not session.starving(group):
         return False
-    reason: Reason | None = place_minimum(session, group, session.framework.missing(group))
-    if reason is not None:
+    missing = session.framework.missing(group)
+    reason: Reason | None = place_minimum(session, group, missing)
+    if reason is not None and not hold_future_room(session, group, missing):
         session.refuse(group, reason)
     return reason is None
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from vc_scheduler.logic.framework import PluginFactory
 from vc_scheduler.logic.plugins.binpack import Binpack
+from vc_scheduler.logic.plugins.conformance import Conformance
 from vc_scheduler.logic.plugins.gang import Gang
 from vc_scheduler.logic.plugins.nodeorder import NodeOrder
 from vc_scheduler.logic.plugins.overcommit import Overcommit
@@ -17,6 +18,7 @@ from vc_scheduler.logic.plugins.queues import Queues
 
 REGISTRY: Final[dict[str, PluginFactory]] = {
     Binpack.name: Binpack,
+    Conformance.name: Conformance,
     Gang.name: Gang,
     NodeOrder.name: NodeOrder,
     Overcommit.name: Overcommit,

@@ -1,0 +1,34 @@
+"""Jobs that may have others evicted: let in, starving, refused for want of room, and allowed to."""
+
+from typing import Final
+
+from vc_messages.sessions import Stage
+from vc_scheduler.logic.evictions import EVICTION_COOLDOWN_SECONDS
+from vc_scheduler.logic.rows import PENDING, GroupRow
+from vc_scheduler.logic.session import Session
+
+_WANT_ROOM: Final = (Stage.GANG, Stage.PREDICATE, Stage.QUOTA)
+CONTENDERS_MAX: Final = 50
+"""Jobs per action and session that are tried; each costs some trials, and the next session goes on."""
+
+
+def contenders(session: Session) -> list[GroupRow]:
+    """In job order."""
+    found = [group for group in session.snapshot.groups if _contends(session, group)]
+    keyed = sorted((session.framework.job_key(session, group), group.key, group) for group in found)
+    return [group for _, _, group in keyed]
+
+
+def _contends(session: Session, group: GroupRow) -> bool:
+    reason = session.refused.get(group.key)
+    if reason is None or reason.stage not in _WANT_ROOM or session.phase(group) == PENDING:
+        return False
+    if not session.starving(group) or not all(p.preempts for run in group.runs for p in run.pods):
+        return False
+    if group.priority_class in session.snapshot.never_preempting:
+        return False
+    since = session.snapshot.nominated.get(group.key)
+    if since is not None and session.now < since + EVICTION_COOLDOWN_SECONDS:
+        session.wake(since + EVICTION_COOLDOWN_SECONDS)
+        return False
+    return True

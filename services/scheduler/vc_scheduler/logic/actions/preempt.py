@@ -1,0 +1,73 @@
+"""preempt: a starving job takes the room of jobs of lower priority in its own queue.
+
+Then, inside a job: a waiting task of higher priority takes the place of tasks of lower priority.
+"""
+
+from vc_scheduler.logic.actions.contenders import CONTENDERS_MAX, contenders
+from vc_scheduler.logic.evicting import Room
+from vc_scheduler.logic.rows import PENDING, GroupRow, PodRow, Run
+from vc_scheduler.logic.session import Session
+from vc_scheduler.logic.victims import Bundle, bundles, evictable
+
+
+def preempt(session: Session) -> None:
+    """Between jobs of a queue, then inside jobs."""
+    known: dict[tuple[str, int], list[Bundle]] = {}
+    tried = 0
+    for group in contenders(session):
+        if tried >= CONTENDERS_MAX:
+            break
+        asked = (group.queue, session.priority(group))
+        if asked not in known:
+            known[asked] = _lower(session, group)
+        if not known[asked]:
+            continue
+        tried += 1
+        if Room(session, group, session.framework.missing(group)).make(known[asked]):
+            known.clear()
+    for group in session.snapshot.groups:
+        _inside(session, group)
+
+
+def _lower(session: Session, group: GroupRow) -> list[Bundle]:
+    """What jobs of the same queue and lower priority can give."""
+    least = session.priority(group)
+    others = [
+        other
+        for other in session.snapshot.everybody.values()
+        if other.queue == group.queue
+        and other.key != group.key
+        and other.placed
+        and session.priority(other) < least
+    ]
+    return bundles(session, others, permits=_anybody)
+
+
+def _anybody(group: GroupRow, pod: PodRow) -> bool:
+    del group, pod
+    return True
+
+
+def _inside(session: Session, group: GroupRow) -> None:
+    """One task of higher priority takes the place of lower ones of its own job; one a session."""
+    if group.key in session.promised_to or session.phase(group) == PENDING or not group.placed:
+        return
+    if session.bound_now(group) or group.key in session.snapshot.nominated:
+        return
+    lowest = min(pod.priority for pod in group.placed)
+    for run in group.runs:
+        outranks = run.priority > lowest and run.pods[0].preempts and not run.shape.best_effort
+        room = Room(session, group, [(run.role, 1)])
+        if outranks and room.make(_below(session, group, run)):
+            return
+
+
+def _below(session: Session, group: GroupRow, run: Run) -> list[Bundle]:
+    """The job's own tasks of lower priority, lowest first."""
+    lower = [pod for pod in group.placed if pod.priority < run.priority and evictable(session, pod)]
+    lower.sort(key=_lowest_first)
+    return [Bundle(group, (pod,), whole=False) for pod in lower]
+
+
+def _lowest_first(pod: PodRow) -> tuple[int, int, str]:
+    return (pod.priority, -pod.index, pod.key)

@@ -1,0 +1,42 @@
+"""Room that is free as soon as pods that leave are gone.
+
+A gang that does not fit now but fits then holds that room for the rest of the session, so that nobody
+after it takes it piece by piece; each session finds this anew from the pods that leave.
+"""
+
+from vc_scheduler.logic import reasons
+from vc_scheduler.logic.leaving import Leaving
+from vc_scheduler.logic.placing import Missing, try_minimum
+from vc_scheduler.logic.rows import GroupRow
+from vc_scheduler.logic.session import Session
+from vc_scheduler.logic.statement import Statement
+
+
+def hold_future_room(session: Session, group: GroupRow, missing: Missing) -> bool:
+    """Reserve room among pods that leave, if the whole gang fits there."""
+    leaving = session.snapshot.leaving
+    if not leaving:
+        return False
+    asked = (session.rooms.state, tuple(missing), tuple((r.role, r.shape.key, len(r.pods)) for r in group.runs), group.queue)  # fmt: skip
+    if asked in session.no_future:
+        return False
+    away = Leaving(session, leaving, counted=False)
+    away.go()
+    statement = Statement(session, group)
+    fits = try_minimum(session, group, missing, statement) is None
+    if fits:
+        statement.reserve()
+        promise(session, group, evicted=0)
+    away.back(kept=fits)
+    if not fits:
+        session.no_future[asked] = None
+    return fits
+
+
+def promise(session: Session, group: GroupRow, *, evicted: int) -> None:
+    """The group has its room and waits for it; no later action tries it again."""
+    reason = reasons.waiting_for_victims(
+        leaving=len(session.snapshot.leaving) + evicted, evicted=evicted
+    )
+    session.promised_to[group.key] = reason
+    session.refuse(group, reason)

@@ -1,0 +1,104 @@
+"""Who may be evicted for whom, in bundles, cheapest first.
+
+A job's pods beyond its minimum can go one by one: nothing breaks. The rest can only go together: a
+gang below its minimum is of no use to anybody. So a job gives *spare* bundles of one pod each, last
+in task order first, and one *whole* bundle of everything it has. Spare ones go before whole ones; then
+lower priority first, then the larger request and fewer pods, then the younger job.
+"""
+
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from vc_scheduler.logic.rows import GroupRow, PodRow, Task
+from vc_scheduler.logic.session import Session
+
+Permits = Callable[[GroupRow, PodRow], bool]
+
+
+class Bundle(msgspec.Struct, frozen=True, eq=False):
+    """Pods that go together or stay."""
+
+    group: GroupRow
+    pods: tuple[PodRow, ...]
+    whole: bool
+    """Breaks its gang."""
+
+
+def bundles(session: Session, groups: Iterable[GroupRow], *, permits: Permits) -> list[Bundle]:
+    """What these groups can give, cheapest first."""
+    found: list[Bundle] = []
+    for group in groups:
+        allowed = [pod for pod in group.placed if evictable(session, pod) and permits(group, pod)]
+        if not allowed:
+            continue
+        found += [Bundle(group, (pod,), whole=False) for pod in _spare(group, allowed)]
+        if len(allowed) == len(group.placed) and group.ready >= group.min_member > 0:
+            found.append(Bundle(group, tuple(reversed(allowed)), whole=True))
+    return sorted(found, key=_Cost(session).key)
+
+
+def evictable(session: Session, pod: PodRow) -> bool:
+    """Ours, running or bound, and nobody protects it."""
+    return (
+        pod.ours
+        and pod.preemptable
+        and pod.status in (Task.RUNNING, Task.BOUND)
+        and pod.uid not in session.snapshot.spared
+        and pod.uid not in session.evicted_uids
+        and all(guard.may_evict(session, pod) for guard in session.framework.guards)
+    )
+
+
+def _spare(group: GroupRow, allowed: list[PodRow]) -> list[PodRow]:
+    """Pods the gang can do without, last in task order first."""
+    least = dict(group.role_minimums)
+    ready = {count.role: count.ready for count in group.roles}
+    beyond = group.ready - group.min_member if group.ready >= group.min_member else len(allowed)
+    spare: list[PodRow] = []
+    for pod in reversed(allowed):
+        if len(spare) >= beyond:
+            break
+        if ready.get(pod.role, 0) > least.get(pod.role, 0):
+            ready[pod.role] = ready.get(pod.role, 0) - 1
+            spare.append(pod)
+    return spare
+
+
+class _Cost:
+    """Cheapest first, as a sorting key."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def key(self, bundle: Bundle) -> tuple[object, ...]:
+        return cost_key(self._session, bundle, spare_first=True)
+
+
+def cost_key(session: Session, bundle: Bundle, *, spare_first: bool) -> tuple[object, ...]:
+    """A total order of bundles: what breaks nothing, low priority, large, few pods, young."""
+    group, last = bundle.group, bundle.pods[0]
+    return (
+        bundle.whole and spare_first,
+        session.priority(group),
+        last.priority,
+        -_size(session, bundle),
+        len(bundle.pods),
+        -group.created,
+        group.key,
+        -last.index,
+        last.key,
+    )
+
+
+def _size(session: Session, bundle: Bundle) -> int:
+    """The largest share of the cluster that a bundle frees, in millionths."""
+    total: dict[str, int] = {}
+    for pod in bundle.pods:
+        for name, amount in pod.shape.request:
+            total[name] = total.get(name, 0) + amount
+    shares = [
+        amount * 1_000_000 // max(1, session.cluster_amounts(name)[0])
+        for name, amount in total.items()
+    ]
+    return max(shares, default=0)
