@@ -1,9 +1,16 @@
 """Beginning to lead: wait until the view holds everything the last leader may have done.
 
 A leader that was just followed may have had a write under way. Its successor outwaits that write,
-asks the API server how far it is (one list with limit 1), and decides nothing before the progress of
-every kind it needs has reached that version (protocol 11). Who made the Lease follows nobody.
+asks the API server how far it is (a list with limit 1 of every kind it needs), and decides nothing
+before the progress of each has reached that version (protocol 11). Who made the Lease follows nobody.
+
+Every kind is asked for itself, although versions count for all: an API server's cache of a kind that
+nobody changes moves on only when somebody lists it, and its watch cannot tell of more than the cache
+has. Asking for pods alone, a new leader waited for more than a minute for the progress of its queues.
 """
+
+import asyncio
+from collections.abc import Sequence
 
 from vc_cluster import ClusterError
 from vc_messages.view import View
@@ -20,7 +27,8 @@ class Takeover:
     def __init__(self, context: Context, leadership: Leadership) -> None:
         self._context = context
         self._leadership = leadership
-        self._must_reach = 0
+        self._must_reach: dict[str, int] = {}
+        """Per kind; empty when nobody led before us."""
         self.epoch = _NOT_YET
         """Of the lease under which we last asked; a session belongs to it."""
 
@@ -29,26 +37,30 @@ class Takeover:
         if not self._leadership.leading:
             return False
         if self.epoch != self._leadership.epoch:
-            await self._ask(view.kinds[0])
+            await self._ask(view.kinds)
             return False
         return all(self._reached(view, kind) for kind in view.kinds)
 
-    async def _ask(self, kind: Kind) -> None:
-        """How far is the cluster? Any kind tells: versions count for all of them."""
+    async def _ask(self, kinds: Sequence[Kind]) -> None:
+        """How far is the cluster, in each kind?"""
         epoch = self._leadership.epoch
         if epoch > 1:
             await self._context.clock.sleep(REQUEST_SECONDS_MAX)
+        cluster = self._context.cluster
         try:
-            page = await self._context.cluster.list(kind, limit=1)
+            pages = await asyncio.gather(*(cluster.list(kind, limit=1) for kind in kinds))
         except ClusterError as error:
             self._context.log.info("cannot ask how far the cluster is: %s", error)
             return
-        self._must_reach = _number(page.resource_version) if epoch > 1 else 0
+        versions = [_number(page.resource_version) for page in pages]
+        reach = dict(zip((kind.short for kind in kinds), versions, strict=True))
+        self._must_reach = reach if epoch > 1 else {}
         self.epoch = epoch
 
     def _reached(self, view: View, kind: Kind) -> bool:
         progress = view.progress(kind)
-        return progress is not None and _number(progress.resource_version) >= self._must_reach
+        wanted = self._must_reach.get(kind.short, 0)
+        return progress is not None and _number(progress.resource_version) >= wanted
 
 
 def _number(version: str) -> int:
