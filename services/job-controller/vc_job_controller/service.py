@@ -20,6 +20,7 @@ from vc_job_controller.conversations import Conversations
 from vc_job_controller.logic import Decision, Observed, Trouble, decide
 from vc_job_controller.logic.status import COUNTERS_PERIOD_SECONDS
 from vc_job_controller.logic.volumes import named_claims
+from vc_job_controller.meters import Meters
 from vc_job_controller.spans import JobSpans
 from vc_messages.codec import CodecError, decode
 from vc_messages.effects import DeleteObject, Effect, PatchObject, PublishMessage
@@ -75,6 +76,7 @@ class JobController:
         )
         self._applier = EffectApplier(context, concurrency=config.requests_at_once)
         self._spans = JobSpans(context)
+        self._meters = Meters(context.metrics)
         self._registry: dict[str, PluginAnnouncement] = {}
         self._committed_at = 0.0
         self._busy: dict[str, asyncio.Task[None]] = {}
@@ -218,6 +220,7 @@ class JobController:
                 return
             outcomes = await self._applier.apply(self._effects(key, decision, seen.traceparent))
             self._spans.worked(seen, outcomes, began=began)
+            self._meters.worked(seen, outcomes, now=self._context.clock.now())
             if self._busy.get(key) is task:
                 self._take_outcomes(key, decision, outcomes)
         finally:
@@ -348,6 +351,7 @@ class JobController:
         )
 
     def _forget(self, key: str) -> None:
+        self._meters.forget(key)
         self._queue.forget(key)
         self._conversations.forget(key)
         self._expectations.forget(key)

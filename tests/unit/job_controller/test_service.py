@@ -12,6 +12,7 @@ from tests.simulation.stack import Stack, gang_job
 from tests.unit.job_controller.small_scheduler import schedule
 from vc_clock import run_virtual
 from vc_cluster import NotFoundError
+from vc_job_controller.config import Config
 from vc_model.kinds import COMMANDS, CONFIGMAPS, JOBS, PODGROUPS, PODS, SECRETS, SERVICES, Kind
 from vc_model.struct import JsonObject
 
@@ -91,6 +92,18 @@ def test_a_gang_completes_with_few_writes() -> None:
     assert written["cluster.patch"] <= 8
     assert written["cluster.delete"] == 1
     assert set(stack.created.values()) == {1}
+
+
+def test_more_jobs_than_are_worked_on_at_a_time_all_get_their_turn() -> None:
+    async def scenario(stack: Stack) -> None:
+        names = [f"job-{number}" for number in range(Config().jobs_at_once + 10)]
+        await asyncio.gather(
+            *(stack.submit(gang_job(name, replicas=2, run_seconds=1)) for name in names)
+        )
+        for name in names:
+            await phase(stack, name, "Completed")
+
+    assert set(on_stack(scenario).created.values()) == {1}
 
 
 def failing(name: str, **policy: Any) -> JsonObject:
