@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from vc_bus import BusUnavailableError
+from vc_bus import BusError, OversizeError
 from vc_cluster import (
     AlreadyExistsError,
     ClusterError,
@@ -133,7 +133,9 @@ class EffectApplier:
                 await self._context.clock.sleep(error.retry_after_seconds)
             status = OutcomeStatus.UNAVAILABLE if error.temporary else OutcomeStatus.REFUSED
             return Outcome(effect=effect, status=status, error=error.message)
-        except BusUnavailableError as error:
+        except OversizeError as error:
+            return Outcome(effect=effect, status=OutcomeStatus.REFUSED, error=str(error))
+        except BusError as error:  # away, or wiped: the watcher brings the topics back
             return Outcome(effect=effect, status=OutcomeStatus.UNAVAILABLE, error=str(error))
         return Outcome(effect=effect, status=OutcomeStatus.DONE, written=written)
 

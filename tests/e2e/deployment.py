@@ -229,6 +229,7 @@ class Deployment:
             "retried": [name for name, status in found.items() if status.retry_count],
             "miscounted": [n for n, status in found.items() if status.succeeded != self._sizes[n]],
             "invariants broken": await self._broken_invariants(),
+            "raised inside": [name for name, each in self.services.items() if each.faults()],
             "ended by itself": [end for each in self.services.values() for end in each.own_ends],
         }
 

@@ -17,6 +17,8 @@ from vc_parts.ports import LOOPBACK
 from vc_parts.probe import http_get
 
 RESTART_SECONDS = 0.3
+FAULT = b"failed and is started again"
+"""What a process logs when the service inside it raised something that nobody foresaw."""
 
 
 class ServiceLives:
@@ -34,6 +36,7 @@ class ServiceLives:
         self.kills = 0
         self.own_ends: list[str] = []
         """Ends that nobody ordered."""
+        self._read_to = 0
 
     @property
     def pid(self) -> int:
@@ -82,6 +85,14 @@ class ServiceLives:
         if not self._child.end():
             self.resume()
         await self._child.stop(seconds_max=SERVICE_STOP_SECONDS_MAX)
+
+    def faults(self) -> int:
+        """How often the service raised inside its process since this was last asked."""
+        with self.log.open("rb") as file:
+            file.seek(self._read_to)
+            text = file.read()
+        self._read_to += len(text)
+        return text.count(FAULT)
 
     async def unready(self) -> str:
         """Why it cannot work now; empty when it can."""

@@ -20,7 +20,7 @@ from vc_cluster import ClusterError
 
 pytestmark = MARKS
 
-KILLS_PER_SERVICE = int(os.environ.get("PYROCLAST_E2E_KILLS", "20" if FULL else "5"))
+KILLS_PER_SERVICE = int(os.environ.get("PYROCLAST_E2E_KILLS", "20" if FULL else "3"))
 KILLS_PER_SERVICE_REAL = max(1, KILLS_PER_SERVICE // 4)
 SEED = int(os.environ.get("PYROCLAST_E2E_SEED", "4"))
 JOBS_UNDER_WAY = 50

@@ -61,8 +61,8 @@ class WatcherService:
             try:
                 await self._term()
             except* (TermOverError, BusError) as ended:
-                self._trouble = f"term over: {ended.exceptions[0]}"
-                self._context.log.warning("term over: %s", ended.exceptions[0])
+                self._trouble = f"term over: {_first(ended)}"
+                self._context.log.warning("term over: %s", _first(ended))
             self._failures += 1
             await self._context.clock.sleep(delay_seconds(self._failures, self._context.chance))
 
@@ -265,6 +265,13 @@ class WatcherService:
             kind, namespace=namespace, field_selector=f"metadata.name={name}"
         )
         return Decoder(kind).decode(page.items[0]) if page.items else None
+
+
+def _first(error: BaseException) -> BaseException:
+    """The first of what went wrong together: a group of errors says nothing by itself."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
 
 
 def build(context: Context, config: Config | None = None) -> WatcherService:

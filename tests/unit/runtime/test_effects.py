@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from vc_bus.limits import TOPIC_MESSAGE_BYTES_MAX
 from vc_bus.memory import MemoryBus
 from vc_clock import LoopClock, run_virtual
 from vc_cluster import ForbiddenError, ServerError
@@ -15,8 +16,10 @@ from vc_messages.effects import (
     Effect,
     EvictPod,
     PatchObject,
+    PublishMessage,
     RecordEvent,
 )
+from vc_messages.record import Message
 from vc_model.kinds import CONFIGMAPS, EVENTS, PODS
 from vc_runtime.context import Context
 from vc_runtime.effects import ATTEMPTS_MAX, EffectApplier, Outcome, OutcomeStatus
@@ -171,6 +174,26 @@ def test_a_refusal_is_told_and_not_tried_again() -> None:
         assert outcome.status is OutcomeStatus.REFUSED
         assert "quota" in outcome.error
         assert world.calls == ["create"]
+
+    run(test)
+
+
+def test_a_message_to_a_wiped_topic_is_told_and_raises_nothing() -> None:
+    async def test(world: World) -> None:
+        message = Message(topic="plugin.env.requests", partition=0, key="ns/job", value=b"ask")
+        (outcome,) = await world.apply(PublishMessage(message=message))
+        assert outcome.status is OutcomeStatus.UNAVAILABLE
+        assert "plugin.env.requests" in outcome.error
+
+    run(test)
+
+
+def test_a_message_that_no_topic_takes_is_refused() -> None:
+    async def test(world: World) -> None:
+        value = bytes(TOPIC_MESSAGE_BYTES_MAX + 1)
+        message = Message(topic="plugin.env.requests", partition=0, key="ns/job", value=value)
+        (outcome,) = await world.apply(PublishMessage(message=message))
+        assert outcome.status is OutcomeStatus.REFUSED
 
     run(test)
 

@@ -1,0 +1,123 @@
+"""A new leader decides nothing before its view holds what the last one may have done."""
+
+import asyncio
+from typing import Any
+
+from vc_bus.memory import MemoryBus
+from vc_clock import LoopClock, run_virtual
+from vc_cluster import ListPage
+from vc_messages.facts import Stamp
+from vc_messages.progress import Progress, progress_message
+from vc_messages.record import Record
+from vc_messages.view import View
+from vc_model.kinds import CONFIGMAPS, NAMESPACES, PODS, Kind
+from vc_runtime.context import Context
+from vc_runtime.leader import LEASE_SECONDS, REQUEST_SECONDS_MAX, Leadership
+from vc_runtime.takeover import Takeover
+from vc_simcluster.api import Api
+from vc_simcluster.cluster import StoreCluster
+from vc_snapshot.memory import MemorySnapshot
+
+KINDS = (PODS, CONFIGMAPS)
+SYSTEM = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "volcano-system"}}
+
+
+class CountingCluster(StoreCluster):
+    """Remembers which kinds were listed."""
+
+    def __init__(self, api: Api) -> None:
+        super().__init__(api)
+        self.listed: list[str] = []
+
+    async def list(self, kind: Kind, **options: Any) -> ListPage:
+        self.listed.append(kind.short)
+        return await super().list(kind, **options)
+
+
+class World:
+    """A cluster with one leader after another."""
+
+    def __init__(self) -> None:
+        self.clock = LoopClock(wall_at_zero=1.8e9)
+        self.cluster = CountingCluster(Api(clock=self.clock))
+        self.view = View(KINDS)
+        self._told = 0
+
+    async def lead(self, name: str) -> tuple[Takeover, asyncio.Task[None]]:
+        context = Context(
+            name="scheduler",
+            bus=MemoryBus(self.clock),
+            cluster=self.cluster,
+            snapshot=MemorySnapshot(),
+            clock=self.clock,
+            identity=name,
+        )
+        leadership = Leadership(context)
+        leading = asyncio.create_task(leadership.run())
+        await leadership.wait_until_leading()
+        return Takeover(context, leadership), leading
+
+    def tell(self, kind: Kind, version: str) -> None:
+        """The watcher's word on how far a kind is."""
+        self._told += 1
+        stamp = Stamp(incarnation="one", epoch=1)
+        said = progress_message(
+            Progress(
+                kind=kind.short,
+                stamp=stamp,
+                sequence=self._told,
+                synced=True,
+                resource_version=version,
+                end_offsets=[0] * 12,
+            )
+        )
+        record = Record(
+            topic=said.topic,
+            partition=0,
+            offset=self._told,
+            key=said.key,
+            value=said.value,
+            headers=said.headers,
+        )
+        self.view.apply(record, received_at=self.clock.monotonic(), live=True)
+
+
+def test_every_kind_of_the_view_is_asked_for_and_waited_for() -> None:
+    async def main() -> None:
+        world = World()
+        await world.cluster.create(NAMESPACES, SYSTEM)
+        _, first = await world.lead("one")
+        first.cancel()
+        await asyncio.gather(first, return_exceptions=True)
+        takeover, second = await world.lead("two")
+        for kind in KINDS:
+            world.tell(kind, "1")
+        assert not await takeover.over(world.view)
+        assert world.clock.monotonic() >= REQUEST_SECONDS_MAX
+        assert sorted(world.cluster.listed) == sorted(kind.short for kind in KINDS)
+        assert not await takeover.over(world.view)
+        version = (await world.cluster.list(PODS)).resource_version
+        world.tell(PODS, version)
+        assert not await takeover.over(world.view)
+        world.tell(CONFIGMAPS, version)
+        assert await takeover.over(world.view)
+        second.cancel()
+        await asyncio.gather(second, return_exceptions=True)
+
+    run_virtual(main())
+
+
+def test_who_follows_nobody_waits_for_nothing() -> None:
+    async def main() -> None:
+        world = World()
+        await world.cluster.create(NAMESPACES, SYSTEM)
+        takeover, leading = await world.lead("one")
+        for kind in KINDS:
+            world.tell(kind, "1")
+        assert not await takeover.over(world.view)
+        assert await takeover.over(world.view)
+        assert world.clock.monotonic() < LEASE_SECONDS
+        leading.cancel()
+        await asyncio.gather(leading, return_exceptions=True)
+
+    run_virtual(main())
