@@ -9,6 +9,7 @@ so no lease and no pod status competes for the API server with what is measured.
 
 import asyncio
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import AsyncIterator
@@ -45,18 +46,21 @@ OWN_NAME: Final = "bench"
 
 @dataclass(kw_only=True)
 class RealStack:
-    """A stack that runs; made by `real_stack`."""
+    """What runs; made by `real_ground` and `real_stack`."""
 
     home: Path
+    ending: AsyncExitStack
+    """Ends every process."""
+    kafka: KafkaServer
+    redis: RedisServer
+    kubeconfig: Path = field(init=False)
     cluster: KubernetesCluster = field(init=False)
     """Our own way to its API server."""
-    pids: dict[str, int] = field(default_factory=dict)
-    """Of every process, and of ourselves."""
     plane: ControlPlane | None = None
     """Only of a real one."""
-    kubeconfig: Path = field(init=False)
-    services: dict[str, int] = field(default_factory=dict)
-    """Health ports, by name."""
+    pids: dict[str, int] = field(default_factory=dict)
+    """Of every process, and of ourselves."""
+    _health_ports: dict[str, int] = field(default_factory=dict)
 
     async def add_nodes(self, count: int, *, first: int = 0) -> None:
         """Ready nodes for a real API server, as many at a time as the client sends."""
@@ -66,13 +70,31 @@ class RealStack:
                 node = node_object(pool, number, now=now)
                 group.create_task(self.cluster.create(NODES, node))
 
-    async def wait_until_ready(self) -> None:
-        """Until every service says that it can work."""
+    async def start_services(self) -> None:
+        """Each in its own process; returns when all are ready."""
+        addresses = Addresses(
+            kafka=self.kafka.bootstrap_servers,
+            redis=self.redis.url,
+            kubeconfig=str(self.kubeconfig),
+            dashboard_port=free_port(),
+            admission_port=free_port(),
+        )
+        children: list[Child] = []
+        self.ending.push_async_callback(_stop_together, children)
+        for name in SERVICES:
+            self._health_ports[name] = port = free_port()
+            env = environment_of(name, addresses, health_port=port, inherited=os.environ)
+            log = self.home / "logs" / f"{name}.log"
+            children.append(Child(name, command_of(name), env=env, log=log))
+            self.pids[name] = children[-1].start().number
+        await self._ready()
+
+    async def _ready(self) -> None:
         late: dict[str, str] = {}
 
         async def all_ready() -> bool:
             late.clear()
-            for name, port in self.services.items():
+            for name, port in self._health_ports.items():
                 url = f"http://{LOOPBACK}:{port}"
                 why = await unready(health_url=url, port=port, is_running=True)
                 late.update({name: why} if why else {})
@@ -86,45 +108,47 @@ class RealStack:
 
 
 @asynccontextmanager
-async def real_stack(*, real: bool, nodes: int) -> AsyncIterator[RealStack]:
-    """A stack with its services up and ready; every process is ended on the way out."""
+async def real_ground(*, real: bool, nodes: int) -> AsyncIterator[RealStack]:
+    """Servers and nodes without services; every process is ended on the way out.
+
+    The folder with its logs stays when something failed.
+    """
+    home = Path(tempfile.mkdtemp(prefix="pyroclast-bench-"))
     async with AsyncExitStack() as ending:
-        home = Path(ending.enter_context(tempfile.TemporaryDirectory(prefix="pyroclast-bench-")))
-        stack = RealStack(home=home)
-        stack.pids[OWN_NAME] = os.getpid()
         kafka, redis = KafkaServer(folder=home / "kafka"), RedisServer(folder=home / "redis")
+        stack = RealStack(home=home, ending=ending, kafka=kafka, redis=redis)
+        stack.pids[OWN_NAME] = os.getpid()
         for server in (kafka, redis):
-            await _start_server(stack, server, ending)
-        await (_start_real if real else _start_embedded)(stack, nodes, ending)
-        addresses = Addresses(
-            kafka=kafka.bootstrap_servers,
-            redis=redis.url,
-            kubeconfig=str(stack.kubeconfig),
-            dashboard_port=free_port(),
-            admission_port=free_port(),
-        )
-        for name in SERVICES:
-            _start_service(stack, name, addresses, ending)
-        await stack.wait_until_ready()
+            await _start_server(stack, server)
+        await (_start_real if real else _start_embedded)(stack, nodes)
+        yield stack
+    shutil.rmtree(home, ignore_errors=True)
+
+
+@asynccontextmanager
+async def real_stack(*, real: bool, nodes: int) -> AsyncIterator[RealStack]:
+    """The same with all services up and ready."""
+    async with real_ground(real=real, nodes=nodes) as stack:
+        await stack.start_services()
         yield stack
 
 
-async def _start_server(stack: RealStack, server: Server, ending: AsyncExitStack) -> None:
-    ending.push_async_callback(server.stop)
+async def _start_server(stack: RealStack, server: Server) -> None:
+    stack.ending.push_async_callback(server.stop)
     await server.start()
     stack.pids |= {process.name: process.pid for process in server.processes}
 
 
-async def _start_real(stack: RealStack, nodes: int, ending: AsyncExitStack) -> None:
+async def _start_real(stack: RealStack, nodes: int) -> None:
     stack.plane = ControlPlane(folder=stack.home / "kubernetes")
-    await _start_server(stack, stack.plane, ending)
+    await _start_server(stack, stack.plane)
     stack.kubeconfig = stack.plane.kubeconfig
     await furnish(stack.kubeconfig, ())
-    await _connect(stack, ending)
+    await _connect(stack)
     await stack.add_nodes(nodes)
 
 
-async def _start_embedded(stack: RealStack, nodes: int, ending: AsyncExitStack) -> None:
+async def _start_embedded(stack: RealStack, nodes: int) -> None:
     stack.kubeconfig = stack.home / "kubeconfig"
     pools = stack.home / "nodes.yaml"
     pools.write_text(yaml.safe_dump({"nodes": [{"count": nodes, "capacity": CAPACITY}]}))
@@ -133,7 +157,8 @@ async def _start_embedded(stack: RealStack, nodes: int, ending: AsyncExitStack) 
     command += ["--kubeconfig", str(stack.kubeconfig), "--nodes", str(pools)]
     log = stack.home / "logs" / "simcluster.log"
     child = Child("simcluster", command, env=inherited_by(os.environ), log=log)
-    _start_child(stack, child, ending)
+    stack.ending.push_async_callback(_stop_together, [child])
+    stack.pids[child.name] = child.start().number
 
     async def answers() -> bool:
         return (await http_get(f"http://{LOOPBACK}:{port}/readyz")).status == 200
@@ -143,29 +168,18 @@ async def _start_embedded(stack: RealStack, nodes: int, ending: AsyncExitStack) 
         seconds_max=READY_SECONDS_MAX,
         otherwise=lambda: f"the embedded cluster does not answer within {READY_SECONDS_MAX:.0f} s",
     )
-    await _connect(stack, ending)
+    await _connect(stack)
 
 
-async def _connect(stack: RealStack, ending: AsyncExitStack) -> None:
+async def _connect(stack: RealStack) -> None:
     stack.cluster = await connect(
         service=OWN_NAME,
         kubeconfig=str(stack.kubeconfig),
         environment={},
         limits=Limits(write_seconds_max=WRITE_SECONDS_MAX),
     )
-    ending.push_async_callback(stack.cluster.close)
+    stack.ending.push_async_callback(stack.cluster.close)
 
 
-def _start_service(
-    stack: RealStack, name: str, addresses: Addresses, ending: AsyncExitStack
-) -> None:
-    port = free_port()
-    env = environment_of(name, addresses, health_port=port, inherited=os.environ)
-    child = Child(name, command_of(name), env=env, log=stack.home / "logs" / f"{name}.log")
-    _start_child(stack, child, ending)
-    stack.services[name] = port
-
-
-def _start_child(stack: RealStack, child: Child, ending: AsyncExitStack) -> None:
-    ending.push_async_callback(child.stop, seconds_max=SERVICE_STOP_SECONDS_MAX)
-    stack.pids[child.name] = child.start().number
+async def _stop_together(children: list[Child]) -> None:
+    await asyncio.gather(*(c.stop(seconds_max=SERVICE_STOP_SECONDS_MAX) for c in children))

@@ -1,6 +1,7 @@
 """What readers and members have in common: a consumer's settings, and its records in our words."""
 
 import asyncio
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -38,6 +39,22 @@ async def start(consumer: AIOKafkaConsumer) -> None:
         except BaseException:
             await consumer.stop()
             raise
+
+
+async def fetch(
+    consumer: AIOKafkaConsumer, *, max_records: int, wait_seconds: float
+) -> dict[KafkaPartition, list[ConsumerRecord]]:
+    """What has come, or comes in time; others run, however much there is to read.
+
+    aiokafka waits whole milliseconds, and for none it does not even let the loop run. Rounded down,
+    whoever polls for less than one would hold the loop until its time is over.
+    """
+    await asyncio.sleep(0)
+    timeout_ms = math.ceil(wait_seconds * 1000)
+    got: dict[KafkaPartition, list[ConsumerRecord]] = await consumer.getmany(
+        timeout_ms=timeout_ms, max_records=max_records
+    )
+    return got
 
 
 def records_of(batches: Mapping[KafkaPartition, Sequence[ConsumerRecord]]) -> list[Record]:

@@ -20,7 +20,7 @@ from vc_bus.errors import BusClosedError, BusUnavailableError
 from vc_bus.interface import Polled
 from vc_bus.kafka.broker import Broker
 from vc_bus.kafka.config import REQUEST_SECONDS_MAX, KafkaConfig
-from vc_bus.kafka.consuming import fetch_settings, records_of, start
+from vc_bus.kafka.consuming import fetch, fetch_settings, records_of, start
 from vc_bus.kafka.errors import translated
 from vc_bus.kafka.reader import RECONNECT_SECONDS
 from vc_bus.kafka.watchdog import LOOK_SECONDS, Watchdog
@@ -143,9 +143,7 @@ class KafkaMember(ConsumerRebalanceListener):  # type: ignore[misc]
             await self._wait_for_assignment(wait_seconds)
             return []
         try:
-            got = await consumer.getmany(
-                timeout_ms=int(wait_seconds * 1000), max_records=max_records
-            )
+            got = await fetch(consumer, max_records=max_records, wait_seconds=wait_seconds)
         except KafkaError:
             await self._end_consumer()  # the coordinator or the fetcher died; join anew
             return []

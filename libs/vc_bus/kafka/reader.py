@@ -14,7 +14,7 @@ from aiokafka.errors import KafkaError, OffsetOutOfRangeError
 from vc_bus.errors import BusClosedError, BusUnavailableError
 from vc_bus.kafka.broker import Broker
 from vc_bus.kafka.config import KafkaConfig
-from vc_bus.kafka.consuming import fetch_settings, records_of, start
+from vc_bus.kafka.consuming import fetch, fetch_settings, records_of, start
 from vc_bus.kafka.errors import as_bus_error
 from vc_bus.kafka.watchdog import LOOK_SECONDS, Watchdog
 from vc_clock import Clock
@@ -69,9 +69,7 @@ class KafkaReader:
             await self._clock.sleep(min(wait_seconds, RECONNECT_SECONDS))
             return []
         try:
-            got = await consumer.getmany(
-                timeout_ms=int(wait_seconds * 1000), max_records=max_records
-            )
+            got = await fetch(consumer, max_records=max_records, wait_seconds=wait_seconds)
         except OffsetOutOfRangeError as error:
             raise as_bus_error(error, what="reading") from error
         except KafkaError:

@@ -7,16 +7,21 @@ import pytest
 from tests.contracts.bus.backends import Backend
 from tests.contracts.bus.steps import (
     POLL_SECONDS,
+    Participant,
     at_start,
+    group,
     message,
     new_topic,
     numbered,
+    poll_until,
     read,
     until_error,
     values,
 )
 from vc_bus import Bus, BusClosedError, OffsetGoneError, TopicMissingError
 from vc_messages.record import TopicPartition
+
+POLLS = 50
 
 
 async def test_a_reader_begins_at_its_positions_and_tells_the_next(bus: Bus) -> None:
@@ -156,3 +161,27 @@ async def test_a_position_below_the_start_is_gone(backend: Backend) -> None:
     resumed = await bus.reader({TopicPartition(name, 0): 3})
     assert values(await read(resumed, 2)) == [b"3", b"4"]
     await resumed.close()
+
+
+@pytest.mark.parametrize("wait_seconds", [0.0, 0.0004, 0.001])
+async def test_whoever_polls_in_a_loop_lets_others_run(bus: Bus, wait_seconds: float) -> None:
+    name = await new_topic(bus)
+    reader, member = await bus.reader(at_start(name)), await bus.member(group(), [name])
+    participant = Participant(member)
+    await poll_until([participant], lambda: bool(participant.assigned), why="no assignment")
+    for each in (reader, member):
+        turns = 0
+
+        async def others() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        running = asyncio.create_task(others())
+        for _ in range(POLLS):
+            await each.poll(max_records=10, wait_seconds=wait_seconds)
+        running.cancel()
+        assert turns >= POLLS
+    await reader.close()
+    await member.close()
