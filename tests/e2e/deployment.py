@@ -5,6 +5,7 @@ all: nothing lost, doubled, over-committed or partial, no retry, `/invariants` c
 """
 
 import asyncio
+import dataclasses
 import os
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from pathlib import Path
@@ -51,7 +52,7 @@ OWNED = (PODS, PODGROUPS, SERVICE_OBJECTS, CONFIGMAPS, SECRETS, NETWORKPOLICIES)
 
 
 class Deployment:
-    """Twelve processes, their servers, and who watches them."""
+    """Every service as a process, their servers, and who watches them."""
 
     def __init__(self, home: Path, *, real: bool) -> None:
         self.home = home
@@ -95,12 +96,7 @@ class Deployment:
         instance = instance or service
         addresses = self._addresses
         if kubeconfig is not None:
-            addresses = Addresses(
-                **{
-                    **{key: getattr(addresses, key) for key in Addresses.__dataclass_fields__},
-                    "kubeconfig": str(kubeconfig),
-                }
-            )
+            addresses = dataclasses.replace(addresses, kubeconfig=str(kubeconfig))
         port = free_port()
         env = environment_of(service, addresses, health_port=port, inherited=os.environ)
         lives = ServiceLives(

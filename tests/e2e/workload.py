@@ -12,6 +12,8 @@ PLUGIN_SETS: tuple[Mapping[str, list[str]], ...] = (
     {"ssh": [], "svc": []},
     {"pytorch": ["--master=master", "--worker=worker", "--port=23456"]},
     {"mpi": ["--master=master", "--worker=worker", "--port=22"]},
+    {"tensorflow": ["--ps=master", "--worker=worker"]},
+    {"ray": ["--head=master", "--headContainer=main", "--workerContainer=main"]},
     {"env": []},
 )
 """Job n takes set n modulo their number, so that every plugin service has work to lose."""
