@@ -16,6 +16,7 @@ from vc_cli.ctl.parser_options import Target, target_of
 from vc_cli.ctl.resources import JOBS, PODGROUPS, JsonObject, metadata, spec, status
 from vc_cli.ctl.session import connect, expected
 from vc_cli.ctl.tables import COLOURS, Column, Table, is_colourful, paint
+from vc_cli.ctl.timeline import ENDED
 
 HOLDERS_ASKED: Final = "1000"
 HOLDERS_SHOWN_MAX: Final = 5
@@ -112,7 +113,9 @@ def answer(job: JsonObject, detail: JsonObject) -> Iterator[str]:
     if state.get("message"):
         yield f"says:      {state['message']}"
     group = detail.get("group")
-    if phase not in _WAITING_PHASES:
+    if phase in ENDED:
+        yield "reason:    it has ended; vcctl job timeline tells when"
+    elif phase not in _WAITING_PHASES:
         yield "reason:    nothing holds it back"
     elif not detail:
         return

@@ -21,7 +21,7 @@ FULL: Final = "█"
 EMPTY: Final = "░"
 NONE: Final = "-"
 FALLBACK_RESOURCE: Final = "cpu"
-_FIELDS: Final = ("guarantee", "deserved", "used", "waiting", "capability")
+_FIELDS: Final = ("guarantee", "deserved", "used", "requested", "capability")
 TITLES: Final = (
     "Queue", "State", "Weight", "Resource", "Share", "Guarantee", "Deserved", "Allocated",
     "Requested", "Capability",

@@ -40,6 +40,9 @@ WIDE_FIELDS: Final = ("guarantee", "deserved", "capability", "allocated")
 PHASES: Final = ("Inqueue", "Pending", "Running", "Unknown", "Completed")
 ACTIONS: Final = {"open": "OpenQueue", "close": "CloseQueue"}
 UPDATE: Final = "update"
+OPEN: Final = "Open"
+ROOT: Final = "root"
+"""What a queue is and hangs on until somebody has written it down; a cell is not left empty."""
 
 
 class QueueRows:
@@ -71,8 +74,8 @@ class QueueRows:
         cells = {
             "Name": name,
             "Weight": str(spec(queue).get("weight", "")),
-            "State": str(status(queue).get("state", "")),
-            "Parent": str(spec(queue).get("parent", "")),
+            "State": str(status(queue).get("state") or OPEN),
+            "Parent": str(spec(queue).get("parent") or ("" if name == ROOT else ROOT)),
             **{phase: str(self._counts[name, phase]) for phase in PHASES},
         }
         shown = [cells[title] for title in self._titles]

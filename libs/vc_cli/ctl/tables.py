@@ -67,7 +67,7 @@ class Table:
     def _line(self, row: Sequence[str], *, coloured: bool = False) -> str:
         cells = []
         for index, cell in enumerate(row):
-            padded = cell.ljust(self._widths[index])
+            padded = cell.ljust(max(self._widths[index], len(cell) + 1))  # a watch may bring longer
             is_state = self.columns[index].title in {"Phase", "State", "Status"}
             cells.append(paint(padded, COLOURS.get(cell, "")) if coloured and is_state else padded)
         return "".join(cells).rstrip()

@@ -77,12 +77,16 @@ def _pod_steps(pods: list[JsonObject]) -> list[Step]:
     """A pod is made when its group is let in, so the first pod tells when that was."""
     made = sorted(str(metadata(pod).get("creationTimestamp", "")) for pod in pods)
     bound = sorted(filter(None, (_bound_at(pod) for pod in pods)))
-    steps = [Step(made[0], "enqueued", f"{len(made)} pods made")] if made else []
+    steps = [Step(made[0], "enqueued", f"{_count(len(made), 'pod')} made")] if made else []
     if bound:
         nodes = {str(spec(pod).get("nodeName")) for pod in pods if _bound_at(pod)}
-        detail = f"{len(bound)} of {len(pods)} pods, on {len(nodes)} nodes"
+        detail = f"{len(bound)} of {_count(len(pods), 'pod')}, on {_count(len(nodes), 'node')}"
         steps.append(Step(bound[-1], "bound", detail))
     return steps
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _bound_at(pod: JsonObject) -> str:

@@ -115,6 +115,21 @@ def test_queues_come_depth_first_with_what_they_hold() -> None:
     assert len(queue_tree(healthy(), limit=2, stale="").queues) == 2
 
 
+def test_what_waits_counts_as_requested_up_to_the_root() -> None:
+    picture = healthy()
+    waiting = group("late", queue="team", phase="Pending")
+    needs = {"cpu": "5", "requests.cpu": "5", "count/pods": "2"}
+    spec = msgspec.structs.replace(waiting.spec, min_resources=needs)
+    late = msgspec.structs.replace(waiting, spec=spec)
+    picture = msgspec.structs.replace(picture, groups={**picture.groups, late.key: late})
+    tree = queue_tree(picture, limit=10, stale="")
+    requested = {row.name: row.requested.get("cpu", "0") for row in tree.queues}
+    assert requested == {"root": "8", "default": "2", "dept": "6", "team": "6"}
+    assert all("requests.cpu" not in row.requested for row in tree.queues)
+    allocatable = [node.status.allocatable["cpu"] for node in picture.nodes.values()]
+    assert tree.capacity["cpu"] == str(sum(int(cpu) for cpu in allocatable))
+
+
 def test_no_queue_is_lost_by_a_missing_parent_or_a_cycle() -> None:
     queues = {
         q.metadata.name: q

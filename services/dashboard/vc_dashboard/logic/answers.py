@@ -90,8 +90,8 @@ class QueueRow(Answer, frozen=True, kw_only=True):
     """As the scheduler wrote it."""
     used: ResourceList
     """What the placed pods of this queue and those below ask for, counted now."""
-    waiting: ResourceList
-    """What the groups that wait in this queue and those below need at the least."""
+    requested: ResourceList
+    """`used`, and what the groups that wait there need at the least."""
     pending: int
     inqueue: int
     running: int

@@ -49,7 +49,9 @@ def with_below(picture: Picture, own: dict[str, Amounts]) -> dict[str, Amounts]:
 def queue_tree(picture: Picture, *, limit: int, stale: str) -> QueueTree:
     """The tree, cut after `limit` queues."""
     used = used_with_below(picture)
-    waiting = with_below(picture, waiting_by_queue(picture))
+    requested = with_below(picture, waiting_by_queue(picture))
+    for name, amounts in requested.items():
+        add(amounts, used[name])
     order = depth_first(picture.queues)
     children: dict[str, list[str]] = {}
     for name in sorted(picture.queues):
@@ -58,7 +60,7 @@ def queue_tree(picture: Picture, *, limit: int, stale: str) -> QueueTree:
         _row(
             picture.queues[name],
             used=used[name],
-            waiting=waiting[name],
+            requested=requested[name],
             depth=depth,
             children=children.get(name, []),
         )
@@ -68,7 +70,7 @@ def queue_tree(picture: Picture, *, limit: int, stale: str) -> QueueTree:
 
 
 def _row(
-    queue: Queue, *, used: Amounts, waiting: Amounts, depth: int, children: list[str]
+    queue: Queue, *, used: Amounts, requested: Amounts, depth: int, children: list[str]
 ) -> QueueRow:
     spec, status = queue.spec, queue.status
     return QueueRow(
@@ -84,7 +86,7 @@ def _row(
         deserved=spec.deserved,
         allocated=status.allocated,
         used=shown(used),
-        waiting=shown(waiting),
+        requested=shown(requested),
         pending=status.pending,
         inqueue=status.inqueue,
         running=status.running,

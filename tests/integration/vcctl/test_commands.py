@@ -1,0 +1,343 @@
+"""Every command against the embedded cluster, through real sockets."""
+
+import json
+import os
+import pty
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.integration.vcctl.shell import BIN, Shell
+from vc_clock import LoopClock
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+WAIT_SECONDS_MAX = 20.0
+LIST_TITLES = (
+    "Name Creation Phase JobType Replicas Min Pending Running Succeeded Failed Unknown RetryCount"
+)
+QUEUE_TITLES = "Name Weight State Parent Inqueue Pending Running Unknown Completed"
+
+
+def eventually(look: Callable[[], bool], what: str) -> None:
+    """Commands are answered by controllers, a moment later."""
+    clock = LoopClock()
+    deadline = clock.monotonic() + WAIT_SECONDS_MAX
+    while not look():
+        assert clock.monotonic() < deadline, f"still not: {what}"
+
+
+def phase(shell: Shell, name: str) -> str:
+    found = json.loads(shell.good(f"vcctl job view {name} -o json").out)
+    return str(found["status"].get("state", {}).get("phase", ""))
+
+
+def becomes(shell: Shell, name: str, *phases: str) -> None:
+    eventually(lambda: phase(shell, name) in phases, f"{name} {phases}")
+
+
+# -- the documents our users start from ------------------------------------------------------------
+
+
+def test_the_commands_of_the_documents_work_as_they_are_written(shell: Shell) -> None:
+    shell.good("vcctl job run -N my-job")
+    becomes(shell, "my-job", "Running")
+    assert shell.good("vcctl queue list").out.splitlines()[0].split() == QUEUE_TITLES.split()
+    assert shell.good("vcctl queue create -n my-queue -w 2").out
+    assert ["my-queue", "2", "Open", "root"] in [
+        row[:4] for row in shell.good("vcctl queue list").rows()
+    ]
+    assert "my-job" in [row[0] for row in shell.good("vcctl job list").rows()]
+    assert "Name:        my-job" in shell.good("vcctl job view -n my-job").out
+    assert shell.good("vcctl job suspend -n my-job").out == "suspend job my-job successfully\n"
+    becomes(shell, "my-job", "Aborted")
+    assert shell.good("vcctl job resume -n my-job").out == "resume job my-job successfully\n"
+    becomes(shell, "my-job", "Running", "Completed")
+    assert shell.good("vcctl job delete -n my-job").out == "delete job my-job successfully\n"
+    assert "there is no job 'my-job'" in shell.bad("vcctl job view -n my-job")
+
+
+# -- jobs ------------------------------------------------------------------------------------------
+
+
+def test_run_list_and_view(shell: Shell) -> None:
+    run = "vcctl job run -N lister -r 3 -m 2 -i alpine -R cpu=500m -L cpu=1 -n default"
+    assert shell.good(run).out == "run job lister successfully\n"
+    listed = shell.good("vcctl job list --selector liste")
+    assert listed.out.splitlines()[0].split() == LIST_TITLES.split()
+    (row,) = listed.rows()
+    assert (row[0], row[3], row[4], row[5]) == ("lister", "Batch", "3", "2")
+    everywhere = shell.good("vcctl job list --all-namespaces --selector lister")
+    assert everywhere.out.split()[0] == "Namespace"
+    assert everywhere.rows()[0][:2] == ["default", "lister"]
+    assert "Queue" in shell.good("vcctl job list -o wide").out.splitlines()[0].split()
+    for filtered in ("-q no-such-queue", "-S other-scheduler", "-n empty", "--selector zzz"):
+        assert shell.good(f"vcctl job list {filtered}").out == "No resources found\n"
+    items = yaml.safe_load(shell.good("vcctl job list -o yaml").out)["items"]
+    assert "lister" in [item["metadata"]["name"] for item in items]
+    shown = shell.good("vcctl job view -N lister -n default").out
+    for part in ("Kind:        Job", "Min Available:  2", "Image:       alpine", "cpu=500m"):
+        assert part in shown
+    assert "Events:" in shown
+
+
+def test_a_file_may_hold_several_jobs(shell: Shell, tmp_path: Path) -> None:
+    shell.good("vcctl queue create dev")
+    two = EXAMPLES / "05-two-gangs.yaml"
+    shown = shell.good(f"vcctl job run -f {two}").out
+    assert shown == "run job gang-a successfully\nrun job gang-b successfully\n"
+    assert "cannot all be called" in shell.bad(f"vcctl job run -f {two} -N x", code=2)
+    (tmp_path / "none.yaml").write_text("apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n")
+    assert "there is no" in shell.bad(f"vcctl job run -f {tmp_path / 'none.yaml'}", code=2)
+
+
+def test_admissions_own_words_are_shown(shell: Shell) -> None:
+    error = shell.bad("vcctl job run -N odd -m 5 -r 1")
+    assert "denied the request" in error
+    assert "spec.minAvailable: 5" in error
+    assert "needs a name" in shell.bad("vcctl job run", code=2)
+    shell.good("vcctl job run -N twice")
+    assert "already exists" in shell.bad("vcctl job run -N twice")
+
+
+@pytest.mark.parametrize("verb", ["view", "suspend", "resume", "delete", "explain", "timeline"])
+def test_no_such_job(shell: Shell, verb: str) -> None:
+    error = shell.bad(f"vcctl job {verb} -N ghost -n nowhere")
+    assert error == "vcctl: there is no job 'ghost' in namespace 'nowhere'\n"
+    assert "-n ghost was taken as the name" in shell.bad(f"vcctl job {verb} -n ghost")
+    assert "which job?" in shell.bad(f"vcctl job {verb}", code=2)
+
+
+# -- why and when ----------------------------------------------------------------------------------
+
+
+def test_explain_tells_why_a_job_waits_and_what_would_help(shell: Shell) -> None:
+    shell.good("vcctl job run -N huge -r 2 -m 2 -R cpu=9999 -L cpu=9999")
+    eventually(lambda: "stage:" in shell.good("vcctl job explain huge").out, "explained")
+    shown = shell.good("vcctl job explain -n huge").out
+    assert "job:       default/huge  Pending" in shown
+    assert "stage:     overcommit" in shown
+    assert "unblock:   room for cpu" in shown
+    cpu = next(line.split() for line in shown.splitlines() if line.startswith("cpu "))
+    assert cpu[1] == "19998"
+    detail = json.loads(shell.good("vcctl job explain huge -o json").out)
+    assert detail["explanation"]["stage"] == "overcommit"
+    amount = detail["explanation"]["amounts"][0]
+    assert amount["missing"] == amount["needed"] - amount["available"]
+    shell.good("vcctl job delete huge")
+
+
+def test_explain_of_a_job_that_runs(shell: Shell) -> None:
+    shell.good("vcctl job run -N runner")
+    becomes(shell, "runner", "Running", "Completed")
+    assert "reason:" in shell.good("vcctl job explain runner").out
+
+
+def test_the_timeline_of_a_job(shell: Shell) -> None:
+    shell.good("vcctl job run -N timed")
+    becomes(shell, "timed", "Running", "Completed")
+    found = json.loads(shell.good("vcctl job timeline timed -o json").out)
+    steps = [step["step"] for step in found["steps"]]
+    assert steps[0] == "submitted"
+    assert {"enqueued", "bound", "running"} <= set(steps)
+    assert len(found["traceId"]) == 32
+    shown = shell.good("vcctl job timeline -n timed").out
+    assert shown.startswith(f"job default/timed: {phase(shell, 'timed')}, trace {found['traceId']}")
+
+
+# -- queues, pods, flows ---------------------------------------------------------------------------
+
+
+def test_the_life_of_a_queue(shell: Shell) -> None:
+    shell.good("vcctl queue create -n team -w 3 --parent root")
+    assert shell.good("vcctl queue get -n team").rows()[0][:4] == ["team", "3", "Open", "root"]
+    assert json.loads(shell.good("vcctl queue get team -o json").out)["spec"]["weight"] == 3
+    shell.good("vcctl queue operate -n team -a update -w 5")
+    assert shell.good("vcctl queue get team -o wide").rows()[0][1] == "5"
+    assert "above 0" in shell.bad("vcctl queue operate -n team -a update", code=2)
+    assert "invalid choice" in shell.bad("vcctl queue operate -n team -a paint", code=2)
+    shell.good("vcctl queue operate -n team -a close")
+    closed = "vcctl queue get -n team"
+    eventually(lambda: shell.good(closed).rows()[0][2] == "Closed", "closed")
+    assert shell.good("vcctl queue delete -n team").out == "delete queue team successfully\n"
+    for verb in ("get", "delete", "operate -a open"):
+        assert "there is no queue 'ghost'" in shell.bad(f"vcctl queue {verb} -n ghost")
+        assert "which queue?" in shell.bad(f"vcctl queue {verb}", code=2)
+
+
+def test_the_tree_of_queues(shell: Shell) -> None:
+    shell.good("vcctl queue create -n branch")
+    eventually(lambda: "branch" in shell.good("vcctl queue tree").out, "in the tree")
+    lines = shell.good("vcctl queue tree").out.splitlines()
+    assert lines[0].split()[:5] == ["Queue", "State", "Weight", "Resource", "Share"]
+    assert lines[1].startswith("root ")
+    assert "%" in lines[1]
+    assert json.loads(shell.good("vcctl queue tree -o json").out)["capacity"]["cpu"]
+
+
+def test_pods_of_jobs(shell: Shell) -> None:
+    shell.good("vcctl job run -N podded -r 2 -m 2")
+    eventually(lambda: len(shell.good("vcctl pod list -j podded").rows()) == 2, "two pods")
+    listed = shell.good("vcctl pod list -j podded -q default")
+    assert listed.out.splitlines()[0].split() == ["Name", "Ready", "Status", "Restart", "Age"]
+    assert listed.rows()[0][0].startswith("podded-")
+    wide = shell.good("vcctl pod list -j podded -o wide --all-namespaces")
+    assert wide.out.split()[0] == "Namespace"
+    assert "podded" in wide.rows()[0]
+    assert shell.good("vcctl pod list -j ghost").out == "No resources found\n"
+    items = json.loads(shell.good("vcctl pod list -j podded -o json").out)["items"]
+    assert [item["kind"] for item in items] == ["Pod", "Pod"]
+
+
+FLOWS = """
+apiVersion: flow.volcano.sh/v1alpha1
+kind: JobTemplate
+metadata: {name: step}
+spec:
+  minAvailable: 1
+  tasks:
+  - {name: t, replicas: 1, template: {spec: {containers: [{name: c, image: i}]}}}
+---
+apiVersion: flow.volcano.sh/v1alpha1
+kind: JobFlow
+metadata: {name: steps}
+spec: {flows: [{name: step}], jobRetainPolicy: retain}
+"""
+
+
+def test_flows_and_templates(shell: Shell, tmp_path: Path) -> None:
+    file = tmp_path / "flows.yaml"
+    file.write_text(FLOWS)
+    for kind, name, titles in (
+        ("jobtemplate", "step", ["Name", "Namespace"]),
+        ("jobflow", "steps", ["Name", "Namespace", "Phase", "Age"]),
+    ):
+        made = shell.good(f"vcctl {kind} create -f {file}").out
+        assert made == f"create {kind} {name} successfully\n"
+        listed = shell.good(f"vcctl {kind} list")
+        assert listed.out.splitlines()[0].split() == titles
+        assert listed.rows()[0][:2] == [name, "default"]
+        assert shell.good(f"vcctl {kind} get -N {name}").rows()[0][0] == name
+        assert yaml.safe_load(shell.good(f"vcctl {kind} describe {name}").out)["spec"]
+        assert shell.good(f"vcctl {kind} delete -n {name}").out.startswith(f"delete {kind}")
+        assert f"there is no {kind}" in shell.bad(f"vcctl {kind} get {name}")
+
+
+# -- sisters ---------------------------------------------------------------------------------------
+
+
+def test_the_slurm_like_tools(shell: Shell) -> None:
+    assert shell.good("vsub -n sub -N default -c ls").out == "run job sub successfully\n"
+    becomes(shell, "sub", "Running", "Completed")
+    assert "sub" in [row[0] for row in shell.good("vjobs").rows()]
+    assert '["ls"]' in shell.good("vjobs -n sub").out
+    titles = shell.good("vqueues").out.splitlines()[0].split()
+    assert titles == ["Name", "Weight", "State", "Inqueue", "Pending", "Running", "Unknown"]
+    assert shell.good("vqueues -n default").rows()[0][0] == "default"
+    shell.good("vsuspend -n sub -N default")
+    becomes(shell, "sub", "Aborted", "Completed")
+    shell.good("vresume sub")
+    assert shell.good("vcancel -n sub").out == "cancel job sub successfully\n"
+    assert shell.bad("vcancel -n sub").startswith("vcancel: there is no job 'sub'")
+    assert "which job?" in shell.bad("vsuspend", code=2)
+
+
+def test_vsub_takes_its_defaults_from_the_environment(shell: Shell) -> None:
+    given = {"VOLCANO_DEFAULT_IMAGE": "alpine", "VOLCANO_DEFAULT_JOB_NAMESPACE": "default"}
+    shell._replace(extra=given).good("vsub -n imaged")
+    assert "Image:       alpine" in shell.good("vjobs imaged").out
+
+
+def test_the_kubectl_plugin_is_vcctl(shell: Shell) -> None:
+    assert shell.good("kubectl-vc queue get default").rows()[0][0] == "default"
+    assert shell.bad("kubectl-vc job view ghost").startswith("kubectl vc: there is no job")
+
+
+def test_what_needs_no_cluster() -> None:
+    alone = Shell(Path("no-such-kubeconfig"))
+    assert alone.good("vcctl version").out.startswith("vcctl ")
+    assert alone.good("vcctl completion bash").out.startswith("# bash completion")
+    names = " ".join(str(file) for file in sorted(EXAMPLES.glob("*.yaml")))
+    assert "0 would be refused" in alone.good(f"vcctl validate -f {names}").out
+    assert alone.bad("vcctl job list") == "vcctl: no-such-kubeconfig: No such file or directory\n"
+    assert "required: COMMAND" in alone.bad("vcctl job", code=2)
+
+
+@pytest.mark.parametrize(
+    "script",
+    ["vcctl", "kubectl-vc", "vsub", "vjobs", "vqueues", "vcancel", "vsuspend", "vresume"],
+)
+def test_a_script_is_installed_and_helps(script: str) -> None:
+    done = subprocess.run([str(BIN / script), "-h"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("usage: ")
+
+
+# -- terminals and streams -------------------------------------------------------------------------
+
+
+def test_watch_shows_rows_as_they_change_and_ends_with_ctrl_c(shell: Shell) -> None:
+    process = subprocess.Popen(
+        [str(BIN / "vcctl"), "job", "list", "--watch", "--selector", "watched"],
+        env=shell.environment(),
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    try:
+        assert process.stdout.readline().split() == LIST_TITLES.split()
+        shell.good("vcctl job run -N watched")
+        for line in process.stdout:
+            assert line.split()[0] == "watched"
+            if "Running" in line.split():
+                break
+        process.send_signal(2)
+        assert process.wait(timeout=10) == 130
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+@pytest.mark.parametrize("kind", ["pod", "queue"])
+def test_pods_and_queues_can_be_watched_too(shell: Shell, kind: str) -> None:
+    name = f"seen-{kind}"
+    process = subprocess.Popen(
+        [str(BIN / "vcctl"), kind, "list", "--watch"],
+        env=shell.environment(),
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    try:
+        assert process.stdout.readline().split()[0] == "Name"
+        shell.good(f"vcctl queue create {name}" if kind == "queue" else f"vcctl job run {name}")
+        for line in process.stdout:
+            if line.startswith(name):
+                break
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def test_a_terminal_gets_colours(shell: Shell) -> None:
+    ours, theirs = pty.openpty()
+    environment = {k: v for k, v in shell.environment().items() if k != "NO_COLOR"}
+    subprocess.run(
+        [str(BIN / "vcctl"), "queue", "get", "default"], env=environment, stdout=theirs, check=True
+    )
+    shown = os.read(ours, 65536).decode()
+    os.close(ours)
+    os.close(theirs)
+    assert "\x1b[32mOpen" in shown
+
+
+def test_a_reader_that_leaves_is_no_fault(shell: Shell) -> None:
+    command = f"{BIN / 'vcctl'} job list -o json | head -1"
+    done = subprocess.run(
+        ["sh", "-c", command], env=shell.environment(), capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "{\n"
+    assert done.stderr == ""

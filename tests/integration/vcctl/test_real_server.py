@@ -1,0 +1,78 @@
+"""The same client against a real kube-apiserver: TLS, client certificates, tokens, rights."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.integration.vcctl.shell import Shell
+from vc_cli.ctl.client import Client
+from vc_cli.ctl.kubeconfig import read_access
+from vc_parts import ControlPlane, require_or_skip_reason
+
+pytestmark = pytest.mark.kubernetes
+
+
+@pytest.fixture(scope="module")
+def real() -> Iterator[Shell]:
+    """A shell of a cluster without any controller."""
+    reason = require_or_skip_reason("kubernetes")
+    if reason:
+        pytest.skip(reason)
+    with asyncio.Runner() as runner:
+        plane = ControlPlane()
+        runner.run(plane.__aenter__())
+        try:
+            yield Shell(plane.kubeconfig)
+        finally:
+            runner.run(plane.__aexit__(None, None, None))
+
+
+def test_queues_and_jobs(real: Shell) -> None:
+    real.good("vcctl queue create -n my-queue -w 2")
+    assert real.good("vcctl queue get my-queue").rows()[0][:3] == ["my-queue", "2", "Open"]
+    real.good("vcctl queue operate -n my-queue -a update -w 4")
+    assert ["my-queue", "4"] in [row[:2] for row in real.good("vcctl queue list").rows()]
+    real.good("vcctl job run -N my-job -r 2")
+    assert "my-job" in [row[0] for row in real.good("vcctl job list").rows() if row]
+    assert "Name:        my-job" in real.good("vcctl job view -n my-job").out
+    real.good("vcctl job suspend -n my-job")
+    assert real.good("vcctl pod list").out == "No resources found\n"
+    assert "submitted" in real.good("vcctl job timeline my-job").out
+    real.good("vcctl job delete -n my-job")
+    assert "there is no job 'my-job'" in real.bad("vcctl job view -n my-job")
+
+
+def test_explain_without_a_dashboard_says_what_it_can(real: Shell) -> None:
+    real.good("vcctl job run -N alone")
+    shown = real.good("vcctl job explain alone").out
+    assert "the dashboard does not answer" in shown
+    assert "its pod group does not exist yet" in shown
+    assert "does not answer" in real.bad("vcctl job explain alone -o json")
+
+
+def test_who_may_not_is_told_so(real: Shell, tmp_path: Path) -> None:
+    client = Client(read_access([real.kubeconfig]))
+    accounts = "/api/v1/namespaces/default/serviceaccounts"
+    client.call("POST", accounts, body={"metadata": {"name": "eve"}})
+    body: dict[str, Any] = {
+        "apiVersion": "authentication.k8s.io/v1",
+        "kind": "TokenRequest",
+        "spec": {},
+    }
+    made = client.call("POST", f"{accounts}/eve/token", body=body)
+    config = yaml.safe_load(real.kubeconfig.read_text())
+    config["users"] = [
+        {"name": entry["name"], "user": {"token": made["status"]["token"]}}
+        for entry in config["users"]
+    ]
+    (tmp_path / "eve").write_text(yaml.safe_dump(config))
+    error = Shell(tmp_path / "eve").bad("vcctl job list")
+    assert "forbidden" in error
+    assert "system:serviceaccount:default:eve" in error
+    config["users"][0]["user"] = {"token": "nonsense"}
+    (tmp_path / "nobody").write_text(yaml.safe_dump(config))
+    assert "Unauthorized" in Shell(tmp_path / "nobody").bad("vcctl job list")

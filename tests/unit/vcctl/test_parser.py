@@ -1,0 +1,98 @@
+"""The command line: every command leads somewhere, and `-n` means what the documents say."""
+
+import argparse
+import subprocess
+
+import pytest
+
+from vc_cli import slurm
+from vc_cli.ctl import resources
+from vc_cli.ctl.completion import script
+from vc_cli.ctl.entry import command_of
+from vc_cli.ctl.errors import UsageError
+from vc_cli.ctl.parser import vcctl_parser
+from vc_cli.ctl.parser_options import target_of
+from vc_model import keys, kinds
+
+
+def leaves(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            return [leaf for child in action.choices.values() for leaf in leaves(child)]
+    return [parser]
+
+
+def test_every_command_leads_to_a_function() -> None:
+    parsers = leaves(vcctl_parser())
+    assert len(parsers) > 20
+    for parser in parsers:
+        assert callable(command_of(parser.get_default("command"))), parser.prog
+
+
+def test_every_slurm_like_tool_leads_to_a_function() -> None:
+    for parser in (slurm.vsub_parser(), slurm.vjobs_parser(), slurm.vqueues_parser()):
+        assert callable(command_of(parser.get_default("command")))
+
+
+TARGETS = [
+    ("-n alone is the name", ["-n", "my-job"], ("default", "my-job")),
+    ("a word is the name", ["my-job"], ("default", "my-job")),
+    ("-N names, -n is the namespace", ["-N", "my-job", "-n", "ml"], ("ml", "my-job")),
+    ("a word names, -n is the namespace", ["my-job", "-n", "ml"], ("ml", "my-job")),
+    ("the order does not matter", ["-n", "ml", "my-job"], ("ml", "my-job")),
+    ("letters may stick together", ["-nml", "-Nmy-job"], ("ml", "my-job")),
+    ("-n alone, stuck together", ["-nmy-job"], ("default", "my-job")),
+    ("the long form is a namespace", ["--namespace", "ml", "--name", "my-job"], ("ml", "my-job")),
+]
+
+
+@pytest.mark.parametrize("command", ["view", "suspend", "resume", "delete", "explain", "timeline"])
+@pytest.mark.parametrize(
+    ("words", "expected"), [case[1:] for case in TARGETS], ids=[case[0] for case in TARGETS]
+)
+def test_which_job_is_meant(command: str, words: list[str], expected: tuple[str, str]) -> None:
+    target = target_of(vcctl_parser().parse_args(["job", command, *words]), "job")
+    assert target[:2] == expected
+
+
+@pytest.mark.parametrize("words", [[], ["--namespace", "ml"]])
+def test_no_name_is_a_question_back(words: list[str]) -> None:
+    with pytest.raises(UsageError, match="which job"):
+        target_of(vcctl_parser().parse_args(["job", "view", *words]), "job")
+
+
+def test_the_table_of_resources_is_the_models() -> None:
+    known = {
+        (kind.api_version, kind.kind): kind
+        for kind in vars(kinds).values()
+        if isinstance(kind, kinds.Kind)
+    }
+    for resource in resources.ALL:
+        kind = known[resource.api_version, resource.kind]
+        assert (resource.plural, resource.namespaced) == (kind.plural, kind.namespaced)
+        assert resource.path("ns", "x") == kind.path("ns", "x")
+    for name in ("JOB_NAME", "JOB_TYPE", "QUEUE_NAME", "TASK_SPEC", "DEFAULT_QUEUE"):
+        assert getattr(resources, name) == getattr(keys, name)
+
+
+COMPLETIONS = [
+    ([""], {"job", "queue", "pod", "validate", "version"}),
+    (["job", ""], {"run", "list", "explain", "timeline"}),
+    (["job", "l"], {"list"}),
+    (["queue", "operate", "-n", "x", "--a"], {"--action"}),
+    (["completion", ""], {"bash", "zsh"}),
+]
+
+
+@pytest.mark.parametrize(("words", "expected"), COMPLETIONS)
+def test_bash_completes(words: list[str], expected: set[str]) -> None:
+    line = " ".join(f'"{word}"' for word in ["vcctl", *words])
+    code = f'{script("bash")}\nCOMP_WORDS=({line}); COMP_CWORD={len(words)}; _vcctl; echo "${{COMPREPLY[@]}}"'
+    done = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=True)
+    assert expected <= set(done.stdout.split())
+    assert done.stderr == ""
+
+
+def test_zsh_gets_the_same_script_after_a_line_of_its_own() -> None:
+    assert "bashcompinit" in script("zsh")
+    assert script("zsh").count("words=") == script("bash").count("words=")

@@ -1,0 +1,196 @@
+"""What is shown, from objects as the API gives them."""
+
+import argparse
+from typing import Any
+
+import pytest
+
+from vc_cli.ctl import explain, job_run, queue_tree, tables, timeline
+from vc_cli.ctl.errors import UsageError
+from vc_cli.ctl.output import without_bookkeeping
+from vc_cli.ctl.tables import Column, Table
+from vc_cli.ctl.validate import validate
+
+
+def test_plain_tables_have_upstreams_widths() -> None:
+    table = Table([Column("Name", 10), Column("State")], [["a", "Open"]])
+    assert table.header() == "Name      State"
+    assert table.line(["a", "Open"]) == "a         Open"
+    long = Table([Column("Name", 4), Column("State")], [["a-long-name", "Open"]])
+    assert long.line(["a-long-name", "Open"]).split() == ["a-long-name", "Open"]
+
+
+def test_a_terminal_gets_colours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    table = Table([Column("Name", 40), Column("Phase")], [["Running", "Failed"]])
+    assert table.line(["Running", "Failed"]) == f"Running   {tables.RED}Failed   \x1b[0m"
+    monkeypatch.setenv("NO_COLOR", "1")
+    plain = Table([Column("Name"), Column("Phase")], [["x", "Failed"]])
+    assert "\x1b" not in plain.header() + plain.line(["x", "Failed"])
+
+
+def test_bookkeeping_is_not_shown() -> None:
+    obj = {"metadata": {"name": "x", "managedFields": [1]}}
+    assert without_bookkeeping(obj) == {"metadata": {"name": "x"}}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("cpu=1,memory=1Gi", {"cpu": "1", "memory": "1Gi"}), ("", {}), ("cpu = 2,", {"cpu": "2"})],
+)
+def test_amounts(text: str, expected: dict[str, str]) -> None:
+    assert job_run.resources_of(text) == expected
+
+
+@pytest.mark.parametrize("text", ["cpu", "=1", "cpu="])
+def test_amounts_that_are_none(text: str) -> None:
+    with pytest.raises(UsageError, match="write one like"):
+        job_run.resources_of(text)
+
+
+def test_a_command_is_split_as_a_shell_would() -> None:
+    assert job_run.words_of("sh -c 'sleep 5'") == ["sh", "-c", "sleep 5"]
+    with pytest.raises(UsageError, match="No closing quotation"):
+        job_run.words_of("sh -c 'sleep")
+
+
+def queue(name: str, depth: int, parent: str, **amounts: dict[str, str]) -> dict[str, Any]:
+    return {"name": name, "depth": depth, "parent": parent, "state": "Open", "weight": 1, **amounts}
+
+
+TREE = {
+    "capacity": {"cpu": "100", "memory": "10Gi"},
+    "queues": [
+        queue("root", 0, "", used={"cpu": "50", "memory": "1Gi"}),
+        queue("eng", 1, "root", used={"cpu": "50"}, capability={"cpu": "60"}),
+        queue("nlp", 2, "eng", used={"cpu": "30", "memory": "9Gi"}),
+        queue("ops", 1, "root", deserved={"nvidia.com/gpu": "8"}),
+    ],
+}
+
+
+def test_a_queues_bar_is_a_part_of_what_it_may_take() -> None:
+    rows = queue_tree.rows_of(TREE, wide=False)
+    assert [(row[0], row[3], row[4][-4:].strip()) for row in rows] == [
+        ("root", "cpu", "50%"),
+        ("├─ eng", "cpu", "83%"),
+        ("│  └─ nlp", "memory", "90%"),
+        ("└─ ops", "nvidia.com/gpu", "-"),
+    ]
+    assert rows[0][4].count(queue_tree.FULL) == 10
+
+
+def test_a_wide_tree_has_a_line_a_resource() -> None:
+    rows = queue_tree.rows_of(TREE, wide=True)
+    assert [(row[0], row[3]) for row in rows][2:5] == [
+        ("├─ eng", "cpu"),
+        ("│  └─ nlp", "memory"),
+        ("", "cpu"),
+    ]
+
+
+def test_more_than_all_is_a_full_bar() -> None:
+    assert queue_tree.bar(1.5) == queue_tree.FULL * queue_tree.BAR_CELLS + " 150%"
+
+
+def job(phase: str, **status: Any) -> dict[str, Any]:
+    return {
+        "metadata": {"name": "j", "namespace": "ml", "uid": "u", "creationTimestamp": at(0)},
+        "spec": {"queue": "q"},
+        "status": {"state": {"phase": phase}, **status},
+    }
+
+
+def at(second: int) -> str:
+    return f"2026-01-01T00:00:{second:02}Z"
+
+
+def test_a_timeline_is_in_the_order_of_time() -> None:
+    pod = {
+        "metadata": {"creationTimestamp": at(2)},
+        "spec": {"nodeName": "n"},
+        "status": {
+            "conditions": [{"type": "PodScheduled", "status": "True", "lastTransitionTime": at(3)}]
+        },
+    }
+    conditions = [
+        {"status": status, "lastTransitionTime": at(second)}
+        for status, second in (("Pending", 0), ("Running", 4), ("Completed", 9))
+    ]
+    group = {"metadata": {"name": "j", "creationTimestamp": at(1)}}
+    steps = timeline.steps_of(job("Completed", conditions=conditions), groups=[group], pods=[pod])
+    assert [(step.time[-3:-1], step.step, step.detail) for step in steps] == [
+        ("00", "submitted", "to queue q"),
+        ("01", "admitted", "pod group j"),
+        ("02", "enqueued", "1 pod made"),
+        ("03", "bound", "1 of 1 pod, on 1 node"),
+        ("04", "running", ""),
+        ("09", "completed", "ended"),
+    ]
+
+
+EXPLAINED = {
+    "stage": "quota",
+    "sentence": "queue 'q' is full",
+    "needed_pods": 2,
+    "placeable_pods": 1,
+    "amounts": [{"resource": "memory", "needed": 2**31, "available": 2**30, "missing": 2**30}],
+    "checks": [{"name": "taints", "nodes_left": 3}],
+    "unblock": {"action": "raise-capability", "target": "q", "amounts": {"memory": 2**30}},
+}
+
+
+def test_an_explanation_has_the_numbers() -> None:
+    lines = "\n".join(explain.answer(job("Pending"), {"position": 4, "explanation": EXPLAINED}))
+    for part in (
+        "job:       ml/j  Pending",
+        "queue:     q, number 4 of those that wait",
+        "stage:     quota (its queue, or one above it, is full)",
+        "pods:      2 needed, 1 fit now",
+        "unblock:   raise the capability of queue 'q' by memory 1Gi, or wait for its jobs",
+        "memory     2Gi      1Gi         1Gi",
+        "taints   3",
+    ):
+        assert part in lines
+
+
+@pytest.mark.parametrize(
+    ("phase", "detail", "says"),
+    [
+        ("Running", {"group": {}}, "nothing holds it back"),
+        ("Completed", {"group": {}}, "it has ended"),
+        ("Pending", {"group": None}, "its pod group does not exist yet"),
+        ("Pending", {"group": {"message": "soon"}}, "soon"),
+    ],
+)
+def test_a_job_that_was_not_refused(phase: str, detail: dict[str, Any], says: str) -> None:
+    assert says in "\n".join(explain.answer(job(phase), detail))
+
+
+def test_what_the_job_itself_says_is_shown() -> None:
+    waiting = job("Pending")
+    waiting["status"]["state"]["message"] = "plugin svc does not answer"
+    assert "says:      plugin svc does not answer" in list(explain.answer(waiting, {"group": None}))
+
+
+BAD = """
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: bad}
+spec: {minAvailable: 5, tasks: [{name: a, replicas: 1, template: {spec: {containers: [{name: c, image: i}]}}}]}
+"""
+
+
+def test_validate_says_what_admission_would(
+    tmp_path: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "bad.yaml"
+    file.write_text(BAD)
+    assert validate(argparse.Namespace(filename=[str(file)], output="")) == 1
+    shown = capsys.readouterr().out
+    assert "Job bad: spec.minAvailable: 5" in shown
+    assert "1 objects: 1 would be refused" in shown
+    assert validate(argparse.Namespace(filename=[str(file)], output="json")) == 1
+    with pytest.raises(UsageError, match="No such file"):
+        validate(argparse.Namespace(filename=[str(tmp_path / "absent")], output=""))
