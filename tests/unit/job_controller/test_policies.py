@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import msgspec
 import pytest
 
 from tests.unit.job_controller.builders import (
@@ -18,7 +19,8 @@ from tests.unit.job_controller.builders import (
     written_status,
 )
 from vc_job_controller.logic import decide
-from vc_model.job import Job, PartitionPolicy
+from vc_job_controller.logic.notes import read_notes
+from vc_model.job import Job, JobStatus, PartitionPolicy
 from vc_model.pod import Pod
 
 ALIVE = {"alive-worker": "0-1"}
@@ -236,6 +238,61 @@ def test_a_failure_waits_for_its_time_out() -> None:
     assert written_status(of, decision).state.phase == "Running"
     assert decision.wake_after_seconds == 6
     assert written_status(of, decide(seen, now=NOW + 6)).state.phase == "Aborting"
+
+
+EVICTION = job(
+    "Running",
+    policies=[policy("AbortJob", "PodEvicted", timeout="10s")],
+    notes={"alive-worker": "0-1"},
+)
+
+
+def after(of: Job, status: JobStatus) -> Job:
+    return msgspec.structs.replace(of, status=status)
+
+
+def test_a_lost_pod_is_replaced_and_its_loss_remembered_until_the_time_out_is_over() -> None:
+    lost = observed(EVICTION, pod(1), podgroup=podgroup("Running"), counters_due=False)
+    first = decide(lost, now=NOW)
+    noted = written_status(EVICTION, first)
+    assert noted.state.phase == "Running"
+    assert noted.controlled_resources["lost-worker"] == f"0@{NOW:.3f}"
+    assert first.wake_after_seconds is not None
+    assert first.wake_after_seconds <= 10
+    later = after(EVICTION, noted)
+    waiting = observed(later, pod(0, "Pending"), pod(1), podgroup=podgroup("Running"))
+    still = written_status(later, decide(waiting, now=NOW + 9))
+    assert still.state.phase == "Pending"  # of a gang that is not whole
+    assert "lost-worker" in still.controlled_resources
+    due = decide(waiting, now=NOW + 10)
+    assert written_status(later, due).state.phase == "Aborting"
+    assert "lost-worker" not in written_status(later, due).controlled_resources
+
+
+def test_a_loss_is_over_when_a_pod_runs_in_its_place() -> None:
+    of = after(
+        EVICTION,
+        msgspec.structs.replace(
+            EVICTION.status,
+            controlled_resources={"alive-worker": "0-1", "lost-worker": f"0@{NOW:.3f}"},
+        ),
+    )
+    back = observed(of, pod(0), pod(1), podgroup=podgroup("Running"))
+    decision = decide(back, now=NOW + 60)
+    status = written_status(of, decision)
+    assert status.state.phase == "Running"
+    assert "lost-worker" not in status.controlled_resources
+
+
+def test_a_loss_without_a_time_out_is_acted_on_at_once() -> None:
+    of = job("Running", policies=[policy("AbortJob", "PodEvicted")], notes={"alive-worker": "0-1"})
+    seen = observed(of, pod(1), podgroup=podgroup("Running"))
+    assert written_status(of, decide(seen, now=NOW)).state.phase == "Aborting"
+
+
+@pytest.mark.parametrize("text", ["", "x", "1@", "@5", "1@x", "-1@3"])
+def test_a_note_of_losses_that_cannot_be_read_is_none(text: str) -> None:
+    assert read_notes({"lost-worker": text}).lost == {"worker": {}}
 
 
 def test_restarting_a_task_keeps_the_others_and_the_group() -> None:

@@ -9,6 +9,7 @@ keeps, upstream's too. So notes live there, beside upstream's own keys:
 - `volume-pvc-<claim>`: a claim of the job (upstream's);
 - `plugins-for`: the hash of the spec the plugins were last applied for;
 - `alive-<task>`: indices whose pods were seen and had not succeeded: if one is missing now, it was lost;
+- `lost-<task>`: places whose pod was lost, and since when, while a policy with a time-out waits;
 - `completed-<task>`: indices that have succeeded and are not run again, even if their pod is gone;
 - `restart`: what a restart under way runs anew;
 - `command`: uid of the last command that was carried out.
@@ -25,6 +26,7 @@ from vc_job_controller.logic.phases import Restart
 
 _ALIVE: Final = "alive-"
 _COMPLETED: Final = "completed-"
+LOST: Final = "lost-"
 _RESTART: Final = "restart"
 _COMMAND: Final = "command"
 _PLUGINS_FOR: Final = "plugins-for"
@@ -69,6 +71,7 @@ class Notes(msgspec.Struct, frozen=True, kw_only=True):
 
     alive: Mapping[str, frozenset[int]] = {}
     completed: Mapping[str, frozenset[int]] = {}
+    lost: Mapping[str, Mapping[int, float]] = {}
     scope: Scope | None = None
     command: str = ""
     plugins_for: str = ""
@@ -80,17 +83,21 @@ def read_notes(resources: Mapping[str, str]) -> Notes:
     """From `status.controlledResources`."""
     alive: dict[str, frozenset[int]] = {}
     completed: dict[str, frozenset[int]] = {}
+    lost: dict[str, dict[int, float]] = {}
     others: dict[str, str] = {}
     for key in sorted(resources):
         if key.startswith(_ALIVE):
             alive[key.removeprefix(_ALIVE)] = indices.from_text(resources[key])
         elif key.startswith(_COMPLETED):
             completed[key.removeprefix(_COMPLETED)] = indices.from_text(resources[key])
+        elif key.startswith(LOST):
+            lost[key.removeprefix(LOST)] = _read_losses(resources[key])
         elif key not in (_RESTART, _COMMAND, _PLUGINS_FOR):
             others[key] = resources[key]
     return Notes(
         alive=alive,
         completed=completed,
+        lost=lost,
         scope=_read_scope(resources.get(_RESTART, "")),
         command=resources.get(_COMMAND, ""),
         plugins_for=resources.get(_PLUGINS_FOR, ""),
@@ -105,6 +112,7 @@ def write_notes(notes: Notes) -> dict[str, str]:
     written |= {
         _COMPLETED + task: indices.to_text(at) for task, at in notes.completed.items() if at
     }
+    written |= {LOST + task: _write_losses(at) for task, at in notes.lost.items() if at}
     single = {
         _RESTART: _write_scope(notes.scope),
         _COMMAND: notes.command,
@@ -112,6 +120,21 @@ def write_notes(notes: Notes) -> dict[str, str]:
     }
     written |= {key: value for key, value in single.items() if value}
     return {key: written[key] for key in sorted(written)}
+
+
+def _write_losses(losses: Mapping[int, float]) -> str:
+    """`3@1800000000.250`: a place and the second it was lost in."""
+    return ",".join(f"{index}@{at:.3f}" for index, at in sorted(losses.items()))
+
+
+def _read_losses(text: str) -> dict[int, float]:
+    """The reverse; what cannot be read is left out."""
+    losses: dict[int, float] = {}
+    for loss in text.split(","):
+        index, _, at = loss.partition("@")
+        if index.isdecimal() and at.replace(".", "", 1).isdecimal():
+            losses[int(index)] = float(at)
+    return losses
 
 
 def _write_scope(scope: Scope | None) -> str:

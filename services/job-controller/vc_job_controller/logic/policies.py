@@ -3,7 +3,8 @@
 Nothing is remembered as an event. What happened is read off the pods each time: a failed pod is
 there to be seen, a lost one is noted as alive in the status and missing now. So a happening stays
 visible until it was acted on or is no longer true, which is also how time-outs are cancelled: a pod
-that runs is no longer pending.
+that runs is no longer pending. Only a loss has to be noted while its time-out runs, because the pod
+is made again meanwhile; it is over when that one runs.
 
 Order of resolution: the task's policies, then the job's; the first that matches wins.
 """
@@ -69,12 +70,19 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def happenings(
-    job: Job, members: Members, *, notes: Notes, counted: Tally, podgroup: PodGroup | None
+    job: Job,
+    members: Members,
+    *,
+    notes: Notes,
+    counted: Tally,
+    podgroup: PodGroup | None,
+    now: float,
 ) -> list[Happening]:
     """Everything that is true now, in the order of tasks and indices."""
     found: list[Happening] = []
     for task in job.spec.tasks:
-        found += _of_pods(task, members, notes, counted)
+        found += _losses(task, members, notes=notes, counted=counted, now=now)
+        found += _of_pods(task, members, counted)
         found += _of_task(task, members, counted)
     if podgroup is not None and podgroup.status.phase == PODGROUP_UNKNOWN:
         since = [parse_time(c.last_transition_time) for c in podgroup.status.conditions]
@@ -87,22 +95,38 @@ def happenings(
     return found
 
 
-def _of_pods(task: TaskSpec, members: Members, notes: Notes, counted: Tally) -> Iterable[Happening]:
+def _losses(
+    task: TaskSpec, members: Members, *, notes: Notes, counted: Tally, now: float
+) -> Iterable[Happening]:
+    """Pods that were alive and are gone or going; noted ones until a pod runs in their place."""
     was_alive = notes.alive.get(task.name, frozenset())
+    noted = notes.lost.get(task.name, {})
+    for index in sorted(was_alive | noted.keys()):
+        if index >= task.replicas or index in counted.completed[task.name]:
+            continue
+        member = members.get(task.name, index)
+        going = member is None or member.terminating
+        fresh = going and index in was_alive and not (member is not None and member.released)
+        came_back = member is not None and not going and member.phase == POD_RUNNING
+        if fresh or (index in noted and not came_back):
+            since = noted.get(index, _going_since(member))
+            yield Happening(
+                event=POD_EVICTED_EVENT,
+                task=task.name,
+                index=index,
+                since=now if since is None else since,
+            )
+
+
+def _of_pods(task: TaskSpec, members: Members, counted: Tally) -> Iterable[Happening]:
     done, alive = counted.completed[task.name], counted.alive[task.name]
     for index in range(task.replicas):
         member = members.get(task.name, index)
-        if index in done:
+        if index in done or member is None or member.terminating:
             continue
-        if member is None or member.terminating:
-            released = member is not None and member.released
-            if index in was_alive and not released:
-                yield Happening(
-                    event=POD_EVICTED_EVENT, task=task.name, index=index, since=_going_since(member)
-                )
-        elif index not in alive:
+        if index not in alive:
             continue  # of an attempt that is over: nobody listens to it
-        elif member.phase == POD_FAILED:
+        if member.phase == POD_FAILED:
             yield Happening(
                 event=POD_FAILED_EVENT,
                 task=task.name,
@@ -156,6 +180,19 @@ def resolve(job: Job, found: Sequence[Happening], now: float) -> Verdict:
             )
         wake = sooner(wake, left)
     return Verdict(wake_after_seconds=wake)
+
+
+def awaited_losses(job: Job, found: Sequence[Happening]) -> dict[str, dict[int, float]]:
+    """Losses whose policy waits, by task and place: to be remembered, for their pods are replaced."""
+    by_name = {task.name: task.policies for task in job.spec.tasks}
+    losses: dict[str, dict[int, float]] = {}
+    for happening in found:
+        if happening.event != POD_EVICTED_EVENT or happening.index is None:
+            continue
+        policy = matching(by_name.get(happening.task, []), job.spec.policies, happening)
+        if policy is not None and policy.timeout is not None and happening.since is not None:
+            losses.setdefault(happening.task, {})[happening.index] = happening.since
+    return losses
 
 
 def matching(

@@ -9,10 +9,12 @@ from typing import Final
 
 import msgspec
 
-from vc_job_controller.logic.notes import read_notes, write_notes
+from vc_job_controller.logic.notes import LOST, read_notes, write_notes
 from vc_job_controller.logic.observed import Trouble
-from vc_job_controller.logic.phases import FINAL, RESTARTING
+from vc_job_controller.logic.phases import FINAL, LIVE, RESTARTING
+from vc_job_controller.logic.policies import awaited_losses
 from vc_job_controller.logic.sight import Sight
+from vc_job_controller.logic.steps import certain_happenings
 from vc_messages.effects import PatchObject
 from vc_model.graft import merge_patch, to_json
 from vc_model.job import JobCondition, JobState, JobStatus
@@ -52,7 +54,7 @@ def settled_status(sight: Sight, *, phase: str, trouble: Trouble | None, now: fl
         _counters(sight, phase),
         state=state,
         min_available=sight.job.spec.min_available,
-        controlled_resources=_resources(sight, phase),
+        controlled_resources=_resources(sight, phase, now),
     )
     if phase == before.state.phase:
         return status
@@ -97,7 +99,7 @@ def _counters(sight: Sight, phase: str) -> JobStatus:
     )
 
 
-def _resources(sight: Sight, phase: str) -> dict[str, str]:
+def _resources(sight: Sight, phase: str, now: float) -> dict[str, str]:
     notes = read_notes(sight.job.status.controlled_resources)
     alive = {
         task: at | sight.unsure.get(task, frozenset()) for task, at in sight.counted.alive.items()
@@ -107,9 +109,19 @@ def _resources(sight: Sight, phase: str) -> dict[str, str]:
             notes,
             alive={} if phase in FINAL else alive,
             completed=sight.counted.completed,
+            lost=_losses(sight, phase, now),
             scope=notes.scope if phase == RESTARTING else None,
         )
     )
+
+
+def _losses(sight: Sight, phase: str, now: float) -> dict[str, dict[int, float]]:
+    """Looked for only where a policy can wait: it means to look at every pod once more."""
+    job = sight.job
+    policies = [*job.spec.policies, *(p for task in job.spec.tasks for p in task.policies)]
+    if phase not in LIVE or all(policy.timeout is None for policy in policies):
+        return {}
+    return awaited_losses(job, certain_happenings(sight, now))
 
 
 def status_patch(sight: Sight, after: JobStatus) -> PatchObject | None:
@@ -133,4 +145,5 @@ def is_paced(patch: JsonObject) -> bool:
     """Whether a patch brings nothing but counters and what goes with them."""
     if not patch.keys() <= _COUNTERS | {_RESOURCES}:
         return False
-    return not (patch.get(_RESOURCES) or {}).keys() & _URGENT_NOTES
+    notes = patch.get(_RESOURCES) or {}
+    return not any(note in _URGENT_NOTES or note.startswith(LOST) for note in notes)

@@ -19,6 +19,7 @@ from vc_job_controller.logic.phases import (
 )
 from vc_job_controller.logic.policies import (
     POD_EVICTED_EVENT,
+    Happening,
     Order,
     Verdict,
     happenings,
@@ -81,21 +82,26 @@ def _carry_out(sight: Sight, command: Command) -> Orders:
     return Orders(effects=(ignored, _delete(command)))
 
 
-def _from_policies(sight: Sight, now: float) -> Verdict:
+def certain_happenings(sight: Sight, now: float) -> list[Happening]:
+    """What a policy may act on: a pod that only seems lost is left out."""
     found = happenings(
         sight.job,
         sight.members,
         notes=sight.notes,
         counted=sight.counted,
         podgroup=sight.podgroup,
+        now=now,
     )
     unsure = sight.unsure
-    certain = [
+    return [
         h
         for h in found
         if h.event != POD_EVICTED_EVENT or h.index not in unsure.get(h.task, frozenset())
     ]
-    verdict = resolve(sight.job, certain, now)
+
+
+def _from_policies(sight: Sight, now: float) -> Verdict:
+    verdict = resolve(sight.job, certain_happenings(sight, now), now)
     if verdict.order is not None and step_for(sight, verdict.order) is None:
         return Verdict(wake_after_seconds=verdict.wake_after_seconds)
     return verdict
