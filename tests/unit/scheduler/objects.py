@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from vc_model import kinds
+from vc_model.keys import OVERUSE_TOLERANCE
 from vc_model.meta import ApiObject, ObjectMeta, OwnerReference
 from vc_model.node import Node, NodeCondition, NodeSpec, NodeStatus, Taint
 from vc_model.pod import (
@@ -18,6 +19,7 @@ from vc_model.pod import (
     TopologySpreadConstraint,
 )
 from vc_model.scheduling import (
+    Guarantee,
     PodGroup,
     PodGroupSpec,
     PodGroupStatus,
@@ -76,12 +78,26 @@ def queue(
     weight: int = 1,
     priority: int = 0,
     parent: str = "",
+    reclaimable: bool | None = None,
+    guarantee: ResourceList | None = None,
+    deserved: ResourceList | None = None,
+    tolerance: str = "",
 ) -> Queue:
     """A queue."""
     return Queue(
-        metadata=ObjectMeta(name=name, uid=f"queue-{name}"),
+        metadata=ObjectMeta(
+            name=name,
+            uid=f"queue-{name}",
+            annotations={OVERUSE_TOLERANCE: tolerance} if tolerance else {},
+        ),
         spec=QueueSpec(
-            capability=capability or {}, weight=weight, priority=priority, parent=parent
+            capability=capability or {},
+            weight=weight,
+            priority=priority,
+            parent=parent,
+            reclaimable=reclaimable,
+            guarantee=Guarantee(resource=guarantee or {}),
+            deserved=deserved or {},
         ),
         status=QueueStatus(state=state),
     )

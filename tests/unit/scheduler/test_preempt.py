@@ -91,7 +91,9 @@ def world_of(case: Case) -> World:
         node(name, cpu=cpu, labels={"kubernetes.io/hostname": name})
         for name, cpu in [(f"node-{n:02}", cpu) for n, cpu in enumerate(case.nodes, start=1)]
     ]
-    return World(queue(), queue("team"), case.classes, cluster, *case.there, case.asking)
+    return World(
+        queue(), queue("team", reclaimable=False), case.classes, cluster, *case.there, case.asking
+    )
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])

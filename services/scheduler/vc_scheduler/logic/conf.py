@@ -21,13 +21,14 @@ class PluginConf(msgspec.Struct, frozen=True, kw_only=True):
 class Conf(msgspec.Struct, frozen=True, kw_only=True):
     """What a session does, in which order, asking whom."""
 
-    actions: tuple[str, ...] = ("enqueue", "allocate", "preempt", "backfill")
+    actions: tuple[str, ...] = ("enqueue", "allocate", "preempt", "reclaim", "backfill")
     tiers: tuple[tuple[PluginConf, ...], ...] = (
         (PluginConf(name="priority"), PluginConf(name="gang"), PluginConf(name="conformance")),
         (
             PluginConf(name="overcommit"),
+            PluginConf(name="drf"),
             PluginConf(name="predicates"),
-            PluginConf(name="queues"),
+            PluginConf(name="proportion"),
             PluginConf(name="nodeorder"),
         ),
     )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 
 from vc_messages.sessions import Reason
+from vc_scheduler.logic.amounts import Amounts
 from vc_scheduler.logic.peers import Peers
 from vc_scheduler.logic.rows import GroupRow, PodRow, QueueRow
 from vc_scheduler.logic.shapes import Shape
@@ -131,6 +132,17 @@ class QueueGate(Protocol):
 
 
 @runtime_checkable
+class Shares(Protocol):
+    """What queues deserve; reclaim goes by it."""
+
+    name: ClassVar[str]
+
+    def deserved(self, session: "Session") -> Mapping[str, Amounts]:
+        """By queue, those above others included."""
+        ...
+
+
+@runtime_checkable
 class Guard(Protocol):
     """Whom nobody may have evicted."""
 
@@ -176,6 +188,8 @@ class Framework:
         self.enqueue_gates = [p for p in plugins if isinstance(p, EnqueueGate)]
         self.job_gates = [p for p in plugins if isinstance(p, JobGate)]
         self.queue_gates = [p for p in plugins if isinstance(p, QueueGate)]
+        self.shares = next((p for p in plugins if isinstance(p, Shares)), None)
+        self.actions = conf.actions
         self.guards = [p for p in plugins if isinstance(p, Guard)]
         self.minimums = [p for p in plugins if isinstance(p, Minimum)]
         self._filters_key = ",".join(p.name for p in self.filters)

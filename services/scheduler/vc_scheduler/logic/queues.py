@@ -1,10 +1,15 @@
 """Queues, what their groups take, and priority classes."""
 
+from typing import Final
+
+from vc_model.keys import OVERUSE_TOLERANCE
 from vc_model.scheduling import PriorityClass, Queue
 from vc_scheduler.logic.amounts import Amounts, Problems, read_amounts
 from vc_scheduler.logic.groups import read_time
 from vc_scheduler.logic.rows import QueueRow
 from vc_scheduler.logic.snapshot import QueueUse
+
+TOLERANCE_MAX: Final = 1_000_000
 
 
 class QueueColumns:
@@ -88,6 +93,10 @@ def _row(queue: Queue) -> QueueRow:
         created=read_time(queue.metadata.creation_timestamp),
         parent=spec.parent,
         capability=tuple(sorted(read_amounts(spec.capability, problems).items())),
+        guarantee=tuple(sorted(read_amounts(spec.guarantee.resource, problems).items())),
+        deserved=tuple(sorted(read_amounts(spec.deserved, problems).items())),
+        reclaimable=spec.reclaimable is not False,
+        tolerance=_tolerance(queue),
         allocated_status=tuple(sorted(read_amounts(queue.status.allocated, Problems()).items())),
         problem=str(problems),
     )
@@ -95,7 +104,17 @@ def _row(queue: Queue) -> QueueRow:
 
 def _decides(row: QueueRow) -> tuple[object, ...]:
     """What a session looks at."""
-    return (row.uid, row.open, row.weight, row.priority, row.parent, row.capability, row.problem)
+    said = (row.capability, row.guarantee, row.deserved, row.reclaimable, row.tolerance)
+    return (row.uid, row.open, row.weight, row.priority, row.parent, row.problem, *said)
+
+
+def _tolerance(queue: Queue) -> int:
+    """The overuse tolerance in thousandths; what is no fraction of 0 or more counts as none."""
+    written = queue.metadata.annotations.get(OVERUSE_TOLERANCE, "")
+    try:
+        return max(0, min(round(float(written) * 1000), TOLERANCE_MAX)) if written else 0
+    except (ValueError, OverflowError):
+        return 0
 
 
 def _add(total: Amounts, amounts: Amounts, *, sign: int) -> None:

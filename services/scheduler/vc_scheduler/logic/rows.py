@@ -170,6 +170,12 @@ class QueueRow(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """Resources that are not named are unlimited."""
     allocated_status: tuple[tuple[str, int], ...]
     """`status.allocated` as the fact says."""
+    guarantee: tuple[tuple[str, int], ...] = ()
+    """What other queues never get."""
+    deserved: tuple[tuple[str, int], ...] = ()
+    reclaimable: bool = True
+    tolerance: int = 0
+    """Thousandths above what it deserves that reclaim leaves alone."""
     problem: str = ""
 
     @property

@@ -55,6 +55,9 @@ class Session:
         for name, use in snapshot.use.items():
             self._roll_up(name, use)
         self._totals: dict[str, tuple[int, int]] = {}
+        self._placed_amounts: dict[str, Amounts] = {}
+        """By group: what its pods placed in this session ask for."""
+        self._lower: dict[tuple[str, int], Amounts] = {}
 
     # -- time ------------------------------------------------------------------------------------
 
@@ -138,6 +141,22 @@ class Session:
             if not self._has_parent(name)
         )
 
+    def group_allocated(self, group: GroupRow) -> Amounts:
+        """What a group has, this session's placements included."""
+        total = dict(group.allocated)
+        _add(total, self._placed_amounts.get(group.key, {}), sign=1)
+        return total
+
+    def lower_in_queue(self, queue: str, priority: int) -> Amounts:
+        """What jobs of a lower priority have in a queue."""
+        known = self._lower.get((queue, priority))
+        if known is None:
+            known = self._lower[queue, priority] = {}
+            for group in self.snapshot.everybody.values():
+                if group.queue == queue and group.allocated and self.priority(group) < priority:
+                    _add(known, dict(group.allocated), sign=1)
+        return known
+
     def _has_parent(self, queue: str) -> bool:
         return len(self.line(queue)) > 1
 
@@ -171,6 +190,7 @@ class Session:
         first = run.pods[0].key
         self._taken[first] = self._taken.get(first, 0) + pods
         amounts = {name: amount * pods for name, amount in run.shape.request}
+        _add(self._placed_amounts.setdefault(group.key, {}), amounts, sign=1)
         for queue in self.line(group.queue):
             _add(self.allocated(queue.name), amounts, sign=1)
 

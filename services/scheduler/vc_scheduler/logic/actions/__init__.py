@@ -7,6 +7,7 @@ from vc_scheduler.logic.actions.allocate import allocate
 from vc_scheduler.logic.actions.backfill import backfill
 from vc_scheduler.logic.actions.enqueue import enqueue
 from vc_scheduler.logic.actions.preempt import preempt
+from vc_scheduler.logic.actions.reclaim import reclaim
 from vc_scheduler.logic.session import Session
 
 REGISTRY: Final[dict[str, Callable[[Session], None]]] = {
@@ -14,4 +15,5 @@ REGISTRY: Final[dict[str, Callable[[Session], None]]] = {
     "allocate": allocate,
     "backfill": backfill,
     "preempt": preempt,
+    "reclaim": reclaim,
 }

@@ -1,7 +1,8 @@
 """Whose turn it is: queues by queue order, jobs of a queue by job order.
 
 Both orders are total, so the sequence is a function of the session. A queue's place is looked up
-again each time it has been served, because its share has changed by then; nobody else's has.
+again when its turn comes: its share changes when it is served, and with queues below one another
+also when its siblings are. Shares only grow while jobs are placed, so who is first then is first.
 """
 
 import heapq
@@ -32,11 +33,15 @@ class Turns:
 
     def next(self) -> GroupRow | None:
         """The next job; its queue waits until `done` is called with it."""
-        if not self._queues:
-            return None
-        _, queue = heapq.heappop(self._queues)
-        _, group = heapq.heappop(self._jobs[queue.name])
-        return group
+        while self._queues:
+            known, queue = heapq.heappop(self._queues)
+            now = self._session.framework.queue_key(self._session, queue)
+            if self._queues and known < now and self._queues[0][0] < now:
+                heapq.heappush(self._queues, (now, queue))
+                continue
+            _, group = heapq.heappop(self._jobs[queue.name])
+            return group
+        return None
 
     def done(self, group: GroupRow, *, again: bool = False) -> None:
         """Its queue may go on; with `again` the job has more to place."""

@@ -8,21 +8,25 @@ from typing import Final
 
 from vc_scheduler.logic.framework import PluginFactory
 from vc_scheduler.logic.plugins.binpack import Binpack
+from vc_scheduler.logic.plugins.capacity import Capacity
 from vc_scheduler.logic.plugins.conformance import Conformance
+from vc_scheduler.logic.plugins.drf import Drf
 from vc_scheduler.logic.plugins.gang import Gang
 from vc_scheduler.logic.plugins.nodeorder import NodeOrder
 from vc_scheduler.logic.plugins.overcommit import Overcommit
 from vc_scheduler.logic.plugins.predicates import Predicates
 from vc_scheduler.logic.plugins.priority import Priority
-from vc_scheduler.logic.plugins.queues import Queues
+from vc_scheduler.logic.plugins.proportion import Proportion
 
 REGISTRY: Final[dict[str, PluginFactory]] = {
     Binpack.name: Binpack,
+    Capacity.name: Capacity,
     Conformance.name: Conformance,
+    Drf.name: Drf,
     Gang.name: Gang,
     NodeOrder.name: NodeOrder,
     Overcommit.name: Overcommit,
     Predicates.name: Predicates,
     Priority.name: Priority,
-    Queues.name: Queues,
+    Proportion.name: Proportion,
 }

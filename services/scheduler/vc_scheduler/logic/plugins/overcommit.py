@@ -1,4 +1,8 @@
-"""overcommit: let in only what the cluster can hold soon (behaviour.md 5.7)."""
+"""overcommit: let in only what the cluster can hold soon (behaviour.md 5.7).
+
+Soon includes what evictions could free for the job, so that a full cluster lets in those who may
+preempt or reclaim.
+"""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar, Final
@@ -6,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from vc_messages.sessions import Reason
 from vc_scheduler.logic import reasons
 from vc_scheduler.logic.plugins.arguments import thousandths
+from vc_scheduler.logic.recoverable import preemptable, reclaimable
 from vc_scheduler.logic.rows import GroupRow
 
 if TYPE_CHECKING:
@@ -28,6 +33,12 @@ class Overcommit:
         for name in needed:
             total, used = session.cluster_amounts(name)
             available[name] = total * self._factor // 1000 - used - session.promised_total(name)
+        if all(amount <= available[name] for name, amount in needed.items()):
+            return None
+        for name, amount in preemptable(session, group).items():
+            available[name] = available.get(name, 0) + amount
+        for name, amount in reclaimable(session, group).items():
+            available[name] = available.get(name, 0) + amount
         if all(amount <= available[name] for name, amount in needed.items()):
             return None
         return reasons.overcommitted(needed, available)

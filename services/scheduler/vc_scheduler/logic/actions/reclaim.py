@@ -1,0 +1,141 @@
+"""reclaim: a queue below its share takes back what others have beyond theirs.
+
+A job may reclaim while its queue, and each queue above it, deserves what it would have then. A queue
+gives while it has more than it deserves (and its overuse tolerance), never what it is guaranteed, and
+nothing when it is not reclaimable. Queues above both sides change nothing and are not asked.
+"""
+
+from collections.abc import Mapping
+
+from vc_scheduler.logic.actions.contenders import CONTENDERS_MAX, contenders
+from vc_scheduler.logic.actions.turns import Turns
+from vc_scheduler.logic.amounts import NOT_REQUESTED, Amounts
+from vc_scheduler.logic.evicting import Room
+from vc_scheduler.logic.rows import GroupRow, PodRow, QueueRow
+from vc_scheduler.logic.session import Session
+from vc_scheduler.logic.shares import share_of
+from vc_scheduler.logic.victims import Bundle, bundles
+
+
+def reclaim(session: Session) -> None:
+    """Queue by queue, in their order; nothing without a plugin that says what queues deserve."""
+    shares = session.framework.shares
+    if shares is None:
+        return
+    turns = Turns(session, contenders(session))
+    tried = 0
+    while tried < CONTENDERS_MAX and (group := turns.next()) is not None:
+        _Reclaim(session, group, shares.deserved(session)).run()
+        turns.done(group)
+        tried += 1
+
+
+class _Reclaim:
+    """For one job."""
+
+    def __init__(self, session: Session, group: GroupRow, deserved: Mapping[str, Amounts]) -> None:
+        self._session = session
+        self._group = group
+        self._deserved = deserved
+        self._line = session.line(group.queue)
+        self._names = {row.name: None for row in self._line}
+        self._missing = session.framework.missing(group)
+        self._needed = _needed(session, group)
+        self._within = [self._deserves(row) for row in self._line]
+        """Per queue of the line: whether with the job it has no more than it deserves."""
+
+    def run(self) -> None:
+        if not self._within[0]:
+            return
+        others = [
+            other
+            for other in self._session.snapshot.everybody.values()
+            if other.placed and self._asked(other)
+        ]
+        found = bundles(self._session, others, permits=_anybody)
+        if found:
+            Room(self._session, self._group, self._missing).make(self._given(found))
+
+    def _deserves(self, row: QueueRow) -> bool:
+        fair, has = self._deserved.get(row.name, {}), self._session.allocated(row.name)
+        if not fair:
+            return (
+                row is not self._line[0]
+            )  # a queue above that says nothing does not stand in the way
+        named = [name for name in self._needed if name in fair]
+        return bool(named) and all(has.get(n, 0) + self._needed[n] <= fair[n] for n in named)
+
+    def _asked(self, other: GroupRow) -> bool:
+        """Its queue gives, and up to where the lines meet ours deserves what it would have."""
+        row = self._session.snapshot.queues.get(other.queue)
+        if row is None or not row.reclaimable or other.queue in self._names:
+            return False
+        theirs = {above.name: None for above in self._session.line(other.queue)}
+        return all(
+            within
+            for mine, within in zip(self._line, self._within, strict=True)
+            if mine.name not in theirs
+        )
+
+    def _given(self, found: list[Bundle]) -> list[Bundle]:
+        """The bundles that queues can be asked for, those of the most overused queue first."""
+        has: dict[str, Amounts] = {}
+        taken: dict[str, None] = {}
+        given: list[Bundle] = []
+        for bundle in sorted(found, key=self._overuse):
+            pods = [pod for pod in bundle.pods if pod.uid not in taken]
+            rows = [r for r in self._session.line(bundle.group.queue) if r.name not in self._names]
+            for row in rows:
+                has.setdefault(row.name, dict(self._session.allocated(row.name)))
+            freed = _sum(pods)
+            if all(self._gives(row, has[row.name], freed) for row in rows):
+                given.append(bundle)
+                taken.update({pod.uid: None for pod in pods})
+                for row in rows:
+                    for name, amount in freed.items():
+                        has[row.name][name] = has[row.name].get(name, 0) - amount
+        return given
+
+    def _overuse(self, bundle: Bundle) -> tuple[bool, int]:
+        queue = bundle.group.queue
+        share = share_of(self._session.allocated(queue), self._deserved.get(queue, {}))
+        return (bundle.whole, -share)
+
+    def _gives(self, row: QueueRow, has: Amounts, freed: Amounts) -> bool:
+        """It has too much of something that is needed, and keeps what it is guaranteed."""
+        fair = self._deserved.get(row.name, {})
+        over = any(
+            has.get(name, 0) > fair.get(name, 0) * (1000 + row.tolerance) // 1000
+            for name in freed
+            if name in self._needed
+        )
+        kept = all(has.get(name, 0) - freed.get(name, 0) >= least for name, least in row.guarantee)
+        return over and kept
+
+
+def _anybody(group: GroupRow, pod: PodRow) -> bool:
+    del group, pod
+    return True
+
+
+def _needed(session: Session, group: GroupRow) -> Amounts:
+    """What the missing pods ask for; how many they are is not a matter of shares."""
+    needed: Amounts = {}
+    for role, count in session.framework.missing(group):
+        left = count
+        for run in group.runs:
+            if role in (None, run.role):
+                pods = min(left, len(run.pods))
+                left -= pods
+                for name, amount in run.shape.request:
+                    if name not in NOT_REQUESTED:
+                        needed[name] = needed.get(name, 0) + amount * pods
+    return needed
+
+
+def _sum(pods: list[PodRow]) -> Amounts:
+    total: Amounts = {}
+    for pod in pods:
+        for name, amount in pod.shape.request:
+            total[name] = total.get(name, 0) + amount
+    return total

@@ -1,0 +1,60 @@
+"""proportion: the cluster shared out by weight, down the tree of queues (behaviour.md 5.7).
+
+What a queue does not use others may borrow, until its jobs come and reclaim it.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
+
+from vc_messages.sessions import Reason
+from vc_scheduler.logic.amounts import Amounts
+from vc_scheduler.logic.framework import OrderKey
+from vc_scheduler.logic.plugins.limits import Limits
+from vc_scheduler.logic.rows import GroupRow, QueueRow
+from vc_scheduler.logic.shapes import Shape
+from vc_scheduler.logic.shares import Tree, share_of
+
+if TYPE_CHECKING:
+    from vc_scheduler.logic.session import Session
+
+
+class Proportion:
+    """Order by share of what is deserved, limits along the tree."""
+
+    name: ClassVar[str] = "proportion"
+
+    def __init__(self, arguments: Mapping[str, str]) -> None:
+        del arguments  # it takes none
+        self._tree: Tree | None = None
+        self._deserved: dict[str, Amounts] = {}
+        self._limits = Limits({})
+
+    def deserved(self, session: "Session") -> Mapping[str, Amounts]:
+        """Of the session's beginning: what is asked for does not change within it."""
+        self._prepare(session)
+        return self._deserved
+
+    def queue_key(self, session: "Session", queue: QueueRow) -> OrderKey:
+        """Priority, then the share of each queue above, from the top, then its own."""
+        deserved = self.deserved(session)
+        shares = [
+            share_of(session.allocated(row.name), deserved.get(row.name, {}))
+            for row in reversed(session.line(queue.name))
+        ]
+        return (-queue.priority, tuple(shares))
+
+    def refuse_enqueue(self, session: "Session", group: GroupRow) -> Reason | None:
+        self._prepare(session)
+        return self._limits.refuse_enqueue(session, group)
+
+    def refuse_pods(
+        self, session: "Session", group: GroupRow, *, shape: Shape, count: int
+    ) -> Reason | None:
+        self._prepare(session)
+        return self._limits.refuse_pods(session, group, shape=shape, count=count)
+
+    def _prepare(self, session: "Session") -> None:
+        if self._tree is None:
+            self._tree = Tree(session)
+            self._deserved = self._tree.by_weight()
+            self._limits = Limits(self._tree.limits())

@@ -1,0 +1,191 @@
+"""What each queue deserves and what it may have at most, down the tree of queues.
+
+Amounts are shared out per resource, level by level: the cluster among the queues at the top, then
+what a queue deserves among those below it. A queue gets its weight's part, never more than it can use
+and never less than its guarantee; what it leaves goes to the others (weighted water-filling).
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from vc_model.keys import ROOT_QUEUE
+from vc_scheduler.logic.amounts import Amounts
+from vc_scheduler.logic.rows import PENDING, QueueRow
+
+if TYPE_CHECKING:
+    from vc_scheduler.logic.session import Session
+
+SHARE_POINTS: Final = 1_000_000
+"""A share of 1, in fixed point."""
+SHARE_MAX: Final = 1_000 * SHARE_POINTS
+"""Of a queue that has something and deserves nothing."""
+_UNBOUNDED: Final = 2**62
+
+
+class Claim(msgspec.Struct, frozen=True, kw_only=True):
+    """What one queue may say about one resource."""
+
+    name: str
+    weight: int
+    least: int
+    most: int
+
+
+def fill(total: int, claims: list[Claim]) -> dict[str, int]:
+    """Share `total` out by weight, each between its least and its most; least wins."""
+    low, high = 0, max(0, total)
+    while low < high:  # the highest level at which all together do not get more than there is
+        middle = (low + high + 1) // 2
+        if sum(_at(claim, middle) for claim in claims) <= total:
+            low = middle
+        else:
+            high = middle - 1
+    shares = {claim.name: _at(claim, low) for claim in claims}
+    rest = total - sum(shares.values())
+    for claim in claims:  # less than one weight each is left
+        more = max(0, min(rest, _at(claim, low + 1) - shares[claim.name]))
+        shares[claim.name] += more
+        rest -= more
+    return shares
+
+
+def _at(claim: Claim, level: int) -> int:
+    return max(claim.least, min(claim.weight * level, claim.most))
+
+
+class Tree:
+    """The queues of a session as a tree, and what they ask for."""
+
+    def __init__(self, session: "Session") -> None:
+        self._session = session
+        self._queues = session.snapshot.queues
+        self.children: dict[str, list[QueueRow]] = {}
+        for row in self._queues.values():
+            self.children.setdefault(self.parent(row), []).append(row)
+        self._own = _requests(session)
+        self._requests: dict[str, Amounts] = {}
+        self.resources = sorted(
+            {name: None for amounts in self._own.values() for name in amounts}
+            | {name: None for row in self._queues.values() for name, _ in row.guarantee}
+        )
+
+    def parent(self, row: QueueRow) -> str:
+        """Its parent; queues without one, or in a circle, are below `root` where that exists."""
+        if row.parent in self._queues and not self._circles(row):
+            return row.parent
+        return ROOT_QUEUE if row.name != ROOT_QUEUE and ROOT_QUEUE in self._queues else ""
+
+    def _circles(self, row: QueueRow) -> bool:
+        """Whether it is above itself."""
+        above: QueueRow | None = row
+        for _ in self._queues:
+            above = self._queues.get(above.parent) if above is not None else None
+            if above is row:
+                return True
+        return False
+
+    def request(self, name: str, depth: int = 0) -> Amounts:
+        """What a queue and those below it have and wait for."""
+        known = self._requests.get(name)
+        if known is None:
+            known = dict(self._own.get(name, {}))
+            for child in self.children.get(name, []) if depth < len(self._queues) else []:
+                _add(known, self.request(child.name, depth + 1))
+            self._requests[name] = known
+        return known
+
+    def guarantee(self, row: QueueRow, depth: int = 0) -> Amounts:
+        """Its own, or what those below it are guaranteed together when that is more."""
+        below: Amounts = {}
+        for child in self.children.get(row.name, []) if depth < len(self._queues) else []:
+            _add(below, self.guarantee(child, depth + 1))
+        own = dict(row.guarantee)
+        return {name: max(own.get(name, 0), below.get(name, 0)) for name in {**own, **below}}
+
+    def limits(self) -> dict[str, Amounts]:
+        """What each queue may have at most: its capability, and what siblings are guaranteed."""
+        found: dict[str, Amounts] = {}
+        self._limit_below("", {}, found)
+        return found
+
+    def _limit_below(self, name: str, above: Amounts, found: dict[str, Amounts]) -> None:
+        rows = [row for row in self.children.get(name, []) if row.name not in found]
+        kept = {row.name: self.guarantee(row) for row in rows}
+        for row in rows:
+            limit = dict(above)
+            for other in rows:
+                for resource, amount in kept[other.name].items() if other is not row else ():
+                    total = limit.get(resource, self._session.cluster_amounts(resource)[0])
+                    limit[resource] = max(0, total - amount)
+            for resource, most in row.capability:
+                limit[resource] = min(limit.get(resource, most), most)
+            found[row.name] = limit
+        for row in rows:
+            self._limit_below(row.name, found[row.name], found)
+
+    def by_weight(self) -> dict[str, Amounts]:
+        """What each queue deserves when weights alone decide."""
+        deserved: dict[str, Amounts] = {}
+        limits = self.limits()
+        for resource in self.resources:
+            total = self._session.cluster_amounts(resource)[0]
+            self._fill_below("", resource, total, limits, deserved)
+        return deserved
+
+    def _fill_below(
+        self,
+        name: str,
+        resource: str,
+        total: int,
+        limits: Mapping[str, Amounts],
+        deserved: dict[str, Amounts],
+    ) -> None:
+        rows = [r for r in self.children.get(name, []) if resource not in deserved.get(r.name, {})]
+        claims = [
+            Claim(
+                name=row.name,
+                weight=row.weight,
+                least=self.guarantee(row).get(resource, 0),
+                most=min(
+                    self.request(row.name).get(resource, 0),
+                    limits[row.name].get(resource, _UNBOUNDED),
+                ),
+            )
+            for row in rows
+        ]
+        own = self._own.get(name, {}).get(resource, 0)
+        if own:  # jobs of a queue that has queues below it
+            claims.append(Claim(name="", weight=1, least=0, most=own))
+        shares = fill(total, claims)
+        for row in rows:
+            deserved.setdefault(row.name, {})[resource] = shares[row.name]
+            self._fill_below(row.name, resource, shares[row.name], limits, deserved)
+
+
+def _requests(session: "Session") -> dict[str, Amounts]:
+    """Per queue, without those below it: allocated, and asked for by pods or groups that wait."""
+    total = {name: dict(use.allocated) for name, use in session.snapshot.use.items()}
+    for group in session.snapshot.groups:
+        amounts = total.setdefault(group.queue, {})
+        if session.phase(group) == PENDING and not group.runs:
+            _add(amounts, dict(group.min_resources or ()))
+        for run in group.runs:
+            _add(amounts, {name: amount * len(run.pods) for name, amount in run.shape.request})
+    return total
+
+
+def share_of(allocated: Mapping[str, int], deserved: Mapping[str, int]) -> int:
+    """The largest part of what it deserves that a queue has, in fixed point."""
+    shares = [
+        min(SHARE_MAX, amount * SHARE_POINTS // deserved[name]) if deserved.get(name) else SHARE_MAX
+        for name, amount in allocated.items()
+        if amount > 0
+    ]
+    return max(shares, default=0)
+
+
+def _add(total: Amounts, amounts: Mapping[str, int]) -> None:
+    for name, amount in amounts.items():
+        total[name] = total.get(name, 0) + amount
