@@ -229,13 +229,18 @@ class Client:
             message, reason = content[:ERROR_TEXT_MAX].decode("utf-8", "replace").strip(), ""
         if not message:
             message = f"{self._access.server} answered {response.status} {response.reason}"
-        elif response.status == HTTP_NOT_FOUND and "requested resource" in message:
+        elif response.status == HTTP_NOT_FOUND and _is_not_served(message):
             message += "; is Pyroclast (or Volcano) installed on this cluster?"
         raise ApiError(message, code=response.status, reason=reason)
 
 
 def _is_bad(response: "HTTPResponse") -> bool:
     return response.status >= _FAILED
+
+
+def _is_not_served(message: str) -> bool:
+    """Whether a 404 is about the kind, not the object: two wordings of the API server."""
+    return "requested resource" in message or message == "404 page not found"
 
 
 def _items(page: JsonObject, resource: Resource) -> list[JsonObject]:

@@ -10,10 +10,37 @@ import yaml
 
 from tests.integration.vcctl.shell import Shell
 from vc_cli.ctl.client import Client
+from vc_cli.ctl.errors import ApiError
 from vc_cli.ctl.kubeconfig import read_access
+from vc_cli.ctl.resources import COMMANDS, JOBS, PODGROUPS, QUEUES, Resource
+from vc_clock import LoopClock
 from vc_parts import ControlPlane, require_or_skip_reason
+from vc_simcluster.registry import crd_folder
 
 pytestmark = pytest.mark.kubernetes
+
+
+SERVED_SECONDS_MAX = 30.0
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+
+def install(kubeconfig: Path) -> None:
+    """Our CRDs; until the server serves them."""
+    client, clock = Client(read_access([kubeconfig])), LoopClock()
+    for file in sorted(crd_folder().glob("*.yaml")):
+        client.call("POST", DEFINITIONS, body=yaml.safe_load(file.read_text()))
+    deadline = clock.monotonic() + SERVED_SECONDS_MAX
+    for resource in (JOBS, QUEUES, PODGROUPS, COMMANDS):
+        while not is_served(client, resource):
+            assert clock.monotonic() < deadline, resource
+
+
+def is_served(client: Client, resource: Resource) -> bool:
+    try:
+        client.list(resource)
+    except ApiError:
+        return False
+    return True
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +53,10 @@ def real() -> Iterator[Shell]:
         plane = ControlPlane()
         runner.run(plane.__aenter__())
         try:
-            yield Shell(plane.kubeconfig)
+            shell = Shell(plane.kubeconfig)
+            assert "installed on this cluster?" in shell.bad("vcctl job list"), "without CRDs"
+            install(plane.kubeconfig)
+            yield shell
         finally:
             runner.run(plane.__aexit__(None, None, None))
 
