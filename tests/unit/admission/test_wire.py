@@ -14,6 +14,7 @@ from vc_admission.logic.review import review
 from vc_admission.logic.webhook_configurations import (
     CONFIGURATIONS,
     MUTATING,
+    VALIDATING,
     client_service,
     configuration,
     with_ca_bundle,
@@ -26,8 +27,10 @@ from vc_admission.logic.wire import (
     answer,
     parse_review,
 )
+from vc_model.keys import JDB_MAX_UNAVAILABLE, JDB_MIN_AVAILABLE
 from vc_model.struct import JsonObject
 from vc_simcluster.patches import json_patch as apply_json_patch
+from vc_simcluster.webhooks_conditions import holds
 
 JOBS = BY_PATH["/jobs/validate"]
 
@@ -175,6 +178,22 @@ def test_webhooks_fail_closed_but_for_pods() -> None:
     assert condition["webhooks"][-1]["matchConditions"][0]["expression"] == (
         "has(object.spec.schedulerName) && object.spec.schedulerName in ['a', 'b']"
     )
+
+
+@pytest.mark.parametrize(
+    ("annotations", "asked"),
+    [({}, False), ({"a": "b"}, False), ({JDB_MIN_AVAILABLE: "1"}, True), ({JDB_MAX_UNAVAILABLE: "0"}, True)],
+)  # fmt: skip
+def test_a_pod_is_validated_only_when_there_is_something_to_validate(
+    annotations: dict[str, str], asked: bool
+) -> None:
+    clients = {path: client_service("svc", "ns", end) for path, end in BY_PATH.items()}
+    body = configuration(VALIDATING, name="n", clients=clients, scheduler_names=("volcano",))
+    webhook = next(w for w in body["webhooks"] if w["name"] == "validatepod.volcano.sh")
+    metadata = {"annotations": annotations} if annotations else {}
+    pod = {"metadata": metadata, "spec": {"schedulerName": "volcano"}}
+    holding = [holds(c["expression"], {"object": pod}) for c in webhook["matchConditions"]]
+    assert all(holding) is asked
 
 
 def test_the_authority_is_put_in_only_once() -> None:
