@@ -156,13 +156,22 @@ async def measure() -> None:
         await stack.start_services()
         async with PodWatch(stack.cluster) as watch:
             await measure_rounds(stack, watch, WARM_UP_ROUNDS, name="warm")
-            nodes, measured = LOADS[0].nodes, []
-            for load in LOADS:
-                await stack.add_nodes(load.nodes - nodes, first=nodes)
-                nodes = load.nodes
-                await asyncio.sleep(SETTLE_SECONDS)
-                measured.append(await measure_load(stack, watch, load))
-    tell(measured, anchor)
+            measured: list[Measured] = []
+            try:
+                await measure_loads(stack, watch, measured)
+            finally:
+                if measured:
+                    tell(measured, anchor)
+
+
+async def measure_loads(stack: RealStack, watch: PodWatch, measured: list[Measured]) -> None:
+    """One after the other; what was measured before one fails is told all the same."""
+    nodes = LOADS[0].nodes
+    for load in LOADS:
+        await stack.add_nodes(load.nodes - nodes, first=nodes)
+        nodes = load.nodes
+        await asyncio.sleep(SETTLE_SECONDS)
+        measured.append(await measure_load(stack, watch, load))
 
 
 # -- telling -------------------------------------------------------------------------------------
