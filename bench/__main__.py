@@ -5,7 +5,18 @@ import importlib
 import os
 import sys
 
-BENCHMARKS = ("watch", "scheduler", "embedded", "kafka", "watcher_kafka", "checkpoint", "stack")
+BENCHMARKS = (
+    "watch",
+    "scheduler",
+    "embedded",
+    "jobs",
+    "plugins",
+    "kafka",
+    "watcher_kafka",
+    "checkpoint",
+    "stack",
+    "throughput",
+)
 
 
 def main() -> None:
