@@ -144,6 +144,18 @@ def test_a_gang_is_reclaimed_whole_or_not_at_all() -> None:
     assert world.bound("new") == 2
 
 
+def test_victims_are_found_where_they_are_of_use() -> None:
+    """The cheapest victims lie scattered; four on one node make room."""
+    world = World(queue("a"), queue("b"), nodes(4, cpu=4), jobs("old", 16, in_queue="b", age=9))
+    settle(world)
+    world.put(*gang("new", 1, queue="a", cpu=4))
+    (eviction,) = world.session().evictions
+    assert len({world.where()[victim.name] for victim in eviction.pods}) == 1
+    world.leave()
+    world.session()
+    assert world.bound("new") == 1
+
+
 def test_cpu_heavy_and_memory_heavy_jobs_share_by_their_dominant_resource() -> None:
     """drf: 9 CPUs, 18 GiB; A asks 1 CPU and 4 GiB, B 3 CPUs and 1 GiB: three of A, two of B."""
     a = gang("a", 9, minimum=0, cpu=1, memory="4Gi", age=2)

@@ -6,7 +6,7 @@ victim that was not needed after all is let off: those on nodes the gang does no
 others one by one, dearest first. Nobody is evicted for a job that then does not run.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from vc_scheduler.logic.future import promise
@@ -16,6 +16,8 @@ from vc_scheduler.logic.rows import GroupRow, PodRow
 from vc_scheduler.logic.session import Session
 from vc_scheduler.logic.statement import Statement
 from vc_scheduler.logic.victims import Bundle, cost_key
+
+Accepts = Callable[[Sequence[Bundle]], bool]
 
 REPRIEVES_TRIED_MAX: Final = 64
 """Trials to let single victims off; beyond that some may go that could have stayed."""
@@ -29,8 +31,11 @@ class Room:
         self._group = group
         self._missing = missing
 
-    def make(self, bundles: Sequence[Bundle]) -> bool:
-        """Evict as few as needed and hold the room; False, and nothing changed, when none will do."""
+    def make(self, bundles: Sequence[Bundle], *, accepts: Accepts | None = None) -> bool:
+        """Evict as few as needed and hold the room; False, and nothing changed, when none will do.
+
+        `accepts` is asked about the final set, where what one may give depends on what others give.
+        """
         chosen = self._needed(bundles)
         if chosen is None:
             return False
@@ -38,6 +43,8 @@ class Room:
             # A gang breaks anyway: perhaps one that is large enough alone is cheaper than pieces.
             other = self._needed(sorted(bundles, key=self._large_first))
             chosen = min(chosen, other or chosen, key=self._cost)
+        if accepts is not None and not accepts(chosen):
+            return False
         victims = pods_of(chosen)
         self._trial(chosen, keep=True)
         self._session.evict(self._group, victims)

@@ -5,7 +5,7 @@ gives while it has more than it deserves (and its overuse tolerance), never what
 nothing when it is not reclaimable. Queues above both sides change nothing and are not asked.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from vc_scheduler.logic.actions.contenders import CONTENDERS_MAX, contenders
 from vc_scheduler.logic.actions.turns import Turns
@@ -52,9 +52,15 @@ class _Reclaim:
             for other in self._session.snapshot.everybody.values()
             if other.placed and self._asked(other)
         ]
-        found = bundles(self._session, others, permits=_anybody)
-        if found:
-            Room(self._session, self._group, self._missing).make(self._given(found))
+        found = sorted(bundles(self._session, others, permits=_anybody), key=self._overuse)
+        room = Room(self._session, self._group, self._missing)
+        # Whoever is asked first may lie on nodes that are of no use: then anybody who may give is
+        # tried, and the victims that are left must be what their queues can give together.
+        if found and not room.make(self._given(found)):
+            room.make(found, accepts=self._all_give)
+
+    def _all_give(self, chosen: Sequence[Bundle]) -> bool:
+        return len(self._given(chosen)) == len(chosen)
 
     def _deserves(self, row: QueueRow) -> bool:
         fair, has = self._deserved.get(row.name, {}), self._session.allocated(row.name)
@@ -77,12 +83,12 @@ class _Reclaim:
             if mine.name not in theirs
         )
 
-    def _given(self, found: list[Bundle]) -> list[Bundle]:
-        """The bundles that queues can be asked for, those of the most overused queue first."""
+    def _given(self, found: Sequence[Bundle]) -> list[Bundle]:
+        """The bundles that queues can be asked for, one after the other."""
         has: dict[str, Amounts] = {}
         taken: dict[str, None] = {}
         given: list[Bundle] = []
-        for bundle in sorted(found, key=self._overuse):
+        for bundle in found:
             pods = [pod for pod in bundle.pods if pod.uid not in taken]
             rows = [r for r in self._session.line(bundle.group.queue) if r.name not in self._names]
             for row in rows:
