@@ -32,6 +32,7 @@ _STAGES: Final = {
     "predicate": "no node passes the checks",
     "gang": "not all pods that must start together fit",
 }
+_SCATTERED: Final = "(in all there is enough; it is scattered over the nodes)"
 _CONTENTION: Final = ("quota", "overcommit", "gang", "predicate")
 """Stages at which somebody else holds what is missing."""
 _UNBLOCK: Final = {
@@ -139,6 +140,8 @@ def _reason_lines(reason: JsonObject) -> Iterator[str]:
         yield ""
         titles = ("Resource", "Needed", "Available", "Missing")
         yield from _table(titles, [_amount_row(amount) for amount in amounts])
+        if not any(int(amount["missing"]) for amount in amounts):
+            yield _SCATTERED
     checks = reason.get("checks") or []
     if checks:
         yield ""

@@ -150,6 +150,9 @@ def test_an_error_in_a_watch_is_an_error() -> None:
     with serving(stream) as (url, _):
         events = list(Client(Access(server=url)).watch(JOBS, namespace="", version="1", query={}))
         assert events == [gone]
-    with serving(lambda _: refusal(403, "Forbidden", "no")) as (url, _):
-        with pytest.raises(ApiError, match="no"):
-            list(Client(Access(server=url)).watch(JOBS, namespace="", version="1", query={}))
+
+
+def test_a_watch_that_is_refused_is_an_error() -> None:
+    refused = refusal(403, "Forbidden", "no")
+    with serving(lambda _: refused) as (url, _), pytest.raises(ApiError, match="no"):
+        list(Client(Access(server=url)).watch(JOBS, namespace="", version="1", query={}))
