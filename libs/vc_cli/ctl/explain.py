@@ -20,6 +20,8 @@ from vc_cli.ctl.timeline import ENDED
 
 HOLDERS_ASKED: Final = "1000"
 HOLDERS_SHOWN_MAX: Final = 5
+LINE_LETTERS_MAX: Final = 100
+TITLE_LETTERS: Final = 11
 _WAITING_PHASES: Final = ("", "Pending", "Inqueue", "Restarting")
 _STAGES: Final = {
     "invalid": "its manifest cannot be used",
@@ -63,7 +65,7 @@ def explain(arguments: argparse.Namespace) -> int:
     if trouble:
         print(f"\nnote: the dashboard does not answer ({trouble});")
         print("      this is all that the PodGroup's condition says")
-        print(f"reason:    {_condition(client, job) or 'nothing yet'}")
+        print(_sentence(_condition(client, job) or "nothing yet"))
         return EXIT_OK
     for line in holders(client, detail):
         print(line)
@@ -123,13 +125,13 @@ def answer(job: JsonObject, detail: JsonObject) -> Iterator[str]:
     elif not isinstance(group, dict):
         yield "reason:    its pod group does not exist yet; the job controller makes it"
     else:
-        yield f"reason:    {group.get('message') or 'the scheduler has not refused it'}"
+        yield _sentence(str(group.get("message") or "the scheduler has not refused it"))
 
 
 def _reason_lines(reason: JsonObject) -> Iterator[str]:
     stage = str(reason.get("stage", ""))
     yield f"stage:     {stage} ({_STAGES.get(stage, 'see the reason')})"
-    yield f"reason:    {reason.get('sentence', '')}"
+    yield _sentence(str(reason.get("sentence", "")))
     if reason.get("needed_pods"):
         yield f"pods:      {reason['needed_pods']} needed, {reason.get('placeable_pods', 0)} fit now"
     unblock = reason.get("unblock")
@@ -147,6 +149,20 @@ def _reason_lines(reason: JsonObject) -> Iterator[str]:
         yield ""
         rows = [[str(check["name"]), str(check["nodes_left"])] for check in checks]
         yield from _table(("Check", "Nodes left"), rows)
+
+
+def _sentence(text: str) -> str:
+    """The reason over as many lines as it needs, below one another."""
+    from textwrap import fill
+
+    title = "reason:"
+    return fill(
+        text,
+        width=LINE_LETTERS_MAX,
+        initial_indent=title.ljust(TITLE_LETTERS),
+        subsequent_indent=" " * TITLE_LETTERS,
+        break_long_words=False,
+    )
 
 
 def _amount_row(amount: JsonObject) -> list[str]:
