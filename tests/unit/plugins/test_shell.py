@@ -1,0 +1,52 @@
+"""The shell of a plugin whose decisions take long: the event loop is not held up."""
+
+import threading
+
+from tests.unit.job_controller.builders import job
+from tests.unit.plugins.test_plugins import request
+from vc_bus.memory import MemoryBus
+from vc_clock import LoopClock, run_virtual
+from vc_jobplugin.service import PluginService
+from vc_model.kinds import NAMESPACES
+from vc_plugin_ssh.logic import KeyPair
+from vc_plugin_ssh.service import SshCore
+from vc_runtime.context import Context
+from vc_simcluster.api import Api
+from vc_simcluster.cluster import StoreCluster
+from vc_simcluster.registry import Registry
+from vc_snapshot.memory import MemorySnapshot
+
+
+async def threads_of_keys() -> list[threading.Thread]:
+    """Where the key of a job is made."""
+    made: list[threading.Thread] = []
+
+    def make(_: str) -> KeyPair:
+        made.append(threading.current_thread())
+        return KeyPair(private="PRIVATE", public="PUBLIC\n")
+
+    clock = LoopClock()
+    cluster = StoreCluster(Api(clock=clock, registry=Registry(crds=[])))
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ns"}}
+    await cluster.create(NAMESPACES, namespace)
+    context = Context(
+        name="plugin-ssh",
+        bus=MemoryBus(clock),
+        cluster=cluster,
+        snapshot=MemorySnapshot(),
+        clock=clock,
+        identity="test",
+    )
+    service = PluginService(context, SshCore(make), slow=True)
+    reply = await service.reply_to(request(job("Pending")))
+    assert reply is not None
+    return made
+
+
+async def test_keys_are_made_beside_the_loop() -> None:
+    (thread,) = await threads_of_keys()
+    assert thread is not threading.main_thread()
+
+
+def test_in_virtual_time_there_are_no_threads() -> None:
+    assert run_virtual(threads_of_keys()) == [threading.main_thread()]
