@@ -103,6 +103,8 @@ class Client:
             "allowWatchBookmarks": "true",
             "timeoutSeconds": str(WATCH_SECONDS),
         }
+        from http.client import HTTPException
+
         path = f"{resource.path(namespace)}?{urlencode(words)}"
         connection = self._connect(WATCH_SILENCE_SECONDS_MAX)
         try:
@@ -110,7 +112,7 @@ class Client:
             self._refuse(response, response.read(RESPONSE_BYTES_MAX) if _is_bad(response) else b"")
             while line := response.readline(RESPONSE_BYTES_MAX):
                 yield _event(json.loads(line), resource)
-        except (OSError, ValueError) as error:
+        except (OSError, HTTPException, ValueError) as error:
             raise NoClusterError(f"the watch of {resource.plural} broke: {error}") from None
         finally:
             connection.close()

@@ -13,9 +13,9 @@ from vc_cli.ctl.client import Client
 from vc_cli.ctl.errors import EXIT_OK, ApiError, CtlError
 from vc_cli.ctl.jobs import phase_of
 from vc_cli.ctl.parser_options import Target, target_of
-from vc_cli.ctl.resources import JOBS, PODGROUPS, JsonObject, metadata, spec, status
+from vc_cli.ctl.resources import JOBS, PODGROUPS, JsonObject, metadata, spec, status, word
 from vc_cli.ctl.session import connect, expected
-from vc_cli.ctl.tables import COLOURS, Column, Table, is_colourful, paint
+from vc_cli.ctl.tables import COLOURS, Column, Table, is_colourful, paint, printable
 from vc_cli.ctl.timeline import ENDED
 
 HOLDERS_ASKED: Final = "1000"
@@ -77,7 +77,7 @@ def explain(arguments: argparse.Namespace) -> int:
 def _ask(client: Client, target: Target) -> tuple[JsonObject, str]:
     """The dashboard's answer, or why there is none."""
     try:
-        return client.dashboard(f"/api/v1/jobs/{target.namespace}/{target.name}"), ""
+        return client.dashboard(f"/api/v1/jobs/{word(target.namespace)}/{word(target.name)}"), ""
     except ApiError as error:
         return {}, str(error)
 
@@ -114,7 +114,7 @@ def answer(job: JsonObject, detail: JsonObject) -> Iterator[str]:
         return
     state = status(job).get("state") or {}
     if state.get("message"):
-        yield f"says:      {state['message']}"
+        yield f"says:      {printable(str(state['message']))}"
     group = detail.get("group")
     if phase in ENDED:
         yield "reason:    it has ended; vcctl job timeline tells when"
@@ -157,7 +157,7 @@ def _sentence(text: str) -> str:
 
     title = "reason:"
     return fill(
-        text,
+        printable(text),
         width=LINE_LETTERS_MAX,
         initial_indent=title.ljust(TITLE_LETTERS),
         subsequent_indent=" " * TITLE_LETTERS,

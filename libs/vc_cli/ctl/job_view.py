@@ -11,7 +11,7 @@ from vc_cli.ctl.output import print_object
 from vc_cli.ctl.parser_options import Target, target_of
 from vc_cli.ctl.resources import EVENTS, JOBS, PODGROUPS, JsonObject, metadata, spec, status
 from vc_cli.ctl.session import connect, expected
-from vc_cli.ctl.tables import Column, Table
+from vc_cli.ctl.tables import Column, Table, printable
 from vc_model.ages import UNKNOWN_AGE, age
 
 NONE: Final = "<none>"
@@ -136,7 +136,7 @@ def _status(now: JsonObject) -> Iterator[str]:
 
 
 def _pair(title: str, value: Any, *, level: int = 0, width: int = 13) -> str:
-    return f"{_INDENT * level}{title + ':':<{width}}{value}".rstrip()
+    return f"{_INDENT * level}{title + ':':<{width}}{printable(str(value))}".rstrip()
 
 
 def _words(flags: Any) -> str:

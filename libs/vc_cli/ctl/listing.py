@@ -5,6 +5,7 @@ ends is taken up where it ended; when the server has forgotten that place, the l
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from time import sleep
 from typing import Final, NamedTuple
 
 from vc_cli.ctl.client import PLAIN, Client
@@ -13,6 +14,8 @@ from vc_cli.ctl.output import OBJECT_FORMS, print_list, print_object
 from vc_cli.ctl.resources import JsonObject, Resource, metadata
 from vc_cli.ctl.tables import Column, Table
 
+RECONNECT_SECONDS: Final = 1.0
+"""Between two streams, so that a server that ends each at once is not asked in a circle."""
 NOTHING_FOUND: Final = "No resources found"
 Row = Sequence[str]
 
@@ -96,6 +99,7 @@ def _follow(
             version = str(metadata(item).get("resourceVersion", version))
             if event.get("type") != "BOOKMARK" and listing.keep(item):
                 take(item)
+        sleep(RECONNECT_SECONDS)
     except ApiError as error:
         if error.code != HTTP_GONE:
             raise

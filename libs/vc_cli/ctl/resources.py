@@ -5,8 +5,14 @@ a test keeps the two alike.
 """
 
 from typing import Any, Final, NamedTuple, TypeAlias
+from urllib.parse import quote
 
 JsonObject: TypeAlias = dict[str, Any]
+
+
+def word(text: str) -> str:
+    """One segment of a path, whatever a person typed."""
+    return quote(text, safe="")
 
 
 class Resource(NamedTuple):
@@ -20,8 +26,10 @@ class Resource(NamedTuple):
     def path(self, namespace: str = "", name: str = "") -> str:
         """The collection's or one object's path; an empty namespace means all of them."""
         prefix = "apis" if "/" in self.api_version else "api"
-        scope = f"/namespaces/{namespace}" if namespace and self.namespaced else ""
-        return f"/{prefix}/{self.api_version}{scope}/{self.plural}" + (f"/{name}" if name else "")
+        scope = f"/namespaces/{word(namespace)}" if namespace and self.namespaced else ""
+        return f"/{prefix}/{self.api_version}{scope}/{self.plural}" + (
+            f"/{word(name)}" if name else ""
+        )
 
 
 JOBS: Final = Resource("batch.volcano.sh/v1alpha1", "Job", "jobs")

@@ -66,7 +66,7 @@ class Table:
 
     def _line(self, row: Sequence[str], *, coloured: bool = False) -> str:
         cells = []
-        for index, cell in enumerate(row):
+        for index, cell in enumerate(map(printable, row)):
             padded = cell.ljust(max(self._widths[index], len(cell) + 1))  # a watch may bring longer
             is_state = self.columns[index].title in {"Phase", "State", "Status"}
             cells.append(paint(padded, COLOURS.get(cell, "")) if coloured and is_state else padded)
@@ -76,6 +76,11 @@ class Table:
 def is_colourful() -> bool:
     """Whether a person looks, and has not asked for plain text (https://no-color.org)."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+
+def printable(text: str) -> str:
+    """Without control characters: others' objects must not steer a person's terminal."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else "?" for c in text)
 
 
 def paint(text: str, colour: str) -> str:

@@ -156,3 +156,14 @@ def test_a_watch_that_is_refused_is_an_error() -> None:
     refused = refusal(403, "Forbidden", "no")
     with serving(lambda _: refused) as (url, _), pytest.raises(ApiError, match="no"):
         list(Client(Access(server=url)).watch(JOBS, namespace="", version="1", query={}))
+
+
+def test_a_name_cannot_leave_its_place_in_the_path() -> None:
+    with serving(lambda _: answer({})) as (url, asked):
+        Client(Access(server=url)).get(JOBS, "../../secrets?x", namespace="a/b")
+    assert asked[0].path.endswith("/namespaces/a%2Fb/jobs/..%2F..%2Fsecrets%3Fx")
+
+
+def test_a_stream_that_breaks_off_is_said() -> None:
+    with serving(lambda _: (200, b'{"type": "ADD')) as (url, _), pytest.raises(NoClusterError):
+        list(Client(Access(server=url)).watch(JOBS, namespace="", version="1", query={}))

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from vc_cli.ctl import explain, job_run, queue_tree, tables, timeline
+from vc_cli.ctl import explain, job_run, job_view, queue_tree, tables, timeline
 from vc_cli.ctl.errors import UsageError
 from vc_cli.ctl.output import without_bookkeeping
 from vc_cli.ctl.tables import Column, Table
@@ -28,6 +28,17 @@ def test_a_terminal_gets_colours(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     plain = Table([Column("Name"), Column("Phase")], [["x", "Failed"]])
     assert "\x1b" not in plain.header() + plain.line(["x", "Failed"])
+
+
+def test_others_objects_do_not_steer_the_terminal() -> None:
+    evil = "x\x1b[2Jy\n"
+    assert Table([Column("Name")], [[evil]]).line([evil]) == "x?[2Jy?"
+    hostile = job("Pending")
+    hostile["metadata"]["namespace"] = "ml"
+    hostile["status"]["state"]["message"] = evil
+    assert "\x1b" not in "\n".join(explain.answer(hostile, {"group": {"message": evil}}))
+    hostile["spec"]["tasks"] = [{"name": evil, "template": {}}]
+    assert "\x1b" not in "\n".join(job_view.describe(hostile))
 
 
 def test_bookkeeping_is_not_shown() -> None:
