@@ -21,14 +21,18 @@ class Config:
     loop they run inline whatever this says: threads would bring real time in."""
     debounce_seconds: float = DEBOUNCE_SECONDS
     conf: Conf = field(default_factory=Conf)
+    conf_path: str = ""
+    """Volcano's configuration file; looked at again and again."""
 
     @classmethod
     def from_env(cls, environment: Mapping[str, str]) -> "Config":
-        """`SCHEDULER_NAMES` (comma list), `SCHEDULER_THREADS`, `SCHEDULER_DEBOUNCE_SECONDS`."""
+        """`SCHEDULER_NAMES` (comma list), `SCHEDULER_THREADS`, `SCHEDULER_DEBOUNCE_SECONDS`,
+        `SCHEDULER_CONF` (path of Volcano's file)."""
         names = [name.strip() for name in environment.get("SCHEDULER_NAMES", "").split(",")]
         debounce = environment.get("SCHEDULER_DEBOUNCE_SECONDS", "")
         return cls(
             scheduler_names=tuple(name for name in names if name) or DEFAULT_SCHEDULER_NAMES,
             threads=environment.get("SCHEDULER_THREADS", "true").lower() != "false",
+            conf_path=environment.get("SCHEDULER_CONF", ""),
             debounce_seconds=float(debounce) if debounce else DEBOUNCE_SECONDS,
         )

@@ -28,6 +28,7 @@ from vc_runtime.follower import Follower
 from vc_runtime.leader import Leadership
 from vc_runtime.takeover import Takeover
 from vc_runtime.warm_start import WarmStart
+from vc_scheduler.conf_source import CONF_LOOK_SECONDS, ConfSource
 from vc_scheduler.config import Config
 from vc_scheduler.logic.columns import KINDS, Assumed, Columns
 from vc_scheduler.logic.commands import (
@@ -81,6 +82,8 @@ class Scheduler:
         self.name = context.name
         self._context = context
         self._config = config
+        self._conf = ConfSource(config.conf, config.conf_path, context.log)
+        self._conf.look()
         self._follower = Follower(context, KINDS, warm_start=WarmStart(context, CHECKPOINT))
         self._leadership = Leadership(context)
         self._checkpoints = CheckpointWriter(
@@ -122,11 +125,19 @@ class Scheduler:
                 group.create_task(self._follow())
                 group.create_task(self._schedule())
                 group.create_task(self._settle_doubts())
+                group.create_task(self._look_at_conf())
                 group.create_task(self._checkpoints.run())
                 for queue in self._work:
                     group.create_task(self._write_all(queue))
         finally:
             await self._follower.close()
+
+    async def _look_at_conf(self) -> None:
+        """A changed file counts from the next session on."""
+        while self._config.conf_path:
+            await self._context.clock.sleep(CONF_LOOK_SECONDS)
+            if self._conf.look():
+                self._wanted.set()
 
     # -- facts -----------------------------------------------------------------------------------
 
@@ -212,8 +223,8 @@ class Scheduler:
     async def _run_cycle(self, snapshot: Snapshot, now: float) -> Decisions:
         inline = isinstance(asyncio.get_running_loop(), VirtualLoop)
         if inline or not self._config.threads:
-            return run_cycle(snapshot, self._config.conf, now)
-        return await asyncio.to_thread(run_cycle, snapshot, self._config.conf, now)
+            return run_cycle(snapshot, self._conf.conf, now)
+        return await asyncio.to_thread(run_cycle, snapshot, self._conf.conf, now)
 
     async def _carry_out(self, decisions: Decisions, timing: Timing) -> None:
         """Group by group: lay it over the columns, then hand it to its writer."""

@@ -1,6 +1,6 @@
 """The scheduler's configuration as one frozen value: actions, plugins in tiers, their arguments.
 
-Volcano's file will be read into this; the logic never sees a file. Names are checked when the
+Volcano's file is read into this (`conf_file.py`); the logic never sees a file. Names are checked when the
 framework is built (`framework.py`), so a wrong name says so before any session.
 """
 
@@ -16,6 +16,12 @@ class PluginConf(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     arguments: dict[str, str] = {}
+    switches: dict[str, bool] = {}
+    """Upstream's switches without prefix, in lower case; what is not named is on."""
+
+    def on(self, switch: str) -> bool:
+        """Whether the plugin takes part there."""
+        return self.switches.get(switch, True)
 
 
 class Conf(msgspec.Struct, frozen=True, kw_only=True):

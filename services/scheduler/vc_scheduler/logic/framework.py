@@ -19,7 +19,7 @@ from vc_scheduler.logic.shapes import Shape
 from vc_scheduler.logic.table import Filtered, Ints, Mask, StaticTable
 
 if TYPE_CHECKING:
-    from vc_scheduler.logic.conf import Conf
+    from vc_scheduler.logic.conf import Conf, PluginConf
     from vc_scheduler.logic.session import Session
 
 OrderKey = tuple[Any, ...]
@@ -179,19 +179,20 @@ class Framework:
     """The plugins of a configuration, by extension point."""
 
     def __init__(self, conf: "Conf", registry: Mapping[str, PluginFactory]) -> None:
-        plugins = [_make(plugin.name, plugin.arguments, registry) for plugin in conf.plugins]
-        self.filters = [p for p in plugins if isinstance(p, NodeFilter)]
-        self.peer_filters = [p for p in plugins if isinstance(p, PeerFilter)]
-        self.scorers = [p for p in plugins if isinstance(p, NodeScorer)]
-        self.job_orders = [p for p in plugins if isinstance(p, JobOrder)]
-        self.queue_orders = [p for p in plugins if isinstance(p, QueueOrder)]
-        self.enqueue_gates = [p for p in plugins if isinstance(p, EnqueueGate)]
-        self.job_gates = [p for p in plugins if isinstance(p, JobGate)]
-        self.queue_gates = [p for p in plugins if isinstance(p, QueueGate)]
-        self.shares = next((p for p in plugins if isinstance(p, Shares)), None)
+        asked = _Asked([(p, _make(p.name, p.arguments, registry)) for p in conf.plugins])
+        self.filters = [p for p in asked.at("predicate") if isinstance(p, NodeFilter)]
+        self.peer_filters = [p for p in asked.at("predicate") if isinstance(p, PeerFilter)]
+        self.scorers = [p for p in asked.at("nodeorder") if isinstance(p, NodeScorer)]
+        self.job_orders = [p for p in asked.at("joborder") if isinstance(p, JobOrder)]
+        self.queue_orders = [p for p in asked.at("queueorder") if isinstance(p, QueueOrder)]
+        self.enqueue_gates = [p for p in asked.at("jobenqueued") if isinstance(p, EnqueueGate)]
+        self.job_gates = [p for p in asked.at("") if isinstance(p, JobGate)]
+        self.queue_gates = [p for p in asked.at("allocatable") if isinstance(p, QueueGate)]
+        shares = [p for p in asked.at("reclaimable") if isinstance(p, Shares)]
+        self.shares = shares[0] if shares else None
         self.actions = conf.actions
-        self.guards = [p for p in plugins if isinstance(p, Guard)]
-        self.minimums = [p for p in plugins if isinstance(p, Minimum)]
+        self.guards = [p for p in asked.at("") if isinstance(p, Guard)]
+        self.minimums = [p for p in asked.at("jobready") if isinstance(p, Minimum)]
         self._filters_key = ",".join(p.name for p in self.filters)
 
     def filtered(self, shape: Shape, nodes: StaticTable) -> Filtered:
@@ -241,6 +242,16 @@ class Framework:
             if missing:
                 return missing
         return []
+
+
+class _Asked:
+    """Plugins in the order of tiers, as far as their switches let them take part."""
+
+    def __init__(self, plugins: "list[tuple[PluginConf, Plugin]]") -> None:
+        self._plugins = plugins
+
+    def at(self, switch: str) -> list[Plugin]:
+        return [plugin for conf, plugin in self._plugins if conf.on(switch)]
 
 
 def _make(name: str, arguments: Mapping[str, str], registry: Mapping[str, PluginFactory]) -> Plugin:

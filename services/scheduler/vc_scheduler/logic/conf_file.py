@@ -1,0 +1,177 @@
+"""Volcano's configuration file as a `Conf`: text in, value out, or an error that says where.
+
+Switches are understood in both of upstream's spellings (`enableJobOrder`, `enabledJobOrder`). What
+upstream knows and we do not have is left out with a warning; what nobody knows is an error, so that a
+typing mistake never silently changes who runs.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import yaml
+
+from vc_scheduler.logic.conf import Conf, PluginConf
+
+CONF_BYTES_MAX: Final = 1_000_000
+
+SWITCHES: Final = (
+    "joborder", "hierarchy", "jobready", "jobpipelined", "taskorder", "preemptable", "reclaimable",
+    "preemptive", "queueorder", "clusterorder", "predicate", "bestnode", "nodeorder", "targetjob",
+    "reservednodes", "jobenqueued", "victim", "jobstarving", "overused", "allocatable",
+    "hypernodeorder", "subjobready", "subjobpipelined", "subjoborder", "hypernodegradient",
+)  # fmt: skip
+"""Upstream's switches, without their prefix, in lower case."""
+
+UPSTREAM_ACTIONS: Final = ("shuffle", "gangpreempt", "gangreclaim")
+UPSTREAM_PLUGINS: Final = (
+    "cdp", "deviceshare", "extender", "network-topology-aware", "nodegroup", "numa-aware", "pdb",
+    "rescheduling", "resource-strategy-fit", "resourcequota", "sla", "task-topology", "tdm", "usage",
+)  # fmt: skip
+"""What upstream has and we do not."""
+
+_TOP_KEYS: Final = ("actions", "tiers", "configurations", "metrics")
+
+
+class ConfError(ValueError):
+    """The file cannot be used; says where and why."""
+
+
+class _Reader:
+    """One walk over a parsed file."""
+
+    def __init__(self, actions: tuple[str, ...], plugins: tuple[str, ...]) -> None:
+        self._actions = actions
+        self._plugins = plugins
+        self.warnings: list[str] = []
+
+    def conf(self, written: Any) -> Conf:
+        if not isinstance(written, dict):
+            raise ConfError("the file must be a mapping with `actions` and `tiers`")
+        for key in written:
+            if key not in _TOP_KEYS:
+                raise ConfError(f"{key}: not known; there are {', '.join(_TOP_KEYS)}")
+        tiers = _list(written.get("tiers"), "tiers")
+        return Conf(
+            actions=self._read_actions(written.get("actions")),
+            tiers=tuple(self._tier(tier, f"tiers[{n}]") for n, tier in enumerate(tiers)),
+        )
+
+    def _read_actions(self, written: Any) -> tuple[str, ...]:
+        if not isinstance(written, str) or not written.strip():
+            raise ConfError("actions: must be a list of names with commas between them")
+        found: list[str] = []
+        for name in [part.strip() for part in written.split(",") if part.strip()]:
+            if name in self._actions:
+                found.append(name)
+            elif name in UPSTREAM_ACTIONS:
+                self.warnings.append(f"actions: {name} is not implemented and left out")
+            else:
+                raise ConfError(
+                    f"actions: {name!r} is not known; there are {', '.join(self._actions)}"
+                )
+        return tuple(found)
+
+    def _tier(self, written: Any, at: str) -> tuple[PluginConf, ...]:
+        if not isinstance(written, dict):
+            raise ConfError(f"{at}: must be a mapping with `plugins`")
+        listed = enumerate(_list(written.get("plugins"), f"{at}.plugins"))
+        read = [self._plugin(plugin, f"{at}.plugins[{n}]") for n, plugin in listed]
+        return tuple(plugin for plugin in read if plugin is not None)
+
+    def _plugin(self, written: Any, at: str) -> PluginConf | None:
+        name = written.get("name") if isinstance(written, dict) else None
+        if not isinstance(written, dict) or not isinstance(name, str):
+            raise ConfError(f"{at}: must be a mapping with a `name`")
+        if name not in self._plugins:
+            if name not in UPSTREAM_PLUGINS:
+                known = ", ".join(sorted(self._plugins))
+                raise ConfError(f"{at}: plugin {name!r} is not known; there are {known}")
+            self.warnings.append(f"{at}: plugin {name} is not implemented and left out")
+            return None
+        switches = {
+            _switch(key, value, at): bool(value)
+            for key, value in written.items()
+            if key not in ("name", "arguments")
+        }
+        return PluginConf(
+            name=name, switches=switches, arguments=_arguments(written.get("arguments"), at)
+        )
+
+
+def read_conf(
+    text: str, *, actions: tuple[str, ...], plugins: tuple[str, ...]
+) -> tuple[Conf, list[str]]:
+    """The configuration and what one should know about it; `ConfError` when it cannot be used."""
+    if len(text.encode()) > CONF_BYTES_MAX:
+        raise ConfError(f"the file is larger than {CONF_BYTES_MAX} bytes")
+    try:
+        written = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ConfError(f"not YAML: {error}") from error
+    reader = _Reader(actions, plugins)
+    conf = reader.conf(written)
+    return conf, reader.warnings + lint(conf)
+
+
+def lint(conf: Conf) -> list[str]:
+    """Traps: what is allowed and probably not meant."""
+    found: list[str] = []
+    names = [plugin.name for plugin in conf.plugins]
+    if "proportion" in names and "capacity" in names:
+        found.append(
+            "proportion and capacity are both on: the first one decides what queues deserve"
+        )
+    if "reclaim" in conf.actions and not {"proportion", "capacity"} & set(names):
+        found.append("reclaim is on without proportion or capacity: nothing will be reclaimed")
+    if {"preempt", "reclaim"} & set(conf.actions):
+        found += _silent_tier(conf)
+    for plugin in conf.plugins:
+        if plugin.name == "binpack" and plugin.arguments.get("binpack.resources") == "":
+            found.append("binpack without accelerators: nodes with GPUs are not filled up")
+    if "gang" not in names:
+        found.append("gang is off: jobs start in parts and may wait for one another forever")
+    return found
+
+
+def _silent_tier(conf: Conf) -> list[str]:
+    first = {plugin.name: plugin for plugin in conf.tiers[0]} if conf.tiers else {}
+    gang = first.get("gang")
+    later = {plugin.name for tier in conf.tiers[1:] for plugin in tier}
+    if gang is None or not gang.on("reclaimable") or not {"proportion", "capacity"} & later:
+        return []
+    return [
+        (
+            "gang in the first tier without `enableReclaimable: false`: upstream would never ask the "
+            "shares of the second tier and reclaim nothing by them; here they are always asked"
+        )
+    ]
+
+
+def _switch(key: object, value: object, at: str) -> str:
+    name = str(key).lower()
+    short = (
+        name.removeprefix("enabled") if name.startswith("enabled") else name.removeprefix("enable")
+    )
+    if short not in SWITCHES or short == name:
+        raise ConfError(f"{at}.{key}: no such switch")
+    if not isinstance(value, bool):
+        raise ConfError(f"{at}.{key}: must be true or false")
+    return short
+
+
+def _arguments(written: Any, at: str) -> dict[str, str]:
+    if written is None:
+        return {}
+    if not isinstance(written, Mapping):
+        raise ConfError(f"{at}.arguments: must be a mapping")
+    return {str(key): _text(value) for key, value in written.items()}
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _list(written: Any, at: str) -> list[Any]:
+    if not isinstance(written, list):
+        raise ConfError(f"{at}: must be a list")
+    return written

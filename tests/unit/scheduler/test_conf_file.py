@@ -1,0 +1,146 @@
+"""Volcano's configuration file: what is understood, what is refused and where, what is warned of."""
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from tests.unit.scheduler.objects import gang, nodes, queue
+from tests.unit.scheduler.world import World
+from vc_scheduler.conf_source import ConfSource
+from vc_scheduler.config import Config
+from vc_scheduler.logic import actions, plugins
+from vc_scheduler.logic.conf import Conf
+from vc_scheduler.logic.conf_file import ConfError, read_conf
+from vc_scheduler.logic.cycle import check_conf
+
+HELM = """
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+    enablePreemptable: false
+  - name: conformance
+- plugins:
+  - name: overcommit
+  - name: drf
+    enablePreemptable: false
+  - name: predicates
+    arguments:
+      predicate.PodAffinityEnable: false
+  - name: proportion
+  - name: nodeorder
+  - name: binpack
+    arguments:
+      binpack.weight: 10
+      binpack.resources: nvidia.com/gpu
+      binpack.resources.nvidia.com/gpu: 2
+"""
+"""The chart's default, with some arguments."""
+
+
+def read(text: str) -> tuple[Conf, list[str]]:
+    return read_conf(text, actions=tuple(actions.REGISTRY), plugins=tuple(plugins.REGISTRY))
+
+
+def test_the_file_of_the_chart_is_understood() -> None:
+    conf, warnings = read(HELM)
+    assert conf.actions == ("enqueue", "allocate", "backfill")
+    assert [[plugin.name for plugin in tier] for tier in conf.tiers] == [
+        ["priority", "gang", "conformance"],
+        ["overcommit", "drf", "predicates", "proportion", "nodeorder", "binpack"],
+    ]
+    gang_conf = conf.tiers[0][1]
+    assert not gang_conf.on("preemptable")
+    assert gang_conf.on("reclaimable")
+    assert conf.tiers[1][2].arguments == {"predicate.PodAffinityEnable": "false"}
+    assert conf.tiers[1][5].arguments["binpack.weight"] == "10"
+    assert warnings == []
+    check_conf(conf)
+    world = World(queue(), nodes(2), gang("g", 2, cpu=1), conf=conf)
+    world.session()
+    assert set(world.where().values()) == {"node-01"}, "binpack with weight 10 wins"
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("", "must be a mapping"),
+        ("a: [", "not YAML"),
+        ("actions: 'enqueue, alocate'\ntiers: []", "actions: 'alocate' is not known"),
+        ("actions: [enqueue]\ntiers: []", "actions: must be a list of names with commas"),
+        ("actions: enqueue", "tiers: must be a list"),
+        ("actions: enqueue\ntiers: []\ntires: []", "tires: not known"),
+        ("actions: enqueue\ntiers:\n- plugins:\n  - name: gangs", "tiers[0].plugins[0]: plugin 'gangs' is not known"),
+        ("actions: enqueue\ntiers:\n- plugins:\n  - gang", "tiers[0].plugins[0]: must be a mapping with a `name`"),
+        ("actions: enqueue\ntiers:\n- plugins:\n  - name: gang\n    enableJobOder: true", "tiers[0].plugins[0].enableJobOder: no such switch"),
+        ("actions: enqueue\ntiers:\n- plugins:\n  - name: gang\n    enableJobOrder: 'no'", "must be true or false"),
+        ("actions: enqueue\ntiers:\n- plugins:\n  - name: gang\n    arguments: 7", "tiers[0].plugins[0].arguments: must be a mapping"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_told_with_its_place(text: str, where: str) -> None:
+    with pytest.raises(ConfError) as caught:
+        read(text)
+    assert where in str(caught.value)
+
+
+@pytest.mark.parametrize("spelling", ["enableJobOrder", "enabledJobOrder", "EnabledJobOrder"])
+def test_switches_are_understood_in_both_spellings(spelling: str) -> None:
+    text = f"actions: enqueue\ntiers:\n- plugins:\n  - name: gang\n  - name: priority\n    {spelling}: false"
+    conf, _ = read(text)
+    assert not conf.tiers[0][1].on("joborder")
+
+
+def test_a_plugin_that_is_switched_off_is_not_asked() -> None:
+    text = "actions: 'enqueue, allocate'\ntiers:\n- plugins:\n  - name: gang\n    enableJobReady: false\n  - name: predicates"
+    conf, _ = read(text)
+    world = World(queue(), nodes(1, cpu=4), gang("g", 6, cpu=1), conf=conf)
+    decisions = world.decide()
+    assert decisions.bound_pods == 4, "without gang a job starts in parts"
+
+
+@pytest.mark.parametrize(
+    ("actions_text", "names", "warned"),
+    [
+        ("allocate, reclaim", "gang, conformance | proportion", "upstream would never ask"),
+        ("allocate, reclaim", "gang, predicates", "nothing will be reclaimed"),
+        ("allocate", "gang, proportion, capacity", "the first one decides"),
+        ("allocate", "predicates", "gang is off"),
+        ("allocate, shuffle", "gang", "shuffle is not implemented"),
+        ("allocate", "gang, tdm", "plugin tdm is not implemented"),
+    ],
+)
+def test_traps_are_warned_of(actions_text: str, names: str, warned: str) -> None:
+    tiers = [
+        "- plugins:\n" + "\n".join(f"  - name: {name.strip()}" for name in tier.split(","))
+        for tier in names.split("|")
+    ]
+    _, warnings = read(f"actions: '{actions_text}'\ntiers:\n" + "\n".join(tiers))
+    assert any(warned in warning for warning in warnings)
+
+
+def test_a_changed_file_is_taken_over_and_a_wrong_one_changes_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "volcano-scheduler.conf"
+    source = ConfSource(Conf(), str(path), logging.getLogger("test-conf"))
+    assert not source.look(), "a file that is not there leaves the default"
+    path.write_text(HELM)
+    assert source.look()
+    assert source.conf.actions == ("enqueue", "allocate", "backfill")
+    assert not source.look(), "nothing new"
+    path.write_text("actions: nonsense\ntiers: []")
+    assert not source.look()
+    assert source.conf.actions == ("enqueue", "allocate", "backfill")
+    assert "the old one stays: actions: 'nonsense' is not known" in caplog.text
+
+
+def test_the_path_comes_from_the_environment() -> None:
+    assert Config.from_env({"SCHEDULER_CONF": "some.conf"}).conf_path == "some.conf"
+
+
+def test_the_default_runs_all_five_actions() -> None:
+    conf = Conf()
+    check_conf(conf)
+    assert conf.actions == ("enqueue", "allocate", "preempt", "reclaim", "backfill")
