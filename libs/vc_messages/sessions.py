@@ -40,6 +40,8 @@ class Stage(enum.Enum):
     """No node passes the checks."""
     GANG = "gang"
     """Some pods fit, but not the whole gang."""
+    ORDER = "order"
+    """Its queue is fifo and another job waits before it."""
     VICTIMS = "victims"
     """Its room is kept for it, and pods that leave still take it."""
 

@@ -30,6 +30,7 @@ from vc_runtime.takeover import Takeover
 from vc_runtime.warm_start import WarmStart
 from vc_scheduler.conf_source import CONF_LOOK_SECONDS, ConfSource
 from vc_scheduler.config import Config
+from vc_scheduler.extensions import load_extensions
 from vc_scheduler.logic.columns import KINDS, Assumed, Columns
 from vc_scheduler.logic.commands import (
     GroupWork,
@@ -390,5 +391,6 @@ def _pod_key(bind: BindPod) -> str:
 
 
 def build(context: Context, config: Config | None = None) -> Scheduler:
-    """The service on its adapters."""
+    """The service on its adapters, with the extensions that are installed."""
+    load_extensions(context.log)
     return Scheduler(context, config or Config())

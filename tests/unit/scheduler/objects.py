@@ -82,6 +82,7 @@ def queue(
     guarantee: ResourceList | None = None,
     deserved: ResourceList | None = None,
     tolerance: str = "",
+    fifo: bool = False,
 ) -> Queue:
     """A queue."""
     return Queue(
@@ -98,6 +99,7 @@ def queue(
             reclaimable=reclaimable,
             guarantee=Guarantee(resource=guarantee or {}),
             deserved=deserved or {},
+            dequeue_strategy="fifo" if fifo else "traverse",
         ),
         status=QueueStatus(state=state),
     )

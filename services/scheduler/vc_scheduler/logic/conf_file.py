@@ -126,7 +126,8 @@ def lint(conf: Conf) -> list[str]:
     if {"preempt", "reclaim"} & set(conf.actions):
         found += _silent_tier(conf)
     for plugin in conf.plugins:
-        if plugin.name == "binpack" and plugin.arguments.get("binpack.resources") == "":
+        listed = plugin.arguments.get("binpack.resources")
+        if plugin.name == "binpack" and listed is not None and "/" not in listed:
             found.append("binpack without accelerators: nodes with GPUs are not filled up")
     if "gang" not in names:
         found.append("gang is off: jobs start in parts and may wait for one another forever")

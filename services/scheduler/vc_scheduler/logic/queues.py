@@ -96,6 +96,7 @@ def _row(queue: Queue) -> QueueRow:
         guarantee=tuple(sorted(read_amounts(spec.guarantee.resource, problems).items())),
         deserved=tuple(sorted(read_amounts(spec.deserved, problems).items())),
         reclaimable=spec.reclaimable is not False,
+        fifo=spec.dequeue_strategy == "fifo",
         tolerance=_tolerance(queue),
         allocated_status=tuple(sorted(read_amounts(queue.status.allocated, Problems()).items())),
         problem=str(problems),
@@ -104,7 +105,7 @@ def _row(queue: Queue) -> QueueRow:
 
 def _decides(row: QueueRow) -> tuple[object, ...]:
     """What a session looks at."""
-    said = (row.capability, row.guarantee, row.deserved, row.reclaimable, row.tolerance)
+    said = (row.capability, row.guarantee, row.deserved, row.reclaimable, row.tolerance, row.fifo)
     return (row.uid, row.open, row.weight, row.priority, row.parent, row.problem, *said)
 
 

@@ -25,6 +25,7 @@ QUEUE_MISSING: Final = "QueueNotFound"
 QUEUE_CLOSED: Final = "QueueClosed"
 INVALID: Final = "Invalid"
 WAITING_FOR_VICTIMS: Final = "WaitingForVictims"
+BEHIND: Final = "BehindOthers"
 BIND_FAILED: Final = "BindFailed"
 
 
@@ -98,6 +99,16 @@ def waiting_for_victims(*, leaving: int, evicted: int) -> Reason:
         code=WAITING_FOR_VICTIMS,
         sentence=f"its room is kept until {leaving} pods that leave are gone{asked}",
         unblock=Unblock(action="wait", pods=leaving),
+    )
+
+
+def behind(first: GroupRow) -> Reason:
+    """Its queue is fifo."""
+    return Reason(
+        stage=Stage.ORDER,
+        code=BEHIND,
+        sentence=f"its queue is fifo and {first.key} waits before it",
+        unblock=Unblock(action="wait", target=first.key),
     )
 
 

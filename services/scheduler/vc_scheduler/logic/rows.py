@@ -174,6 +174,8 @@ class QueueRow(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """What other queues never get."""
     deserved: tuple[tuple[str, int], ...] = ()
     reclaimable: bool = True
+    fifo: bool = False
+    """Nobody passes the first job that waits."""
     tolerance: int = 0
     """Thousandths above what it deserves that reclaim leaves alone."""
     problem: str = ""

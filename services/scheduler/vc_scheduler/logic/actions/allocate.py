@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from vc_messages.sessions import Reason
+from vc_scheduler.logic import reasons
 from vc_scheduler.logic.actions.eligible import eligible
 from vc_scheduler.logic.actions.turns import Turns
 from vc_scheduler.logic.future import hold_future_room
@@ -37,6 +38,9 @@ def allocate(session: Session) -> None:
         else:
             most = ELASTIC_PODS_MAX if turns.contested else group.pending
             placed = place_more(session, group, _asking(group), pods_max=most) > 0
+        for behind in turns.blocked(group) if group.key in session.refused else ():
+            if session.starving(behind):
+                session.refuse(behind, reasons.behind(group))
         turns.done(group, again=placed and _has_more(session, group))
 
 

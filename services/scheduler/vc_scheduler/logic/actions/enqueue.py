@@ -1,9 +1,10 @@
 """enqueue: pod groups Pending → Inqueue, so that their pods may be created and placed.
 
-A rejected job is passed over and the next of its queue is tried.
+A rejected job is passed over and the next of its queue is tried, unless the queue is fifo.
 """
 
 from vc_messages.sessions import Reason
+from vc_scheduler.logic import reasons
 from vc_scheduler.logic.actions.turns import Turns
 from vc_scheduler.logic.rows import PENDING, GroupRow
 from vc_scheduler.logic.session import Session
@@ -23,6 +24,8 @@ def enqueue(session: Session) -> None:
             session.enqueue(group)
         else:
             session.refuse(group, reason)
+            for behind in turns.blocked(group):
+                session.refuse(behind, reasons.behind(group))
         turns.done(group)
 
 

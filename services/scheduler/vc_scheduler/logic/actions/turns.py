@@ -52,6 +52,14 @@ class Turns:
         if jobs:
             self._offer(self._session.snapshot.queues[group.queue])
 
+    def blocked(self, group: GroupRow) -> list[GroupRow]:
+        """With a fifo queue, those behind a job that has to wait: they get no turn any more."""
+        if not self._session.snapshot.queues[group.queue].fifo:
+            return []
+        behind = [waiting for _, waiting in sorted(self._jobs[group.queue])]
+        self._jobs[group.queue].clear()
+        return behind
+
     @property
     def contested(self) -> bool:
         """Whether another queue waits for its turn."""

@@ -1,4 +1,8 @@
-"""binpack: fill nodes up, resource by resource with weights (behaviour.md 5.7)."""
+"""binpack: fill nodes up, resource by resource with weights (behaviour.md 5.7).
+
+Extended resources (accelerators) count with weight 1 unless `binpack.resources` names those that do:
+a binpack that looks at CPU alone leaves every node with a few GPUs free.
+"""
 
 from collections.abc import Mapping
 from typing import ClassVar, Final
@@ -24,6 +28,7 @@ class Binpack:
             "cpu": weight(arguments, "binpack.cpu", 1),
             "memory": weight(arguments, "binpack.memory", 1),
         }
+        self._extended = "binpack.resources" not in arguments
         for listed in arguments.get("binpack.resources", "").split(","):
             name = listed.strip()
             if name:
@@ -33,7 +38,7 @@ class Binpack:
         total = np.zeros(candidates.form, dtype=np.int64)
         weights = 0
         for name, _ in candidates.shape.request:
-            share = self._weights.get(name)
+            share = self._weights.get(name, 1 if self._extended and "/" in name else None)
             if share is not None and name in candidates.resources:
                 total += share * used_points(candidates, candidates.resources[name])
                 weights += share
