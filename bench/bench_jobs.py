@@ -98,12 +98,17 @@ async def measure_embedded() -> None:
 
 
 async def measure_real() -> None:
-    """All shapes on one stack, one after the other; pods stay where they are."""
+    """All shapes on one stack, one after the other; pods stay where they are.
+
+    What was measured is told even if a later shape takes too long.
+    """
     took: dict[str, float] = {}
-    async with real_stack(real=True, nodes=NODES) as stack, PodWatch(stack.cluster) as watch:
-        for shape in SHAPES:
-            took[shape.name] = await measure_shape(stack.cluster, watch, shape)
-    tell("jobs_kubernetes", took)
+    try:
+        async with real_stack(real=True, nodes=NODES) as stack, PodWatch(stack.cluster) as watch:
+            for shape in SHAPES:
+                took[shape.name] = await measure_shape(stack.cluster, watch, shape)
+    finally:
+        tell("jobs_kubernetes", took)
 
 
 def tell(name: str, took: dict[str, float]) -> None:
@@ -116,6 +121,7 @@ def tell(name: str, took: dict[str, float]) -> None:
             f"{shape.jobs * shape.pods / took[shape.name]:,.0f} pods/s",
         )
         for shape in SHAPES
+        if shape.name in took
     ]
     report(
         name,
