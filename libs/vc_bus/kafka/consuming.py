@@ -10,6 +10,7 @@ from aiokafka import TopicPartition as KafkaPartition
 
 from vc_bus.kafka.config import KafkaConfig
 from vc_bus.kafka.errors import translated
+from vc_bus.kafka.pacing import pace_metadata
 from vc_bus.limits import POLL_BYTES_MAX, TOPIC_MESSAGE_BYTES_MAX
 from vc_messages.record import Record
 
@@ -31,6 +32,7 @@ def fetch_settings(config: KafkaConfig) -> dict[str, Any]:
 
 async def start(consumer: AIOKafkaConsumer) -> None:
     """Connect, or leave nothing behind."""
+    pace_metadata(consumer._client)  # noqa: SLF001 - a consumer shows its client to nobody
     with translated("connecting"):
         try:
             await consumer.start()

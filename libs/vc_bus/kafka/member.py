@@ -176,7 +176,18 @@ class KafkaMember(ConsumerRebalanceListener):  # type: ignore[misc]
         """No assignment for too long, or an assignment that brings nothing although there is."""
         if self._is_rebalancing():
             return self._clock.monotonic() - self._rebalancing_since > JOIN_SECONDS_MAX
-        return self.watchdog.silent() and await self.watchdog.stalled(await self._standing())
+        if not self.watchdog.silent():
+            return False
+        return self._lost_sight() or await self.watchdog.stalled(await self._standing())
+
+    def _lost_sight(self) -> bool:
+        """Whether aiokafka believes that a topic is missing, which we know is there.
+
+        A group that is joined in the moment between a topic's end and its new beginning gets nothing
+        of it, and aiokafka looks again only when its metadata is of age.
+        """
+        consumer = self._consumer
+        return consumer is not None and not all(map(consumer.partitions_for_topic, self._topics))
 
     async def _standing(self) -> dict[TopicPartition, int]:
         """Where we are in each log; a log whose position cannot be had counts as not begun."""

@@ -1,8 +1,9 @@
-"""Keeps aiokafka's producer from asking a broker that is away in circles.
+"""Keeps aiokafka from asking a broker that is away in circles.
 
-A sender that holds a batch without a leader asks for metadata, and asks again the moment the attempt
-has failed. A broker that refuses connections fails it within a millisecond: a process that published
-when its broker went away asked, and logged, thousands of times a second until the batch was given up.
+A sender that holds a batch without a leader, and a fetcher of a log without one, ask for metadata, and
+ask again the moment the attempt has failed. A broker that refuses connections fails it within a
+millisecond: a process that was at work when its broker went away asked, and logged, thousands of times
+a second, for a minute.
 Here a failed attempt lasts at least as long as the client's own pause between retries.
 """
 
@@ -10,7 +11,7 @@ import asyncio
 from typing import Any, Final
 
 PAUSE_SECONDS: Final = 0.1
-"""aiokafka's `retry_backoff_ms`, which its sender forgets here."""
+"""aiokafka's `retry_backoff_ms`, which is forgotten there."""
 
 
 def pace_metadata(client: Any) -> None:

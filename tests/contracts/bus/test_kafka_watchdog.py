@@ -18,6 +18,7 @@ from tests.contracts.bus.steps import (
     numbered,
     poll_until,
     read,
+    topic,
     values,
 )
 from vc_bus.kafka.member import KafkaMember
@@ -65,6 +66,32 @@ async def test_a_member_that_stands_still_is_rebuilt_and_loses_nothing(
             why="the member was not rebuilt",
         )
         assert member.watchdog.rebuilds == 1
+        await member.close()
+
+
+async def test_a_member_that_joined_while_its_topic_was_away_is_rebuilt(
+    kafka_broker: Broker,
+) -> None:
+    async with kafka_backend(kafka_broker) as backend:
+        made = topic()
+        name = made.name
+        await backend.bus.ensure_topics([made])
+        member = await backend.bus.member(group(), [name])
+        assert isinstance(member, KafkaMember)
+        participant = Participant(member)
+        await poll_until([participant], lambda: bool(member._assigned), why="nothing assigned")
+        await backend.delete_topics([name])
+        while member._assigned:  # nobody polls, so only aiokafka sees that the topic is away
+            assert member._consumer is not None
+            await member._consumer._client.force_metadata_update()
+            await asyncio.sleep(0.1)
+        await backend.bus.ensure_topics([made])
+        await backend.bus.publish([message(name, value=b"unseen")])
+        await poll_until(
+            [participant],
+            lambda: b"unseen" in values(participant.records),
+            why="the member was not rebuilt",
+        )
         await member.close()
 
 
