@@ -108,7 +108,8 @@ async def measure_real() -> None:
             for shape in SHAPES:
                 took[shape.name] = await measure_shape(stack.cluster, watch, shape)
     finally:
-        tell("jobs_kubernetes", took)
+        if took:
+            tell("jobs_kubernetes", took)
 
 
 def tell(name: str, took: dict[str, float]) -> None:
