@@ -29,11 +29,12 @@ def bundles(session: Session, groups: Iterable[GroupRow], *, permits: Permits) -
     """What these groups can give, cheapest first."""
     found: list[Bundle] = []
     for group in groups:
+        gone = [pod for pod in group.placed if pod.uid in session.evicted_uids]
         allowed = [pod for pod in group.placed if evictable(session, pod) and permits(group, pod)]
         if not allowed:
             continue
-        found += [Bundle(group, (pod,), whole=False) for pod in _spare(group, allowed)]
-        if len(allowed) == len(group.placed) and group.ready >= group.min_member > 0:
+        found += [Bundle(group, (pod,), whole=False) for pod in _spare(group, allowed, gone)]
+        if len(allowed) + len(gone) == len(group.placed) and group.ready >= group.min_member > 0:
             found.append(Bundle(group, tuple(reversed(allowed)), whole=True))
     return sorted(found, key=_Cost(session).key)
 
@@ -50,11 +51,14 @@ def evictable(session: Session, pod: PodRow) -> bool:
     )
 
 
-def _spare(group: GroupRow, allowed: list[PodRow]) -> list[PodRow]:
-    """Pods the gang can do without, last in task order first."""
+def _spare(group: GroupRow, allowed: list[PodRow], gone: list[PodRow]) -> list[PodRow]:
+    """Pods the gang can do without, last in task order first; `gone` make room for others already."""
     least = dict(group.role_minimums)
     ready = {count.role: count.ready for count in group.roles}
-    beyond = group.ready - group.min_member if group.ready >= group.min_member else len(allowed)
+    for pod in gone:
+        ready[pod.role] = ready.get(pod.role, 0) - 1
+    left = group.ready - len(gone)
+    beyond = left - group.min_member if left >= group.min_member else len(allowed)
     spare: list[PodRow] = []
     for pod in reversed(allowed):
         if len(spare) >= beyond:
