@@ -7,7 +7,7 @@ PYROCLAST_HOME ?= .pyroclast
 export PYROCLAST_HOME
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up stack stack-down status test check fix parts bench clean install
+.PHONY: help demo up stack stack-down status test e2e check fix parts bench clean install
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -37,7 +37,10 @@ status: $(STAMP) ## show each process of the stack: health, memory, lag, event a
 	@$(BIN)/pyroclast status
 
 test: $(STAMP) ## run the tests; parts that are absent are skipped with a sentence
-	@$(BIN)/python -m pytest -n auto --maxprocesses 4 $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -n auto --maxprocesses 4 --ignore tests/e2e $(PYTEST_ARGS)
+
+e2e: $(STAMP) ## hurt the real stack: kills, pauses, outages (PYROCLAST_E2E=full for the whole counts)
+	@$(BIN)/python -m pytest -s tests/e2e $(PYTEST_ARGS)
 
 check: $(STAMP) ## ruff, mypy --strict, import-linter
 	@$(BIN)/ruff format --check .
