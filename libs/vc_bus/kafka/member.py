@@ -20,7 +20,7 @@ from vc_bus.errors import BusClosedError, BusUnavailableError
 from vc_bus.interface import Polled
 from vc_bus.kafka.broker import Broker
 from vc_bus.kafka.config import REQUEST_SECONDS_MAX, KafkaConfig
-from vc_bus.kafka.consuming import fetch, fetch_settings, records_of, start
+from vc_bus.kafka.consuming import fetch, fetch_settings, records_of, start, stop
 from vc_bus.kafka.errors import translated
 from vc_bus.kafka.reader import RECONNECT_SECONDS
 from vc_bus.kafka.watchdog import LOOK_SECONDS, Watchdog
@@ -242,7 +242,7 @@ class KafkaMember(ConsumerRebalanceListener):  # type: ignore[misc]
         consumer, self._consumer = self._consumer, None
         self._begin_rebalance()
         if consumer is not None:
-            await consumer.stop()
+            await stop(consumer)
 
     async def close(self) -> None:
         if not self._closed:

@@ -14,7 +14,7 @@ from aiokafka.errors import KafkaError, OffsetOutOfRangeError
 from vc_bus.errors import BusClosedError, BusUnavailableError
 from vc_bus.kafka.broker import Broker
 from vc_bus.kafka.config import KafkaConfig
-from vc_bus.kafka.consuming import fetch, fetch_settings, records_of, start
+from vc_bus.kafka.consuming import fetch, fetch_settings, records_of, start, stop
 from vc_bus.kafka.errors import as_bus_error
 from vc_bus.kafka.watchdog import LOOK_SECONDS, Watchdog
 from vc_clock import Clock
@@ -96,7 +96,7 @@ class KafkaReader:
     async def _end_consumer(self) -> None:
         consumer, self._consumer = self._consumer, None
         if consumer is not None:
-            await consumer.stop()
+            await stop(consumer)
 
     async def close(self) -> None:
         if not self._closed:

@@ -69,6 +69,27 @@ async def test_a_member_that_stands_still_is_rebuilt_and_loses_nothing(
         await member.close()
 
 
+async def test_a_consumer_that_ends_in_the_middle_of_a_request_cancels_nobody(
+    kafka_broker: Broker,
+) -> None:
+    async with kafka_backend(kafka_broker) as backend:
+        name = await new_topic(backend.bus)
+        member = await backend.bus.member(group(), [name])
+        assert isinstance(member, KafkaMember)
+        participant = Participant(member)
+        await poll_until([participant], lambda: bool(member._assigned), why="nothing assigned")
+        assert member._consumer is not None
+        request = asyncio.ensure_future(asyncio.sleep(STALL_SECONDS))
+        member._consumer._fetcher._pending_tasks.add(request)
+        await member._end_consumer()
+        assert request.cancelled()
+        await backend.bus.publish([message(name, value=b"after")])
+        await poll_until(
+            [participant], lambda: b"after" in values(participant.records), why="not joined anew"
+        )
+        await member.close()
+
+
 async def test_a_member_that_joined_while_its_topic_was_away_is_rebuilt(
     kafka_broker: Broker,
 ) -> None:
