@@ -125,7 +125,9 @@ def test_the_readme_of_a_producer_and_of_a_named_consumer_mentions_the_topic(
     topic: topics.Topic,
 ) -> None:
     written = re.escape(topic.name) if topic not in topics.FACTS else r"cluster\.\*"
-    pattern = rf"`({written}|plugin\.<name>\.requests)`" if "requests" in topic.name else f"`{written}`"
+    pattern = (
+        rf"`({written}|plugin\.<name>\.requests)`" if "requests" in topic.name else f"`{written}`"
+    )
     producers = {
         "everyone": [],
         "plugins": [s for s in folders() if s.startswith("plugin-")],
