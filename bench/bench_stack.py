@@ -27,7 +27,7 @@ PAUSE_SECONDS: Final = 0.7
 ROUND_SECONDS_MAX: Final = 30.0
 BAR_P50_MS: Final = 250
 SECONDS_MAX: Final = 170.0
-PROCESSES_SHOWN: Final = 6
+PROCESSES_SHOWN: Final = 4
 
 
 async def measure_rounds(
