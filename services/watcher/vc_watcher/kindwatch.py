@@ -7,6 +7,7 @@ publish. What the API server said is only claimed (`reached`) after the bus has 
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 import msgspec
@@ -91,6 +92,8 @@ class KindWatch:
         self._queued = 0
         self._filled = asyncio.Event()
         self._drained = asyncio.Event()
+        self._full = asyncio.Event()
+        """A whole batch waits to be published."""
         self._reached = ""
         self._synced = False
         self._failures = 0
@@ -239,6 +242,8 @@ class KindWatch:
         self._queue.append(item)
         self._queued += len(item.messages)
         self._filled.set()
+        if self._queued >= self._config.batch_max:
+            self._full.set()
 
     # -- publishing ------------------------------------------------------------------------------
 
@@ -269,10 +274,12 @@ class KindWatch:
 
     async def _gather(self) -> None:
         """At once when idle; in a crowd, wait for others to go out together with what is there."""
-        now = self._context.clock.monotonic()
-        rest = self._sent_at + GATHER_SECONDS - now
+        rest = self._sent_at + GATHER_SECONDS - self._context.clock.monotonic()
         if rest > 0 and self._queued < self._config.batch_max:
-            await self._context.clock.sleep(rest)
+            self._full.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(rest):
+                    await self._full.wait()
 
     async def _send(self, messages: list[Message]) -> None:
         if not messages:
