@@ -9,6 +9,7 @@ import os
 import shutil
 import tempfile
 import time
+from abc import ABC, abstractmethod
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -19,7 +20,7 @@ from vc_parts.process import Process
 LOGS_KEY = "PYROCLAST_PARTS_LOGS"
 
 
-class Server:
+class Server(ABC):
     """Subclasses fill `processes` in `prepare`; after `start` their address attributes hold."""
 
     def __init__(self, name: str, *, folder: Path | None = None) -> None:
@@ -31,11 +32,11 @@ class Server:
         self.folder = folder or Path(tempfile.mkdtemp(prefix=f"pyroclast-{name}-"))
         self._prepared = False
 
+    @abstractmethod
     async def prepare(self) -> None:
         """Gets the part, writes its files, fills `processes`; runs once, before the first start."""
-        raise NotImplementedError
 
-    async def settle(self) -> None:
+    async def settle(self) -> None:  # noqa: B027 - most servers have nothing to add
         """What must hold beyond each process being ready; nothing by default."""
 
     def log_of(self, process_name: str) -> Path:
