@@ -91,10 +91,12 @@ async def test_nothing_acknowledged_is_lost_over_several_outages(backend: Backen
             await asyncio.sleep(0.01)
 
     async def follow() -> None:
-        while not ending.is_set() or seen[-1] != acknowledged[-1]:
+        # The writer may still have a publish under way when it is told to end.
+        while not writing.done() or seen[-1] != acknowledged[-1]:
             seen.extend(values(await reader.poll(max_records=100, wait_seconds=0.2)))
 
-    writing, following = asyncio.ensure_future(write()), asyncio.ensure_future(follow())
+    writing = asyncio.ensure_future(write())
+    following = asyncio.ensure_future(follow())
     for _ in range(OUTAGES):
         await asyncio.sleep(0.5)
         await backend.stop_broker()
