@@ -31,7 +31,7 @@ def eventually(look: Callable[[], bool], what: str) -> None:
 
 def phase(shell: Shell, name: str) -> str:
     found = json.loads(shell.good(f"vcctl job view {name} -o json").out)
-    return str(found["status"].get("state", {}).get("phase", ""))
+    return str(found.get("status", {}).get("state", {}).get("phase", ""))
 
 
 def becomes(shell: Shell, name: str, *phases: str) -> None:
