@@ -94,6 +94,8 @@ class PodSpec(ApiStruct, frozen=True, kw_only=True):
     topology_spread_constraints: list[TopologySpreadConstraint] = []
     scheduling_gates: list[SchedulingGate] = []
     overhead: ResourceList = {}
+    resources: ResourceRequirements = ResourceRequirements()
+    """Of the pod as a whole; stands in place of what its containers ask for together."""
     volumes: list[Volume] = []
     host_network: bool = False
     restart_policy: str = "Always"

@@ -5,8 +5,7 @@ own. The group is derived from the first of its pods (by name) and from the anno
 controller, so every replica and every restart derives the same one.
 """
 
-from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Final
 
 import msgspec
@@ -18,7 +17,8 @@ from vc_model.job import NetworkTopology
 from vc_model.kinds import PODGROUPS, PODS
 from vc_model.kubernetes import Workload
 from vc_model.meta import OwnerReference, controller_of
-from vc_model.pod import Container, Pod
+from vc_model.pod import Pod
+from vc_model.pod_requests import pod_requests
 from vc_model.quantity import QuantityError, format_resources, parse_resources
 from vc_model.scheduling import PodGroup, PodGroupSpec
 from vc_model.struct import JsonObject
@@ -110,7 +110,7 @@ def wanted_spec(pod: Pod, owner: Workload | None) -> PodGroupSpec:
     members = _min_member(owner)
     topology = _topology(pod)
     try:
-        amounts = format_resources(Counter(_each(_requests(pod), members)))
+        amounts = format_resources(_each(pod_requests(pod.spec, parse_resources), members))
     except QuantityError:
         amounts = {}
     return PodGroupSpec(
@@ -137,30 +137,7 @@ def _topology(pod: Pod) -> NetworkTopology | None:
     )
 
 
-def _requests(pod: Pod) -> Counter[str]:
-    """Containers add up, init containers run one after another, sidecars stay."""
-    main: Counter[str] = Counter()
-    for container in pod.spec.containers:
-        main.update(_amounts(container))
-    sidecars: Counter[str] = Counter()
-    peak: Counter[str] = Counter()
-    for container in pod.spec.init_containers:
-        if container.restart_policy == "Always":
-            sidecars.update(_amounts(container))
-            peak |= sidecars
-        else:
-            peak |= sidecars + _amounts(container)
-    total = (main + sidecars) | peak
-    total.update(parse_resources(pod.spec.overhead))
-    return total
-
-
-def _amounts(container: Container) -> Counter[str]:
-    given = {**container.resources.limits, **container.resources.requests}
-    return Counter(parse_resources(given))
-
-
-def _each(amounts: Counter[str], count: int) -> dict[str, int]:
+def _each(amounts: Mapping[str, int], count: int) -> dict[str, int]:
     return {name: amount * count for name, amount in amounts.items()}
 
 

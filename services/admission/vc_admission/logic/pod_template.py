@@ -83,6 +83,7 @@ class TemplateSpec(ApiStruct, frozen=True, kw_only=True):
     node_selector: dict[str, str] = {}
     termination_grace_period_seconds: int | None = None
     overhead: ResourceList = {}
+    resources: TemplateResources = TemplateResources()
 
 
 class TemplateMeta(ApiStruct, frozen=True, kw_only=True):

@@ -8,9 +8,9 @@ one bad manifest cannot stop a session. The bound leaves int64 room for the sum 
 from collections.abc import Mapping
 from typing import Final
 
-from vc_model.pod import Container, PodSpec
+from vc_model.pod import PodSpec
+from vc_model.pod_requests import pod_requests
 from vc_model.quantity import QuantityError, decimals_of, format_quantity, parse_quantity
-from vc_model.struct import ResourceList
 
 AMOUNT_MAX: Final = 2**53
 """8 PiB, or nine million million CPUs: more than anybody has, and 1,024 of them still add up."""
@@ -55,54 +55,11 @@ def read_amounts(written: Mapping[str, str | int | float] | None, problems: Prob
 
 
 def pod_request(spec: PodSpec, problems: Problems) -> Amounts:
-    """The effective request: the larger of what runs together and the peak while starting.
-
-    Sidecars (init containers that restart always) stay, so they add to both. A container that only
-    has limits requests its limits.
-    """
-    running: Amounts = {}
-    for container in spec.containers:
-        _add(running, _container_request(container, problems))
-    sidecars: Amounts = {}
-    peak: Amounts = {}
-    for container in spec.init_containers:
-        request = _container_request(container, problems)
-        if container.restart_policy == "Always":
-            _add(sidecars, request)
-            _raise(peak, sidecars)
-        else:
-            _raise(peak, _sum(sidecars, request))
-    _add(running, sidecars)
-    _raise(running, peak)
-    _add(running, read_amounts(spec.overhead, problems))
+    """The effective request, bounded; what is not requested is left out."""
+    running = pod_requests(spec, lambda written: read_amounts(written, problems))
     request = {name: min(amount, AMOUNT_MAX) for name, amount in running.items() if amount}
     request[PODS] = POD_UNITS
     return request
-
-
-def _container_request(container: Container, problems: Problems) -> Amounts:
-    resources = container.resources
-    if not resources.limits:
-        return read_amounts(resources.requests, problems)
-    merged: ResourceList = {**resources.limits, **resources.requests}
-    return read_amounts(merged, problems)
-
-
-def _add(total: Amounts, more: Mapping[str, int]) -> None:
-    for name, amount in more.items():
-        total[name] = total.get(name, 0) + amount
-
-
-def _sum(left: Mapping[str, int], right: Mapping[str, int]) -> Amounts:
-    total = dict(left)
-    _add(total, right)
-    return total
-
-
-def _raise(floor: Amounts, other: Mapping[str, int]) -> None:
-    """Each amount to at least the other's."""
-    for name, amount in other.items():
-        floor[name] = max(floor.get(name, 0), amount)
 
 
 def shown(resource: str, amount: int) -> str:

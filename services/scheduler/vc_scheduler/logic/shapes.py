@@ -81,7 +81,7 @@ class Shapes:
     def of(self, spec: PodSpec) -> Shape:
         """The shape of a pod."""
         written = _Written(
-            resources=[container.resources for container in spec.containers],
+            resources=[spec.resources, *(c.resources for c in spec.containers)],
             init=[(c.resources, c.restart_policy) for c in spec.init_containers],
             overhead=spec.overhead,
             selector=spec.node_selector,

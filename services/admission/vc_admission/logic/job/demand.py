@@ -9,9 +9,10 @@ from typing import Final
 
 from vc_admission.logic.amounts import Amounts, known_amounts, sum_amounts
 from vc_admission.logic.job.defaults import default_min_available
-from vc_admission.logic.pod_template import TemplateContainer, TemplateSpec, template_of
+from vc_admission.logic.pod_template import TemplateSpec, template_of
 from vc_admission.logic.world import World, parent_of
 from vc_model.job import JobSpec
+from vc_model.pod_requests import pod_requests
 from vc_model.quantity import MILLI
 
 PODS: Final = "pods"
@@ -21,28 +22,8 @@ _LEVELS_MAX: Final = 64
 
 
 def pod_amounts(spec: TemplateSpec) -> Amounts:
-    """What one pod asks for: all containers together, or the largest step of the start."""
-    running = sum_amounts([_requests(container) for container in spec.containers])
-    sidecars: Amounts = {}
-    peak: Amounts = {}
-    for container in spec.init_containers:
-        wanted = sum_amounts([_requests(container), sidecars])
-        if container.restart_policy == "Always":
-            sidecars = wanted
-        peak = _larger(peak, wanted)
-    total = sum_amounts(
-        [_larger(sum_amounts([running, sidecars]), peak), known_amounts(spec.overhead)]
-    )
-    return {**total, PODS: _ONE_POD}
-
-
-def _requests(container: TemplateContainer) -> Amounts:
-    resources = container.resources
-    return {**known_amounts(resources.limits), **known_amounts(resources.requests)}
-
-
-def _larger(one: Amounts, other: Amounts) -> Amounts:
-    return {key: max(one.get(key, 0), other.get(key, 0)) for key in one.keys() | other.keys()}
+    """What one pod asks for, and its place."""
+    return {**pod_requests(spec, known_amounts), PODS: _ONE_POD}
 
 
 def gang_amounts(spec: JobSpec) -> Amounts:
