@@ -6,6 +6,7 @@ skipped in silence proves nothing.
 """
 
 import os
+import signal
 from collections import Counter
 from typing import Final
 
@@ -25,6 +26,10 @@ def required_parts() -> list[str]:
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Long builds happen here, with progress, and never inside a test's time-out."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # A shell gives that to what it runs in the background; children that are told Ctrl-C would
+        # inherit it and never hear.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if not required_parts() or hasattr(session.config, "workerinput"):
         return
     try:
