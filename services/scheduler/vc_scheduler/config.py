@@ -9,6 +9,9 @@ from vc_scheduler.logic.conf import DEFAULT_SCHEDULER_NAMES, Conf
 DEBOUNCE_SECONDS: Final = 0.03
 """Between the end of a session and the next: what arrives meanwhile is decided together."""
 
+CONF_MAP: Final = "volcano-scheduler-configmap"
+"""As Volcano's chart names it."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
@@ -22,17 +25,20 @@ class Config:
     debounce_seconds: float = DEBOUNCE_SECONDS
     conf: Conf = field(default_factory=Conf)
     conf_path: str = ""
-    """Volcano's configuration file; looked at again and again."""
+    """Volcano's configuration file; looked at again and again. It wins over the ConfigMap."""
+    conf_map: str = CONF_MAP
+    """The ConfigMap in our namespace with Volcano's configuration; empty for none."""
 
     @classmethod
     def from_env(cls, environment: Mapping[str, str]) -> "Config":
         """`SCHEDULER_NAMES` (comma list), `SCHEDULER_THREADS`, `SCHEDULER_DEBOUNCE_SECONDS`,
-        `SCHEDULER_CONF` (path of Volcano's file)."""
+        `SCHEDULER_CONF` (path of Volcano's file), `SCHEDULER_CONFIGMAP` (name of the ConfigMap)."""
         names = [name.strip() for name in environment.get("SCHEDULER_NAMES", "").split(",")]
         debounce = environment.get("SCHEDULER_DEBOUNCE_SECONDS", "")
         return cls(
             scheduler_names=tuple(name for name in names if name) or DEFAULT_SCHEDULER_NAMES,
             threads=environment.get("SCHEDULER_THREADS", "true").lower() != "false",
             conf_path=environment.get("SCHEDULER_CONF", ""),
+            conf_map=environment.get("SCHEDULER_CONFIGMAP", CONF_MAP),
             debounce_seconds=float(debounce) if debounce else DEBOUNCE_SECONDS,
         )

@@ -36,6 +36,15 @@ class Meters:
         self._releases = Counter(
             "pyroclast_gang_releases", "Gangs that gave their nodes back.", registry=registry
         )
+        self._conf_refused = Gauge(
+            "pyroclast_scheduler_conf_refused",
+            "1 while the newest configuration cannot be used and the one before is in force.",
+            registry=registry,
+        )
+
+    def conf_refused(self, why: str) -> None:
+        """Why a changed configuration is left unused; empty when it is not."""
+        self._conf_refused.set(bool(why))
 
     def session(self, decisions: Decisions, *, took_seconds: float) -> None:
         """A session ended."""
