@@ -17,6 +17,7 @@ from vc_scheduler.logic.peers import Peers
 from vc_scheduler.logic.rows import GroupRow, PodRow, QueueRow
 from vc_scheduler.logic.shapes import Shape
 from vc_scheduler.logic.table import Filtered, Ints, Mask, StaticTable
+from vc_scheduler.logic.voters import Voters
 
 if TYPE_CHECKING:
     from vc_scheduler.logic.conf import Conf, PluginConf
@@ -38,6 +39,11 @@ class Candidates:
     allocatable: Ints
     """[node, resource]"""
     deep: int
+    rows: Ints
+    """Rows of the nodes in the table."""
+    nodes: StaticTable
+    allowed: Mask
+    """Over all nodes: where the shape may go; scores are measured against these."""
 
     def used_after(self, column: int) -> Ints:
         """[node, pod]: what is used of a resource when that many pods have come."""
@@ -193,7 +199,10 @@ class Framework:
         self.actions = conf.actions
         self.guards = [p for p in asked.at("") if isinstance(p, Guard)]
         self.minimums = [p for p in asked.at("jobready") if isinstance(p, Minimum)]
-        self._filters_key = ",".join(p.name for p in self.filters)
+        self._filters_key = repr(
+            [(c.name, sorted(c.arguments.items())) for c in conf.plugins if c.on("predicate")]
+        )
+        self.voters = Voters(asked.tiers(conf))
 
     def filtered(self, shape: Shape, nodes: StaticTable) -> Filtered:
         """The nodes a shape may go to; remembered beside the table."""
@@ -252,6 +261,10 @@ class _Asked:
 
     def at(self, switch: str) -> list[Plugin]:
         return [plugin for conf, plugin in self._plugins if conf.on(switch)]
+
+    def tiers(self, conf: "Conf") -> "list[list[tuple[PluginConf, Plugin]]]":
+        left = iter(self._plugins)
+        return [[next(left) for _ in tier] for tier in conf.tiers]
 
 
 def _make(name: str, arguments: Mapping[str, str], registry: Mapping[str, PluginFactory]) -> Plugin:

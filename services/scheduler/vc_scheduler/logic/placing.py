@@ -87,8 +87,11 @@ def _place_run(
 def _place_each(session: Session, run: Run, *, count: int, statement: Statement) -> Reason | None:
     """One by one; the nodes each may go to depend on those before it."""
     for placed in range(count):
+        pod = session.waiting_pods(run)[0]
+        refusal = session.framework.voters.refuse_pod(session, pod)
+        if refusal is not None:
+            return refusal
         if not place_next(session, run, statement):
-            pod = session.waiting_pods(run)[0]
             return reasons.does_not_fit(
                 run.shape,
                 wanted=count,
@@ -102,7 +105,9 @@ def _place_each(session: Session, run: Run, *, count: int, statement: Statement)
 def place_next(session: Session, run: Run, statement: Statement) -> bool:
     """Put the next pod of a run on its best node, if there is one."""
     pod = session.waiting_pods(run)[0]
-    row = session.rooms.best(run.shape, session.beside(pod).mask)
+    mask = session.beside(pod).mask
+    more = session.framework.voters.peer_score(session.peers, pod, mask)
+    row = session.rooms.best(run.shape, mask, more)
     if row is not None:
         statement.allocate(run, np.array([row], dtype=np.int64))
     return row is not None

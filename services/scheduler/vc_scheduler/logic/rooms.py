@@ -67,9 +67,15 @@ class Rooms:
             score_rows=_Scoring(self, room).scores,
         )
 
-    def best(self, shape: Shape, mask: Mask) -> int | None:
-        """The row the next pod goes to, of those in the mask; None when none has room."""
-        keys = np.where(mask, self._room(shape).keys, NO_ROOM)
+    def best(self, shape: Shape, mask: Mask, more: Ints | None = None) -> int | None:
+        """The row the next pod goes to, of those in the mask; None when none has room.
+
+        `more` is added to the scores: what depends on the pods that lie there.
+        """
+        known = self._room(shape).keys
+        keys = np.where(mask, known, NO_ROOM)
+        if more is not None:
+            keys = np.where(keys == NO_ROOM, NO_ROOM, keys + more * self.nodes.count)
         if not len(keys):
             return None
         row = int(keys.argmax())
@@ -152,15 +158,18 @@ class Rooms:
         rows = rows[room.filtered.mask[rows]]
         idle = self.nodes.allocatable[rows] - self.used[rows]
         capacities = room.capacities[rows] = capacity(idle, room.request)
-        scores = self.score(room.shape, rows, deep=1, request=room.request)[:, 0]
+        scores = self.score(room, rows, deep=1)[:, 0]
         room.keys[rows] = rank_keys(rows, scores, capacities, count=self.nodes.count)
 
-    def score(self, shape: Shape, rows: Ints, *, deep: int, request: Ints) -> Ints:
+    def score(self, room: _Room, rows: Ints, *, deep: int) -> Ints:
         """[row, pod]: the score of each next pod on each row."""
         return self._framework.score(
             Candidates(
-                shape=shape,
-                request=request,
+                shape=room.shape,
+                request=room.request,
+                rows=rows,
+                nodes=self.nodes.static,
+                allowed=room.filtered.mask,
                 resources=self.nodes.resources,
                 used=self.used[rows],
                 allocatable=self.nodes.allocatable[rows],
@@ -177,4 +186,4 @@ class _Scoring:
     room: _Room
 
     def scores(self, rows: Ints, deep: int) -> Ints:
-        return self.rooms.score(self.room.shape, rows, deep=deep, request=self.room.request)
+        return self.rooms.score(self.room, rows, deep=deep)

@@ -33,8 +33,4 @@ def _refusal(session: Session, group: GroupRow) -> Reason | None:
     """The first gate that says no; a group without minResources is always let in."""
     if group.min_resources is None:
         return None
-    for gate in session.framework.enqueue_gates:
-        reason = gate.refuse_enqueue(session, group)
-        if reason is not None:
-            return reason
-    return None
+    return session.framework.voters.refuse_enqueue(session, group)
