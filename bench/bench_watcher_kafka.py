@@ -31,6 +31,7 @@ from vc_snapshot.memory import MemorySnapshot
 from vc_watcher.config import Config
 from vc_watcher.kindwatch import KindWatch, Publisher
 from vc_watcher.logic import Index
+from vc_watcher.meters import Meters
 
 EVENTS: Final = 40_000
 CHUNK_BYTES: Final = 64 * 1024
@@ -88,6 +89,7 @@ async def through(bus: KafkaBus, recorded: bytes) -> float:
         Config(),
         index=Index(PODS, stamp=Stamp(incarnation="bench", epoch=1)),
         publisher=Publisher(context, may_write=lambda: True),
+        meters=Meters(context.metrics),
         end_offsets=await bus.end_offsets(PODS.topic),
     )
     running = asyncio.create_task(watch.run())

@@ -76,12 +76,12 @@ async def _look_at(entry: ProcessEntry) -> Seen:
 
 
 def meters_in(text: str) -> dict[str, float]:
-    """The samples without labels of a page of metrics."""
+    """Our samples of a page of one service's metrics, without their labels."""
     meters: dict[str, float] = {}
     for line in text.splitlines():
-        name, _, value = line.partition(" ")
-        if name.startswith("pyroclast_") and "{" not in name:
-            meters[name] = float(value)
+        sample, _, value = line.rpartition(" ")
+        if sample.startswith("pyroclast_"):
+            meters[sample.partition("{")[0]] = float(value)
     return meters
 
 

@@ -35,6 +35,7 @@ from vc_model.struct import JsonObject
 from vc_runtime.backoff import delay_seconds
 from vc_runtime.context import Context
 from vc_runtime.effects import EffectApplier, Outcome, OutcomeStatus
+from vc_runtime.job_fields import job_fields
 from vc_runtime.tracing import Teller
 
 REQUESTS_PER_POLL_MAX: Final = 256
@@ -183,7 +184,10 @@ class PluginService:
         """
         for answer in answers:
             request = answer.request
-            if request is None or request.verb != APPLY:
+            if request is None:
+                continue
+            self._context.log.info("answered %s", request.verb, extra=_fields(request))
+            if request.verb != APPLY:
                 continue
             self._teller.tell(
                 request.job.metadata.uid,
@@ -266,6 +270,11 @@ class PluginService:
         member, self._member = self._member, None
         if member is not None:
             await member.close()
+
+
+def _fields(request: PluginRequest) -> dict[str, str | int]:
+    job = request.job
+    return job_fields(job.key, job.metadata.uid, plugin=request.plugin)
 
 
 def _reply(request: PluginRequest, decorated: Decorated) -> PluginReply:

@@ -7,13 +7,15 @@ not notice. Stopping cancels all, gives them a bounded time to clean up, and the
 import asyncio
 import dataclasses
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Gauge
+from prometheus_client import CollectorRegistry, Counter, Gauge, ProcessCollector
 
 from vc_clock import Clock
 from vc_runtime.backoff import delay_seconds
 from vc_runtime.context import Context, Service
+from vc_runtime.metered_cluster import MeteredCluster
 
 STOP_SECONDS_MAX: Final = 10.0
 """How long services may take to clean up; what is still running then is abandoned."""
@@ -34,6 +36,25 @@ class Host:
         self._services: dict[str, Service] = {}
         self._registries: dict[str, CollectorRegistry] = {}
         self._meters = CollectorRegistry()
+        """Of the process itself: memory, CPU, open files, its event loop."""
+        ProcessCollector(registry=self._meters)
+        self._loop_lag = Gauge(
+            "pyroclast_event_loop_lag_seconds",
+            "How late the last timer fired.",
+            registry=self._meters,
+        )
+        self._restarts = Counter(
+            "pyroclast_service_restarts",
+            "How often a service of this process raised and was started again.",
+            ("service",),
+            registry=self._meters,
+        )
+        self._ready = Gauge(
+            "pyroclast_service_ready",
+            "1 while a service can do its work.",
+            ("service",),
+            registry=self._meters,
+        )
         self.faults = 0
         """How often a service raised; counted over all."""
 
@@ -51,11 +72,8 @@ class Host:
             asyncio.create_task(self._keep(name, context, build), name=name)
             for name, (context, build) in self._builds.items()
         ]
-        tasks += [
-            asyncio.create_task(
-                _measure_loop_lag(self._any_context().clock, self._meters), name="loop-lag"
-            )
-        ]
+        lag = _measure_loop_lag(self._any_context().clock, self._loop_lag)
+        tasks += [asyncio.create_task(lag, name="loop-lag")]
         try:
             await asyncio.gather(*tasks)
         finally:
@@ -72,13 +90,15 @@ class Host:
         failures = 0
         while True:
             started = context.clock.monotonic()
-            fresh = dataclasses.replace(context, metrics=CollectorRegistry())
+            fresh = metered(context)
             self._registries[name] = fresh.metrics
             service = self._services[name] = build(fresh)
+            self._ready.labels(name).set_function(partial(_is_ready, service))
             try:
                 await service.run()
             except Exception:
                 self.faults += 1
+                self._restarts.labels(name).inc()
                 context.log.exception("%s failed and is started again", name)
             if context.clock.monotonic() - started > HEALTHY_SECONDS:
                 failures = 0
@@ -86,13 +106,21 @@ class Host:
             await context.clock.sleep(delay_seconds(failures, context.chance))
 
 
-async def _measure_loop_lag(clock: Clock, registry: CollectorRegistry) -> None:
-    """How much later than wanted a timer fires: the event loop stood still for so long."""
-    gauge = Gauge(
-        "pyroclast_event_loop_lag_seconds",
-        "How late the last timer fired.",
-        registry=registry,
+def _is_ready(service: Service) -> float:
+    return 0.0 if service.unready() else 1.0
+
+
+def metered(context: Context) -> Context:
+    """With meters of its own: a service that is started again starts them again."""
+    registry = CollectorRegistry()
+    cluster = MeteredCluster(
+        context.cluster, service=context.name, clock=context.clock, registry=registry
     )
+    return dataclasses.replace(context, metrics=registry, cluster=cluster)
+
+
+async def _measure_loop_lag(clock: Clock, gauge: Gauge) -> None:
+    """How much later than wanted a timer fires: the event loop stood still for so long."""
     while True:
         wanted = clock.monotonic() + LOOP_LAG_PERIOD_SECONDS
         await clock.sleep(LOOP_LAG_PERIOD_SECONDS)

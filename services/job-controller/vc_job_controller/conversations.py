@@ -47,6 +47,17 @@ class Conversations:
         else:
             talk.questions[request.verb, request.plugin] = _Question(request.spec_hash, at, at)
 
+    def round_trip(self, reply: PluginReply, *, now: float) -> float | None:
+        """Seconds since the question that this is the first answer to; None for any other."""
+        talk = self._by_job.get(reply.job_key)
+        asked = talk.questions.get((reply.verb, reply.plugin)) if talk is not None else None
+        if talk is None or asked is None or asked.spec_hash != reply.spec_hash:
+            return None
+        known = talk.answers.get(reply.plugin)
+        if known is not None and (known.verb, known.spec_hash) == (reply.verb, reply.spec_hash):
+            return None
+        return now - asked.first_at
+
     def note_answer(self, reply: PluginReply) -> bool:
         """Whether it is about a job we talk about."""
         talk = self._by_job.get(reply.job_key)

@@ -22,6 +22,7 @@ from vc_job_controller.logic.status import COUNTERS_PERIOD_SECONDS
 from vc_job_controller.logic.volumes import named_claims
 from vc_job_controller.meters import Meters
 from vc_job_controller.spans import JobSpans
+from vc_job_controller.telling import what_was_done
 from vc_messages.codec import CodecError, decode
 from vc_messages.effects import DeleteObject, Effect, PatchObject, PublishMessage
 from vc_messages.partition import partition_of_key
@@ -36,6 +37,7 @@ from vc_runtime.context import Context
 from vc_runtime.effects import EffectApplier, Outcome, OutcomeStatus
 from vc_runtime.expectations import Expectations
 from vc_runtime.follower import Batch, Follower
+from vc_runtime.job_fields import fields_of
 from vc_runtime.letters import send_to_dead_letters
 from vc_runtime.workqueue import WorkQueue
 
@@ -169,6 +171,9 @@ class JobController:
             except CodecError as error:
                 await send_to_dead_letters(self._context, record, error)
                 continue
+            took = self._conversations.round_trip(reply, now=self._context.clock.monotonic())
+            if took is not None:
+                self._meters.answered(reply.plugin, took)
             if self._conversations.note_answer(reply):
                 self._queue.add(reply.job_key)
 
@@ -221,6 +226,8 @@ class JobController:
             outcomes = await self._applier.apply(self._effects(key, decision, seen.traceparent))
             self._spans.worked(seen, outcomes, began=began)
             self._meters.worked(seen, outcomes, now=self._context.clock.now())
+            if line := what_was_done(seen, outcomes):
+                self._context.log.info(line, extra=fields_of(seen.job, queue=seen.job.spec.queue))
             if self._busy.get(key) is task:
                 self._take_outcomes(key, decision, outcomes)
         finally:

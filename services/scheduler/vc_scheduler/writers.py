@@ -28,7 +28,7 @@ from vc_scheduler.logic.commands import (
     telling_effects,
 )
 from vc_scheduler.logic.decisions import Eviction, GangBind, QueueAllocated, StatusChange
-from vc_scheduler.meters import Meters
+from vc_scheduler.observing import Observer
 from vc_scheduler.spans import GangSpans, SessionTimes
 
 WRITERS: Final = 8
@@ -55,7 +55,7 @@ class Writers:
         applier: EffectApplier,
         columns: Columns,
         *,
-        meters: Meters,
+        observer: Observer,
         spans: GangSpans,
         wanted: asyncio.Event,
         group_of: Callable[[str], ApiObject | None],
@@ -63,7 +63,8 @@ class Writers:
         self._context = context
         self._applier = applier
         self._columns = columns
-        self._meters = meters
+        self._observer = observer
+        observer.meters.watch_work("write", lambda: sum(q.qsize() for q in self._queues))
         self._spans = spans
         self._wanted = wanted
         self._group_of = group_of
@@ -98,6 +99,8 @@ class Writers:
         """Binds, then the status that speaks of them, then who is to be told."""
         began = self._context.clock.now()
         bound = work.gang is None or await self._bind(work.gang)
+        if bound:
+            self._observer.bound(work, session, began=began)
         if work.status is not None:
             if bound:
                 self._spans.bound(work, self._group_of(work.group), times=session, began=began)
@@ -109,6 +112,7 @@ class Writers:
             await self._applier.apply(release_effects(work.release))
             self._wanted.set()
         if work.eviction is not None:
+            self._observer.evicting(work, session)
             await self._evict(work.eviction)
 
     async def _evict(self, eviction: Eviction) -> None:
@@ -128,14 +132,13 @@ class Writers:
         failed = [outcome for outcome in outcomes if outcome.status is not OutcomeStatus.DONE]
         for outcome in failed:
             self._doubt(outcome)
+        if failed:
+            self._observer.bind_failed(gang, failed)
         return not failed
 
     def _doubt(self, outcome: Outcome) -> None:
         assert isinstance(outcome.effect, BindPod)
-        bind = outcome.effect
-        self._meters.bind_failed(outcome.status.value)
-        self._context.log.info("bind of %s: %s %s", bind.name, outcome.status.value, outcome.error)
-        self._doubts.put_nowait(bind)
+        self._doubts.put_nowait(outcome.effect)
 
     async def _write_status(self, key: str, change: StatusChange) -> None:
         outcome = (await self._applier.apply([status_effect(change)]))[0]

@@ -25,6 +25,7 @@ from vc_runtime.context import Context
 from vc_runtime.events import EventRecorder
 from vc_watcher.config import Config
 from vc_watcher.logic import Decoder, Index, UnreadableError
+from vc_watcher.meters import Meters
 from vc_watcher.spans import JobSpans
 
 GATHER_SECONDS: Final = 0.02
@@ -78,6 +79,7 @@ class KindWatch:
         index: Index,
         publisher: Publisher,
         end_offsets: list[int],
+        meters: Meters,
     ) -> None:
         self._context = context
         self._config = config
@@ -87,8 +89,10 @@ class KindWatch:
         self._decoder = Decoder(index.kind)
         self._events = EventRecorder(context)
         self._spans = JobSpans(context)
+        self._meters = meters
         self._end_offsets = end_offsets
-        self._queue: deque[_Item] = deque()
+        self._queue: deque[tuple[float, _Item]] = deque()
+        """With the moment each came in; monotonic."""
         self._queued = 0
         self._filled = asyncio.Event()
         self._drained = asyncio.Event()
@@ -239,7 +243,7 @@ class KindWatch:
         while self._queued >= self._config.queue_max:
             self._drained.clear()
             await self._drained.wait()
-        self._queue.append(item)
+        self._queue.append((self._context.clock.monotonic(), item))
         self._queued += len(item.messages)
         self._filled.set()
         if self._queued >= self._config.batch_max:
@@ -256,8 +260,9 @@ class KindWatch:
             messages: list[Message] = []
             jobs: list[Job] = []
             reached, synced = self._reached, self._synced
+            oldest = self._queue[0][0]
             while self._queue and len(messages) < self._config.batch_max:
-                item = self._queue.popleft()
+                _, item = self._queue.popleft()
                 messages += item.messages
                 jobs += item.jobs
                 reached = item.reached or reached
@@ -267,6 +272,13 @@ class KindWatch:
                 self._spans.published(job)
             self._queued -= len(messages)
             self._drained.set()
+            if messages:
+                self._meters.published(
+                    self._kind.short,
+                    messages=len(messages),
+                    age_seconds=self._context.clock.monotonic() - oldest,
+                    queued=self._queued,
+                )
             self._reached = reached
             if synced and not self._synced:
                 self._synced = True

@@ -23,6 +23,7 @@ from vc_runtime.leader import Leadership
 from vc_watcher.config import Config
 from vc_watcher.kindwatch import KindWatch, Publisher, TermOverError
 from vc_watcher.logic import Decoder, Index, UnreadableError
+from vc_watcher.meters import Meters
 
 READ_BACK_RECORDS_MAX: Final = 5000
 LEASE_LOOK_SECONDS: Final = 0.25
@@ -37,6 +38,7 @@ class WatcherService:
         self._context = context
         self._config = config
         self._leadership = Leadership(context)
+        self._meters = Meters(context.metrics)
         self._watches: dict[str, KindWatch] = {}
         self._trouble = "not leading yet"
         self._sequence = 0
@@ -82,6 +84,7 @@ class WatcherService:
                 index=indices[kind.topic],
                 publisher=publisher,
                 end_offsets=ends[kind.topic],
+                meters=self._meters,
             )
             for kind in WATCHED
         }

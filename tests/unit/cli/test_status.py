@@ -25,8 +25,8 @@ READY = Seen(
 PAGE = """\
 # HELP pyroclast_view_behind_records Records.
 # TYPE pyroclast_view_behind_records gauge
-pyroclast_view_behind_records 3.0
-pyroclast_share_behind_records 4.0
+pyroclast_view_behind_records{service="job-controller"} 3.0
+pyroclast_share_behind_records{service="job-controller"} 4.0
 pyroclast_view_progress_age_seconds 0.5
 pyroclast_share_progress_age_seconds 1.5
 volcano_queue_share{queue="default"} 0.5

@@ -21,6 +21,7 @@ from vc_snapshot.memory import MemorySnapshot
 from vc_watcher.config import Config
 from vc_watcher.kindwatch import GATHER_SECONDS, KindWatch, Publisher
 from vc_watcher.logic import Index
+from vc_watcher.meters import Meters
 
 CROWD = 100
 EVENT_SECONDS = 0.001
@@ -59,6 +60,7 @@ def test_the_first_event_leaves_at_once_and_a_crowd_together() -> None:
             Config(),
             index=Index(QUEUES, stamp=Stamp(incarnation="i", epoch=1)),
             publisher=Publisher(context, may_write=lambda: True),
+            meters=Meters(context.metrics),
             end_offsets=await bus.end_offsets(QUEUES.topic),
         )
         running = asyncio.create_task(watch.run())

@@ -12,22 +12,26 @@ from vc_scheduler.logic.framework import Framework
 from vc_scheduler.logic.releasing import release_broken_gangs
 from vc_scheduler.logic.session import Session
 from vc_scheduler.logic.snapshot import Snapshot
+from vc_scheduler.logic.stopwatch import ACTION, NO_STOPWATCH, Stopwatch
 
 
 class UnknownActionError(ValueError):
     """The configuration names an action that is not there; says what there is."""
 
 
-def run_cycle(snapshot: Snapshot, conf: Conf, now: float) -> Decisions:
+def run_cycle(
+    snapshot: Snapshot, conf: Conf, now: float, stopwatch: Stopwatch = NO_STOPWATCH
+) -> Decisions:
     """Decide what to let in, bind, release and write."""
     # 1. Ask nobody who is not configured.
-    framework = Framework(conf, plugins.REGISTRY)
+    framework = Framework(conf, plugins.REGISTRY, stopwatch)
     session = Session(snapshot, framework, now)
     # 2. Put aside what cannot be decided: broken objects, missing and closed queues.
     _screen(session)
     # 3. Run the actions in their order; each sees what those before it did.
     for name in conf.actions:
-        actions.REGISTRY[name](session)
+        with stopwatch.part(ACTION, name):
+            actions.REGISTRY[name](session)
     # 4. Give back the nodes of gangs that could not be completed in time.
     release_broken_gangs(session)
     # 5. Say what is: statuses, reasons, queues, and when to look again.

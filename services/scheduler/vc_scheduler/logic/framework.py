@@ -16,6 +16,7 @@ from vc_scheduler.logic.amounts import Amounts
 from vc_scheduler.logic.peers import Peers
 from vc_scheduler.logic.rows import GroupRow, PodRow, QueueRow
 from vc_scheduler.logic.shapes import Shape
+from vc_scheduler.logic.stopwatch import NO_STOPWATCH, PREDICATE, SCORING, Stopwatch
 from vc_scheduler.logic.table import Filtered, Ints, Mask, StaticTable
 from vc_scheduler.logic.voters import Voters
 
@@ -184,7 +185,13 @@ class UnknownPluginError(ValueError):
 class Framework:
     """The plugins of a configuration, by extension point."""
 
-    def __init__(self, conf: "Conf", registry: Mapping[str, PluginFactory]) -> None:
+    def __init__(
+        self,
+        conf: "Conf",
+        registry: Mapping[str, PluginFactory],
+        stopwatch: Stopwatch = NO_STOPWATCH,
+    ) -> None:
+        self._stopwatch = stopwatch
         asked = _Asked([(p, _make(p.name, p.arguments, registry)) for p in conf.plugins])
         self.filters = [p for p in asked.at("predicate") if isinstance(p, NodeFilter)]
         self.peer_filters = [p for p in asked.at("predicate") if isinstance(p, PeerFilter)]
@@ -212,9 +219,10 @@ class Framework:
             mask = np.ones(len(nodes.names), dtype=np.bool_)
             left: list[tuple[str, int]] = []
             for plugin in self.filters:
-                for name, passed in plugin.checks(shape, nodes):
-                    mask &= passed
-                    left.append((name, int(mask.sum())))
+                with self._stopwatch.part(PREDICATE, plugin.name):
+                    for name, passed in plugin.checks(shape, nodes):
+                        mask &= passed
+                        left.append((name, int(mask.sum())))
             known = nodes.masks[key] = Filtered(mask=mask, left=tuple(left))
         return known
 
@@ -231,7 +239,8 @@ class Framework:
         """The sum of all scores."""
         total = np.zeros(candidates.form, dtype=np.int64)
         for plugin in self.scorers:
-            total += plugin.score(candidates)
+            with self._stopwatch.part(SCORING, plugin.name):
+                total += plugin.score(candidates)
         return total
 
     def job_key(self, session: "Session", group: GroupRow) -> OrderKey:

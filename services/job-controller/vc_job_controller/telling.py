@@ -1,0 +1,35 @@
+"""One line for the log about what a decision did for a job: never one per pod."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+from vc_job_controller.logic import Observed
+from vc_job_controller.spans import phase_in
+from vc_messages.effects import CreateObject, DeleteObject, PatchObject, PublishMessage
+from vc_model.kinds import JOBS
+from vc_runtime.effects import Outcome, OutcomeStatus
+
+_NEW: Final = "new"
+
+
+def what_was_done(seen: Observed, outcomes: Sequence[Outcome]) -> str:
+    """`Pending → Running; created 4 pods; asked env, svc`; empty when only counters were written."""
+    done = [outcome.effect for outcome in outcomes if outcome.status is OutcomeStatus.DONE]
+    told: list[str] = []
+    before = seen.job.status.state.phase
+    for effect in done:
+        if isinstance(effect, PatchObject) and effect.kind is JOBS:
+            phase = phase_in(effect)
+            if phase and phase != before:
+                told.append(f"{before or _NEW} → {phase}")
+                before = phase
+    created = Counter(effect.kind.short for effect in done if isinstance(effect, CreateObject))
+    deleted = Counter(effect.kind.short for effect in done if isinstance(effect, DeleteObject))
+    told += [f"created {count} {kind}" for kind, count in sorted(created.items())]
+    told += [f"deleted {count} {kind}" for kind, count in sorted(deleted.items())]
+    asked = sorted(effect.message.topic for effect in done if isinstance(effect, PublishMessage))
+    if asked:
+        plugins = [topic.removeprefix("plugin.").removesuffix(".requests") for topic in asked]
+        told.append(f"asked {', '.join(plugins)}")
+    return "; ".join(told)

@@ -1,0 +1,121 @@
+"""What people see of sessions: meters, and one log line per decision about a job.
+
+The shell tells what it does; nothing that is decided depends on what is measured here. A job that is
+refused is logged when the stage or code of its reason changes, not when its numbers do: numbers
+change with every session, and `vcctl job explain` has them.
+"""
+
+from collections.abc import Callable, Sequence
+
+from vc_model.meta import ApiObject
+from vc_model.scheduling import PodGroup
+from vc_model.times import parse_time
+from vc_runtime.context import Context
+from vc_runtime.effects import Outcome
+from vc_runtime.job_fields import fields_of
+from vc_scheduler.logic.commands import GroupWork
+from vc_scheduler.logic.conf import Conf
+from vc_scheduler.logic.cycle import run_cycle
+from vc_scheduler.logic.decisions import Decisions, GangBind
+from vc_scheduler.logic.figures import Figures, figures
+from vc_scheduler.logic.snapshot import Snapshot
+from vc_scheduler.meters import Meters
+from vc_scheduler.share_meters import FIGURES_SECONDS, ShareMeters
+from vc_scheduler.spans import SessionTimes
+from vc_scheduler.stopwatch import SessionStopwatch
+
+
+class Observer:
+    """Meters and log lines of one scheduler."""
+
+    def __init__(self, context: Context, *, group_of: Callable[[str], ApiObject | None]) -> None:
+        self._context = context
+        self._group_of = group_of
+        self.meters = Meters(context)
+        self._shares = ShareMeters(context.metrics)
+        self._stopwatch = SessionStopwatch(context.clock)
+        self._figures: Figures | None = None
+        """Made beside the last session, to be shown when it has ended."""
+        self._figured_at = float("-inf")
+        self._refused: dict[str, tuple[str, str]] = {}
+        """Stage and code last logged of each job that waits."""
+
+    def run_cycle(self, snapshot: Snapshot, conf: Conf, now: float) -> Decisions:
+        """The pure cycle with a stopwatch beside it; called in the session's thread."""
+        clock = self._context.clock
+        self._stopwatch = SessionStopwatch(clock)
+        decisions = run_cycle(snapshot, conf, now, self._stopwatch)
+        if clock.monotonic() - self._figured_at >= FIGURES_SECONDS:
+            self._figures = figures(snapshot, conf, now)
+            self._figured_at = clock.monotonic()
+        return decisions
+
+    def session(self, decisions: Decisions, *, took_seconds: float) -> None:
+        """A session has decided."""
+        self.meters.session(decisions, took_seconds=took_seconds, parts=self._stopwatch.seconds)
+        if self._figures is not None:
+            self._shares.show(self._figures)
+            self._figures = None
+
+    def refused(self, decisions: Decisions) -> None:
+        """One line per job that waits for another kind of reason than before."""
+        said = {job.group: (job.reason.stage.value, job.reason.code) for job in decisions.reasons}
+        for job in decisions.reasons:
+            if self._refused.get(job.group) != said[job.group]:
+                stage, code = said[job.group]
+                fields = fields_of(
+                    self._group_of(job.group),
+                    job.group,
+                    session_id=decisions.session_id,
+                    queue=job.queue,
+                    stage=stage,
+                    code=code,
+                )
+                self._context.log.info("waits: %s", job.reason.sentence, extra=fields)
+        self._refused = said
+
+    def assumed(self, work: GroupWork, session: SessionTimes) -> None:
+        """A gang lies over the columns and goes to its writer."""
+        if work.gang is not None:
+            after = self._context.clock.now() - session.opened
+            self.meters.assumed(len(work.gang.binds), after_seconds=max(0.0, after))
+
+    def bound(self, work: GroupWork, session: SessionTimes, *, began: float) -> None:
+        """All binds of a gang are acknowledged; the first was sent when it `began`."""
+        if work.gang is None:
+            return
+        now, pods = self._context.clock.now(), len(work.gang.binds)
+        self.meters.bound(
+            pods, after_seconds=max(0.0, now - session.opened), took_seconds=max(0.0, now - began)
+        )
+        group = self._group_of(work.group)
+        queue = group.spec.queue if isinstance(group, PodGroup) else ""
+        if group is not None:
+            created = parse_time(group.metadata.creation_timestamp)
+            self._shares.bound(work.group, queue=queue, created=created or now, now=now)
+        fields = fields_of(group, work.group, session_id=session.session_id, queue=queue, pods=pods)
+        self._context.log.info("bound %d pods", pods, extra=fields)
+
+    def bind_failed(self, gang: GangBind, failed: Sequence[Outcome]) -> None:
+        """Some binds of a gang did not succeed: one line for all of them."""
+        for outcome in failed:
+            self.meters.bind_failed(outcome.status.value)
+        first = failed[0]
+        self._context.log.warning(
+            "%d of %d binds not done: %s",
+            len(failed),
+            len(gang.binds),
+            first.error or first.status.value,
+            extra=fields_of(self._group_of(gang.group), gang.group),
+        )
+
+    def evicting(self, work: GroupWork, session: SessionTimes) -> None:
+        """Pods make room for a job."""
+        if work.eviction is not None:
+            fields = fields_of(
+                self._group_of(work.group),
+                work.group,
+                session_id=session.session_id,
+                victims=len(work.eviction.pods),
+            )
+            self._context.log.info("evicts %d pods", len(work.eviction.pods), extra=fields)

@@ -1,0 +1,1 @@
+"""What is exported, and that what is written about it is true."""
