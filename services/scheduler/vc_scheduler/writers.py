@@ -22,10 +22,12 @@ from vc_scheduler.logic.commands import (
     GroupWork,
     eviction_effects,
     eviction_events,
+    nomination_effects,
     queue_effect,
     release_effects,
     status_effect,
     telling_effects,
+    withdrawal_effects,
 )
 from vc_scheduler.logic.decisions import Eviction, GangBind, QueueAllocated, StatusChange
 from vc_scheduler.observing import Observer
@@ -111,12 +113,15 @@ class Writers:
             self._context.log.warning("releasing %s: its gang is not complete", work.group)
             await self._applier.apply(release_effects(work.release))
             self._wanted.set()
+        if work.withdrawal is not None:
+            await self._applier.apply(withdrawal_effects(work.withdrawal))
         if work.eviction is not None:
             self._observer.evicting(work, session)
             await self._evict(work.eviction)
 
     async def _evict(self, eviction: Eviction) -> None:
         """Victims that the API server keeps (a disruption budget) stay, and others are looked for."""
+        await self._applier.apply(nomination_effects(eviction))
         outcomes = await self._applier.apply(eviction_effects(eviction))
         for pod, outcome in zip(eviction.pods, outcomes, strict=True):
             if outcome.status is not OutcomeStatus.DONE:

@@ -1,4 +1,8 @@
-"""Whatever is evicted: each once, nobody who is protected, and no gang left in pieces."""
+"""Whatever is evicted: nobody in vain, nobody who is protected, and no gang left in pieces.
+
+After a session with evictions the victims leave, nothing else changes, and the next session must bind
+the job they left for.
+"""
 
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
@@ -61,20 +65,61 @@ def check_victims(world: World, decisions: Decisions) -> None:
         assert not staying or len(staying) >= least, f"{job} is left in pieces"
 
 
-@settings(max_examples=60, deadline=None, phases=PHASES)
-@given(data=st.data())
-def test_victims_may_be_evicted_and_gangs_stay_whole(data: st.DataObject) -> None:
+def a_world(data: st.DataObject) -> World:
     classes = [priority_class(name, value) for name, value in PRIORITIES.items() if name]
     queues = [queue("a", weight=2), queue("b"), queue("kept", reclaimable=False)]
     sizes = data.draw(st.lists(st.integers(2, 8), min_size=1, max_size=4))
-    world = World(classes, queues, [node(f"n{n}", cpu=cpu) for n, cpu in enumerate(sizes)])
+    return World(classes, queues, [node(f"n{n}", cpu=cpu) for n, cpu in enumerate(sizes)])
+
+
+def some_jobs(data: st.DataObject, world: World, turn: int) -> None:
+    for n in range(data.draw(st.integers(1, 3))):
+        world.put(*data.draw(a_job(f"j{turn}{n}")))
+
+
+@settings(max_examples=200, deadline=None, phases=PHASES)
+@given(data=st.data())
+def test_nobody_is_evicted_in_vain(data: st.DataObject) -> None:
+    world = a_world(data)
     for turn in range(4):
-        for n in range(data.draw(st.integers(1, 3))):
-            world.put(*data.draw(a_job(f"j{turn}{n}")))
+        some_jobs(data, world, turn)
         decisions = world.session()
         check_victims(world, decisions)
+        gone = world.leave()
+        promised = [eviction.group.removeprefix("ns/") for eviction in decisions.evictions]
+        world.now += 1
+        again = world.session()
+        for name in promised:
+            assert world.bound(name) >= world.group(name).spec.min_member, f"{gone} left in vain"
+        assert not {e.group for e in again.evictions} & {f"ns/{name}" for name in promised}
         world.leave()
         world.now += 1
-        world.session()
-        world.leave()
+
+
+@settings(max_examples=100, deadline=None, phases=PHASES)
+@given(data=st.data())
+def test_promises_are_kept_while_victims_end_one_by_one_and_others_come(
+    data: st.DataObject,
+) -> None:
+    world = a_world(data)
+    some_jobs(data, world, 0)
+    world.session()
+    promised: dict[str, None] = {}
+    for turn in range(1, 4):
+        some_jobs(data, world, turn)
+        decisions = world.session()
+        promised.update({e.group.removeprefix("ns/"): None for e in decisions.evictions})
+        leaving = sorted(p.metadata.name for p in world.pods() if p.metadata.deletion_timestamp)
+        for name in data.draw(st.lists(st.sampled_from(leaving), unique=True)) if leaving else ():
+            world.delete_pod(name)
         world.now += 1
+    ending = True
+    while ending:
+        world.now += 1
+        decisions = world.session()
+        promised.update({e.group.removeprefix("ns/"): None for e in decisions.evictions})
+        ending = bool(world.leave() or decisions.binds)
+    for name in promised:
+        ran = [p for p in world.pods() if p.metadata.annotations.get(GROUP) == name]
+        whole = world.bound(name) >= world.group(name).spec.min_member
+        assert whole or len(ran) < world.group(name).spec.min_member, f"{name} waits in vain"

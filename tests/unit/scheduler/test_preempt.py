@@ -10,7 +10,7 @@ from vc_messages.sessions import Stage
 from vc_model.meta import ApiObject
 from vc_model.pod import Pod
 from vc_model.scheduling import PriorityClass
-from vc_scheduler.logic.evictions import EVICTION_COOLDOWN_SECONDS
+from vc_scheduler.logic.evictions import EVICTION_COOLDOWN_SECONDS, NOMINATION_SECONDS
 
 CLASSES = [priority_class("high", 100), priority_class("middle", 50), priority_class("low", 1)]
 
@@ -203,3 +203,89 @@ def test_victims_count_as_leaving_before_their_facts_say_so() -> None:
     again = world.decide()
     assert again.evictions == ()
     assert reason_of(again, "p").stage is Stage.VICTIMS
+
+
+def full_and_promised() -> World:
+    """Two jobs of `a` end for `p`, which needs the whole node."""
+    world = World(queue(), CLASSES, nodes(1, cpu=8), running("a", 2), asking(cpu=8))
+    assert len(world.session().evictions) == 1
+    assert world.pod("p-0").status.nominated_node_name == "node-01"
+    return world
+
+
+def test_a_successor_keeps_the_promise_that_pods_tell_of() -> None:
+    world = full_and_promised()
+    world.restart()
+    world.delete_pod("a-1")
+    world.put(*gang("thief", 1, priority_class="high", age=99, cpu=4))
+    decisions = world.session()
+    assert (decisions.binds, decisions.evictions) == ((), ())
+    world.leave()
+    world.session()
+    assert (world.bound("p"), world.bound("thief")) == (1, 0)
+
+
+def test_a_promise_that_is_not_redeemed_in_time_is_withdrawn() -> None:
+    world = full_and_promised()
+    world.delete_pod("a-1")  # the other one never ends
+    world.put(*gang("waiting", 1, priority_class="high", age=99, cpu=4))
+    held = world.session()
+    assert world.bound("waiting") == 0
+    assert held.wake_at is not None
+    world.now += NOMINATION_SECONDS
+    decisions = world.session()
+    assert [ref.name for w in decisions.withdrawals for ref in w.pods] == ["p-0"]
+    assert world.pod("p-0").status.nominated_node_name == ""
+    assert world.bound("waiting") == 1
+
+
+def test_a_promised_job_is_bound_elsewhere_when_that_is_sooner() -> None:
+    world = full_and_promised()
+    world.put(node("node-02", cpu=8))
+    world.session()
+    assert world.where()["p-0"] == "node-02"
+
+
+def test_a_promise_holds_for_a_pod_that_is_made_anew() -> None:
+    world = full_and_promised()
+    world.delete_pod("p-0")
+    world.put(pod("p-0b", group="p", requests={"cpu": "8"}))
+    world.put(*gang("thief", 1, priority_class="high", age=99, cpu=4))
+    world.leave()
+    world.session()
+    assert world.where() == {"p-0b": "node-01"}
+
+
+def test_several_promises_do_not_take_each_others_room() -> None:
+    """`p` may only lie on node-01; `q` goes before it, and may lie on either."""
+    here = {"kubernetes.io/hostname": "node-01"}
+    world = World(
+        queue(),
+        CLASSES,
+        [node(n, cpu=4, labels={"kubernetes.io/hostname": n}) for n in ("node-01", "node-02")],
+        running("a", 1),
+        running("b", 1, on="node-02"),
+        asking(selector=here),
+    )
+    assert len(world.session().evictions) == 1
+    world.put(*gang("q", 1, priority_class="high", age=9, cpu=4))
+    assert len(world.session().evictions) == 1
+    world.leave()
+    world.session()
+    assert (world.bound("p"), world.bound("q")) == (1, 1)
+
+
+def test_a_task_of_a_running_job_keeps_the_place_its_sibling_left() -> None:
+    worker = pod("w-0", group="j", role="worker", requests={"cpu": "8"}, on="node-01", priority=1)
+    other = pod("w-1", group="j", role="worker", requests={"cpu": "1"}, on="node-02", priority=1)
+    master = pod("m-0", group="j", role="master", requests={"cpu": "8"}, priority=10)
+    head = group("j", minimum=1, phase="Running")
+    world = World(
+        queue(), CLASSES, [node("node-01", cpu=8), node("node-02", cpu=1)],
+        [head, worker, other, master],
+    )  # fmt: skip
+    assert [p.name for e in world.session().evictions for p in e.pods] == ["w-0"]
+    world.put(*gang("thief", 1, priority_class="high", age=99, cpu=8))
+    world.leave()
+    world.session()
+    assert (world.where().get("m-0"), world.bound("thief")) == ("node-01", 0)

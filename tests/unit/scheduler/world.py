@@ -48,6 +48,8 @@ class World:
         self._sessions = 0
         self._version = 0
         self.matters = False
+        self.tells = True
+        """Promises are written on pods."""
         for given in objects:
             self.put(*([given] if isinstance(given, ApiObject) else given))
 
@@ -104,6 +106,7 @@ class World:
         """A session whose decisions come true at once."""
         decisions = self.decide()
         for gang_bind in decisions.binds:
+            self.columns.evictions.settled(gang_bind.group)
             for bind in gang_bind.binds:
                 self._bind(bind)
         for status in decisions.statuses:
@@ -115,11 +118,31 @@ class World:
             for ref in release.pods:
                 self.delete(kinds.PODS, object_key(ref.namespace, ref.name))
         for eviction in decisions.evictions:
-            self.columns.evictions.nominate(eviction.group, now=self.now)
+            self.columns.evictions.nominate(eviction.group, now=self.now, places=eviction.places)
+            for place in eviction.places if self.tells else ():
+                if place.freed:
+                    self._nominate(place.name, place.node)
             for ref in eviction.pods:
                 self._begin_to_leave(ref.name)
+        for withdrawal in decisions.withdrawals:
+            for ref in withdrawal.pods:
+                self._nominate(ref.name, "")
         self.check()
         return decisions
+
+    def _nominate(self, name: str, node_name: str) -> None:
+        told = self.pod(name)
+        status = msgspec.structs.replace(told.status, nominated_node_name=node_name)
+        self.put(msgspec.structs.replace(told, status=status))
+
+    def restart(self) -> None:
+        """Another scheduler takes over: it knows the objects and nothing else."""
+        self.columns = Columns(("volcano",))
+        for (short, key), obj in self._objects.items():
+            kind = _KIND_OF[type(obj)]
+            assert kind.short == short
+            self._tell(kind, key, None, obj)
+        self.columns.forget_absent()
 
     def _begin_to_leave(self, name: str) -> None:
         victim = self.pod(name)

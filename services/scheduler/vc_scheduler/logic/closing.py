@@ -15,7 +15,9 @@ from vc_scheduler.logic.decisions import (
     Release,
     StatusChange,
     Told,
+    Withdrawal,
 )
+from vc_scheduler.logic.nominations import Place
 from vc_scheduler.logic.phases import Outlook, next_status
 from vc_scheduler.logic.rows import GroupRow, PodRow
 from vc_scheduler.logic.session import Session
@@ -50,10 +52,12 @@ def close(session: Session) -> Decisions:
                 group=group.key,
                 uid=group.uid,
                 pods=tuple(_ref(pod) for pod in session.evicted[group.key]),
+                places=_places(session, group),
             )
             for group in snapshot.groups
             if group.key in session.evicted
         ),
+        withdrawals=_withdrawals(session),
         statuses=tuple(statuses),
         reasons=_reasons(session),
         queues=_queues(session),
@@ -107,6 +111,35 @@ def _told(group: GroupRow, reason: Reason, now: float) -> Told | None:
     )
     others = tuple(c for c in pod.conditions if c.type != POD_SCHEDULED)
     return Told(pod=_ref(pod), conditions=(*others, ours))
+
+
+def _places(session: Session, group: GroupRow) -> tuple[Place, ...]:
+    """Where the pods of a group that others leave for will lie."""
+    names = session.snapshot.nodes.static.names
+    freed = {victim.node: None for victim in session.evicted[group.key]}
+    return tuple(
+        Place(
+            namespace=pod.namespace,
+            name=pod.name,
+            uid=pod.uid,
+            role=pod.role,
+            shape=pod.shape.key,
+            node=names[row],
+            freed=names[row] in freed,
+        )
+        for pod, row in session.places[group.key]
+    )
+
+
+def _withdrawals(session: Session) -> tuple[Withdrawal, ...]:
+    """Promises whose time has passed, as far as pods still tell of them and none is made anew."""
+    found: list[Withdrawal] = []
+    for group in session.snapshot.groups:
+        if group.key in session.snapshot.given_up and group.key not in session.evicted:
+            pods = [pod for run in group.runs for pod in session.waiting_pods(run)]
+            told = tuple(_ref(pod) for pod in pods if pod.nominated)
+            found += [Withdrawal(group=group.key, pods=told)] if told else []
+    return tuple(found)
 
 
 def _ref(pod: PodRow) -> PodRef:

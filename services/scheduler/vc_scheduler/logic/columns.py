@@ -26,6 +26,7 @@ from vc_model.scheduling import PodGroup, PodGroupStatus, PriorityClass, Queue
 from vc_scheduler.logic.evictions import Evictions
 from vc_scheduler.logic.groups import GroupSpec, StatusNote, make_row, read_group, use_of
 from vc_scheduler.logic.nodes import NodeColumns
+from vc_scheduler.logic.nominations import told_nomination
 from vc_scheduler.logic.peer_index import PeerIndex
 from vc_scheduler.logic.pods import PodReader
 from vc_scheduler.logic.queues import QueueColumns
@@ -64,6 +65,8 @@ class Columns:
         self._holds: dict[str, _Hold] = {}
         self._notes: dict[str, StatusNote] = {}
         self.evictions = Evictions()
+        self._adopts = False
+        """The view is new: promises may be told in it that we do not know."""
         self._partial_since: dict[str, float] = {}
         self.problems: dict[str, str] = {}
         """What is wrong with which object, by `kind key`."""
@@ -274,6 +277,7 @@ class Columns:
             row = self.pods.get(assumed.key)
             if row is None or row.uid != uid:
                 del self.assumed[uid]
+        self._adopts = True
 
     def refresh(self, *, now: float, groups_max: int) -> bool:
         """Count some of the changed groups anew; whether there are more of them."""
@@ -286,6 +290,8 @@ class Columns:
         """A copy for one session."""
         self._expire_holds(now)
         self.refresh(now=now, groups_max=len(self._dirty))
+        if self._adopts:
+            self._adopt_nominations(now)
         return Snapshot(
             session_id=session_id,
             nodes=self.nodes.table(),
@@ -294,7 +300,8 @@ class Columns:
             everybody=dict(self._rows),
             leaving=tuple(self._leaving[key] for key in sorted(self._leaving)),
             spared=self.evictions.spared(now),
-            nominated=self.evictions.nominated(now),
+            given_up=self.evictions.give_up(now),
+            nominated=self.evictions.nominated(),
             queues=self.queues.table(),
             use=self.queues.use(),
             priorities=dict(self.queues.priorities),
@@ -303,6 +310,15 @@ class Columns:
             partial_since=dict(sorted(self._partial_since.items())),
             held_until=min((h.until for h in self._holds.values() if h.until > now), default=None),
         )
+
+    def _adopt_nominations(self, now: float) -> None:
+        """Promises that a predecessor told the pods of: ours from now on."""
+        self._adopts = False
+        for key in self._unsettled:
+            pods = [pod for run in self._rows[key].runs for pod in run.pods]
+            told = told_nomination(pods, since=now)
+            if told is not None:
+                self.evictions.adopt(key, told)
 
     def _expire_holds(self, now: float) -> None:
         """A hold that is over frees its pod, but its count stays as long as the pod waits."""

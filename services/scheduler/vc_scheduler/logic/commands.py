@@ -19,6 +19,7 @@ from vc_scheduler.logic.decisions import (
     QueueAllocated,
     Release,
     StatusChange,
+    Withdrawal,
 )
 
 _RELEASE_WHY = "its gang could not be completed"
@@ -33,6 +34,7 @@ class GroupWork(msgspec.Struct, frozen=True, kw_only=True):
     status: StatusChange | None = None
     release: Release | None = None
     eviction: Eviction | None = None
+    withdrawal: Withdrawal | None = None
 
 
 def group_work(decisions: Decisions) -> list[GroupWork]:
@@ -41,8 +43,9 @@ def group_work(decisions: Decisions) -> list[GroupWork]:
     statuses = {object_key(s.namespace, s.name): s for s in decisions.statuses}
     releases = {release.group: release for release in decisions.releases}
     evictions = {eviction.group: eviction for eviction in decisions.evictions}
+    withdrawals = {withdrawal.group: withdrawal for withdrawal in decisions.withdrawals}
     work: list[GroupWork] = []
-    for key in sorted({**gangs, **statuses, **releases, **evictions}):
+    for key in sorted({**gangs, **statuses, **releases, **evictions, **withdrawals}):
         gang, status = gangs.get(key), statuses.get(key)
         uid = gang.uid if gang else status.uid if status else ""
         work.append(
@@ -53,6 +56,7 @@ def group_work(decisions: Decisions) -> list[GroupWork]:
                 status=status,
                 release=releases.get(key),
                 eviction=evictions.get(key),
+                withdrawal=withdrawals.get(key),
             )
         )
     return work
@@ -112,6 +116,31 @@ def eviction_effects(eviction: Eviction) -> list[EvictPod]:
         EvictPod(namespace=pod.namespace, name=pod.name, uid=pod.uid, reason=_evict_why(eviction))
         for pod in eviction.pods
     ]
+
+
+def nomination_effects(eviction: Eviction) -> list[PatchObject]:
+    """Tell the pods that victims make room for; written first, so that the promise outlives a crash."""
+    return [
+        _nominate(PodRef(namespace=p.namespace, name=p.name, uid=p.uid), p.node)
+        for p in eviction.places
+        if p.freed
+    ]
+
+
+def withdrawal_effects(withdrawal: Withdrawal) -> list[PatchObject]:
+    """An autoscaler takes a nominated pod for placed: say when it is not."""
+    return [_nominate(pod, None) for pod in withdrawal.pods]
+
+
+def _nominate(pod: PodRef, node: str | None) -> PatchObject:
+    return PatchObject(
+        kind=PODS,
+        namespace=pod.namespace,
+        name=pod.name,
+        uid=pod.uid,
+        subresource="status",
+        patch={"status": {"nominatedNodeName": node}},
+    )
 
 
 def eviction_events(eviction: Eviction) -> list[Effect]:

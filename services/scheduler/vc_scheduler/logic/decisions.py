@@ -7,6 +7,7 @@ from vc_messages.sessions import JobReason
 from vc_model.pod import PodCondition
 from vc_model.scheduling import PodGroupStatus
 from vc_model.struct import ResourceList
+from vc_scheduler.logic.nominations import Place
 
 
 class GangBind(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,6 +62,15 @@ class Eviction(msgspec.Struct, frozen=True, kw_only=True):
     group: str
     uid: str
     pods: tuple[PodRef, ...]
+    places: tuple[Place, ...] = ()
+    """Where the group's pods will lie then."""
+
+
+class Withdrawal(msgspec.Struct, frozen=True, kw_only=True):
+    """Waiting pods that still tell of room which is theirs no more."""
+
+    group: str
+    pods: tuple[PodRef, ...]
 
 
 class QueueAllocated(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,6 +92,7 @@ class Decisions(msgspec.Struct, frozen=True, kw_only=True):
     binds: tuple[GangBind, ...]
     releases: tuple[Release, ...]
     evictions: tuple[Eviction, ...]
+    withdrawals: tuple[Withdrawal, ...]
     statuses: tuple[StatusChange, ...]
     reasons: tuple[JobReason, ...]
     queues: tuple[QueueAllocated, ...]

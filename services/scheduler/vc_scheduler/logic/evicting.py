@@ -45,11 +45,19 @@ class Room:
             chosen = min(chosen, other or chosen, key=self._cost)
         if accepts is not None and not accepts(chosen):
             return False
-        victims = pods_of(chosen)
-        self._trial(chosen, keep=True)
-        self._session.evict(self._group, victims)
-        promise(self._session, self._group, evicted=len(victims))
+        self._commit(chosen)
         return True
+
+    def _commit(self, chosen: list[Bundle]) -> None:
+        """The victims go, and the gang holds the rows of the trial."""
+        victims = pods_of(chosen)
+        gone, leaving = self._away(victims)
+        statement = Statement(self._session, self._group)
+        try_minimum(self._session, self._group, self._missing, statement)
+        self._session.evict(self._group, victims, statement.reserve())
+        leaving.back(kept=True)
+        gone.back(kept=True)
+        promise(self._session, self._group, evicted=len(victims))
 
     def _large_first(self, bundle: Bundle) -> tuple[object, ...]:
         return cost_key(self._session, bundle, spare_first=False)
@@ -94,23 +102,25 @@ class Room:
                 chosen = without
         return chosen
 
-    def _trial(self, bundles: Sequence[Bundle], *, keep: bool = False) -> list[int] | None:
+    def _trial(self, bundles: Sequence[Bundle]) -> list[int] | None:
         """The nodes the gang would use with these victims gone; None when it does not fit."""
+        gone, leaving = self._away(pods_of(bundles))
+        statement = Statement(self._session, self._group)
+        reason = try_minimum(self._session, self._group, self._missing, statement)
+        rows = statement.rows if reason is None else None
+        statement.discard()
+        leaving.back(kept=False)
+        gone.back(kept=False)
+        return rows
+
+    def _away(self, victims: list[PodRow]) -> tuple[Leaving, Leaving]:
+        """Pods that leave anyway, then the victims: both away until they are put back."""
         session = self._session
         gone = Leaving(session, session.snapshot.leaving, counted=False)
-        victims = Leaving(session, pods_of(bundles), counted=True)
+        leaving = Leaving(session, victims, counted=True)
         gone.go()
-        victims.go()
-        statement = Statement(session, self._group)
-        reason = try_minimum(session, self._group, self._missing, statement)
-        rows = statement.rows if reason is None else None
-        if keep:
-            statement.reserve()
-        else:
-            statement.discard()
-        victims.back(kept=keep)
-        gone.back(kept=keep)
-        return rows
+        leaving.go()
+        return gone, leaving
 
 
 def pods_of(bundles: Sequence[Bundle]) -> list[PodRow]:

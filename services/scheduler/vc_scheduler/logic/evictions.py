@@ -2,22 +2,25 @@
 
 A victim counts as leaving (Releasing) as soon as we ask, so that no session asks twice; it leaves the
 overlay when it is gone, or when the API server did not evict it (a disruption budget, say): then it
-is spared for `SPARE_SECONDS`. The job it was for is *nominated*: it is placed before others while the
-room it was promised becomes free, and has nobody else evicted for `EVICTION_COOLDOWN_SECONDS`. This
-lives in memory only: a restarted scheduler finds the same room in the pods that are being deleted.
+is spared for `SPARE_SECONDS`. The job it was for is *nominated*: the room of its trial is held for it
+(`promises.py`) until it is bound or `NOMINATION_SECONDS` have passed, and it has nobody else evicted for
+`EVICTION_COOLDOWN_SECONDS`. A restarted scheduler finds the victims in the pods that are being deleted,
+and the promises in the pods that wait for them.
 """
 
+from collections.abc import Iterable
 from typing import Final
 
 import msgspec
 
+from vc_scheduler.logic.nominations import Nomination, Place, nomination
 from vc_scheduler.logic.rows import ALLOCATED, PodRow, Task
 
 EVICTION_COOLDOWN_SECONDS: Final = 10.0
 """A job that had pods evicted has no others evicted for so long: no endless evictions."""
 
-NOMINATION_SECONDS: Final = 120.0
-"""How long the job goes first; longer than pods usually take to end."""
+NOMINATION_SECONDS: Final = 600.0
+"""How long room is held for a job; longer than the grace that pods usually have to end."""
 
 SPARE_SECONDS: Final = 60.0
 """A pod that could not be evicted is not asked for again for so long."""
@@ -31,8 +34,8 @@ class Evictions:
         """By uid: what the pod was when we asked."""
         self._spared: dict[str, float] = {}
         """By uid: until when."""
-        self._nominated: dict[str, float] = {}
-        """By group: since when."""
+        self._nominated: dict[str, Nomination] = {}
+        """By group; bounded by the groups that had pods evicted within `NOMINATION_SECONDS`."""
 
     def over(self, row: PodRow) -> PodRow:
         """The row with the overlay; once the fact says so itself the overlay is of no more use."""
@@ -58,19 +61,27 @@ class Evictions:
         self._before.pop(uid, None)
         self._spared.pop(uid, None)
 
-    def nominate(self, group: str, *, now: float) -> None:
-        """Pods were evicted for this job."""
-        self._nominated[group] = now
+    def nominate(self, group: str, *, now: float, places: Iterable[Place] = ()) -> None:
+        """Pods were evicted for this job, which will lie there."""
+        self._nominated[group] = nomination(places, since=now)
+
+    def adopt(self, group: str, told: Nomination) -> None:
+        """A predecessor promised this; what we promised ourselves is newer."""
+        self._nominated.setdefault(group, told)
 
     def settled(self, group: str) -> None:
         """The job was bound."""
         self._nominated.pop(group, None)
 
-    def nominated(self, now: float) -> dict[str, float]:
-        """Jobs that go first, and since when."""
-        over = [g for g, since in self._nominated.items() if since + NOMINATION_SECONDS <= now]
+    def give_up(self, now: float) -> frozenset[str]:
+        """Forget promises whose time has passed; whose they were."""
+        over = [g for g, n in self._nominated.items() if n.since + NOMINATION_SECONDS <= now]
         for group in over:
             del self._nominated[group]
+        return frozenset(over)
+
+    def nominated(self) -> dict[str, Nomination]:
+        """Jobs that were promised room."""
         return dict(sorted(self._nominated.items()))
 
     def spared(self, now: float) -> frozenset[str]:

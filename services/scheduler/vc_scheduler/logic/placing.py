@@ -10,6 +10,7 @@ from vc_messages.sessions import Reason
 from vc_scheduler.logic import reasons
 from vc_scheduler.logic.rows import GroupRow, Run
 from vc_scheduler.logic.session import Session
+from vc_scheduler.logic.shapes import Shape
 from vc_scheduler.logic.statement import Statement
 
 Missing = list[tuple[str | None, int]]
@@ -62,10 +63,9 @@ def _place_run(
     session: Session, group: GroupRow, *, run: Run, count: int, statement: Statement
 ) -> Reason | None:
     shape, rooms = run.shape, session.rooms
-    for gate in session.framework.queue_gates:
-        reason = gate.refuse_pods(session, group, shape=shape, count=count)
-        if reason is not None:
-            return reason
+    refusal = refused_by_queue(session, group, shape, count=count)
+    if refusal is not None:
+        return refusal
     if session.peers.delicate(run):
         return _place_each(session, run, count=count, statement=statement)
     known = (shape.key, count, rooms.state)
@@ -136,7 +136,9 @@ def _place_more_each(session: Session, group: GroupRow, *, run: Run, wanted: int
     """Bind pods one by one until one finds no place."""
     statement = Statement(session, group)
     for _ in range(wanted):
-        if _refused(session, group, run=run, count=1) or not place_next(session, run, statement):
+        if refused_by_queue(session, group, run.shape, count=1) or not place_next(
+            session, run, statement
+        ):
             break
     return statement.commit()
 
@@ -147,15 +149,19 @@ def _admitted(session: Session, group: GroupRow, *, run: Run, wanted: int) -> in
     low = 0
     while low < count:  # the largest number that no gate refuses; gates are monotone in it
         middle = (low + count + 1) // 2
-        if _refused(session, group, run=run, count=middle):
+        if refused_by_queue(session, group, run.shape, count=middle):
             count = middle - 1
         else:
             low = middle
     return low
 
 
-def _refused(session: Session, group: GroupRow, *, run: Run, count: int) -> bool:
-    return any(
-        gate.refuse_pods(session, group, shape=run.shape, count=count) is not None
-        for gate in session.framework.queue_gates
-    )
+def refused_by_queue(
+    session: Session, group: GroupRow, shape: Shape, *, count: int
+) -> Reason | None:
+    """Why the job's queue has no room for `count` pods more; None when it has."""
+    for gate in session.framework.queue_gates:
+        reason = gate.refuse_pods(session, group, shape=shape, count=count)
+        if reason is not None:
+            return reason
+    return None

@@ -63,6 +63,7 @@ class PodReader:
             preemptable=_preemptable(pod),
             preempts=pod.spec.preemption_policy != _NEVER,
             conditions=tuple(pod.status.conditions) if status is Task.PENDING else (),
+            nominated=pod.status.nominated_node_name if status is Task.PENDING else "",
         )
 
 

@@ -67,6 +67,11 @@ class Rooms:
             score_rows=_Scoring(self, room).scores,
         )
 
+    def fits(self, shape: Shape, rows: Ints) -> bool:
+        """Whether pods of the shape fit on exactly these rows (a row may come more than once)."""
+        wanted = np.bincount(rows, minlength=self.nodes.count)
+        return bool((wanted <= self._room(shape).capacities).all())
+
     def best(self, shape: Shape, mask: Mask, more: Ints | None = None) -> int | None:
         """The row the next pod goes to, of those in the mask; None when none has room.
 

@@ -72,6 +72,8 @@ class PodRow(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False):
     """Its preemptionPolicy lets it have others evicted."""
     conditions: tuple[PodCondition, ...] = ()
     """Of a pending pod, so that a patch keeps those we do not own."""
+    nominated: str = ""
+    """Of a pending pod: the node where it was promised room."""
 
     @property
     def order(self) -> tuple[int, str, int, str]:

@@ -40,6 +40,8 @@ class Session:
         self.released: dict[str, list[PodRow]] = {}
         self.evicted: dict[str, list[PodRow]] = {}
         """Victims by the group they are evicted for."""
+        self.places: dict[str, list[tuple[PodRow, int]]] = {}
+        """By group that pods are evicted for: its pods and the rows where they will lie."""
         self.evicted_uids: dict[str, None] = {}
         self.promised_to: dict[str, Reason] = {}
         """Groups whose room will be free when pods that leave are gone; they hold it meanwhile."""
@@ -194,9 +196,12 @@ class Session:
         for queue in self.line(group.queue):
             _add(self.allocated(queue.name), amounts, sign=1)
 
-    def evict(self, group: GroupRow, victims: list[PodRow]) -> None:
-        """Committed: these pods make room for the group."""
+    def evict(
+        self, group: GroupRow, victims: list[PodRow], places: list[tuple[PodRow, int]]
+    ) -> None:
+        """Committed: these pods make room for the group, whose pods will lie there."""
         self.evicted[group.key] = victims
+        self.places[group.key] = places
         self.evicted_uids.update({victim.uid: None for victim in victims})
 
     def count_leaving(self, pod: PodRow, *, sign: int) -> None:

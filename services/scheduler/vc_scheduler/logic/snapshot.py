@@ -7,6 +7,7 @@ thread while the columns move on, and run again later to the same bytes.
 from dataclasses import dataclass, field
 
 from vc_scheduler.logic.amounts import Amounts
+from vc_scheduler.logic.nominations import Nomination
 from vc_scheduler.logic.peer_index import PeerTable
 from vc_scheduler.logic.rows import GroupRow, PodRow, QueueRow
 from vc_scheduler.logic.table import NodeTable
@@ -51,8 +52,10 @@ class Snapshot:
     """Pods that still take room and will soon be gone, by key."""
     spared: frozenset[str] = frozenset()
     """Uids of pods that could not be evicted lately; only asked whether it contains."""
-    nominated: dict[str, float] = field(default_factory=dict)
-    """Jobs for which pods were evicted, and when."""
+    nominated: dict[str, Nomination] = field(default_factory=dict)
+    """Jobs for which pods were evicted, and what room they were promised."""
+    given_up: frozenset[str] = frozenset()
+    """Jobs whose promise ended unredeemed just now; only asked whether it contains."""
     never_preempting: frozenset[str] = frozenset()
     """PriorityClasses with preemptionPolicy Never; only asked whether it contains."""
     held_until: float | None = None

@@ -36,8 +36,22 @@ class Statement:
         self._placed.clear()
         return count
 
-    def reserve(self) -> None:
-        """Keep the room without binding: pods that leave must be gone first."""
+    def reserve(self) -> list[tuple[PodRow, int]]:
+        """Keep the room without binding: pods that leave must be gone first. Who lies on which row."""
+        kept = [
+            (pod, row)
+            for _, pods, rows in self._placed
+            for pod, row in zip(pods, rows.tolist(), strict=True)
+        ]
+        self._placed.clear()
+        return kept
+
+    def withdraw(self) -> None:
+        """Take everything off again, whatever other statements did since."""
+        for run, pods, rows in reversed(self._placed):
+            self._session.peers.put(pods, rows, sign=-1)
+            self._session.rooms.leave(run.shape, rows)
+            self._session.count_placed(self._group, run, pods=-len(pods))
         self._placed.clear()
 
     @property

@@ -1,7 +1,7 @@
 """allocate: place jobs in turn, each gang whole or not at all.
 
-1. Gangs that a crash left half bound are completed before anybody else gets the room; then those for
-   which pods were evicted: the room is theirs.
+1. Jobs for which pods were evicted get or hold the room they were promised; then gangs that a crash
+   left half bound are completed before anybody else gets the room.
 2. Then queues and jobs take turns. A job without its minimum gets it in one statement, or
    room that pods which leave will free, or a reason.
 3. A job that has its minimum comes back for more, a few pods at a time while other queues wait.
@@ -16,6 +16,7 @@ from vc_scheduler.logic.actions.eligible import eligible
 from vc_scheduler.logic.actions.turns import Turns
 from vc_scheduler.logic.future import hold_future_room
 from vc_scheduler.logic.placing import place_minimum, place_more
+from vc_scheduler.logic.promises import keep_promises
 from vc_scheduler.logic.rows import GroupRow, Run
 from vc_scheduler.logic.session import Session
 
@@ -27,6 +28,7 @@ shares even, and few enough turns for jobs of thousands."""
 def allocate(session: Session) -> None:
     """Place what can be placed."""
     groups = [group for group in eligible(session) if _asking(group)]
+    keep_promises(session, groups)
     for first in (session.snapshot.partial_since, session.snapshot.nominated):
         for preferred in _those(session, groups, first):
             if preferred.key not in session.refused:
@@ -44,7 +46,7 @@ def allocate(session: Session) -> None:
         turns.done(group, again=placed and _has_more(session, group))
 
 
-def _those(session: Session, groups: list[GroupRow], first: Mapping[str, float]) -> list[GroupRow]:
+def _those(session: Session, groups: list[GroupRow], first: Mapping[str, object]) -> list[GroupRow]:
     """The groups that go first, in job order."""
     return sorted([g for g in groups if g.key in first], key=_Ordered(session).key)
 

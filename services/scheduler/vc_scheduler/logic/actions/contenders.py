@@ -27,8 +27,8 @@ def _contends(session: Session, group: GroupRow) -> bool:
         return False
     if group.priority_class in session.snapshot.never_preempting:
         return False
-    since = session.snapshot.nominated.get(group.key)
-    if since is not None and session.now < since + EVICTION_COOLDOWN_SECONDS:
-        session.wake(since + EVICTION_COOLDOWN_SECONDS)
+    promised = session.snapshot.nominated.get(group.key)
+    if promised is not None and session.now < promised.since + EVICTION_COOLDOWN_SECONDS:
+        session.wake(promised.since + EVICTION_COOLDOWN_SECONDS)
         return False
     return True

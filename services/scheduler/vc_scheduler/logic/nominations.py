@@ -1,0 +1,61 @@
+"""Room that was promised to a job: on which nodes its pods will lie once the victims have left.
+
+A promise speaks of roles and shapes, not of pods: one that is made anew meanwhile takes the place of
+its predecessor. It is kept in memory, and written to the pods that victims make room for
+(`status.nominatedNodeName`), so that whoever leads next keeps it too.
+"""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from vc_scheduler.logic.rows import PodRow
+
+
+class Place(msgspec.Struct, frozen=True, kw_only=True):
+    """One pod and the node where it will lie."""
+
+    namespace: str
+    name: str
+    uid: str
+    role: str
+    shape: bytes
+    node: str
+    freed: bool
+    """A victim leaves that node: the pod is told, so that the promise outlives us."""
+
+
+class Nomination(msgspec.Struct, frozen=True, kw_only=True):
+    """What a job was promised, and when."""
+
+    since: float
+    nodes: tuple[tuple[str, bytes, tuple[str, ...]], ...] = ()
+    """Role, shape, and a node for each of so many pods of them."""
+
+    def places(self, role: str, shape: bytes) -> tuple[str, ...]:
+        """Nodes for pods of a role and shape, one each."""
+        for known_role, known_shape, nodes in self.nodes:
+            if (known_role, known_shape) == (role, shape):
+                return nodes
+        return ()
+
+
+def nomination(places: Iterable[Place], *, since: float) -> Nomination:
+    """The promise that these places make."""
+    return _gathered(((p.role, p.shape, p.node) for p in places), since=since)
+
+
+def told_nomination(pods: Iterable[PodRow], *, since: float) -> Nomination | None:
+    """The promise that waiting pods tell of; None when they tell of none."""
+    told = [(pod.role, pod.shape.key, pod.nominated) for pod in pods if pod.nominated]
+    return _gathered(told, since=since) if told else None
+
+
+def _gathered(found: Iterable[tuple[str, bytes, str]], *, since: float) -> Nomination:
+    nodes: dict[tuple[str, bytes], list[str]] = {}
+    for role, shape, node in found:
+        nodes.setdefault((role, shape), []).append(node)
+    return Nomination(
+        since=since,
+        nodes=tuple((role, shape, tuple(listed)) for (role, shape), listed in nodes.items()),
+    )
