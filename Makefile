@@ -7,7 +7,7 @@ PYROCLAST_HOME ?= .pyroclast
 export PYROCLAST_HOME
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up stack stack-down status test e2e check fix parts bench clean install
+.PHONY: help demo up stack stack-down status test e2e check fix parts manifests bench clean install
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -54,6 +54,10 @@ fix: $(STAMP) ## let ruff repair what it can
 
 parts: $(STAMP) ## get the real servers for the tests: Kafka, Redis, kube-apiserver, Jaeger (minutes, cached)
 	@$(BIN)/python -m vc_parts get
+
+manifests: $(STAMP) ## render the Helm chart to deploy/manifests, for people without Helm
+	@$$($(BIN)/python -c 'from vc_parts import obtain; print(obtain("helm").path)') template volcano deploy/helm/pyroclast \
+	  --namespace volcano-system --kube-version 1.30.0 > deploy/manifests/pyroclast.yaml
 
 bench: $(STAMP) ## measure; tables here, JSON in bench/results
 	@$(BIN)/python -m bench

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from vc_cluster import ClusterError
 from vc_messages.view import View
-from vc_model.kinds import Kind
+from vc_model.kinds import CONFIGMAPS, Kind
 from vc_runtime.context import Context
 from vc_runtime.leader import REQUEST_SECONDS_MAX, Leadership
 
@@ -48,7 +48,9 @@ class Takeover:
             await self._context.clock.sleep(REQUEST_SECONDS_MAX)
         cluster = self._context.cluster
         try:
-            pages = await asyncio.gather(*(cluster.list(kind, limit=1) for kind in kinds))
+            pages = await asyncio.gather(
+                *(cluster.list(kind, namespace=self._where(kind), limit=1) for kind in kinds)
+            )
         except ClusterError as error:
             self._context.log.info("cannot ask how far the cluster is: %s", error)
             return
@@ -56,6 +58,10 @@ class Takeover:
         reach = dict(zip((kind.short for kind in kinds), versions, strict=True))
         self._must_reach = reach if epoch > 1 else {}
         self.epoch = epoch
+
+    def _where(self, kind: Kind) -> str:
+        """ConfigMaps are followed in our own namespace alone, and nobody may list others'."""
+        return self._context.namespace if kind is CONFIGMAPS else ""
 
     def _reached(self, view: View, kind: Kind) -> bool:
         progress = view.progress(kind)

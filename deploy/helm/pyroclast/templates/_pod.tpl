@@ -1,0 +1,116 @@
+{{/* What a service is told. The same keys as in docker-compose.yml and `make stack`; a test compares. */}}
+{{- define "pyroclast.environment" -}}
+{{- $values := .root.Values -}}
+{{- $release := .root.Release.Name -}}
+{{- $shared := printf "%s-environment" $release -}}
+{{- $kafkaSecret := include "pyroclast.kafkaSecret" . -}}
+- name: POD_NAMESPACE
+  valueFrom: {fieldRef: {fieldPath: metadata.namespace}}
+- name: HEALTH_PORT
+  value: "8081"
+{{- range list "LOG_LEVEL" "LOG_FORMAT" "PYROCLAST_COMPAT" "KAFKA_BOOTSTRAP_SERVERS" "KAFKA_SECURITY_PROTOCOL" "KAFKA_REPLICATION_FACTOR" "OTEL_EXPORTER_OTLP_ENDPOINT" }}
+- name: {{ . }}
+  valueFrom: {configMapKeyRef: {name: {{ $shared }}, key: {{ . }}}}
+{{- end }}
+{{- if hasPrefix "SASL" $values.kafka.securityProtocol }}
+- name: KAFKA_SASL_MECHANISM
+  valueFrom: {configMapKeyRef: {name: {{ $shared }}, key: KAFKA_SASL_MECHANISM}}
+- name: KAFKA_SASL_USERNAME
+  valueFrom: {secretKeyRef: {name: {{ $kafkaSecret }}, key: username}}
+- name: KAFKA_SASL_PASSWORD
+  valueFrom: {secretKeyRef: {name: {{ $kafkaSecret }}, key: password}}
+{{- end }}
+{{- if and (hasSuffix "SSL" $values.kafka.securityProtocol) $kafkaSecret }}
+- name: KAFKA_SSL_CAFILE
+  value: /etc/pyroclast/kafka/ca.crt
+{{- if eq $values.kafka.securityProtocol "SSL" }}
+- name: KAFKA_SSL_CERTFILE
+  value: /etc/pyroclast/kafka/tls.crt
+- name: KAFKA_SSL_KEYFILE
+  value: /etc/pyroclast/kafka/tls.key
+{{- end }}
+{{- end }}
+{{- if .facts.redis }}
+- name: REDIS_URL
+  valueFrom: {secretKeyRef: {name: {{ include "pyroclast.redisSecret" .root }}, key: url}}
+{{- end }}
+{{- if has .service (list "scheduler" "podgroup-controller" "queue-controller") }}
+- name: SCHEDULER_NAMES
+  value: {{ $values.schedulerName | quote }}
+{{- end }}
+{{- if eq .service "scheduler" }}
+- name: SCHEDULER_CONFIGMAP
+  value: {{ $release }}-scheduler-configmap
+{{- else if eq .service "admission" }}
+- name: ADMISSION_HOST
+  value: "0.0.0.0"
+- name: ADMISSION_PORT
+  value: "8443"
+- name: ADMISSION_SCHEDULER_NAMES
+  value: {{ $values.schedulerName | quote }}
+- name: ADMISSION_SERVICE
+  value: {{ $release }}-admission-service
+- name: ADMISSION_SECRET
+  value: {{ $release }}-admission-certs
+- name: ADMISSION_CONFIGURATION
+  value: {{ $release }}-admission
+- name: ADMISSION_CONFIGMAP
+  value: {{ $release }}-admission-configmap
+{{- else if eq .service "dashboard" }}
+- name: DASHBOARD_HOST
+  value: "0.0.0.0"
+- name: PYROCLAST_DASHBOARD_PORT
+  value: "8080"
+{{- end }}
+{{- range $key, $value := (index $values.services .service | default dict).env }}
+- name: {{ $key }}
+  value: {{ $value | toString | quote }}
+{{- end }}
+{{- end -}}
+
+{{- define "pyroclast.ports" -}}
+- {name: health, containerPort: 8081}
+{{- if eq .service "admission" }}
+- {name: webhooks, containerPort: 8443}
+{{- else if eq .service "dashboard" }}
+- {name: http, containerPort: 8080}
+{{- end }}
+{{- end -}}
+
+{{/* Files a service reads, as a list of mounts ... */}}
+{{- define "pyroclast.mounts" -}}
+- {name: tmp, mountPath: /tmp}
+{{- if and (hasSuffix "SSL" .root.Values.kafka.securityProtocol) (include "pyroclast.kafkaSecret" .) }}
+- {name: kafka, mountPath: /etc/pyroclast/kafka, readOnly: true}
+{{- end }}
+{{- if and .facts.redis (include "pyroclast.redisTls" .root) }}
+- {name: redis, mountPath: /etc/pyroclast/redis, readOnly: true}
+{{- end }}
+{{- end -}}
+
+{{/* ... and their volumes. Only certificates come as files; passwords are variables. */}}
+{{- define "pyroclast.volumes" -}}
+{{- $protocol := .root.Values.kafka.securityProtocol -}}
+- name: tmp
+  emptyDir: {medium: Memory, sizeLimit: 16Mi}
+{{- if and (hasSuffix "SSL" $protocol) (include "pyroclast.kafkaSecret" .) }}
+- name: kafka
+  secret:
+    secretName: {{ include "pyroclast.kafkaSecret" . }}
+    defaultMode: 0440
+    items:
+    - {key: ca.crt, path: ca.crt}
+    {{- if eq $protocol "SSL" }}
+    - {key: tls.crt, path: tls.crt}
+    - {key: tls.key, path: tls.key}
+    {{- end }}
+{{- end }}
+{{- if and .facts.redis (include "pyroclast.redisTls" .root) }}
+- name: redis
+  secret:
+    secretName: {{ include "pyroclast.redisSecret" .root }}
+    defaultMode: 0440
+    items:
+    - {key: ca.crt, path: ca.crt}
+{{- end }}
+{{- end -}}

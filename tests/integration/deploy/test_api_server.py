@@ -1,0 +1,113 @@
+"""A real kube-apiserver takes all of it, and its Pod Security admission lets our pods be made."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.integration.deploy.chart import (
+    MANIFESTS,
+    NAMESPACE,
+    RELEASE,
+    ROOT,
+    VALUE_SETS,
+    template,
+)
+from tests.integration.deploy.kubectl import Kubectl
+from tests.integration.parts.require import require
+from tests.integration.stack.running import eventually
+from vc_cli.services import SERVICES
+from vc_parts import ControlPlane
+
+pytestmark = [pytest.mark.kubernetes, pytest.mark.slow, pytest.mark.timeout(300)]
+
+SERVICE_MONITORS = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "servicemonitors.monitoring.coreos.com"},
+    "spec": {
+        "group": "monitoring.coreos.com",
+        "scope": "Namespaced",
+        "names": {"kind": "ServiceMonitor", "plural": "servicemonitors"},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "x-kubernetes-preserve-unknown-fields": True,
+                    }
+                },
+            }
+        ],
+    },
+}
+"""Stands for the Prometheus operator's definition: that the kind is served is all we need."""
+
+ALWAYS_SENT = {"poddisruptionbudget.policy", "secret"}
+"""kubectl replaces a budget's selector and a Secret's stringData whole, whether they differ or not."""
+
+
+@pytest.fixture(scope="module")
+def kubectl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
+    require("kubernetes", "kubectl", "helm", own=True)
+    folder: Path = tmp_path_factory.mktemp("kubectl")
+    with asyncio.Runner() as runner:
+        plane = ControlPlane()
+        runner.run(plane.__aenter__())
+        try:
+            yield Kubectl(plane.kubeconfig, folder=folder)
+        finally:
+            runner.run(plane.__aexit__(None, None, None))
+
+
+@pytest.fixture(scope="module")
+def prepared(kubectl: Kubectl) -> Kubectl:
+    """A cluster in which the namespaces are made, and nothing of ours is installed."""
+    kubectl.ok("apply", "-f", str(MANIFESTS / "00-namespace.yaml"))
+    for namespace in ("ml", "hpc"):
+        kubectl.ok("create", "namespace", namespace)
+    kubectl.ok("apply", "-f", "-", given=json.dumps(SERVICE_MONITORS))
+    name = "crd/servicemonitors.monitoring.coreos.com"
+    kubectl.ok("wait", "--for=condition=Established", name, "--timeout=30s")
+    return kubectl
+
+
+@pytest.mark.parametrize("name", VALUE_SETS)
+def test_the_server_takes_every_value_set(name: str, prepared: Kubectl) -> None:
+    rendered = template(VALUE_SETS[name], "--include-crds").stdout
+    done = prepared.run("apply", "--dry-run=server", "-f", "-", given=rendered)
+    assert done.returncode == 0, done.stderr
+    assert "Warning" not in done.stderr, "Pod Security or a deprecated field"
+    taken = len(done.stdout.splitlines())
+    assert taken == len([d for d in yaml.safe_load_all(rendered) if d])
+
+
+def test_plain_manifests_install_and_their_pods_are_let_in(prepared: Kubectl) -> None:
+    folders = ("-f", str(ROOT / "deploy" / "crds"), "-f", str(MANIFESTS))
+    prepared.ok("apply", *folders)
+    again = [line.partition("/") for line in prepared.ok("apply", *folders).splitlines()]
+    changed = {kind for kind, _, rest in again if not rest.endswith("unchanged")}
+    assert changed <= ALWAYS_SENT
+
+    def missing() -> set[str]:
+        pods = json.loads(prepared.ok("get", "pods", "-n", NAMESPACE, "-o", "json"))["items"]
+        made = {pod["spec"]["serviceAccountName"] for pod in pods}
+        return {f"{RELEASE}-{service}" for service in SERVICES} - made
+
+    eventually(lambda: not missing(), "a pod of each Deployment")
+    shown = prepared.ok("get", "pods", "-n", NAMESPACE)
+    assert "volcano-scheduler" in shown
+    assert "volcano-admission" in shown
+
+
+def test_a_pod_that_asks_for_more_is_refused_there(prepared: Kubectl) -> None:
+    """Or the namespace's label would prove nothing."""
+    done = prepared.run("run", "root", "-n", NAMESPACE, "--image=busybox:1.36", "--privileged")
+    assert done.returncode != 0
+    assert "violates PodSecurity" in done.stderr

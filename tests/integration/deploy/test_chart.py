@@ -1,0 +1,257 @@
+"""The chart says what the code says: services, environment, webhooks, names; and refuses bad values."""
+
+import re
+from typing import Any
+
+import pytest
+
+from tests.integration.deploy.chart import (
+    CHART,
+    MANIFESTS,
+    NAMESPACE,
+    RELEASE,
+    VALUE_SETS,
+    container_of,
+    helm,
+    of_kind,
+    render,
+    template,
+)
+from vc_admission.config import Config as AdmissionConfig
+from vc_admission.logic.endpoints import ENDPOINTS
+from vc_admission.logic.webhook_configurations import (
+    MUTATING,
+    VALIDATING,
+    client_service,
+    configuration,
+)
+from vc_cli.services import SERVICES
+from vc_cli.stack import DASHBOARD_SERVICE
+from vc_cli.stack_plan import keys_of
+
+ONLY_ON_A_CLUSTER = {
+    "POD_NAMESPACE", "LOG_LEVEL", "LOG_FORMAT", "PYROCLAST_COMPAT",
+    "KAFKA_SECURITY_PROTOCOL", "KAFKA_REPLICATION_FACTOR",
+}  # fmt: skip
+"""Keys that a stack inherits or does without."""
+ONLY_THERE = {
+    "scheduler": {"SCHEDULER_NAMES", "SCHEDULER_CONFIGMAP"},
+    "queue-controller": {"SCHEDULER_NAMES"},
+    "podgroup-controller": {"SCHEDULER_NAMES"},
+    "admission": {
+        "ADMISSION_SCHEDULER_NAMES", "ADMISSION_SERVICE", "ADMISSION_SECRET",
+        "ADMISSION_CONFIGURATION", "ADMISSION_CONFIGMAP",
+    },
+}  # fmt: skip
+NOT_THERE = {"KUBECONFIG", "ADMISSION_CREATE_CONFIGURATIONS"}
+"""A pod has its account, and the chart installs the webhooks."""
+
+
+@pytest.fixture(scope="module")
+def defaults() -> list[dict[str, Any]]:
+    return render({})
+
+
+def test_helm_finds_nothing_wrong() -> None:
+    done = helm("lint", "--strict", str(CHART))
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("name", VALUE_SETS)
+def test_every_value_set_renders(name: str) -> None:
+    kinds = {manifest["kind"] for manifest in render(VALUE_SETS[name])}
+    assert {"Deployment", "ServiceAccount", "PodDisruptionBudget"} <= kinds
+
+
+def test_the_plain_manifests_are_up_to_date() -> None:
+    done = template({})
+    assert (MANIFESTS / "pyroclast.yaml").read_text() == done.stdout, "run `make manifests`"
+
+
+def test_each_service_has_a_deployment_an_account_and_a_budget(
+    defaults: list[dict[str, Any]],
+) -> None:
+    wanted = {f"{RELEASE}-{service}" for service in SERVICES}
+    for kind in ("Deployment", "ServiceAccount", "PodDisruptionBudget"):
+        assert set(of_kind(defaults, kind)) == wanted, kind
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_a_service_is_told_the_keys_that_the_stack_tells_it(
+    service: str, defaults: list[dict[str, Any]]
+) -> None:
+    deployment = of_kind(defaults, "Deployment")[f"{RELEASE}-{service}"]
+    told = {variable["name"] for variable in container_of(deployment)["env"]}
+    wanted = keys_of(service) - NOT_THERE | ONLY_ON_A_CLUSTER | ONLY_THERE.get(service, set())
+    assert told == wanted
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_a_pod_is_restricted(service: str, defaults: list[dict[str, Any]]) -> None:
+    deployment = of_kind(defaults, "Deployment")[f"{RELEASE}-{service}"]
+    spec, container = deployment["spec"]["template"]["spec"], container_of(deployment)
+    assert spec["serviceAccountName"] == f"{RELEASE}-{service}"
+    assert spec["securityContext"]["runAsNonRoot"] is True
+    assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    assert container["image"] == f"vc-{service}:0.1.0"
+    assert container["resources"]["limits"]["memory"]
+    assert container["resources"]["requests"]["cpu"]
+    assert {container[f"{kind}Probe"]["httpGet"]["port"] for kind in ("liveness", "readiness")} == {
+        "health"
+    }
+
+
+def test_only_those_who_use_redis_may_reach_it() -> None:
+    rendered = render(VALUE_SETS["secured-servers"])
+    policies = of_kind(rendered, "NetworkPolicy")
+    allowed = {
+        service
+        for service in SERVICES
+        for rule in policies[f"{RELEASE}-{service}"]["spec"]["egress"]
+        if {"protocol": "TCP", "port": 6379} in rule["ports"]
+    }
+    told = {
+        service
+        for service in SERVICES
+        for variable in container_of(of_kind(rendered, "Deployment")[f"{RELEASE}-{service}"])["env"]
+        if variable["name"] == "REDIS_URL"
+    }
+    assert allowed == told == {s for s in SERVICES if "REDIS_URL" in keys_of(s)}
+
+
+def test_only_admission_and_the_dashboard_are_called(defaults: list[dict[str, Any]]) -> None:
+    policies = of_kind(defaults, "NetworkPolicy")
+    called = {
+        (service, port["port"])
+        for service in SERVICES
+        for rule in policies[f"{RELEASE}-{service}"]["spec"]["ingress"]
+        for port in rule["ports"]
+        if port["port"] != 8081
+    }
+    assert called == {("admission", 8443), ("dashboard", 8080)}
+    assert policies[f"{RELEASE}-default-deny"]["spec"]["policyTypes"] == ["Ingress", "Egress"]
+
+
+def test_who_has_no_rights_does_not_even_reach_the_api_server(
+    defaults: list[dict[str, Any]],
+) -> None:
+    policies, roles = of_kind(defaults, "NetworkPolicy"), of_kind(defaults, "ClusterRole")
+    reaching = {
+        service
+        for service in SERVICES
+        for rule in policies[f"{RELEASE}-{service}"]["spec"]["egress"]
+        if {"protocol": "TCP", "port": 443} in rule["ports"]
+    }
+    assert reaching == {service for service in SERVICES if f"{RELEASE}-{service}" in roles}
+
+
+def test_secrets_are_named_and_never_written_into_a_deployment() -> None:
+    rendered = render(VALUE_SETS["secured-servers"])
+    secrets = of_kind(rendered, "Secret")
+    assert secrets["volcano-kafka"]["stringData"]["password"] == "not a real one"
+    others = [m for m in rendered if m["kind"] != "Secret"]
+    assert "not a real one" not in str(others)
+    assert "not-a-real-one" not in str(others)
+
+
+def test_an_existing_secret_is_used_and_none_is_made() -> None:
+    rendered = render(VALUE_SETS["secrets-of-others"])
+    assert set(of_kind(rendered, "Secret")) == {"volcano-admission-certs"}
+    deployments = of_kind(rendered, "Deployment")
+    used = {
+        service: {
+            volume["secret"]["secretName"]
+            for volume in deployments[f"{RELEASE}-{service}"]["spec"]["template"]["spec"]["volumes"]
+            if "secret" in volume
+        }
+        for service in ("watcher", "plugin-ssh", "scheduler")
+    }
+    assert used == {
+        "watcher": {"kafka-client"},
+        "plugin-ssh": {"kafka-ssh"},
+        "scheduler": {"kafka-client", "redis-login"},
+    }
+
+
+def test_a_plugin_can_be_kept_to_some_namespaces() -> None:
+    rendered = render(VALUE_SETS["secrets-of-others"])
+    assert f"{RELEASE}-plugin-ssh" not in of_kind(rendered, "ClusterRoleBinding")
+    within = [
+        m["metadata"]["namespace"]
+        for m in rendered
+        if m["kind"] == "RoleBinding" and m["metadata"]["name"] == f"{RELEASE}-plugin-ssh"
+    ]
+    assert within == ["ml", "hpc"]
+
+
+@pytest.mark.parametrize("kind", [MUTATING, VALIDATING], ids=lambda kind: kind.kind)
+def test_the_webhooks_are_those_of_admission(kind: Any, defaults: list[dict[str, Any]]) -> None:
+    rendered = of_kind(defaults, kind.kind)[AdmissionConfig().configuration_name]
+    service = AdmissionConfig().service_name
+    clients = {e.path: client_service(service, NAMESPACE, e) for e in ENDPOINTS}
+    wanted = configuration(
+        kind, name=f"{RELEASE}-admission", clients=clients, scheduler_names=("volcano",)
+    )
+    assert rendered["webhooks"] == wanted["webhooks"]
+
+
+def test_admissions_names_are_its_defaults(defaults: list[dict[str, Any]]) -> None:
+    deployment = of_kind(defaults, "Deployment")[f"{RELEASE}-admission"]
+    env = {v["name"]: v["value"] for v in container_of(deployment)["env"] if "value" in v}
+    told, default = AdmissionConfig.from_env(env), AdmissionConfig()
+    for name in ("service_name", "secret_name", "configuration_name", "configmap_name"):
+        assert getattr(told, name) == getattr(default, name)
+    assert told.create_configurations is False
+    assert default.secret_name in of_kind(defaults, "Secret")
+    assert default.service_name in of_kind(defaults, "Service")
+
+
+def test_the_names_of_the_documents_are_kept(defaults: list[dict[str, Any]]) -> None:
+    assert "volcano-scheduler" in of_kind(defaults, "Deployment")
+    assert "volcano-admission" in of_kind(defaults, "Deployment")
+    configmap = of_kind(defaults, "ConfigMap")["volcano-scheduler-configmap"]
+    assert list(configmap["data"]) == ["volcano-scheduler.conf"]
+    namespace, _, service = DASHBOARD_SERVICE.partition("/")
+    name, _, port = service.partition(":")
+    dashboard = of_kind(defaults, "Service")[name]
+    assert dashboard["metadata"]["namespace"] == namespace
+    assert [p["port"] for p in dashboard["spec"]["ports"]] == [int(port)]
+
+
+def test_the_switches_of_the_documents_leave_parts_out() -> None:
+    names = set(of_kind(render(VALUE_SETS["scheduler-only-beside-volcano"]), "Deployment"))
+    assert names == {"volcano-watcher", "volcano-scheduler", "volcano-dashboard"}
+
+
+def test_two_releases_share_nothing_cluster_wide() -> None:
+    cluster_wide = ("ClusterRole", "ClusterRoleBinding", "MutatingWebhookConfiguration")
+    one, other = render({}), render({}, release="second")
+    for kind in cluster_wide:
+        assert not set(of_kind(one, kind)) & set(of_kind(other, kind)), kind
+
+
+WRONG: dict[str, tuple[dict[str, Any], str]] = {
+    "an unknown value": ({"kafkaa": {}}, "kafkaa"),
+    "an address without a port": ({"kafka": {"bootstrapServers": "kafka"}}, "bootstrapServers"),
+    "a protocol that is none": ({"kafka": {"securityProtocol": "TLS"}}, "securityProtocol"),
+    "SASL without a user": ({"kafka": {"securityProtocol": "SASL_SSL"}}, "username"),
+    "a Redis that is none": ({"redis": {"url": "http://redis"}}, "url"),
+    "a service that is none": ({"services": {"plugin-none": {}}}, "plugin-none"),
+    "a negative count": ({"services": {"scheduler": {"replicas": -1}}}, "replicas"),
+    "a watcher of some namespaces": ({"services": {"watcher": {"namespaces": ["a"]}}}, "watcher"),
+    "a port out of range": ({"networkPolicy": {"kafkaPorts": [70000]}}, "kafkaPorts"),
+    "a switch that is a word": ({"basic": {"scheduler": {"enabled": "yes"}}}, "enabled"),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_a_wrong_value_is_refused_by_name(what: str) -> None:
+    values, named = WRONG[what]
+    done = template(values)
+    assert done.returncode != 0
+    assert re.search(named, done.stderr), done.stderr

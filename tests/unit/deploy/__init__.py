@@ -1,0 +1,1 @@
+"""What the files in deploy/ say, without any program to read them."""

@@ -1,0 +1,98 @@
+"""services.yaml: every service is in it, with rights that are the least in form as well."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from vc_cli.rights import rights_of, service_facts
+from vc_cli.services import SERVICES
+from vc_cli.stack_plan import keys_of
+from vc_model.kinds import CONFIGMAPS, WATCHED
+
+ROOT = Path(__file__).parents[3]
+OWN_SECRET = "volcano-admission-certs"
+
+
+def all_rules(service: str) -> list[dict[str, Any]]:
+    rights = rights_of(service)
+    return rights.rules + rights.own_rules
+
+
+def test_every_service_is_there_and_no_other() -> None:
+    assert list(service_facts()) == list(SERVICES)
+
+
+def test_values_and_schema_name_the_same_services() -> None:
+    chart = ROOT / "deploy/helm/pyroclast"
+    values = yaml.safe_load((chart / "values.yaml").read_text())
+    schema = yaml.safe_load((chart / "values.schema.json").read_text())
+    assert list(values["services"]) == list(SERVICES)
+    assert list(schema["properties"]["services"]["properties"]) == list(SERVICES)
+
+
+def test_redis_is_for_those_who_use_it() -> None:
+    told = {name for name, facts in service_facts().items() if facts.get("redis")}
+    assert told == {service for service in SERVICES if "REDIS_URL" in keys_of(service)}
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_no_right_is_a_wildcard(service: str) -> None:
+    for rule in all_rules(service):
+        assert "*" not in rule["apiGroups"] + rule["resources"] + rule["verbs"]
+        assert {"escalate", "bind", "impersonate", "deletecollection"}.isdisjoint(rule["verbs"])
+
+
+def test_the_watcher_may_read_exactly_what_it_watches() -> None:
+    rights = rights_of("watcher")
+    may = {
+        (group, resource)
+        for rule in rights.rules
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        if rule["verbs"] == ["list", "watch"]
+    }
+    assert may == {(kind.group, kind.plural) for kind in WATCHED if kind is not CONFIGMAPS}
+    assert {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["list", "watch"]} in (
+        rights.own_rules
+    ), "ConfigMaps of our own namespace alone"
+
+
+def test_only_the_watcher_watches() -> None:
+    watching = {s for s in SERVICES for rule in all_rules(s) if "watch" in rule["verbs"]}
+    assert watching == {"watcher"}
+
+
+def test_only_ssh_touches_secrets_and_admission_its_own_one() -> None:
+    touching = {
+        service: rule.get("resourceNames", [])
+        for service in SERVICES
+        for rule in all_rules(service)
+        if "secrets" in rule["resources"]
+    }
+    assert touching == {"plugin-ssh": [], "admission": [OWN_SECRET]}
+
+
+def test_only_the_scheduler_binds_and_evicts() -> None:
+    acting = {
+        service
+        for service in SERVICES
+        for rule in all_rules(service)
+        if {"pods/binding", "pods/eviction"} & set(rule["resources"])
+    }
+    assert acting == {"scheduler"}
+
+
+def test_a_lease_is_ones_own() -> None:
+    for service in SERVICES:
+        for rule in all_rules(service):
+            if rule["resources"] == ["leases"] and rule["verbs"] != ["create"]:
+                assert rule["resourceNames"] == [f"vc-{service}"]
+
+
+@pytest.mark.parametrize(
+    "service", ["plugin-env", "plugin-pytorch", "plugin-mpi", "plugin-tensorflow", "dashboard"]
+)
+def test_who_writes_nothing_to_the_cluster_may_nothing(service: str) -> None:
+    assert all_rules(service) == []
