@@ -150,7 +150,8 @@ class PodGroupController:
             kind = getattr(outcome.effect, "kind", None)
             if outcome.status is not OutcomeStatus.DONE:
                 failed = True
-                self._context.log.info("%s%s: %s", PREFIX, uid, outcome.error)
+                fields = {"group": PREFIX + uid}
+                self._context.log.info("not done: %s", outcome.error, extra=fields)
             elif outcome.written is not None and kind in _KINDS:
                 self._expectations.expect(uid, [(kind, outcome.written)])
             elif seen.podgroup is not None and outcome.written is None:

@@ -16,7 +16,7 @@ from vc_runtime.job_fields import fields_of
 from vc_scheduler.logic.commands import GroupWork
 from vc_scheduler.logic.conf import Conf
 from vc_scheduler.logic.cycle import run_cycle
-from vc_scheduler.logic.decisions import Decisions, GangBind
+from vc_scheduler.logic.decisions import Decisions, Eviction, GangBind
 from vc_scheduler.logic.figures import Figures, figures
 from vc_scheduler.logic.snapshot import Snapshot
 from vc_scheduler.meters import Meters
@@ -108,6 +108,17 @@ class Observer:
             first.error or first.status.value,
             extra=fields_of(self._group_of(gang.group), gang.group),
         )
+
+    def victims_stay(self, eviction: Eviction, stay: Sequence[Outcome]) -> None:
+        """The API server keeps some victims (a disruption budget): one line for all of them."""
+        if stay:
+            self._context.log.info(
+                "%d of %d victims stay: %s",
+                len(stay),
+                len(eviction.pods),
+                stay[0].error or stay[0].status.value,
+                extra=fields_of(self._group_of(eviction.group), eviction.group),
+            )
 
     def evicting(self, work: GroupWork, session: SessionTimes) -> None:
         """Pods make room for a job."""

@@ -123,12 +123,14 @@ class Writers:
         """Victims that the API server keeps (a disruption budget) stay, and others are looked for."""
         await self._applier.apply(nomination_effects(eviction))
         outcomes = await self._applier.apply(eviction_effects(eviction))
+        stay: list[Outcome] = []
         for pod, outcome in zip(eviction.pods, outcomes, strict=True):
             if outcome.status is not OutcomeStatus.DONE:
                 key, now = object_key(pod.namespace, pod.name), self._context.clock.now()
-                self._context.log.info("%s stays: %s", key, outcome.error or outcome.status.value)
+                stay.append(outcome)
                 self._columns.unevict(key, pod.uid, now=now)
                 self._wanted.set()
+        self._observer.victims_stay(eviction, stay)
         await self._applier.apply(eviction_events(eviction))
 
     async def _bind(self, gang: GangBind) -> bool:
