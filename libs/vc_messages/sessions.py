@@ -3,7 +3,8 @@
 A `Reason` is made by the decision that refused, from the numbers it refused on; nobody computes it
 again. It says at which stage, what was needed and there, how many nodes each check left, what would
 unblock the job, and all of that in one sentence for people. A `SessionRecord` goes to the topic
-`scheduling.sessions` and to the ring in the snapshot store; sessions that changed nothing leave none.
+`scheduling.sessions`; sessions that changed nothing leave none. A `SessionEntry` in the ring of the
+snapshot store holds it together with the session's input, so that it can be run again.
 """
 
 import enum
@@ -11,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from vc_messages.codec import decode, encode, wire_headers
+from vc_messages.codec import CodecError, decode, encode, wire_headers
 from vc_messages.partition import partition_of_key
 from vc_messages.record import Message, Record
 from vc_messages.topics import SESSIONS
@@ -143,6 +144,44 @@ class SessionRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Groups that waited before and no longer do."""
     queues: list[QueueShare]
     evicted: list[Evicted] = []
+
+
+class SessionEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """A session in the ring: its record, and what it takes to run it again.
+
+    `frame` is the session's input as the difference to that of `previous`; what is in it only the
+    scheduler's logic knows. A reader follows `previous` until it is empty: a base.
+    """
+
+    record: SessionRecord
+    now: float
+    """The time the session was told."""
+    digest: str
+    """Of all that it decided."""
+    previous: str = ""
+    frame: bytes = b""
+    types: str = ""
+    """Of the types the frame is made of: others cannot read it."""
+    release: str = ""
+    left_out: str = ""
+    """Why there is no frame; empty when there is one."""
+
+
+def entry_bytes(entry: SessionEntry) -> bytes:
+    """For the ring in the snapshot store."""
+    return _entry_encoder.encode(entry)
+
+
+def entry_of(data: bytes) -> SessionEntry:
+    """Read it back; CodecError when it is none of ours."""
+    try:
+        return _entry_decoder.decode(data)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise CodecError(f"not a session's entry: {error}") from None
+
+
+_entry_encoder: Final = msgspec.msgpack.Encoder(order="deterministic")
+_entry_decoder: Final = msgspec.msgpack.Decoder(SessionEntry)
 
 
 def session_message(record: SessionRecord) -> Message:

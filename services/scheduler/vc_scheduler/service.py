@@ -4,17 +4,13 @@ Three loops share the columns, all on the event loop's thread. *Follow* applies 
 those of the checkpoint first, which the leader writes). *Sessions*
 takes a copy, runs the pure cycle (in a worker thread), and lays what was decided over the columns at
 once, so that the next session sees it without waiting for anybody. *Writers* (`writers.py`) carry
-decisions out.
+decisions out; the *recorder* (`recorder.py`) keeps what they were and what they were made of.
 """
 
 import asyncio
 from typing import Final
 
-from vc_bus import BusError
 from vc_clock import VirtualLoop
-from vc_messages.codec import encode
-from vc_messages.effects import PublishMessage
-from vc_messages.sessions import SessionRecord, session_message
 from vc_model.kinds import CONFIGMAPS, PODGROUPS
 from vc_model.meta import ApiObject, object_key
 from vc_runtime.checkpoint_writer import CheckpointWriter
@@ -29,14 +25,15 @@ from vc_scheduler.config import Config
 from vc_scheduler.extensions import load_extensions
 from vc_scheduler.logic.columns import KINDS, Assumed, Columns
 from vc_scheduler.logic.commands import GroupWork, group_work
+from vc_scheduler.logic.conf import Conf
 from vc_scheduler.logic.cycle import check_conf
 from vc_scheduler.logic.decisions import Decisions, QueueAllocated
 from vc_scheduler.logic.ledger import Ledger, Timing
 from vc_scheduler.logic.snapshot import Snapshot
 from vc_scheduler.observing import Observer
+from vc_scheduler.recorder import Held, SessionRecorder
 from vc_scheduler.spans import GangSpans, SessionTimes
 from vc_scheduler.writers import SessionWork, Writers, pod_key
-from vc_snapshot import SnapshotUnavailableError
 
 FOLLOWED: Final = (*KINDS, CONFIGMAPS)
 """What sessions are made of, and what they are told to do."""
@@ -48,8 +45,6 @@ BREATH_GROUPS: Final = 20
 """Changes applied, and groups counted or carried out, before others may run: neither a backlog nor
 a large session makes the loop stand still."""
 UNREADY_POLL_SECONDS: Final = 0.05
-RECORDS_QUEUED_MAX: Final = 1_000
-"""A session waits when its record cannot be kept for so long."""
 QUEUE_STATUS_SECONDS: Final = 1.0
 """Between two writes of one queue's `status.allocated`."""
 
@@ -87,7 +82,7 @@ class Scheduler:
         self._new_view = True
         self._applied = asyncio.Event()
         """The columns hold all that the view does; only then the view's word counts for them."""
-        self._records: asyncio.Queue[SessionRecord] = asyncio.Queue(RECORDS_QUEUED_MAX)
+        self._recorder = SessionRecorder(context, self._applier, threads=config.threads)
         self._writers = Writers(
             context,
             self._applier,
@@ -110,7 +105,7 @@ class Scheduler:
                 group.create_task(self._follow())
                 group.create_task(self._schedule())
                 group.create_task(self._writers.run())
-                group.create_task(self._keep_records())
+                group.create_task(self._recorder.run())
                 group.create_task(self._look_at_conf())
                 group.create_task(self._checkpoints.run())
         finally:
@@ -206,7 +201,8 @@ class Scheduler:
         session_id = f"{self._takeover.epoch}-{self._sessions}"
         snapshot = self._columns.snapshot(session_id, now=started_at)
         self._observer.meters.opened(clock.monotonic() - opening)
-        decisions = await self._run_cycle(snapshot, started_at)
+        conf = self._conf.conf
+        decisions = await self._run_cycle(snapshot, conf, started_at)
         self._ended_at = clock.monotonic()
         took = self._ended_at - began
         self._observer.session(decisions, took_seconds=took)
@@ -214,13 +210,22 @@ class Scheduler:
             self._wanted.set()
             return
         self._due_at = decisions.wake_at
-        await self._carry_out(decisions, Timing(started_at=started_at, took_ms=took * 1000))
+        timing = Timing(started_at=started_at, took_ms=took * 1000)
+        await self._carry_out(decisions, timing)
+        record = self._ledger.record(decisions, timing)
+        if record is not None:
+            await self._recorder.keep(Held(record, decisions, snapshot, conf, started_at))
+            self._context.log.info(
+                "session %s: %d let in, %d pods bound, %d jobs wait",
+                record.session_id, len(record.enqueued), record.bound_pods, record.waiting,
+                extra={"session_id": record.session_id},
+            )  # fmt: skip
 
-    async def _run_cycle(self, snapshot: Snapshot, now: float) -> Decisions:
+    async def _run_cycle(self, snapshot: Snapshot, conf: Conf, now: float) -> Decisions:
         inline = isinstance(asyncio.get_running_loop(), VirtualLoop)
         if inline or not self._config.threads:
-            return self._observer.run_cycle(snapshot, self._conf.conf, now)
-        return await asyncio.to_thread(self._observer.run_cycle, snapshot, self._conf.conf, now)
+            return self._observer.run_cycle(snapshot, conf, now)
+        return await asyncio.to_thread(self._observer.run_cycle, snapshot, conf, now)
 
     async def _carry_out(self, decisions: Decisions, timing: Timing) -> None:
         """Group by group: lay it over the columns, then hand it to its writer."""
@@ -238,14 +243,6 @@ class Scheduler:
         for queue in decisions.queues:
             if self._queue_is_due(queue):
                 await self._writers.hand_over(queue.queue, queue)
-        record = self._ledger.record(decisions, timing)
-        if record is not None:
-            await self._records.put(record)
-            self._context.log.info(
-                "session %s: %d let in, %d pods bound, %d jobs wait",
-                record.session_id, len(record.enqueued), record.bound_pods, record.waiting,
-                extra={"session_id": record.session_id},
-            )  # fmt: skip
 
     def _lay_over(self, work: GroupWork, *, now: float) -> bool:
         """Assume the binds and note the status; False when a member left since the snapshot."""
@@ -258,7 +255,8 @@ class Scheduler:
         if work.eviction is not None:
             for pod in work.eviction.pods:
                 self._columns.evict(object_key(pod.namespace, pod.name), pod.uid)
-            self._columns.evictions.nominate(work.group, now=now)
+            places = work.eviction.places
+            self._columns.evictions.nominate(work.group, now=now, places=places)
         if gang:
             self._columns.evictions.settled(work.group)
         if work.status is not None:
@@ -276,20 +274,6 @@ class Scheduler:
             return False
         self._queues_written_at[queue.queue] = now
         return True
-
-    # -- records ---------------------------------------------------------------------------------
-
-    async def _keep_records(self) -> None:
-        while True:
-            await self._write_record(await self._records.get())
-
-    async def _write_record(self, record: SessionRecord) -> None:
-        """To the bus and to the ring; a cache that is away loses a record, never a decision."""
-        try:
-            await self._applier.apply([PublishMessage(message=session_message(record))])
-            await self._context.snapshot.append_session(record.session_id, encode(record))
-        except (SnapshotUnavailableError, BusError) as error:
-            self._context.log.info("session %s not kept: %s", record.session_id, error)
 
 
 def build(context: Context, config: Config | None = None) -> Scheduler:

@@ -3,13 +3,12 @@
 import asyncio
 from collections.abc import Callable, Coroutine
 
-import msgspec
 from prometheus_client import generate_latest
 
 from tests.unit.scheduler.shell import Shell, pod_body
 from vc_clock import run_virtual
 from vc_cluster import ConflictError, ForbiddenError, ServerError
-from vc_messages.sessions import SessionRecord, Stage
+from vc_messages.sessions import Stage, entry_of
 from vc_model.keys import GANG_RELEASED
 from vc_model.kinds import NODES, PODS
 from vc_runtime.leader import LEASE_SECONDS
@@ -44,7 +43,7 @@ def test_a_gang_is_bound_and_everybody_is_told() -> None:
         records = await shell.sessions()
         assert sum(record.bound_pods for record in records) == 4
         kept = await shell.snapshot.session(records[-1].session_id)
-        assert msgspec.msgpack.decode(kept or b"", type=SessionRecord) == records[-1]
+        assert entry_of(kept or b"").record == records[-1]
 
     tell(story)
 

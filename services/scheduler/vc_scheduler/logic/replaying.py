@@ -1,0 +1,180 @@
+"""Runs a recorded session again: the same input, the same bytes.
+
+A record's frame builds on the frame before it; the whole chain from its base is read, and the pure
+cycle is run on what comes out. What it decides has the digest that was recorded, in any process and
+under any hash seed, or something is wrong with one of the two and we want to know.
+"""
+
+import functools
+import hashlib
+import zlib
+from collections.abc import Sequence
+from types import GenericAlias
+from typing import Any, Final, get_args, get_origin
+
+import msgspec
+import numpy as np
+
+from vc_messages.sessions import SessionEntry
+from vc_scheduler.logic import frames
+from vc_scheduler.logic.conf import Conf
+from vc_scheduler.logic.cycle import check_conf, run_cycle
+from vc_scheduler.logic.decisions import Decisions
+from vc_scheduler.logic.frames import ChangedRows, FrameError, Piece
+from vc_scheduler.logic.snapshot import Snapshot
+from vc_scheduler.logic.table import NodeTable, StaticTable
+
+FRAME_BYTES_MAX: Final = 1024 * 1024 * 1024
+"""Of a frame when it is unpacked: nobody fills our memory with a small one."""
+
+
+class FrameReader:
+    """Puts snapshots together again, frame by frame, from a base on."""
+
+    def __init__(self) -> None:
+        self._conf: Conf | None = None
+        self._fields: dict[str, Any] = {name: {} for name in frames.row_fields()}
+        self._keys: list[str] = []
+        self._facts: dict[str, tuple[Any, ...]] = {}
+        self._names: tuple[str, ...] = ()
+        self._resources: dict[str, int] = {}
+        self._arrays: dict[str, Any] = {}
+
+    def take(self, frame: bytes) -> None:
+        """The next frame of the chain."""
+        packed = zlib.decompressobj()
+        try:
+            data = packed.decompress(frame, FRAME_BYTES_MAX)
+            if packed.unconsumed_tail or not packed.eof:
+                raise FrameError("a frame that is cut off or too large")
+            for piece in frames.pieces_of(data):
+                self._take(piece)
+        except (zlib.error, msgspec.DecodeError, KeyError, ValueError, IndexError) as error:
+            raise FrameError(f"a frame that cannot be read: {error}") from None
+
+    def _take(self, piece: Piece) -> None:
+        match piece.operation:
+            case frames.CONF:
+                self._conf = _decode(piece, Conf)
+            case frames.WHOLE:
+                self._fields[piece.field] = _decode(piece, frames.fields_of(Snapshot)[piece.field])
+            case frames.ROW:
+                row = get_args(frames.fields_of(Snapshot)[piece.field])[1]
+                self._fields[piece.field][piece.key] = _decode(piece, row)
+            case frames.GONE:
+                for key in _decode(piece, list[str]):
+                    del self._fields[piece.field][key]
+            case frames.KEYS:
+                self._keys = _decode(piece, list[str])
+            case frames.NODES:
+                self._take_nodes(piece)
+            case frames.AMOUNTS:
+                self._take_amounts(piece)
+            case _:
+                raise FrameError(f"operation {piece.operation!r} is not known")
+
+    def _take_nodes(self, piece: Piece) -> None:
+        match piece.field:
+            case "resources":
+                self._resources = _decode(piece, dict[str, int])
+            case "names":
+                self._names = _decode(piece, tuple[str, ...])
+            case _:
+                self._facts.update(_decode(piece, _facts_type()))
+
+    def _take_amounts(self, piece: Piece) -> None:
+        hint = frames.fields_of(NodeTable)[piece.field]
+        changed = _decode(piece, ChangedRows)
+        rows = frames.unpack(hint, changed.rows)
+        if changed.at is None:
+            self._arrays[piece.field] = rows
+        else:
+            self._arrays[piece.field] = self._arrays[piece.field].copy()
+            self._arrays[piece.field][frames.unpack(hint, changed.at)] = rows
+
+    def input(self) -> tuple[Snapshot, Conf]:
+        """What the session of the last frame saw."""
+        if self._conf is None or "everybody" not in self._fields:
+            raise FrameError("a chain without its base")
+        everybody = self._fields["everybody"]
+        missing = [key for key in self._keys if key not in everybody]
+        if missing:
+            raise FrameError(f"the row of {missing[0]} is missing")
+        values = {name: _copy(value) for name, value in self._fields.items()}
+        groups = tuple(everybody[key] for key in self._keys)
+        return Snapshot(groups=groups, nodes=self._nodes(), **values), self._conf
+
+    def _nodes(self) -> NodeTable:
+        hints = frames.fields_of(StaticTable)
+        facts = list(zip(*[self._facts[name] for name in self._names], strict=True))
+        columns: dict[str, Any] = {}
+        for at, name in enumerate(frames.node_facts()):
+            values: Any = facts[at] if facts else ()
+            if get_origin(hints[name]) is np.ndarray:
+                values = np.array(values, dtype=frames.array_type(hints[name]))
+            columns[name] = values
+        rows = np.arange(len(self._names), dtype=np.int64)
+        static = StaticTable(names=self._names, rows=rows, **columns)
+        return NodeTable(static=static, resources=dict(self._resources), **self._arrays)
+
+
+def _copy(value: Any) -> Any:
+    """Later frames change the reader's dictionaries, not those it gave away."""
+    return dict(value) if isinstance(value, dict) else value
+
+
+@functools.cache
+def _facts_type() -> Any:
+    types: Any = tuple(frames.fact_type(name) for name in frames.node_facts())
+    return GenericAlias(dict, (str, GenericAlias(tuple, types)))
+
+
+@functools.cache
+def _decoder(wanted: Any) -> "msgspec.msgpack.Decoder[Any]":
+    return msgspec.msgpack.Decoder(wanted, dec_hook=frames.unpack)
+
+
+def _decode(piece: Piece, wanted: Any) -> Any:
+    return _decoder(wanted).decode(piece.value)
+
+
+class Replayed(msgspec.Struct, frozen=True, kw_only=True):
+    """A session that was run again."""
+
+    decisions: Decisions
+    digest: str
+    same: bool
+    """Whether it decided what was recorded, byte for byte."""
+
+
+def digest_of(decisions: Decisions) -> str:
+    """Equal when all bytes are; item by item, so that other threads get their turn."""
+    whole = hashlib.sha256()
+    for name in decisions.__struct_fields__:
+        value = getattr(decisions, name)
+        whole.update(f"|{name}|".encode())
+        for item in value if isinstance(value, tuple) else (value,):
+            whole.update(frames.decisions_encoder.encode(item))
+    return whole.hexdigest()
+
+
+def replay(chain: Sequence[SessionEntry]) -> Replayed:
+    """Run the last entry's session again; `chain` begins with a base. FrameError says why not."""
+    if not chain:
+        raise FrameError("no record")
+    last = chain[-1]
+    if last.left_out:
+        raise FrameError(f"its input was not kept: {last.left_out}")
+    if last.types != frames.types_digest():
+        raise FrameError(f"written by another release ({last.release}) with other types")
+    reader = FrameReader()
+    for entry in chain:
+        reader.take(entry.frame)
+    snapshot, conf = reader.input()
+    try:
+        check_conf(conf)
+    except ValueError as error:
+        raise FrameError(f"its configuration cannot be used here: {error}") from None
+    decisions = run_cycle(snapshot, conf, last.now)
+    digest = digest_of(decisions)
+    return Replayed(decisions=decisions, digest=digest, same=digest == last.digest)

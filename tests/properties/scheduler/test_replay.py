@@ -1,0 +1,128 @@
+"""Any session can be run again from its record, to the same bytes.
+
+Random clusters live through several sessions with evictions, ends, arrivals and changed nodes and
+queues; each session is recorded in a chain, and each prefix of the chain replays its last session.
+"""
+
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.properties.scheduler import test_evictions as evictions
+from tests.properties.scheduler import test_sessions as sessions
+from tests.unit.scheduler.objects import gang, node, priority_class, queue
+from tests.unit.scheduler.recording import Recording
+from tests.unit.scheduler.world import World
+from vc_model import kinds
+from vc_model.node import Taint
+from vc_scheduler.logic.conf import Conf, PluginConf
+
+ROOT = Path(__file__).parents[3]
+
+
+@settings(max_examples=60, deadline=None, phases=evictions.PHASES)
+@given(data=st.data())
+def test_recorded_sessions_of_random_clusters_replay_to_the_same_bytes(data: st.DataObject) -> None:
+    jobs = [data.draw(sessions.a_job(f"j{n}")) for n in range(data.draw(st.integers(1, 5)))]
+    nodes, queues = data.draw(sessions.some_nodes()), data.draw(sessions.some_queues())
+    world = World(priority_class("high", 10), queues, nodes, *jobs)
+    recording = Recording(world)
+    for turn in range(4):
+        recording.session()
+        running = [p for p in world.pods() if p.status.phase == "Running"]
+        if running:
+            world.finish(data.draw(st.sampled_from(running)).metadata.name)
+        match data.draw(st.integers(0, 3)):
+            case 0:
+                world.put(node(f"late{turn}", cpu=4))
+            case 1 if nodes and turn == 1:
+                world.delete(kinds.NODES, nodes[0].key)
+            case 2:
+                world.put(queue("team", weight=2 + turn))
+            case 3:
+                world.put(*data.draw(sessions.a_job(f"late{turn}")))
+        world.now += data.draw(st.sampled_from([0.0, 1.0, 40.0]))
+    recording.check()
+
+
+@settings(max_examples=60, deadline=None, phases=evictions.PHASES)
+@given(data=st.data())
+def test_recorded_sessions_with_evictions_replay_to_the_same_bytes(data: st.DataObject) -> None:
+    classes = [priority_class(name, value) for name, value in evictions.PRIORITIES.items() if name]
+    queues = [queue("a", weight=2), queue("b"), queue("kept", reclaimable=False)]
+    sizes = data.draw(st.lists(st.integers(2, 8), min_size=1, max_size=4))
+    world = World(classes, queues, [node(f"n{n}", cpu=cpu) for n, cpu in enumerate(sizes)])
+    recording = Recording(world)
+    for turn in range(4):
+        for n in range(data.draw(st.integers(1, 3))):
+            world.put(*data.draw(evictions.a_job(f"j{turn}{n}")))
+        recording.session()
+        if data.draw(st.booleans()):
+            world.leave()
+        world.now += data.draw(st.sampled_from([0.0, 11.0, 200.0]))
+    recording.check()
+
+
+def records() -> Recording:
+    """A world with a bit of everything, recorded over five sessions."""
+    taint = Taint(key="t", effect="NoSchedule")
+    world = World(
+        [node(f"n{i}", cpu=8 + i % 3, taints=[taint] if i % 5 == 0 else []) for i in range(20)],
+        [queue(f"q{i}", weight=i + 1, capability={"cpu": "60"} if i else {}) for i in range(4)],
+        priority_class("high", 9),
+        *[
+            gang(f"g{i}", 1 + i % 7, minimum=1 + i % 3, queue=f"q{i % 4}", age=i % 5, cpu=1 + i % 4,
+                 phase="Pending" if i % 2 else "Inqueue", priority_class="high" if i % 6 == 0 else "")
+            for i in range(40)
+        ],
+    )  # fmt: skip
+    recording = Recording(world)
+    for turn in range(5):
+        recording.session()
+        world.leave()
+        world.put(*gang(f"late{turn}", 3, queue="q1", cpu=2, priority_class="high"))
+    return recording
+
+
+def digest() -> str:
+    """Of the replays, from frames that this process wrote."""
+    recording = records()
+    recording.check()
+    return hashlib.sha256("".join(e.digest for e in recording.entries).encode()).hexdigest()
+
+
+def test_two_hash_seeds_record_and_replay_the_same() -> None:
+    code = "from tests.properties.scheduler.test_replay import digest; print(digest())"
+    answers = [
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=60,
+        ).stdout.strip()
+        for seed in ("1", "4242")
+    ]
+    assert answers[0] == answers[1] == digest()
+
+
+def test_a_frame_of_a_quiet_session_is_small() -> None:
+    recording = records()
+    base, *later = [len(entry.frame) for entry in recording.entries]
+    assert min(later) < base / 2, (base, later)
+
+
+def test_a_changed_configuration_is_part_of_the_input() -> None:
+    world = World(queue(), [node("n", cpu=4)], gang("g", 3, cpu=2))
+    recording = Recording(world)
+    assert recording.session().bound_pods == 0
+    world.conf = Conf(tiers=((PluginConf(name="predicates"),),))
+    assert recording.session().bound_pods == 2, "without gang two of three fit"
+    recording.check()
