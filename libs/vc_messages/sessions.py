@@ -158,6 +158,8 @@ class SessionEntry(msgspec.Struct, frozen=True, kw_only=True):
     """The time the session was told."""
     digest: str
     """Of all that it decided."""
+    conf: bytes = b""
+    """The configuration it was told."""
     previous: str = ""
     frame: bytes = b""
     types: str = ""

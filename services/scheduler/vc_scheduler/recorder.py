@@ -123,7 +123,7 @@ class SessionRecorder:
             self._writer.forget()
         try:
             if with_input:
-                frame = self._writer.frame(held.snapshot, held.conf)
+                frame = self._writer.frame(held.snapshot)
             else:
                 left_out = BEHIND
         except (FrameTooLargeError, OverflowError, NotImplementedError) as error:
@@ -132,6 +132,7 @@ class SessionRecorder:
             record=held.record,
             now=held.now,
             digest=digest_of(held.decisions),
+            conf=frames.encoder.encode(held.conf),
             previous=previous if frame else "",
             frame=frame,
             types=frames.types_digest(),

@@ -37,8 +37,9 @@ class Recording:
             record=_record(decisions),
             now=now,
             digest=digest_of(decisions),
+            conf=frames.encoder.encode(conf),
             previous=self.entries[-1].record.session_id if self.entries else "",
-            frame=self._writer.frame(self._seen, conf),
+            frame=self._writer.frame(self._seen),
             types=frames.types_digest(),
         )
         self.entries.append(entry_of(entry_bytes(entry)))

@@ -11,7 +11,6 @@ from typing import Any, Final
 import numpy as np
 
 from vc_scheduler.logic import frames
-from vc_scheduler.logic.conf import Conf
 from vc_scheduler.logic.frames import LENGTH_BYTES, NODES_A_PIECE, ChangedRows, encoder
 from vc_scheduler.logic.snapshot import Snapshot
 from vc_scheduler.logic.table import NodeTable, StaticTable
@@ -30,38 +29,35 @@ class FrameWriter:
     def __init__(self, bytes_max: int) -> None:
         self._bytes_max = bytes_max
         self._last: Snapshot | None = None
-        self._conf: Conf | None = None
         self._whole: dict[str, bytes] = {}
         """Of the last frame, by field."""
 
     def forget(self) -> None:
         """The next frame is a base."""
-        self._last, self._conf, self._whole = None, None, {}
+        self._last, self._whole = None, {}
 
-    def frame(self, snapshot: Snapshot, conf: Conf) -> bytes:
+    def frame(self, snapshot: Snapshot) -> bytes:
         """The difference to the frame before; the writer forgets when it cannot be written."""
         try:
-            frame = self._packed(snapshot, conf)
+            frame = self._packed(snapshot)
         except BaseException:
             self.forget()
             raise
-        self._last, self._conf = snapshot, conf
+        self._last = snapshot
         return frame
 
-    def _packed(self, snapshot: Snapshot, conf: Conf) -> bytes:
+    def _packed(self, snapshot: Snapshot) -> bytes:
         packer = zlib.compressobj(COMPRESSION_LEVEL)
         parts: list[bytes] = []
         size = 0
-        for piece in self._pieces(snapshot, conf):
+        for piece in self._pieces(snapshot):
             parts.append(packer.compress(len(piece).to_bytes(LENGTH_BYTES, "big") + piece))
             size += len(parts[-1])
             if size > self._bytes_max:
                 raise FrameTooLargeError(f"its input takes more than {self._bytes_max} bytes")
         return b"".join([*parts, packer.flush()])
 
-    def _pieces(self, snapshot: Snapshot, conf: Conf) -> Iterator[bytes]:
-        if conf != self._conf:
-            yield _piece(frames.CONF, "", "", conf)
+    def _pieces(self, snapshot: Snapshot) -> Iterator[bytes]:
         for field in frames.whole_fields():
             piece = _piece(frames.WHOLE, field, "", getattr(snapshot, field))
             if self._whole.get(field) != piece:

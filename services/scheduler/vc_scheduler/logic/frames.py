@@ -32,7 +32,6 @@ GONE: Final = "gone"
 KEYS: Final = "keys"
 NODES: Final = "nodes"
 AMOUNTS: Final = "amounts"
-CONF: Final = "conf"
 
 NODES_A_PIECE: Final = 250
 LENGTH_BYTES: Final = 4

@@ -32,7 +32,6 @@ class FrameReader:
     """Puts snapshots together again, frame by frame, from a base on."""
 
     def __init__(self) -> None:
-        self._conf: Conf | None = None
         self._fields: dict[str, Any] = {name: {} for name in frames.row_fields()}
         self._keys: list[str] = []
         self._facts: dict[str, tuple[Any, ...]] = {}
@@ -54,8 +53,6 @@ class FrameReader:
 
     def _take(self, piece: Piece) -> None:
         match piece.operation:
-            case frames.CONF:
-                self._conf = _decode(piece, Conf)
             case frames.WHOLE:
                 self._fields[piece.field] = _decode(piece, frames.fields_of(Snapshot)[piece.field])
             case frames.ROW:
@@ -92,9 +89,9 @@ class FrameReader:
             self._arrays[piece.field] = self._arrays[piece.field].copy()
             self._arrays[piece.field][frames.unpack(hint, changed.at)] = rows
 
-    def input(self) -> tuple[Snapshot, Conf]:
+    def snapshot(self) -> Snapshot:
         """What the session of the last frame saw."""
-        if self._conf is None or "everybody" not in self._fields:
+        if "session_id" not in self._fields:
             raise FrameError("a chain without its base")
         everybody = self._fields["everybody"]
         missing = [key for key in self._keys if key not in everybody]
@@ -102,7 +99,7 @@ class FrameReader:
             raise FrameError(f"the row of {missing[0]} is missing")
         values = {name: _copy(value) for name, value in self._fields.items()}
         groups = tuple(everybody[key] for key in self._keys)
-        return Snapshot(groups=groups, nodes=self._nodes(), **values), self._conf
+        return Snapshot(groups=groups, nodes=self._nodes(), **values)
 
     def _nodes(self) -> NodeTable:
         hints = frames.fields_of(StaticTable)
@@ -158,6 +155,16 @@ def digest_of(decisions: Decisions) -> str:
     return whole.hexdigest()
 
 
+def conf_of(entry: SessionEntry) -> Conf:
+    """The configuration a session was told; FrameError when it cannot be used here."""
+    try:
+        conf: Conf = _decoder(Conf).decode(entry.conf)
+        check_conf(conf)
+    except (msgspec.DecodeError, ValueError) as error:
+        raise FrameError(f"its configuration cannot be used here: {error}") from None
+    return conf
+
+
 def replay(chain: Sequence[SessionEntry]) -> Replayed:
     """Run the last entry's session again; `chain` begins with a base. FrameError says why not."""
     if not chain:
@@ -170,11 +177,6 @@ def replay(chain: Sequence[SessionEntry]) -> Replayed:
     reader = FrameReader()
     for entry in chain:
         reader.take(entry.frame)
-    snapshot, conf = reader.input()
-    try:
-        check_conf(conf)
-    except ValueError as error:
-        raise FrameError(f"its configuration cannot be used here: {error}") from None
-    decisions = run_cycle(snapshot, conf, last.now)
+    decisions = run_cycle(reader.snapshot(), conf_of(last), last.now)
     digest = digest_of(decisions)
     return Replayed(decisions=decisions, digest=digest, same=digest == last.digest)
