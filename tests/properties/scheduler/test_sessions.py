@@ -14,13 +14,14 @@ from vc_model.node import Taint
 from vc_model.pod import Toleration
 from vc_model.struct import ResourceList
 
-QUEUES = ("default", "team", "team-a")
+QUEUES = ("default", "team", "team-a", "third")
 LIMITS: list[ResourceList | None] = [
     None,
     {"cpu": "4"},
     {"cpu": "9", "memory": "6Gi"},
     {"pods": "5"},
 ]
+GUARANTEES: list[ResourceList | None] = [None, None, {"cpu": "3"}]
 MINIMUMS: list[ResourceList | None] = [None, {"cpu": "3"}]
 TAINT = Taint(key="only", effect="NoSchedule")
 
@@ -45,10 +46,13 @@ def some_nodes(draw: st.DrawFn) -> list[ApiObject]:
 @st.composite
 def some_queues(draw: st.DrawFn) -> list[ApiObject]:
     limits = st.sampled_from(LIMITS)
+    kept = st.sampled_from(GUARANTEES)
+    state = draw(st.sampled_from(["", "Open", "Closed"]))
     return [
-        queue("default", capability=draw(limits), weight=draw(st.integers(1, 3))),
+        queue("default", capability=draw(limits), weight=draw(st.integers(1, 3)), guarantee=draw(kept)),
         queue("team", capability=draw(limits)),
-        queue("team-a", capability=draw(limits), parent="team", state=draw(st.sampled_from(["", "Open", "Closed"]))),
+        queue("team-a", capability=draw(limits), guarantee=draw(kept), parent="team", state=state),
+        queue("third", guarantee=draw(kept)),
     ]  # fmt: skip
 
 

@@ -1,15 +1,16 @@
 """Sessions over a cluster that is written as one literal.
 
 `World` feeds facts to real columns, runs the real cycle, and makes the decisions come true as facts,
-as the API server and the watcher would. After every session it checks the invariants.
+as the API server and the watcher would. After every session it checks the invariants
+(`invariants.py`).
 """
 
 from collections.abc import Iterable
 from typing import Final
 
 import msgspec
-import numpy as np
 
+from tests.unit.scheduler.invariants import Invariants
 from tests.unit.scheduler.objects import EPOCH, GROUP
 from vc_messages.effects import BindPod
 from vc_messages.sessions import Reason
@@ -19,7 +20,6 @@ from vc_model.kinds import Kind
 from vc_model.meta import ApiObject, object_key
 from vc_model.node import Node
 from vc_model.pod import Pod
-from vc_model.quantity import parse_resources
 from vc_model.scheduling import PodGroup, PriorityClass, Queue
 from vc_model.times import format_time
 from vc_scheduler.logic.columns import Columns
@@ -48,8 +48,7 @@ class World:
         self._sessions = 0
         self._version = 0
         self.matters = False
-        self.tells = True
-        """Promises are written on pods."""
+        self.invariants = Invariants(self)
         for given in objects:
             self.put(*([given] if isinstance(given, ApiObject) else given))
 
@@ -64,10 +63,12 @@ class World:
             obj = msgspec.structs.replace(obj, metadata=metadata)
             before = self._objects.get((kind.short, obj.key))
             self._objects[kind.short, obj.key] = obj
+            self.invariants.changed(kind)
             self._tell(kind, obj.key, before, obj)
 
     def delete(self, kind: Kind, key: str) -> None:
         """Remove an object."""
+        self.invariants.changed(kind)
         self._tell(kind, key, self._objects.pop((kind.short, key)), None)
 
     def delete_pod(self, name: str) -> None:
@@ -92,6 +93,9 @@ class World:
     def pods(self) -> list[Pod]:
         return [obj for obj in self._objects.values() if isinstance(obj, Pod)]
 
+    def objects(self) -> list[ApiObject]:
+        return list(self._objects.values())
+
     # -- sessions --------------------------------------------------------------------------------
 
     def snapshot(self) -> Snapshot:
@@ -103,12 +107,14 @@ class World:
         return run_cycle(self.snapshot(), self.conf, self.now)
 
     def session(self) -> Decisions:
-        """A session whose decisions come true at once."""
+        """A session whose decisions come true at once; the invariants hold after it."""
+        self.invariants.before()
         decisions = self.decide()
         for gang_bind in decisions.binds:
             self.columns.evictions.settled(gang_bind.group)
             for bind in gang_bind.binds:
                 self._bind(bind)
+        self.invariants.bound(decisions)
         for status in decisions.statuses:
             key = object_key(status.namespace, status.name)
             known = self._objects["podgroups", key]
@@ -119,7 +125,7 @@ class World:
                 self.delete(kinds.PODS, object_key(ref.namespace, ref.name))
         for eviction in decisions.evictions:
             self.columns.evictions.nominate(eviction.group, now=self.now, places=eviction.places)
-            for place in eviction.places if self.tells else ():
+            for place in eviction.places:
                 if place.freed:
                     self._nominate(place.name, place.node)
             for ref in eviction.pods:
@@ -127,7 +133,7 @@ class World:
         for withdrawal in decisions.withdrawals:
             for ref in withdrawal.pods:
                 self._nominate(ref.name, "")
-        self.check()
+        self.invariants.after(decisions)
         return decisions
 
     def _nominate(self, name: str, node_name: str) -> None:
@@ -194,54 +200,6 @@ class World:
         return sum(
             1 for p in self.pods() if p.spec.node_name and p.metadata.annotations.get(GROUP) == name
         )
-
-    # -- invariants ------------------------------------------------------------------------------
-
-    def check(self) -> None:
-        """No node over its allocatable, no queue over its capability, no partial gang."""
-        table = self.columns.nodes.table()
-        over = table.used > np.maximum(table.allocatable, 0)
-        assert not over.any(), f"over-committed: {table.static.names} {table.used}"
-        snapshot = self.columns.snapshot("check", now=self.now)
-        for name, row in snapshot.queues.items():
-            taken = _rolled_up(snapshot, name)
-            for resource, most in row.capability:
-                assert taken.get(resource, 0) <= most, f"queue {name} over {resource}"
-        for job in snapshot.groups:
-            begun = job.running or job.succeeded or job.failed
-            whole = job.ready + job.failed >= job.min_member
-            assert whole or begun or not job.placed, f"{job.key} is partial"
-        self._check_sums()
-
-    def _check_sums(self) -> None:
-        """Columns kept one fact at a time equal the sums over all pods."""
-        used: dict[str, dict[str, int]] = {}
-        for bound in self.pods():
-            if bound.spec.node_name and bound.status.phase not in ("Succeeded", "Failed"):
-                total = used.setdefault(bound.spec.node_name, {"pods": 0})
-                total["pods"] += 1000
-                for container in bound.spec.containers:
-                    written = {**container.resources.limits, **container.resources.requests}
-                    for resource, amount in parse_resources(written).items():
-                        total[resource] = total.get(resource, 0) + amount
-        table = self.columns.nodes.table()
-        for row, name in enumerate(table.static.names):
-            for resource, column in table.resources.items():
-                expected = used.get(name, {}).get(resource, 0)
-                assert table.used[row, column] == expected, f"{name} {resource}"
-
-
-def _rolled_up(snapshot: Snapshot, name: str) -> dict[str, int]:
-    total: dict[str, int] = {}
-    for other in snapshot.use:
-        at, depth = other, 0
-        while at and at != name and depth < 40:
-            row = snapshot.queues.get(at)
-            at, depth = (row.parent if row else ""), depth + 1
-        if at == name:
-            for resource, amount in snapshot.use[other].allocated.items():
-                total[resource] = total.get(resource, 0) + amount
-    return total
 
 
 def reason_of(decisions: Decisions, name: str) -> Reason:

@@ -172,7 +172,9 @@ def _queues(session: Session) -> tuple[QueueAllocated, ...]:
     """Queues whose status does not say what they have."""
     changed: list[QueueAllocated] = []
     for name, queue in session.snapshot.queues.items():
-        has = {r: amount for r, amount in session.allocated(name).items() if amount}
+        held = session.held(name)
+        total = {r: amount - held.get(r, 0) for r, amount in session.allocated(name).items()}
+        has = {r: amount for r, amount in total.items() if amount}
         said = {r: amount for r, amount in queue.allocated_status if amount}
         if has != said:
             gone = tuple(sorted(r for r, _ in queue.allocated_status if r not in has))

@@ -126,6 +126,26 @@ def over_capability(queue: str, needed: Mapping[str, int], available: Mapping[st
     )
 
 
+def guaranteed(queue: str, resource: str, *, needed: int, available: int) -> Reason:
+    """What is left is guaranteed to other queues (of a queue's capability, when one is named)."""
+    amounts = _amounts({resource: needed}, {resource: available})
+    of_what = f"of the capability of queue {queue!r}" if queue else "of the cluster"
+    return Reason(
+        stage=Stage.QUOTA,
+        code=NOT_ENOUGH_RESOURCES,
+        sentence=(
+            f"what is left {of_what} is guaranteed to other queues: "
+            f"{'; '.join(_short(amount) for amount in amounts)}"
+        ),
+        amounts=amounts,
+        unblock=Unblock(
+            action="raise-capability" if queue else "add-room",
+            target=queue,
+            amounts={amount.resource: amount.missing for amount in amounts},
+        ),
+    )
+
+
 def overcommitted(needed: Mapping[str, int], available: Mapping[str, int]) -> Reason:
     amounts = _amounts(needed, available)
     missing = {amount.resource: amount.missing for amount in amounts if amount.missing}

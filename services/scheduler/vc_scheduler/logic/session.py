@@ -4,12 +4,14 @@ Actions and plugins ask it; statements change it; nothing outlives it. Sums over
 integers. Where order matters, everything is walked in a total order.
 """
 
+import functools
 from typing import Final
 
 from vc_messages.effects import BindPod
 from vc_messages.sessions import Reason
 from vc_scheduler.logic.amounts import Amounts
 from vc_scheduler.logic.framework import Framework
+from vc_scheduler.logic.guarantees import Guarantees
 from vc_scheduler.logic.peers import Peers
 from vc_scheduler.logic.rooms import Rooms
 from vc_scheduler.logic.rows import INQUEUE, PENDING, GroupRow, PodRow, QueueRow, Run
@@ -52,6 +54,7 @@ class Session:
         self._taken: dict[str, int] = {}
         """Per run, by its first pod: how many of its pods lie on nodes."""
         self._allocated: dict[str, Amounts] = {}
+        self._held: dict[str, Amounts] = {}
         self._promised: dict[str, Amounts] = {}
         self._elastic: dict[str, Amounts] = {}
         for name, use in snapshot.use.items():
@@ -128,6 +131,15 @@ class Session:
         """What the queue and those below it have, this session's placements included."""
         return self._allocated.setdefault(queue, {})
 
+    @functools.cached_property
+    def guarantees(self) -> Guarantees:
+        """What queues are guaranteed."""
+        return Guarantees(self)
+
+    def held(self, queue: str) -> Amounts:
+        """What of that is only held, for pods that wait until others have left."""
+        return self._held.setdefault(queue, {})
+
     def committed(self, queue: str) -> Amounts:
         """Allocated and promised, without what runs beyond its minimum."""
         total = dict(self.allocated(queue))
@@ -195,6 +207,12 @@ class Session:
         _add(self._placed_amounts.setdefault(group.key, {}), amounts, sign=1)
         for queue in self.line(group.queue):
             _add(self.allocated(queue.name), amounts, sign=1)
+
+    def count_held(self, group: GroupRow, run: Run, *, pods: int) -> None:
+        """So many of the placed pods of a run only hold their room."""
+        amounts = {name: amount * pods for name, amount in run.shape.request}
+        for queue in self.line(group.queue):
+            _add(self.held(queue.name), amounts, sign=1)
 
     def evict(
         self, group: GroupRow, victims: list[PodRow], places: list[tuple[PodRow, int]]

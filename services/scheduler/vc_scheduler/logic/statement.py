@@ -38,11 +38,10 @@ class Statement:
 
     def reserve(self) -> list[tuple[PodRow, int]]:
         """Keep the room without binding: pods that leave must be gone first. Who lies on which row."""
-        kept = [
-            (pod, row)
-            for _, pods, rows in self._placed
-            for pod, row in zip(pods, rows.tolist(), strict=True)
-        ]
+        kept: list[tuple[PodRow, int]] = []
+        for run, pods, rows in self._placed:
+            self._session.count_held(self._group, run, pods=len(pods))
+            kept += zip(pods, rows.tolist(), strict=True)
         self._placed.clear()
         return kept
 

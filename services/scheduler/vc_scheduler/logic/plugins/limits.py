@@ -42,7 +42,7 @@ class Limits:
             available = {n: most - taken.get(n, 0) for n, most in self._limits[queue.name].items()}
             if _over(needed, available):
                 return reasons.over_capability(queue.name, needed, available)
-        return None
+        return session.guarantees.refuse(group.queue, needed)
 
 
 def _over(needed: Amounts, available: Amounts) -> bool:
