@@ -183,13 +183,16 @@ class _Counts:
 
 
 def use_of(row: GroupRow) -> QueueUse:
-    """What a group takes of its queue."""
+    """What a group takes of its queue; one that runs and has members who are done claims no more."""
     allocated = dict(row.allocated)
     promised: Amounts = {}
     elastic: Amounts = {}
+    claims = row.status.phase == INQUEUE or (
+        row.status.phase == RUNNING and len(row.placed) >= row.min_member
+    )
     for name, least in row.min_resources or ():
         has = allocated.get(name, 0)
-        if row.status.phase in (INQUEUE, RUNNING) and least > has:
+        if claims and least > has:
             promised[name] = least - has
         elif has > least:
             elastic[name] = has - least

@@ -97,7 +97,11 @@ def rests(row: GroupRow) -> bool:
 def _conditions(
     known: PodGroupStatus, outlook: Outlook, *, phase: str, stamp: tuple[str, str]
 ) -> list[PodGroupCondition]:
-    """Ours brought up to date, everybody else's kept; the time of a condition that stays, stays."""
+    """Ours brought up to date, everybody else's kept; the time of a condition that stays, stays.
+
+    Only that of Unschedulable starts anew with each phase: it tells since when a group that was let in
+    finds no room (`inqueue.py`).
+    """
     wanted: dict[str, PodGroupCondition] = {}
     if outlook.reason is not None:
         wanted[UNSCHEDULABLE] = _condition(
@@ -110,7 +114,8 @@ def _conditions(
     conditions = []
     for old in known.conditions:
         new = wanted.pop(old.type, None)
-        conditions.append(old if new is None else _renew(old, new, stamp))
+        anew = old.type == UNSCHEDULABLE and phase != known.phase
+        conditions.append(old if new is None else _renew(old, new, stamp, anew=anew))
     conditions += [
         msgspec.structs.replace(new, transition_id=stamp[0], last_transition_time=stamp[1])
         for new in wanted.values()
@@ -123,12 +128,12 @@ def _condition(kind: str, status: str, *, reason: str, message: str = "") -> Pod
 
 
 def _renew(
-    old: PodGroupCondition, new: PodGroupCondition, stamp: tuple[str, str]
+    old: PodGroupCondition, new: PodGroupCondition, stamp: tuple[str, str], *, anew: bool
 ) -> PodGroupCondition:
-    if (old.status, old.reason, old.message) == (new.status, new.reason, new.message):
+    same = (old.status, old.reason, old.message) == (new.status, new.reason, new.message)
+    if same and not anew:
         return old
-    same = (old.status, old.reason) == (new.status, new.reason)
-    since = old.last_transition_time if same else stamp[1]
+    since = old.last_transition_time if old.status == new.status and not anew else stamp[1]
     return msgspec.structs.replace(new, transition_id=stamp[0], last_transition_time=since)
 
 

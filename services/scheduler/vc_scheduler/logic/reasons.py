@@ -27,6 +27,7 @@ INVALID: Final = "Invalid"
 WAITING_FOR_VICTIMS: Final = "WaitingForVictims"
 BEHIND: Final = "BehindOthers"
 BIND_FAILED: Final = "BindFailed"
+INQUEUE_TIMEOUT: Final = "InqueueTimeout"
 
 
 def invalid(problem: str) -> Reason:
@@ -143,6 +144,18 @@ def guaranteed(queue: str, resource: str, *, needed: int, available: int) -> Rea
             target=queue,
             amounts={amount.resource: amount.missing for amount in amounts},
         ),
+    )
+
+
+def inqueue_timeout(seconds: float) -> Reason:
+    return Reason(
+        stage=Stage.OVERCOMMIT,
+        code=INQUEUE_TIMEOUT,
+        sentence=(
+            f"it was let in for {seconds:g} s and found no room, so others may have its share; "
+            "it is let in again when its gang fits, or after a rest"
+        ),
+        unblock=Unblock(action="add-room"),
     )
 
 

@@ -80,11 +80,13 @@ class Session:
         """Let it in; its minResources are promised from now on."""
         self._phases[group.key] = INQUEUE
         self.enqueued.append(group.key)
-        promised = dict(group.min_resources or ())
-        for name, amount in group.allocated:
-            if name in promised:
-                promised[name] = max(0, promised[name] - amount)
-        self._roll_up(group.queue, QueueUse(promised=promised))
+        self._roll_up(group.queue, QueueUse(promised=_promised(group, sign=1)))
+
+    def send_back(self, group: GroupRow, reason: Reason) -> None:
+        """The reverse: it waits outside again, and nothing is promised to it."""
+        self._phases[group.key] = PENDING
+        self.refuse(group, reason)
+        self._roll_up(group.queue, QueueUse(promised=_promised(group, sign=-1)))
 
     def priority(self, group: GroupRow) -> int:
         """Of its class; groups that name none have the global default's."""
@@ -233,6 +235,14 @@ class Session:
         """Committed."""
         bind = BindPod(namespace=pod.namespace, name=pod.name, uid=pod.uid, node=node)
         self.binds.setdefault(group.key, []).append(bind)
+
+
+def _promised(group: GroupRow, *, sign: int) -> Amounts:
+    """What a group that is let in is promised beyond what it has."""
+    has = dict(group.allocated)
+    return {
+        name: sign * max(0, least - has.get(name, 0)) for name, least in group.min_resources or ()
+    }
 
 
 def _add(total: Amounts, amounts: Amounts, *, sign: int) -> None:

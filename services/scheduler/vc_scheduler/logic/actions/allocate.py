@@ -17,7 +17,7 @@ from vc_scheduler.logic.actions.turns import Turns
 from vc_scheduler.logic.future import hold_future_room
 from vc_scheduler.logic.placing import place_minimum, place_more
 from vc_scheduler.logic.promises import keep_promises
-from vc_scheduler.logic.rows import GroupRow, Run
+from vc_scheduler.logic.rows import PENDING, GroupRow, Run
 from vc_scheduler.logic.session import Session
 
 ELASTIC_PODS_MAX: Final = 8
@@ -26,7 +26,9 @@ shares even, and few enough turns for jobs of thousands."""
 
 
 def allocate(session: Session) -> None:
-    """Place what can be placed."""
+    """Place what can be placed; without the action enqueue everybody is let in here."""
+    if "enqueue" not in session.framework.actions:
+        _let_in(session)
     groups = [group for group in eligible(session) if _asking(group)]
     keep_promises(session, groups)
     for first in (session.snapshot.partial_since, session.snapshot.nominated):
@@ -44,6 +46,12 @@ def allocate(session: Session) -> None:
             if session.starving(behind):
                 session.refuse(behind, reasons.behind(group))
         turns.done(group, again=placed and _has_more(session, group))
+
+
+def _let_in(session: Session) -> None:
+    for group in session.snapshot.groups:
+        if session.phase(group) == PENDING and group.key not in session.refused:
+            session.enqueue(group)
 
 
 def _those(session: Session, groups: list[GroupRow], first: Mapping[str, object]) -> list[GroupRow]:

@@ -1,17 +1,20 @@
 """enqueue: pod groups Pending → Inqueue, so that their pods may be created and placed.
 
-A rejected job is passed over and the next of its queue is tried, unless the queue is fifo.
+A rejected job is passed over and the next of its queue is tried, unless the queue is fifo. A job that
+was let in and found no room in time goes back first (`inqueue.py`).
 """
 
 from vc_messages.sessions import Reason
 from vc_scheduler.logic import reasons
 from vc_scheduler.logic.actions.turns import Turns
+from vc_scheduler.logic.inqueue import INQUEUE_SECONDS, rests, send_back
 from vc_scheduler.logic.rows import PENDING, GroupRow
 from vc_scheduler.logic.session import Session
 
 
 def enqueue(session: Session) -> None:
-    """Let in what the gates permit."""
+    """Let in what the gates permit, after those that found no room in time have left."""
+    send_back(session)
     pending = [
         group
         for group in session.snapshot.groups
@@ -33,4 +36,6 @@ def _refusal(session: Session, group: GroupRow) -> Reason | None:
     """The first gate that says no; a group without minResources is always let in."""
     if group.min_resources is None:
         return None
+    if rests(session, group):
+        return reasons.inqueue_timeout(INQUEUE_SECONDS)
     return session.framework.voters.refuse_enqueue(session, group)

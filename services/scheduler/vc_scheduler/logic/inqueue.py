@@ -1,0 +1,68 @@
+"""Pod groups that were let in and found no room go back to Pending: their share is for others.
+
+A group that is Inqueue has its minResources promised, whether it can run or not; one whose pods fit on no
+node would keep others out for ever. After `INQUEUE_SECONDS` without room it goes back, and stays there
+until its gang fits or `REST_SECONDS` have passed. Since when is read from the condition `Unschedulable`,
+whose time starts anew with each phase (`phases.py`), so a restart changes nothing. Groups without
+minResources hold nothing and are left alone, and so are those that have pods on nodes or a promise.
+"""
+
+from typing import Final
+
+from vc_model.scheduling import PodGroupCondition
+from vc_scheduler.logic import reasons
+from vc_scheduler.logic.groups import read_time
+from vc_scheduler.logic.phases import UNSCHEDULABLE
+from vc_scheduler.logic.placing import try_minimum
+from vc_scheduler.logic.rows import INQUEUE, GroupRow
+from vc_scheduler.logic.session import Session
+from vc_scheduler.logic.statement import Statement
+
+INQUEUE_SECONDS: Final = 300.0
+REST_SECONDS: Final = 300.0
+
+
+def send_back(session: Session) -> None:
+    """Groups whose time is over are Pending again; ask to be woken for the next one."""
+    for group in session.snapshot.groups:
+        if session.phase(group) != INQUEUE or group.key in session.refused:
+            continue
+        if not group.min_resources or group.placed or not session.starving(group):
+            continue
+        said = _unschedulable(group)
+        if said is None or group.key in session.snapshot.nominated:
+            continue
+        over_at = read_time(said.last_transition_time) + INQUEUE_SECONDS
+        if session.now < over_at:
+            session.wake(over_at)
+        elif not _fits(session, group):
+            session.send_back(group, reasons.inqueue_timeout(INQUEUE_SECONDS))
+
+
+def rests(session: Session, group: GroupRow) -> bool:
+    """Whether it went back and has to stay there: it would only take its share again."""
+    said = _unschedulable(group)
+    if said is None or said.reason != reasons.INQUEUE_TIMEOUT:
+        return False
+    over_at = read_time(said.last_transition_time) + REST_SECONDS
+    if session.now >= over_at or _fits(session, group):
+        return False
+    session.wake(over_at)
+    return True
+
+
+def _fits(session: Session, group: GroupRow) -> bool:
+    """Whether its gang has room now."""
+    if not group.runs:
+        return False
+    statement = Statement(session, group)
+    fits = try_minimum(session, group, session.framework.missing(group), statement) is None
+    statement.discard()
+    return fits
+
+
+def _unschedulable(group: GroupRow) -> PodGroupCondition | None:
+    for condition in group.status.conditions:
+        if condition.type == UNSCHEDULABLE and condition.status == "True":
+            return condition
+    return None
