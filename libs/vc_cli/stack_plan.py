@@ -13,7 +13,7 @@ from typing import Final
 
 from vc_cli.services import SERVICES
 
-SNAPSHOT_SERVICES: Final = frozenset({"scheduler", "dashboard"})
+SNAPSHOT_SERVICES: Final = frozenset({"queue-controller", "scheduler", "dashboard"})
 """Who talks to Redis."""
 
 SHARED_KEYS: Final = (
@@ -26,6 +26,7 @@ SHARED_KEYS: Final = (
 
 OWN_KEYS: Final[dict[str, tuple[str, ...]]] = {
     "scheduler": ("REDIS_URL",),
+    "queue-controller": ("REDIS_URL",),
     "dashboard": ("REDIS_URL", "DASHBOARD_HOST", "PYROCLAST_DASHBOARD_PORT"),
     "admission": ("ADMISSION_HOST", "ADMISSION_PORT", "ADMISSION_CREATE_CONFIGURATIONS"),
 }

@@ -113,6 +113,15 @@ SESSIONS: Final = Topic(
     producer="scheduler",
     consumers=("dashboard",),
 )
+USAGE_LEDGER: Final = Topic(
+    name="usage.ledger",
+    key="queue/namespace/job/hour",
+    split=Split.BY_KEY,
+    compacted=True,
+    retention_seconds=TOMBSTONE_RETENTION_SECONDS,
+    producer="queue-controller",
+    consumers=("dashboard",),
+)
 DEAD_LETTERS: Final = Topic(
     name="dead-letters",
     key="origin key",
@@ -131,6 +140,7 @@ ALL: Final[tuple[Topic, ...]] = (
     *(plugin_requests(name) for name in PLUGINS),
     PLUGIN_REPLIES,
     SESSIONS,
+    USAGE_LEDGER,
     DEAD_LETTERS,
 )
 BY_NAME: Final[dict[str, Topic]] = {topic.name: topic for topic in ALL}

@@ -58,6 +58,7 @@ class Stack:
         pools: Iterable[NodePool] = DEFAULT_POOLS,
         die_at: tuple[str, int] | None = None,
         traces: Traces | None = None,
+        wall_at_zero: float = WALL_AT_ZERO,
     ) -> None:
         """`die_at` names a service and the number of the call at which its first life ends.
 
@@ -66,7 +67,7 @@ class Stack:
         self._seed = seed
         self._die_at = die_at
         self._traces = traces if traces is not None else Traces()
-        self.clock = LoopClock(wall_at_zero=WALL_AT_ZERO)
+        self.clock = LoopClock(wall_at_zero=wall_at_zero)
         self.api = Api(
             clock=self.clock,
             registry=Registry(crds=msgspec.json.decode(_crds())),

@@ -8,6 +8,7 @@ from vc_cli.ctl.resources import JsonObject
 JSON: Final = "json"
 YAML: Final = "yaml"
 WIDE: Final = "wide"
+CSV: Final = "csv"
 OBJECT_FORMS: Final = (JSON, YAML)
 
 

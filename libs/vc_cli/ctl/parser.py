@@ -4,7 +4,7 @@ import argparse
 from typing import Any, Final
 
 from vc_cli.ctl.job_run_options import add_run_options
-from vc_cli.ctl.output import JSON, WIDE, YAML
+from vc_cli.ctl.output import CSV, JSON, WIDE, YAML
 from vc_cli.ctl.parser_options import (
     add_all_namespaces,
     add_listing,
@@ -36,6 +36,7 @@ def vcctl_parser(prog: str = "vcctl") -> argparse.ArgumentParser:
     _add_pods(_group(commands, "pod", "list the pods of jobs"))
     for kind in ("jobflow", "jobtemplate"):
         _add_flows(_group(commands, kind, f"create, list and delete {kind}s"), kind)
+    _add_usage(_command(commands, "usage", "usage:usage", "who held what?", online=True))
     validate = _command(commands, "validate", "validate:validate", "check manifests, offline")
     validate.add_argument("-f", "--filename", required=True, nargs="+", metavar="FILE")
     validate.add_argument("-o", "--output", default="", choices=(JSON,))
@@ -142,3 +143,16 @@ def _add_flows(flows: Commands, kind: str) -> None:
         parsers.append(parser)
     for parser in parsers:
         parser.set_defaults(kind=kind)
+
+
+def _add_usage(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--by", default="queue", metavar="CELLS", help="queue, namespace, job, day, with commas"
+    )
+    when = "a day (2026-11-16), a time (2026-11-16T14:00:00Z) or so long ago (7d, 24h)"
+    parser.add_argument("--from", default="", dest="begin", metavar="WHEN", help=when)
+    parser.add_argument("--to", default="", dest="end", metavar="WHEN", help="the same")
+    parser.add_argument("-q", "--queue", default="", help="only of this queue")
+    parser.add_argument("-n", "--namespace", default="", help="only of this namespace")
+    parser.add_argument("-j", "--job", default="", help="only of this job")
+    parser.add_argument("-o", "--output", default="", choices=(JSON, CSV))

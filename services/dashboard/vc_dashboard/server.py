@@ -17,6 +17,8 @@ from vc_dashboard.logic.picture import Picture
 from vc_dashboard.logic.questions import LIMIT_DEFAULT, QuestionError, limit_of, text_of
 from vc_dashboard.logic.queues import queue_tree
 from vc_dashboard.logic.sessions import SessionMemory
+from vc_dashboard.logic.usage import UsageMemory, question_of
+from vc_dashboard.logic.usage import report as usage_report
 from vc_model.meta import object_key
 
 BODY_BYTES_MAX: Final = 1024
@@ -39,6 +41,7 @@ class Knowledge(Protocol):
     """What the answers are made of."""
 
     sessions: SessionMemory
+    usage: UsageMemory
 
     async def picture(self) -> Picture:
         """The cluster now."""
@@ -72,6 +75,7 @@ class DashboardServer:
         app.router.add_get("/api/v1/jobs/{namespace}/{name}", self._job)
         app.router.add_get("/api/v1/queues", self._queues)
         app.router.add_get("/api/v1/sessions", self._sessions)
+        app.router.add_get("/api/v1/usage", self._usage)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS_MAX)
         await self._runner.setup()
         await web.TCPSite(self._runner, host, port).start()
@@ -127,6 +131,11 @@ class DashboardServer:
     async def _sessions(self, request: web.Request) -> web.Response:
         limit = limit_of(request.query)
         return _json(self._knowledge.sessions.recent(limit=limit, stale=self._knowledge.stale()))
+
+    async def _usage(self, request: web.Request) -> web.Response:
+        question = question_of(request.query, limit=limit_of(request.query))
+        rows, stale = self._knowledge.usage.rows(), self._knowledge.stale()
+        return _json(await asyncio.to_thread(usage_report, rows, question, stale=stale))
 
     async def _invariants(self, _: web.Request) -> web.Response:
         findings, seen, now = await self._knowledge.findings()

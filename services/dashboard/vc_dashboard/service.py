@@ -13,11 +13,13 @@ from vc_dashboard.config import Config
 from vc_dashboard.logic.invariants import Finding, Seen, find, remember
 from vc_dashboard.logic.picture import Picture, make_picture
 from vc_dashboard.logic.sessions import SessionMemory
+from vc_dashboard.logic.usage import UsageMemory
 from vc_dashboard.server import DashboardServer
 from vc_messages.codec import CodecError
 from vc_messages.record import Record
 from vc_messages.sessions import session_of
-from vc_messages.topics import SESSIONS
+from vc_messages.topics import SESSIONS, USAGE_LEDGER
+from vc_messages.usage import usage_of
 from vc_model.kinds import JOBS, NODES, PODGROUPS, PODS, QUEUES
 from vc_runtime.context import Context
 from vc_runtime.follower import Follower
@@ -35,9 +37,10 @@ class DashboardService:
         self._context = context
         self._config = config
         self._follower = Follower(
-            context, (JOBS, PODGROUPS, PODS, QUEUES, NODES), extra=(SESSIONS,)
+            context, (JOBS, PODGROUPS, PODS, QUEUES, NODES), extra=(SESSIONS, USAGE_LEDGER)
         )
         self.sessions = SessionMemory()
+        self.usage = UsageMemory()
         self._picture: Picture | None = None
         self._drawing = asyncio.Lock()
         self._changes = 0
@@ -67,15 +70,20 @@ class DashboardService:
     async def _follow(self) -> None:
         while True:
             batch = await self._follower.poll()
+            if batch.rebuilt:
+                self.usage.forget()
             for record in batch.records:
-                await self._take_session(record)
+                await self._take_record(record)
             if batch.changes or batch.rebuilt:
                 self._picture = None
                 self._changes += 1
 
-    async def _take_session(self, record: Record) -> None:
+    async def _take_record(self, record: Record) -> None:
         try:
-            self.sessions.take(session_of(record))
+            if record.topic == USAGE_LEDGER.name:
+                self.usage.take(record.key, usage_of(record))
+            else:
+                self.sessions.take(session_of(record))
         except CodecError as error:
             await send_to_dead_letters(self._context, record, error)
 

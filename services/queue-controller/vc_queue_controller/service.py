@@ -1,19 +1,22 @@
-"""The shell: follow queues, pod groups and commands; lead; decide about all queues at once.
+"""The shell: follow queues, pod groups, commands and pods; lead; decide about all queues at once.
 
 There are few queues, so every decision is about the whole tree, at most once per period. A new
 leader first waits until its view has reached what the API server had when it began to lead:
-deciding on less would carry out commands a second time.
+deciding on less would carry out commands a second time. Pods are for the usage ledger alone
+(`ledger_keeper.py`); no queue is looked at because of them.
 """
 
 import asyncio
+import os
 from typing import Final
 
 from vc_messages.effects import Effect
 from vc_model.job import Command
 from vc_model.keys import DEFAULT_QUEUE, ROOT_QUEUE
-from vc_model.kinds import COMMANDS, PODGROUPS, QUEUES
+from vc_model.kinds import COMMANDS, PODGROUPS, PODS, QUEUES
 from vc_model.scheduling import PodGroup, Queue
 from vc_queue_controller.config import Config
+from vc_queue_controller.ledger_keeper import LedgerKeeper
 from vc_queue_controller.logic import Observed, decide
 from vc_runtime.context import Context
 from vc_runtime.effects import EffectApplier, OutcomeStatus
@@ -23,7 +26,7 @@ from vc_runtime.leader import Leadership
 from vc_runtime.takeover import Takeover
 
 POLL_SECONDS: Final = 0.1
-_KINDS: Final = (QUEUES, PODGROUPS, COMMANDS)
+_KINDS: Final = (QUEUES, PODGROUPS, COMMANDS, PODS)
 _ALL: Final = "queues"
 
 
@@ -39,6 +42,15 @@ class QueueController:
         self._takeover = Takeover(context, self._leadership)
         self._applier = EffectApplier(context, may_write=lambda: self._leadership.leading)
         self._expectations = Expectations()
+        self._taken_over = False
+        """We lead, and the view holds what the last leader may have done."""
+        self._usage = LedgerKeeper(
+            context,
+            config,
+            view=lambda: self._follower.view,
+            may_write=lambda: self._taken_over and self._leadership.leading,
+            epoch=lambda: self._takeover.epoch,
+        )
         self._dirty = True
         self._due_at = 0.0
         self._epoch = -1
@@ -55,18 +67,24 @@ class QueueController:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._leadership.run())
                 group.create_task(self._follow())
+                group.create_task(self._usage.run())
         finally:
             await self._follower.close()
 
     async def _follow(self) -> None:
         while True:
             batch = await self._follower.poll(wait_seconds=POLL_SECONDS)
+            ready = not self._follower.unready()
+            self._usage.take(batch.changes, rebuilt=batch.rebuilt, ready=ready)
             if batch.rebuilt:
                 self._expectations.clear()
-            self._dirty = self._dirty or batch.rebuilt or bool(batch.changes)
+            if batch.rebuilt or any(change.kind is not PODS for change in batch.changes):
+                self._dirty = True
             if self._epoch != self._takeover.epoch:
                 self._epoch, self._dirty = self._takeover.epoch, True
-            if await self._takeover.over(self._follower.view) and self._may_decide():
+            over = await self._takeover.over(self._follower.view)
+            self._taken_over = over and ready
+            if over and self._may_decide():
                 await self._decide()
 
     def _may_decide(self) -> bool:
@@ -99,5 +117,5 @@ class QueueController:
 
 
 def build(context: Context, config: Config | None = None) -> QueueController:
-    """The service on its adapters."""
-    return QueueController(context, config or Config())
+    """The service on its adapters; without a Config the environment says."""
+    return QueueController(context, config or Config.from_env(os.environ))

@@ -18,6 +18,7 @@ from vc_messages.plugins import (
 )
 from vc_messages.progress import Progress, progress_message
 from vc_messages.record import Message, Record
+from vc_messages.usage import UsageRow, usage_message
 from vc_model.job import Job, JobSpec, LifecyclePolicy, TaskSpec
 from vc_model.kinds import JOBS, PODS, QUEUES
 from vc_model.meta import ObjectMeta, OwnerReference
@@ -150,6 +151,16 @@ SAMPLES: dict[str, Message] = {
             version="0.1.0",
             arguments=[PluginArgument(name="port", default="23456", meaning="of the master")],
             forces=["svc"],
+        )
+    ),
+    "usage-row": usage_message(
+        UsageRow(
+            queue="research",
+            namespace="ml",
+            job="train",
+            hour=1_800_000_000,
+            held={"cpu": "7200000", "memory": "20000000000000000000", "nvidia.com/gpu": "3600000"},
+            closed=True,
         )
     ),
     "dead-letter": _letter(),

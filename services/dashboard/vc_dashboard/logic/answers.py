@@ -129,6 +129,33 @@ class SessionList(Answer, frozen=True, kw_only=True):
     stale: str
 
 
+class UsageLine(Answer, frozen=True, kw_only=True):
+    """What one of those asked for held; cells that were not asked for are empty."""
+
+    queue: str
+    namespace: str
+    job: str
+    """Empty also where small jobs of a queue and namespace are told together."""
+    day: str
+    cpu_hours: float
+    memory_gib_hours: float
+    device_hours: dict[str, float]
+    """Per device with a vendor's name, such as `nvidia.com/gpu`."""
+    unit_seconds: dict[str, str]
+    """The same, exact: milli-seconds of everything but memory, whose unit is bytes."""
+
+
+class UsageReport(Answer, frozen=True, kw_only=True):
+    """What was held, the largest first."""
+
+    by: list[str]
+    lines: list[UsageLine]
+    total: int
+    closed_until: str
+    """Hours before this do not change any more."""
+    stale: str
+
+
 class Violation(Answer, frozen=True, kw_only=True):
     """Something that must never be, with its numbers."""
 

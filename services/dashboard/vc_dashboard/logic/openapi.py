@@ -55,6 +55,20 @@ OPERATIONS: Final[dict[str, tuple[str, str, type, list[JsonObject]]]] = {
         answers.SessionList,
         [_LIMIT],
     ),
+    "/api/v1/usage": (
+        "getUsage",
+        "What was held: CPU-hours, GiB-hours and device-hours.",
+        answers.UsageReport,
+        [
+            _LIMIT,
+            _text("by", "query", "queue, namespace, job, day; several with commas."),
+            _text("from", "query", "A day (2026-11-16) or a time, of UTC."),
+            _text("to", "query", "The same; a day is included whole."),
+            _text("queue", "query", "Only of this queue."),
+            _text("namespace", "query", "Only of this namespace."),
+            _text("job", "query", "Only of this job."),
+        ],
+    ),
     "/invariants": ("getInvariants", "What must never be, and is.", answers.Invariants, []),
 }
 """Path → operation id, summary, answer, parameters."""

@@ -1,0 +1,114 @@
+"""`vcctl usage`: who held how many GPU-hours, CPU-hours and GiB-hours of memory.
+
+The dashboard adds up the ledger that queue-controller keeps; here it is only shown. Times without a
+zone are UTC, and hours count whole.
+"""
+
+import argparse
+import csv
+import json
+import re
+import sys
+from typing import Final
+
+from vc_cli.ctl.errors import EXIT_OK, CtlError
+from vc_cli.ctl.listing import NOTHING_FOUND
+from vc_cli.ctl.output import CSV, JSON
+from vc_cli.ctl.resources import JsonObject
+from vc_cli.ctl.session import connect
+from vc_cli.ctl.tables import Column, Table
+
+LINES_ASKED: Final = "1000"
+SMALL_JOBS: Final = "(small jobs)"
+_AGO: Final = re.compile(r"(\d{1,5})([dh])", re.ASCII)
+_HOURS: Final = {"h": 1, "d": 24}
+
+
+def usage(arguments: argparse.Namespace) -> int:
+    """Print it."""
+    query = {
+        "by": arguments.by,
+        "from": moment(arguments.begin),
+        "to": moment(arguments.end),
+        "queue": arguments.queue,
+        "namespace": arguments.namespace,
+        "job": arguments.job,
+        "limit": LINES_ASKED,
+    }
+    asked = {name: text for name, text in query.items() if text}
+    found = connect(arguments).dashboard("/api/v1/usage", query=asked)
+    if arguments.output == JSON:
+        print(json.dumps(found, indent=2, ensure_ascii=False))
+        return EXIT_OK
+    titles, rows = table_of(found)
+    if arguments.output == CSV:
+        csv.writer(sys.stdout, lineterminator="\n").writerows([titles, *rows])
+        return EXIT_OK
+    if not rows:
+        print(NOTHING_FOUND)
+        return EXIT_OK
+    _print(found, titles, rows)
+    return EXIT_OK
+
+
+def _print(found: JsonObject, titles: list[str], rows: list[list[str]]) -> None:
+    table = Table([Column(title) for title in titles], rows)
+    print(table.header())
+    for row in rows:
+        print(table.line(row))
+    left = int(found.get("total", 0)) - len(rows)
+    if left > 0:
+        print(f"… and {left} more lines; ask for less with --queue, --namespace or --from")
+    if found.get("closedUntil"):
+        print(f"hours before {found['closedUntil']} are closed")
+    if found.get("stale"):
+        print(f"note: this may be old: {found['stale']}")
+
+
+def moment(text: str) -> str:
+    """A time as the dashboard takes it; `7d` and `24h` are that long ago."""
+    ago = _AGO.fullmatch(text)
+    if ago is None:
+        if text and not re.match(r"\d{4}-\d\d-\d\d", text):
+            raise CtlError(f"{text!r} is no time: write a day (2026-11-16), a time or 7d, 24h")
+        return text
+    from vc_clock import LoopClock
+    from vc_model.times import format_time
+
+    return format_time(LoopClock().now() - int(ago[1]) * _HOURS[ago[2]] * 3600)
+
+
+def table_of(found: JsonObject) -> tuple[list[str], list[list[str]]]:
+    """Titles and rows: the cells that were asked for, then hours, a column per device."""
+    by = [str(cell) for cell in found.get("by") or []]
+    lines: list[JsonObject] = found.get("lines") or []
+    devices = sorted({name for line in lines for name in line.get("deviceHours") or {}})
+    titles = [cell.capitalize() for cell in by]
+    titles += [_device_title(name, devices) for name in devices]
+    titles += ["CPU-hours", "Memory GiB-hours"]
+    rows = [
+        [
+            *(_cell(line, cell) for cell in by),
+            *(_number((line.get("deviceHours") or {}).get(name, 0)) for name in devices),
+            _number(line.get("cpuHours", 0)),
+            _number(line.get("memoryGibHours", 0)),
+        ]
+        for line in lines
+    ]
+    return titles, rows
+
+
+def _cell(line: JsonObject, cell: str) -> str:
+    text = str(line.get(cell, ""))
+    return SMALL_JOBS if cell == "job" and not text else text
+
+
+def _device_title(name: str, devices: list[str]) -> str:
+    """`GPU-hours` while there is only one sort of GPU, else the whole name."""
+    short = name.rpartition("/")[2]
+    alike = [device for device in devices if device.rpartition("/")[2] == short]
+    return f"{short.upper() if len(alike) == 1 else name}-hours"
+
+
+def _number(hours: object) -> str:
+    return f"{float(str(hours)):.3f}"

@@ -1,0 +1,166 @@
+"""What was held, added up as somebody asks for it: by queue, namespace, job and day.
+
+Rows of the ledger are kept by their key as the topic tells them (a newer one replaces, none takes
+away), so the order and the number of tellings do not matter. They are rows of whole hours of UTC.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+import msgspec
+
+from vc_dashboard.logic.answers import UsageLine, UsageReport
+from vc_dashboard.logic.questions import QuestionError, text_of
+from vc_messages.usage import HOUR_SECONDS, UsageRow
+from vc_model.quantity import decimals_of
+from vc_model.times import format_time
+
+ROWS_MAX: Final = 2_000_000
+"""Kept at the most: the oldest hours go first. Queue-controller's own bounds are far below."""
+CELLS: Final = ("queue", "namespace", "job", "day")
+BY_DEFAULT: Final = "queue"
+_GIB: Final = 1 << 30
+_MEMORY: Final = "memory"
+_CPU: Final = "cpu"
+_DECIMALS: Final = 3
+
+Key = tuple[str, ...]
+
+
+class UsageQuestion(msgspec.Struct, frozen=True, kw_only=True):
+    """What somebody wants to know."""
+
+    by: tuple[str, ...] = (BY_DEFAULT,)
+    begin: int = 0
+    end: int | None = None
+    """Not included."""
+    queue: str = ""
+    namespace: str = ""
+    job: str = ""
+    limit: int = 100
+
+
+class UsageMemory:
+    """The rows of the ledger."""
+
+    def __init__(self, *, rows_max: int = ROWS_MAX) -> None:
+        self._rows: dict[str, UsageRow] = {}
+        self._rows_max = rows_max
+
+    def take(self, key: str, row: UsageRow | None) -> None:
+        """A row as it is now; None when it is gone."""
+        if row is None:
+            self._rows.pop(key, None)
+            return
+        self._rows[key] = row
+        if len(self._rows) > self._rows_max:
+            self._drop_oldest()
+
+    def forget(self) -> None:
+        """The topic is read again from its beginning."""
+        self._rows.clear()
+
+    def rows(self) -> list[UsageRow]:
+        """A copy, to be added up elsewhere."""
+        return list(self._rows.values())
+
+    def _drop_oldest(self) -> None:
+        oldest = min(row.hour for row in self._rows.values())
+        self._rows = {key: row for key, row in self._rows.items() if row.hour != oldest}
+
+
+def question_of(query: Mapping[str, str], *, limit: int) -> UsageQuestion:
+    """From the query's parameters; QuestionError names the one that cannot be used."""
+    by = tuple(cell for cell in text_of(query, "by").split(",") if cell) or (BY_DEFAULT,)
+    for cell in by:
+        if cell not in CELLS:
+            raise QuestionError(f"by={cell[:40]!r}: write any of {', '.join(CELLS)}, with commas")
+    begin, end = time_of(query, "from"), time_of(query, "to", through=True)
+    if begin is not None and end is not None and end <= begin:
+        raise QuestionError("to: must be after from")
+    return UsageQuestion(
+        by=tuple(cell for cell in CELLS if cell in by),
+        begin=begin or 0,
+        end=end,
+        queue=text_of(query, "queue"),
+        namespace=text_of(query, "namespace"),
+        job=text_of(query, "job"),
+        limit=limit,
+    )
+
+
+def time_of(query: Mapping[str, str], name: str, *, through: bool = False) -> int | None:
+    """A day, or an hour, of UTC; `through` means to the end of a day that is named alone."""
+    text = text_of(query, name)
+    if not text:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise QuestionError(
+            f"{name}={text[:40]!r}: write a day (2026-11-16) or a time (2026-11-16T14:00:00Z)"
+        ) from None
+    moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    if through and len(text) == len("2026-11-16"):
+        moment += timedelta(days=1)
+    seconds = int(moment.timestamp())
+    return -(-seconds // HOUR_SECONDS) * HOUR_SECONDS if through else seconds
+
+
+def report(rows: list[UsageRow], question: UsageQuestion, *, stale: str) -> UsageReport:
+    """Added up in exact integers; the largest holder of devices, then of CPU, comes first."""
+    sums: dict[Key, dict[str, int]] = {}
+    until = 0
+    for row in rows:
+        until = max(until, row.hour + HOUR_SECONDS) if row.closed else until
+        if not _is_asked_for(row, question):
+            continue
+        held = sums.setdefault(tuple(_cell(row, cell) for cell in question.by), {})
+        for resource, units in row.held.items():
+            held[resource] = held.get(resource, 0) + int(units)
+    lines = [_line(question.by, key, sums[key]) for key in sorted(sums)]
+    lines.sort(key=lambda line: (-sum(line.device_hours.values()), -line.cpu_hours))
+    return UsageReport(
+        by=list(question.by),
+        lines=lines[: question.limit],
+        total=len(lines),
+        closed_until=format_time(until) if until else "",
+        stale=stale,
+    )
+
+
+def _is_asked_for(row: UsageRow, question: UsageQuestion) -> bool:
+    return (
+        row.hour >= question.begin // HOUR_SECONDS * HOUR_SECONDS
+        and (question.end is None or row.hour < question.end)
+        and question.queue in ("", row.queue)
+        and question.namespace in ("", row.namespace)
+        and question.job in ("", row.job)
+    )
+
+
+def _cell(row: UsageRow, cell: str) -> str:
+    if cell == "day":
+        return format_time(row.hour)[: len("2026-11-16")]
+    return str(getattr(row, cell))
+
+
+def _line(by: tuple[str, ...], key: Key, held: dict[str, int]) -> UsageLine:
+    cells = dict(zip(by, key, strict=True))
+    return UsageLine(
+        queue=cells.get("queue", ""),
+        namespace=cells.get("namespace", ""),
+        job=cells.get("job", ""),
+        day=cells.get("day", ""),
+        cpu_hours=_hours(_CPU, held.get(_CPU, 0)),
+        memory_gib_hours=round(held.get(_MEMORY, 0) / _GIB / HOUR_SECONDS, _DECIMALS),
+        device_hours={
+            name: _hours(name, held[name]) for name in sorted(held) if name not in (_CPU, _MEMORY)
+        },
+        unit_seconds={name: str(held[name]) for name in sorted(held)},
+    )
+
+
+def _hours(resource: str, units: int) -> float:
+    return round(units / float(10 ** decimals_of(resource)) / HOUR_SECONDS, _DECIMALS)

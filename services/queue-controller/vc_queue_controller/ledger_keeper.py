@@ -1,0 +1,237 @@
+"""Keeps the usage ledger: what was held is told on the bus, saved in the cache, and written for good.
+
+The keeper hears of every pod from the moment it runs, leading or not, so a successor knows what its
+predecessor knew. Who begins to lead joins that with what was kept (`LedgerStore`), and then, in each
+period: closes hours that are over, publishes rows that changed, and saves. A wiped bus is told
+everything again, closed hours included.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from vc_bus import BusError
+from vc_cluster import ClusterError
+from vc_messages.record import Message
+from vc_messages.usage import HOUR_SECONDS, no_usage_message, usage_message
+from vc_messages.view import Change, View
+from vc_model.kinds import PODGROUPS, PODS
+from vc_model.meta import object_key
+from vc_model.pod import Pod
+from vc_model.scheduling import PodGroup
+from vc_queue_controller.config import Config
+from vc_queue_controller.ledger_store import LedgerStore, LostLeadershipError
+from vc_queue_controller.logic.ledger import Ledger
+from vc_queue_controller.logic.ledger_documents import (
+    DocumentError,
+    day_of,
+    days_before,
+    pack_hour,
+    unpack_hour,
+)
+from vc_queue_controller.logic.ledger_rows import Rows, rows_of_hour, usage_row
+from vc_runtime.aside import aside
+from vc_runtime.context import Context
+from vc_snapshot import SnapshotUnavailableError
+
+OPEN_PERIOD_SECONDS: Final = 60.0
+"""Between two writes of the open hours to the API server, if anything changed."""
+PUBLISHED_TOGETHER_MAX: Final = 500
+"""Messages in one go."""
+GRACE_DAYS: Final = 3
+"""How far beyond the oldest day that is kept we look for days to drop."""
+
+
+class LedgerKeeper:
+    """The shell of the ledger."""
+
+    def __init__(
+        self,
+        context: Context,
+        config: Config,
+        *,
+        view: Callable[[], View],
+        may_write: Callable[[], bool],
+        epoch: Callable[[], int],
+    ) -> None:
+        """`may_write`: leading, and the view holds what the last leader may have done."""
+        self._context = context
+        self._config = config
+        self._view = view
+        self._may_write = may_write
+        self._epoch = epoch
+        self.ledger = Ledger(scheduler_names=config.scheduler_names)
+        self._store = LedgerStore(context, may_write=may_write)
+        self._loaded: int | None = None
+        """Epoch in which the kept state was read."""
+        self._published: dict[int, Rows] = {}
+        """Rows of open hours, as the topic has them."""
+        self._told_closed = False
+        """The topic has the closed hours."""
+        self._saved = self._kept = -1
+        """Changes of the ledger that the cache and the API server have."""
+        self._keep_at = 0.0
+        self._trouble = ""
+
+    # -- being told ------------------------------------------------------------------------------
+
+    def take(self, changes: Iterable[Change], *, rebuilt: bool, ready: bool) -> None:
+        """What a poll brought."""
+        now = self._context.clock.now()
+        if rebuilt:
+            self.ledger.look_anew()
+            self._forget_published()
+        for change in changes:
+            if change.kind is PODS:
+                self._take_pod(change, now)
+        if ready:
+            self.ledger.looking(now=now)
+
+    def _take_pod(self, change: Change, now: float) -> None:
+        before, after = change.before, change.after
+        if isinstance(after, Pod):
+            self.ledger.see(after, now=now)
+        if before is not None and (after is None or after.metadata.uid != before.metadata.uid):
+            self.ledger.miss(before.metadata.uid, now=now)
+
+    def _forget_published(self) -> None:
+        self._published, self._told_closed = {}, False
+
+    # -- keeping ---------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            await self._context.clock.sleep(self._config.usage_period_seconds)
+            try:
+                await self.keep()
+                self._trouble = ""
+            except (ClusterError, BusError, LostLeadershipError) as error:
+                if isinstance(error, BusError):
+                    self._forget_published()
+                self._say(f"usage is written later: {error}")
+
+    def _say(self, trouble: str) -> None:
+        """Once for each trouble."""
+        if trouble != self._trouble:
+            self._context.log.warning("%s", trouble)
+        self._trouble = trouble
+
+    async def keep(self) -> None:
+        """One period."""
+        now = self._context.clock.now()
+        if not self._may_write():
+            self._loaded = None
+            self._forget_published()
+            self.ledger.forget_as_standby(now=now)
+            return
+        if self._loaded != self._epoch():
+            await self._load(now)
+        self._name_queues()
+        await self._close_hours(now)
+        await self._tell(now)
+        await self._save()
+
+    async def _load(self, now: float) -> None:
+        """What predecessors kept; the days tell up to when hours are closed."""
+        epoch = self._epoch()
+        saved = await self._store.saved()
+        kept = await self._store.open()
+        for state in (saved, *kept):
+            if state is not None:
+                self.ledger.adopt(state)
+        for day in days_before(now, self._config.usage_days):
+            entries = await self._store.day(day)
+            if entries:
+                self.ledger.close_until(max(entries) + HOUR_SECONDS)
+                break
+        self.ledger.begin(now=now)
+        self._saved = self._kept = -1
+        self._keep_at = 0.0
+        self._loaded = epoch
+
+    def _name_queues(self) -> None:
+        view = self._view()
+        for account in self.ledger.unnamed():
+            group = view.get(PODGROUPS, object_key(account.namespace, account.group))
+            if isinstance(group, PodGroup):
+                self.ledger.name_queue(account.uid, group.spec.queue)
+
+    async def _close_hours(self, now: float) -> None:
+        while (hour := self.ledger.closable(now=now)) is not None:
+            accounts = tuple(self.ledger.accounts.values())
+            rows = await aside(rows_of_hour, accounts, hour=hour, now=now)
+            ours, packed = await aside(pack_hour, rows, jobs_max=self._config.usage_jobs_per_hour)
+            kept = await self._store.add_hour(hour, packed)
+            rows = ours if kept == packed else self._unpacked(kept, hour)
+            await self._publish(_replaced(self._published.pop(hour, {}), rows, hour, closed=True))
+            self.ledger.close_until(hour + HOUR_SECONDS)
+            self._context.log.info("usage of %s %02d h is closed", day_of(hour), hour // 3600 % 24)
+            await self._drop_old_days(now)
+
+    def _unpacked(self, packed: bytes, hour: int) -> Rows:
+        try:
+            return unpack_hour(packed)
+        except DocumentError as error:
+            self._say(f"usage of {day_of(hour)} cannot be read: {error}")
+            return {}
+
+    # -- the topic -------------------------------------------------------------------------------
+
+    async def _tell(self, now: float) -> None:
+        if not self._told_closed:
+            await self._tell_closed(now)
+            self._told_closed = True
+        accounts = tuple(self.ledger.accounts.values())
+        for hour in self.ledger.open_hours(now=now):
+            rows = await aside(rows_of_hour, accounts, hour=hour, now=now)
+            before = self._published.get(hour, {})
+            await self._publish(_replaced(before, rows, hour, closed=False))
+            self._published[hour] = rows
+
+    async def _tell_closed(self, now: float) -> None:
+        for day in days_before(now, self._config.usage_days):
+            entries = await self._store.day(day)
+            for hour, packed in entries.items():
+                rows = self._unpacked(packed, hour)
+                await self._publish(_replaced({}, rows, hour, closed=True))
+
+    async def _publish(self, messages: list[Message]) -> None:
+        for at in range(0, len(messages), PUBLISHED_TOGETHER_MAX):
+            if not self._may_write():
+                raise LostLeadershipError("no longer leading")
+            await self._context.bus.publish(messages[at : at + PUBLISHED_TOGETHER_MAX])
+
+    async def _drop_old_days(self, now: float) -> None:
+        days = self._config.usage_days
+        for day in days_before(now, days + GRACE_DAYS)[days:]:
+            entries = await self._store.day(day)
+            for hour, packed in entries.items():
+                gone = self._unpacked(packed, hour)
+                await self._publish([no_usage_message(key, hour) for key in sorted(gone)])
+            if entries:
+                await self._store.drop_day(day)
+
+    # -- saving ----------------------------------------------------------------------------------
+
+    async def _save(self) -> None:
+        changes = self.ledger.changes
+        monotonic = self._context.clock.monotonic()
+        if self._kept != changes and monotonic >= self._keep_at:
+            left_out = await self._store.keep_open(self.ledger.state(gone_only=True))
+            if left_out:
+                self._say(f"usage of {left_out} pods that are gone is only in the snapshot cache")
+            self._kept, self._keep_at = changes, monotonic + OPEN_PERIOD_SECONDS
+        try:
+            await self._store.save(self.ledger.state(), epoch=self._epoch())
+        except SnapshotUnavailableError as error:
+            self._say(f"usage is not in the snapshot cache: {error}")
+
+
+def _replaced(before: Rows, rows: Rows, hour: int, *, closed: bool) -> list[Message]:
+    """What turns one set of rows into the other."""
+    changed = [key for key in sorted(rows) if closed or before.get(key) != rows[key]]
+    gone = [key for key in sorted(before) if key not in rows]
+    return [
+        *(usage_message(usage_row(key, rows[key], hour=hour, closed=closed)) for key in changed),
+        *(no_usage_message(key, hour) for key in gone),
+    ]

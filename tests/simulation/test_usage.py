@@ -1,0 +1,148 @@
+"""The usage ledger of a whole stack: what is written down is what the pods held."""
+
+from collections import Counter
+from collections.abc import Callable
+
+import msgspec
+import pytest
+
+from tests.simulation.stack import CORE, WALL_AT_ZERO, Stack, gang_job
+from vc_bus.memory import MemoryBus
+from vc_clock import run_virtual
+from vc_messages.record import TopicPartition
+from vc_messages.topics import USAGE_LEDGER
+from vc_messages.usage import UsageRow, usage_of
+from vc_model.kinds import CONFIGMAPS
+from vc_model.pod import Pod
+from vc_model.times import parse_time
+from vc_queue_controller.logic.ledger_documents import PREFIX, entries_of, hours_of, unpack_hour
+
+HOUR = int(WALL_AT_ZERO) // 3600 * 3600
+BEGINS_BEFORE = 300
+"""Seconds to the end of the first hour."""
+SETTLED_SECONDS = 200
+"""An hour is closed so long after its end at the latest."""
+GIB = 1 << 30
+
+
+class Case(msgspec.Struct, frozen=True):
+    """Something that happens while jobs come and go."""
+
+    id: str
+    happens: Callable[[Stack, int], None]
+
+
+def _nothing(_: Stack, __: int) -> None:
+    pass
+
+
+def _die(stack: Stack, _: int) -> None:
+    stack.kill("queue-controller")
+
+
+def _lose_bus_and_cache(stack: Stack, turn: int) -> None:
+    if turn % 2:
+        stack.bus.delete_topics()
+        stack.snapshot.flush()
+
+
+def _lose_everything_and_die(stack: Stack, turn: int) -> None:
+    if turn == 3:
+        stack.bus.delete_topics()
+        stack.snapshot.flush()
+        stack.kill("queue-controller")
+
+
+CASES = [
+    Case("nothing goes wrong", _nothing),
+    Case("the queue-controller dies again and again", _die),
+    Case("the bus and the cache are wiped again and again", _lose_bus_and_cache),
+    Case("bus, cache and process are lost at once", _lose_everything_and_die),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_closed_hours_hold_what_the_pods_held(case: Case) -> None:
+    async def main() -> None:
+        stack = Stack(seed=5, wall_at_zero=HOUR + 3600 - BEGINS_BEFORE)
+        async with stack:
+            await stack.clock.sleep(5)
+            for turn in range(6):
+                await stack.submit(gang_job(f"job-{turn}", replicas=3, cpu="2", run_seconds=37))
+                await stack.clock.sleep(70)  # a minute is how old the kept accounts may be
+                case.happens(stack, turn)
+                await stack.clock.sleep(10)
+            held = _integrated(stack.pods())
+            await stack.delete_job("job-0")
+            await stack.clock.sleep(SETTLED_SECONDS)
+            closed = _closed(stack)
+            assert not stack.problems
+            assert sum(held.values()) > 0
+            assert closed == held
+            told = await _told(stack.bus)
+            assert {key: row for key, row in told.items() if row.closed}
+            assert _sums(told) == held
+
+    run_virtual(main())
+
+
+def _integrated(pods: list[Pod]) -> Counter[str]:
+    """Unit-seconds of all pods, from what they say, over both hours."""
+    held: Counter[str] = Counter()
+    for pod in pods:
+        (bound,) = [c for c in pod.status.conditions if c.type == "PodScheduled"]
+        ended = pod.status.container_statuses[0].state
+        assert ended is not None
+        assert ended.terminated is not None
+        begin, end = (
+            parse_time(bound.last_transition_time),
+            parse_time(ended.terminated.finished_at),
+        )
+        assert begin is not None
+        assert end is not None
+        if end <= HOUR + 3600:
+            held["cpu"] += int(end - begin) * 2000
+            held["memory"] += int(end - begin) * GIB
+    return held
+
+
+def _closed(stack: Stack) -> Counter[str]:
+    held: Counter[str] = Counter()
+    resource = stack.api.registry.for_kind(CONFIGMAPS)
+    for raw in stack.api.list(resource, namespace="volcano-system").items:
+        document = msgspec.json.decode(raw)
+        name = document["metadata"]["name"]
+        if not name.startswith(PREFIX) or name.startswith(PREFIX + "open"):
+            continue
+        day = name.removeprefix(PREFIX)[: len("2026-11-16")]
+        for packed in hours_of(day, entries_of(document)).values():
+            for amounts in unpack_hour(packed).values():
+                held.update(amounts)
+    return held
+
+
+async def _told(bus: MemoryBus) -> dict[str, UsageRow]:
+    """The topic as a reader sees it."""
+    rows: dict[str, UsageRow] = {}
+    starts = await bus.start_offsets(USAGE_LEDGER.name)
+    logs = {TopicPartition(USAGE_LEDGER.name, p): start for p, start in enumerate(starts)}
+    reader = await bus.reader(logs)
+    for record in await reader.poll(max_records=100_000, wait_seconds=0.0):
+        row = usage_of(record)
+        if row is None:
+            rows.pop(record.key, None)
+        else:
+            rows[record.key] = row
+    await reader.close()
+    return rows
+
+
+def _sums(rows: dict[str, UsageRow]) -> Counter[str]:
+    held: Counter[str] = Counter()
+    for row in rows.values():
+        if row.closed:
+            held.update({name: int(text) for name, text in row.held.items()})
+    return held
+
+
+assert "queue-controller" in CORE
