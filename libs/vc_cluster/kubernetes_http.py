@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, Final
 from urllib.parse import urlencode
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 import msgspec
@@ -92,6 +93,14 @@ class Stream:
         self._on_close()
 
 
+def environment_proxy(host: str) -> str | None:
+    """The proxy that `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` name for this address."""
+    url = URL(host)
+    if url.host is None or proxy_bypass(url.host):
+        return None
+    return getproxies().get(url.scheme)
+
+
 class ApiConnection:
     """Sends calls to one API server."""
 
@@ -114,6 +123,8 @@ class ApiConnection:
         self._session: aiohttp.ClientSession = rest.pool_manager
         # aiohttp would send a PUT or DELETE again when the connection breaks, and tell nobody.
         self._session._retry_connection = False  # noqa: SLF001 - there is no public switch
+        # It would look into ~/.netrc, in a thread, for every request; a proxy is asked for once.
+        self._session._trust_env = False  # noqa: SLF001 - kubernetes-asyncio opens the session
         self._host: str = configuration.host.rstrip("/")
         self._headers = {
             "Accept": "application/json",
@@ -124,7 +135,7 @@ class ApiConnection:
         self._options: dict[str, Any] = {
             name: value
             for name, value in (
-                ("proxy", rest.proxy),
+                ("proxy", rest.proxy or environment_proxy(self._host)),
                 ("proxy_headers", rest.proxy_headers),
                 ("server_hostname", rest.server_hostname),
             )

@@ -55,6 +55,7 @@ class Follower:
         extra: Sequence[Topic] = (),
         group: str = "",
         warm_start: WarmStart | None = None,
+        rest_seconds: float = 0.0,
     ) -> None:
         assert warm_start is None or not group, "a share cannot be resumed"
         self._context = context
@@ -71,6 +72,10 @@ class Follower:
         """Tried once: what goes wrong later goes wrong with a checkpoint too."""
         self._restored: ViewState | None = None
         """Waits for the first records, to become the view together with them."""
+        self._rest_seconds = rest_seconds
+        """Between two polls that bring something. Each costs the broker and us a request that names
+        every log, however little there is to read: whoever is in no hurry reads more at a time."""
+        self._rested_at = float("-inf")
         self._opened = False
         self._failures = 0
         self._trouble = "not started"
@@ -89,6 +94,7 @@ class Follower:
         try:
             if not self._opened:
                 return await self._open()
+            await self._rest()
             await self._progress.poll(self.view)
             wait = min(wait_seconds, UNREADY_POLL_SECONDS) if self.unready() else wait_seconds
             taken = await self._source.poll(wait)
@@ -105,8 +111,16 @@ class Follower:
                 return await self._forget(f"progress is not what it was: {error}")
         self._failures = 0
         self._trouble = "" if self.view.partitions else "no partitions assigned yet"
+        if taken.records:
+            self._rested_at = self._context.clock.monotonic() + self._rest_seconds
         batch = await self._take(taken.records, rebuilt=taken.assigned is not None)
         return msgspec.structs.replace(batch, changes=restored + batch.changes)
+
+    async def _rest(self) -> None:
+        """Let records gather, unless the view has to catch up."""
+        rest = self._rested_at - self._context.clock.monotonic()
+        if rest > 0 and not self.unready():
+            await self._context.clock.sleep(rest)
 
     async def commit(self) -> None:
         """Everything taken so far has had its effect."""

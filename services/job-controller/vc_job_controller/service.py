@@ -45,6 +45,9 @@ GROUP: Final = "vc-job-controller"
 POLL_SECONDS: Final = 0.1
 """How long we wait for news when nothing is due."""
 
+REST_SECONDS: Final = 0.005
+"""Between two reads of news: short, because a job waits for each of a few in turn."""
+
 POLL_SECONDS_MIN: Final = 0.001
 """A shorter wait may be none at all to a clock."""
 
@@ -72,7 +75,9 @@ class JobController:
         self.name = context.name
         self._context = context
         self._config = config
-        self._jobs = Follower(context, _FOLLOWED, group=GROUP, extra=(PLUGIN_REPLIES,))
+        self._jobs = Follower(
+            context, _FOLLOWED, group=GROUP, extra=(PLUGIN_REPLIES,), rest_seconds=REST_SECONDS
+        )
         self._reference = Follower(
             context, (QUEUES, PRIORITYCLASSES, CLAIMS), extra=(PLUGIN_REGISTRY,)
         )

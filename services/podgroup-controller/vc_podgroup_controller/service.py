@@ -35,6 +35,8 @@ POLL_SECONDS_MIN: Final = 0.001
 UNSEEN_SECONDS: Final = 0.25
 GROUPS_PER_TURN_MAX: Final = 100
 
+REST_SECONDS: Final = 0.02
+"""Between two reads of news: most pods are of vcjobs and none of our business."""
 _KINDS: Final = (PODS, PODGROUPS, REPLICASETS, STATEFULSETS, DAEMONSETS, BATCHJOBS)
 
 
@@ -45,7 +47,7 @@ class PodGroupController:
         self.name = context.name
         self._context = context
         self._config = config
-        self._follower = Follower(context, _KINDS)
+        self._follower = Follower(context, _KINDS, rest_seconds=REST_SECONDS)
         self._leadership = Leadership(context)
         self._takeover = Takeover(context, self._leadership)
         self._applier = EffectApplier(context, may_write=lambda: self._leadership.leading)

@@ -26,6 +26,8 @@ from vc_runtime.leader import Leadership
 from vc_runtime.takeover import Takeover
 
 POLL_SECONDS: Final = 0.1
+REST_SECONDS: Final = 0.05
+"""Between two reads of news: counters may be that late."""
 _KINDS: Final = (QUEUES, PODGROUPS, COMMANDS, PODS)
 _ALL: Final = "queues"
 
@@ -37,7 +39,7 @@ class QueueController:
         self.name = context.name
         self._context = context
         self._config = config
-        self._follower = Follower(context, _KINDS)
+        self._follower = Follower(context, _KINDS, rest_seconds=REST_SECONDS)
         self._leadership = Leadership(context)
         self._takeover = Takeover(context, self._leadership)
         self._applier = EffectApplier(context, may_write=lambda: self._leadership.leading)

@@ -40,6 +40,8 @@ FOLLOWED: Final = (*KINDS, CONFIGMAPS)
 CHECKPOINT: Final = "scheduler"
 """The checkpoint's name in the snapshot store."""
 POLL_SECONDS: Final = 0.25
+REST_SECONDS: Final = 0.01
+"""Between two reads of news; a session waits longer for its own debounce."""
 BREATH_CHANGES: Final = 500
 BREATH_GROUPS: Final = 20
 """Changes applied, and groups counted or carried out, before others may run: neither a backlog nor
@@ -59,7 +61,12 @@ class Scheduler:
         self._config = config
         self._conf = ConfSource(config.conf, config.conf_path, context.log)
         self._conf.look()
-        self._follower = Follower(context, FOLLOWED, warm_start=WarmStart(context, CHECKPOINT))
+        self._follower = Follower(
+            context,
+            FOLLOWED,
+            warm_start=WarmStart(context, CHECKPOINT),
+            rest_seconds=REST_SECONDS,
+        )
         self._leadership = Leadership(context)
         self._checkpoints = CheckpointWriter(
             context,

@@ -27,6 +27,8 @@ from vc_watcher.meters import Meters
 
 READ_BACK_RECORDS_MAX: Final = 5000
 LEASE_LOOK_SECONDS: Final = 0.25
+OWN_TOPICS_REST_SECONDS: Final = 0.1
+"""Between two looks at what we wrote ourselves: each costs a request that names every log."""
 
 
 class WatcherService:
@@ -229,6 +231,8 @@ class WatcherService:
                     continue
                 for record in records:
                     await self._check_own(record, indices[record.topic], publisher)
+                if records:
+                    await self._context.clock.sleep(OWN_TOPICS_REST_SECONDS)
         finally:
             await reader.close()
 

@@ -24,6 +24,7 @@ from vc_cluster.kubernetes_config import (
     ServiceAccountLoader,
     find_source,
 )
+from vc_cluster.kubernetes_http import environment_proxy
 
 URL = "http://127.0.0.1:1"
 
@@ -215,3 +216,23 @@ async def test_a_pod_uses_its_service_account_and_notices_its_new_token(tmp_path
     (tmp_path / "token").write_text("two\n")
     assert await access.renew("Bearer one")
     assert await access.authorization() == "Bearer two"
+
+
+@pytest.mark.parametrize(
+    ("host", "proxy"),
+    [
+        ("https://api.example.com:6443", "http://proxy:3128"),
+        ("http://api.example.com", None),
+        ("https://10.0.0.1:6443", None),
+        ("https://inside.local", None),
+    ],
+)
+def test_a_proxy_is_taken_from_the_environment(
+    monkeypatch: pytest.MonkeyPatch, host: str, proxy: str | None
+) -> None:
+    for name in ("http_proxy", "https_proxy", "no_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy:3128")
+    monkeypatch.setenv("NO_PROXY", "10.0.0.1,.local")
+    assert environment_proxy(host) == proxy
