@@ -1,4 +1,4 @@
-"""`vcctl completion bash|zsh`: a script made of the parser itself, so that it never falls behind."""
+"""`vcctl completion bash|zsh|fish`: a script made of the parser itself, so that it never falls behind."""
 
 import argparse
 from collections.abc import Iterator
@@ -26,6 +26,19 @@ _SCRIPT: Final = """\
 complete -F _vcctl vcctl
 """
 
+_FISH: Final = """\
+# fish completion of vcctl. Load it with:  vcctl completion fish | source
+function __vcctl_words
+    set -l words (commandline -opc)
+    switch (string join ' ' -- $words[2..])
+{cases}
+    end
+end
+complete -c vcctl -f -a '(__vcctl_words)'
+complete -c vcctl -s f -l filename -r -F
+complete -c vcctl -s k -l kubeconfig -r -F
+"""
+
 
 def completion(arguments: argparse.Namespace) -> int:
     """Print the script."""
@@ -36,6 +49,8 @@ def completion(arguments: argparse.Namespace) -> int:
 def script(shell: str) -> str:
     """The script of a shell; zsh understands bash's after one line of its own."""
     found = sorted(_words(vcctl_parser(), ""), key=lambda entry: -len(entry[0]))
+    if shell == "fish":
+        return _FISH.format(cases="\n".join(_fish_case(path, words) for path, words in found))
     cases = [
         f'        "{path}"*) words="{" ".join(words)}" ;;'
         if path
@@ -43,6 +58,11 @@ def script(shell: str) -> str:
         for path, words in found
     ]
     return _SCRIPT.format(shell=shell, head=_ZSH if shell == "zsh" else "", cases="\n".join(cases))
+
+
+def _fish_case(path: str, words: list[str]) -> str:
+    said = " ".join(f"'{word}'" for word in words)
+    return f"        case '{path.strip()}*'\n            printf '%s\\n' {said}"
 
 
 def _words(parser: argparse.ArgumentParser, path: str) -> Iterator[tuple[str, list[str]]]:

@@ -13,7 +13,7 @@ from vc_cli.ctl.parser_options import (
     connection,
 )
 
-SHELLS: Final = ("bash", "zsh")
+SHELLS: Final = ("bash", "zsh", "fish")
 _EPILOG: Final = """\
 The cluster is the one of -s, -k, $KUBECONFIG, ~/.kube/config or the pod this runs in, in this order.
 Exit codes: 0 done, 1 refused or not found, 2 wrong command line, 130 interrupted."""
@@ -83,6 +83,9 @@ def _add_jobs(jobs: Commands) -> None:
     for parser in (explain, timeline):
         add_target(parser, "job")
         parser.add_argument("-o", "--output", default="", choices=(JSON,))
+    timeline.add_argument(
+        "--trace-ui", default="", metavar="URL", help="where traces are looked at"
+    )
 
 
 def add_job_filters(parser: argparse.ArgumentParser) -> None:

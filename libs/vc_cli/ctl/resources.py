@@ -40,14 +40,16 @@ JOBFLOWS: Final = Resource("flow.volcano.sh/v1alpha1", "JobFlow", "jobflows")
 JOBTEMPLATES: Final = Resource("flow.volcano.sh/v1alpha1", "JobTemplate", "jobtemplates")
 PODS: Final = Resource("v1", "Pod", "pods")
 EVENTS: Final = Resource("v1", "Event", "events")
+CONFIGMAPS: Final = Resource("v1", "ConfigMap", "configmaps")
 
-ALL: Final = (JOBS, COMMANDS, QUEUES, PODGROUPS, JOBFLOWS, JOBTEMPLATES, PODS, EVENTS)
+ALL: Final = (JOBS, COMMANDS, QUEUES, PODGROUPS, JOBFLOWS, JOBTEMPLATES, PODS, EVENTS, CONFIGMAPS)
 
 JOB_NAME: Final = "volcano.sh/job-name"
 JOB_TYPE: Final = "volcano.sh/job-type"
 QUEUE_NAME: Final = "volcano.sh/queue-name"
 TASK_SPEC: Final = "volcano.sh/task-spec"
 DEFAULT_NAMESPACE: Final = "default"
+SYSTEM_NAMESPACE: Final = "volcano-system"
 DEFAULT_QUEUE: Final = "default"
 
 

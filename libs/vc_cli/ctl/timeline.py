@@ -1,12 +1,14 @@
 """`vcctl job timeline NAME`: when what happened, from the timestamps of the objects themselves.
 
-Those are whole seconds; the trace, whose id stands in the first line, has the finer steps. Pods that
+Those are whole seconds; the trace, whose link or id stands above the table, has the finer steps. Pods that
 are gone by now are not counted.
 """
 
 import argparse
 import json
+import sys
 from collections.abc import Iterable
+from shutil import get_terminal_size
 from typing import Final, NamedTuple
 
 from vc_cli.ctl.client import Client
@@ -15,11 +17,13 @@ from vc_cli.ctl.jobs import phase_of
 from vc_cli.ctl.parser_options import target_of
 from vc_cli.ctl.resources import JOB_NAME, JOBS, PODGROUPS, PODS, JsonObject, metadata, spec, status
 from vc_cli.ctl.session import connect, expected
-from vc_cli.ctl.tables import Column, Table
+from vc_cli.ctl.tables import GAP, Column, Table
+from vc_cli.ctl.trace_link import link_of
 from vc_model.ages import human_duration
 from vc_model.times import parse_time
 
 TITLES: Final = ("Time", "After", "Step", "Detail")
+DETAIL_LETTERS_MIN: Final = 12
 FIRST_PHASE: Final = "Pending"
 ENDED: Final = ("Completed", "Failed", "Aborted", "Terminated")
 
@@ -39,17 +43,33 @@ def timeline(arguments: argparse.Namespace) -> int:
         job = client.get(JOBS, target.name, namespace=target.namespace)
     steps = steps_of(job, groups=_groups(client, job), pods=_pods(client, job))
     trace = _trace_of(job)
+    link = link_of(trace, client, given=arguments.trace_ui)
     if arguments.output:
         shown = {"job": f"{target.namespace}/{target.name}", "phase": phase_of(job)}
-        print(json.dumps({**shown, "traceId": trace, "steps": [s._asdict() for s in steps]}))
+        traced = {"traceId": trace, "traceLink": link}
+        print(json.dumps({**shown, **traced, "steps": [s._asdict() for s in steps]}))
         return EXIT_OK
-    print(f"job {target.namespace}/{target.name}: {phase_of(job) or 'new'}, trace {trace}")
+    print(f"job    {target.namespace}/{target.name}: {phase_of(job) or 'new'}")
+    print(f"trace  {link or trace}")
+    print()
     rows = [[s.time, _after(steps[0].time, s.time), s.step, s.detail] for s in steps]
+    rows = fitted(rows, columns=get_terminal_size().columns if sys.stdout.isatty() else 0)
     table = Table([Column(title) for title in TITLES], rows)
     print(table.header())
     for row in rows:
         print(table.line(row))
     return EXIT_OK
+
+
+def fitted(rows: list[list[str]], *, columns: int) -> list[list[str]]:
+    """With details that end where the terminal does; 0 columns cut nothing."""
+    before = sum(
+        max(len(TITLES[index]), *(len(row[index]) for row in rows)) + GAP for index in range(3)
+    )
+    room = max(DETAIL_LETTERS_MIN, columns - before)
+    if not columns:
+        return rows
+    return [[*row[:3], row[3] if len(row[3]) <= room else row[3][: room - 1] + "…"] for row in rows]
 
 
 def steps_of(

@@ -1,6 +1,8 @@
 """The same client against a real kube-apiserver: TLS, client certificates, tokens, rights."""
 
 import asyncio
+import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,7 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.integration.vcctl.shell import Shell
+from tests.integration.vcctl.commands import CASES, FLOWS, offline, run_all
+from tests.integration.vcctl.shell import BIN, Shell
 from vc_cli.ctl.client import Client
 from vc_cli.ctl.errors import ApiError
 from vc_cli.ctl.kubeconfig import read_access
@@ -61,19 +64,40 @@ def real() -> Iterator[Shell]:
             runner.run(plane.__aexit__(None, None, None))
 
 
-def test_queues_and_jobs(real: Shell) -> None:
-    real.good("vcctl queue create -n my-queue -w 2")
-    assert real.good("vcctl queue get my-queue").rows()[0][:3] == ["my-queue", "2", "Open"]
-    real.good("vcctl queue operate -n my-queue -a update -w 4")
-    assert ["my-queue", "4"] in [row[:2] for row in real.good("vcctl queue list").rows()]
-    real.good("vcctl job run -N my-job -r 2")
-    assert "my-job" in [row[0] for row in real.good("vcctl job list").rows() if row]
-    assert "Name:        my-job" in real.good("vcctl job view -n my-job").out
-    real.good("vcctl job suspend -n my-job")
-    assert real.good("vcctl pod list").out == "No resources found\n"
-    assert "submitted" in real.good("vcctl job timeline my-job").out
-    real.good("vcctl job delete -n my-job")
-    assert "there is no job 'my-job'" in real.bad("vcctl job view -n my-job")
+def test_a_job_that_is_gone(real: Shell) -> None:
+    real.good("vcctl job run -N brief -r 2")
+    real.good("vcctl job delete -n brief")
+    assert "there is no job 'brief'" in real.bad("vcctl job view -n brief")
+
+
+def test_every_command_on_a_real_api_server(real: Shell, tmp_path: Path) -> None:
+    run_all(real, tmp_path)
+
+
+def test_a_queue_is_deleted(real: Shell) -> None:
+    real.good("vcctl queue create -n going")
+    assert real.good("vcctl queue delete -n going").out == "delete queue going successfully\n"
+    assert "there is no queue 'going'" in real.bad("vcctl queue get going")
+
+
+def test_rows_are_watched_as_they_change(real: Shell) -> None:
+    process = subprocess.Popen(
+        [str(BIN / "vcctl"), "queue", "list", "--watch"],
+        env=real.environment(),
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    try:
+        assert process.stdout.readline().split()[0] == "Name"
+        real.good("vcctl queue create -n watched")
+        assert any(line.startswith("watched ") for line in process.stdout)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=10) == 130
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
 
 
 def test_explain_without_a_dashboard_says_what_it_can(real: Shell) -> None:
@@ -100,9 +124,15 @@ def test_who_may_not_is_told_so(real: Shell, tmp_path: Path) -> None:
         for entry in config["users"]
     ]
     (tmp_path / "eve").write_text(yaml.safe_dump(config))
-    error = Shell(tmp_path / "eve").bad("vcctl job list")
-    assert "forbidden" in error
-    assert "system:serviceaccount:default:eve" in error
+    (tmp_path / "flows.yaml").write_text(FLOWS)
+    eve = Shell(tmp_path / "eve")
+    online = [case.line for case in CASES if not offline(case.line)]
+    assert len(online) > 30
+    for line in online:
+        error = eve.bad(line.format(flows=tmp_path / "flows.yaml"))
+        assert "forbidden" in error, line
+        assert "system:serviceaccount:default:eve" in error, line
+        assert error.count("\n") == 1, "one line for a person"
     config["users"][0]["user"] = {"token": "nonsense"}
     (tmp_path / "nobody").write_text(yaml.safe_dump(config))
     assert "Unauthorized" in Shell(tmp_path / "nobody").bad("vcctl job list")

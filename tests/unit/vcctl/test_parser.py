@@ -80,7 +80,7 @@ COMPLETIONS = [
     (["job", ""], {"run", "list", "explain", "timeline"}),
     (["job", "l"], {"list"}),
     (["queue", "operate", "-n", "x", "--a"], {"--action"}),
-    (["completion", ""], {"bash", "zsh"}),
+    (["completion", ""], {"bash", "zsh", "fish"}),
 ]
 
 

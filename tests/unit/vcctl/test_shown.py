@@ -8,7 +8,7 @@ import pytest
 from vc_cli.ctl import explain, job_run, job_view, queue_tree, tables, timeline
 from vc_cli.ctl.errors import UsageError
 from vc_cli.ctl.output import without_bookkeeping
-from vc_cli.ctl.tables import Column, Table
+from vc_cli.ctl.tables import GAP, Column, Table
 from vc_cli.ctl.validate import validate
 
 
@@ -139,6 +139,14 @@ def test_a_timeline_is_in_the_order_of_time() -> None:
         ("04", "running", ""),
         ("09", "completed", "ended"),
     ]
+
+
+def test_a_timeline_fits_the_terminal_and_a_file_gets_all_of_it() -> None:
+    rows = [["2026-01-01T00:00:00Z", "+0s", "admitted", "pod group " + "x" * 90]]
+    (cut,) = timeline.fitted(rows, columns=80)
+    assert sum(map(len, cut)) + 3 * GAP <= 80
+    assert cut[3].endswith("…")
+    assert timeline.fitted(rows, columns=0) == rows
 
 
 EXPLAINED = {

@@ -18,6 +18,9 @@ HEAVY = (
     "yaml",
 )
 
+MODULES_MAX = 220
+"""An interpreter that does nothing has about 60; argparse and the version's metadata 100 more."""
+
 
 def loaded(code: str) -> str:
     script = f"import sys\n{code}\nprint([m for m in {HEAVY} if m in sys.modules], file=sys.stderr)"
@@ -42,3 +45,16 @@ except SystemExit as ended:
     assert ended.code == 0
 """
         assert loaded(code) == "[]"
+
+
+@pytest.mark.parametrize("words", [["version"], ["completion", "fish"], ["job", "list", "-h"]])
+def test_a_command_that_asks_nobody_loads_few_modules(words: list[str]) -> None:
+    code = f"""
+from vc_cli.vcctl import main
+try:
+    main({words!r})
+except SystemExit as ended:
+    assert ended.code == 0
+assert len(sys.modules) < {MODULES_MAX}, len(sys.modules)
+"""
+    assert loaded(code) == "[]"

@@ -1,0 +1,141 @@
+"""Every command with what it prints, in an order in which they can be run one after another.
+
+The same table is run against the embedded stack, where controllers answer, and against a real
+kube-apiserver, where there are none: what differs by that alone may be either.
+"""
+
+import re
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from tests.integration.vcctl.shell import Shell
+
+ROOT: Final = Path(__file__).parents[3]
+PHASE: Final = r"(Pending|Inqueue|Running|Completing|Completed|Aborting|Aborted|Restarting)?"
+JOB_TITLES: Final = (
+    r"Name +Creation +Phase +JobType +Replicas +Min +Pending +Running +Succeeded +Failed +Unknown"
+    r" +RetryCount\n"
+)
+QUEUE_TITLES: Final = (
+    r"Name +Weight +State +Parent +Inqueue +Pending +Running +Unknown +Completed\n"
+)
+COUNTS: Final = r"( +\d+)+"
+ROWS: Final = r"(.*\n)*"
+
+
+class Case(NamedTuple):
+    """A command line and the whole of what it prints."""
+
+    line: str
+    out: str
+    """A regular expression."""
+
+
+CASES: Final = (
+    Case("vcctl version", r"vcctl \S+\nGit SHA \S+, built \S+\nPython \S+ on \S+ \S+\n"),
+    Case("vcctl completion bash", rf"# bash completion of vcctl{ROWS}"),
+    Case("vcctl completion zsh", rf"# zsh completion of vcctl{ROWS}"),
+    Case("vcctl completion fish", rf"# fish completion of vcctl{ROWS}"),
+    Case("vcctl validate -f examples/01-queues.yaml", rf"{ROWS}.*0 would be refused.*\n"),
+    # The documents our users start from, as they are written there.
+    Case("vcctl queue list", rf"({QUEUE_TITLES}{ROWS}|No resources found\n)"),
+    Case("vcctl queue create -n my-queue -w 2", r"create queue my-queue successfully\n"),
+    Case("vcctl job run -N my-job", r"run job my-job successfully\n"),
+    Case(
+        "vcctl job list",
+        rf"{JOB_TITLES}{ROWS}my-job +\d{{4}}-\d\d-\d\d +{PHASE} +Batch +1 +1{COUNTS}\n{ROWS}",
+    ),
+    Case("vcctl job view -n my-job", rf"Name: +my-job\nNamespace: +default\n{ROWS}Events:{ROWS}"),
+    Case("vcctl job suspend -n my-job", r"suspend job my-job successfully\n"),
+    Case("vcctl job resume -n my-job", r"resume job my-job successfully\n"),
+    Case("vcctl job delete -n my-job", r"delete job my-job successfully\n"),
+    # Upstream's flags.
+    Case(
+        "vcctl job run -N full -n default -i alpine -m 1 -r 2 -R cpu=500m,memory=64Mi"
+        " -L cpu=1,memory=64Mi -S volcano",
+        r"run job full successfully\n",
+    ),
+    Case(
+        "vcctl job list -n default -q default -S volcano --selector ful",
+        rf"{JOB_TITLES}full +\S+ +{PHASE} +Batch +2 +1{COUNTS}\n",
+    ),
+    Case("vcctl job list --all-namespaces", rf"Namespace +Name{ROWS}default +full{ROWS}"),
+    Case("vcctl job list -o wide", rf"Name.*Queue +Age +Priority\n{ROWS}"),
+    Case("vcctl job list -o json", r"\{\n(.*\n)+\}\n"),
+    Case("vcctl job list -o yaml", rf"apiVersion: {ROWS}"),
+    Case("vcctl job view -N full -n default", rf"Name: +full\n{ROWS} +Image: +alpine\n{ROWS}"),
+    Case("vcctl job explain -N full -n default", rf"job: +default/full{ROWS}"),
+    Case(
+        "vcctl job timeline -N full --trace-ui http://traces",
+        rf"job    default/full: \w+\ntrace  http://traces/trace/[0-9a-f]{{32}}\n\n"
+        rf"Time +After +Step +Detail\n\S+Z +\+0s +submitted +to queue default\n{ROWS}",
+    ),
+    Case("vcctl pod list", rf"(Name +Ready +Status +Restart +Age\n{ROWS}|No resources found\n)"),
+    Case("vcctl pod list -j ghost -q default --all-namespaces", r"No resources found\n"),
+    Case("vcctl job suspend -N full -n default", r"suspend job full successfully\n"),
+    Case("vcctl job resume -N full -n default", r"resume job full successfully\n"),
+    Case("vcctl job delete -N full -n default", r"delete job full successfully\n"),
+    Case(
+        "vcctl queue get -n my-queue",
+        rf"{QUEUE_TITLES}my-queue +2 +Open +(root|-)?{COUNTS}\n",
+    ),
+    Case("vcctl queue operate -n my-queue -a update -w 4", r"update queue my-queue successfully\n"),
+    Case("vcctl queue operate -n my-queue -a close", r"close queue my-queue successfully\n"),
+    Case("vcctl queue operate -n my-queue -a open", r"open queue my-queue successfully\n"),
+    Case("vcctl queue get my-queue -o yaml", rf"apiVersion: {ROWS} +weight: 4\n{ROWS}"),
+    Case("vcctl queue create -n leaving -S Open", r"create queue leaving successfully\n"),
+    Case("vcctl jobtemplate create -f {flows}", r"create jobtemplate step successfully\n"),
+    Case("vcctl jobflow create -f {flows}", r"create jobflow steps successfully\n"),
+    Case("vcctl jobtemplate list", r"Name +Namespace\nstep +default\n"),
+    Case("vcctl jobflow list", r"Name +Namespace +Phase +Age\nsteps +default +.*\n"),
+    Case("vcctl jobtemplate get -N step", r"Name +Namespace\nstep +default\n"),
+    Case("vcctl jobflow get -N steps", r"Name +Namespace +Phase +Age\nsteps +default +.*\n"),
+    Case("vcctl jobtemplate describe -N step", rf"apiVersion: flow.volcano.sh/v1alpha1\n{ROWS}"),
+    Case("vcctl jobflow describe -N steps -o json", rf"\{{\n{ROWS}\}}\n"),
+    Case("vcctl jobtemplate delete -N step", r"delete jobtemplate step successfully\n"),
+    Case("vcctl jobflow delete -N steps", r"delete jobflow steps successfully\n"),
+    # Volcano's slurm-like tools; -n is the name there.
+    Case("vsub -n sub -N default -i alpine -c ls", r"run job sub successfully\n"),
+    Case("vjobs -N default", rf"{JOB_TITLES}{ROWS}sub {ROWS}"),
+    Case("vjobs -n sub -N default", rf"Name: +sub\n{ROWS}"),
+    Case("vqueues", rf"Name +Weight +State +Inqueue +Pending +Running +Unknown\n{ROWS}"),
+    Case(
+        "vqueues -n my-queue",
+        rf"Name +Weight +State +Inqueue +Pending +Running +Unknown\nmy-queue +4 {ROWS}",
+    ),
+    Case("vsuspend -n sub -N default", r"suspend job sub successfully\n"),
+    Case("vresume -n sub -N default", r"resume job sub successfully\n"),
+    Case("vcancel -n sub -N default", r"cancel job sub successfully\n"),
+    # As a plugin of kubectl.
+    Case("kubectl-vc queue list", rf"{QUEUE_TITLES}{ROWS}"),
+)
+
+FLOWS: Final = """
+apiVersion: flow.volcano.sh/v1alpha1
+kind: JobTemplate
+metadata: {name: step}
+spec:
+  minAvailable: 1
+  tasks:
+  - {name: t, replicas: 1, template: {spec: {containers: [{name: c, image: i}]}}}
+---
+apiVersion: flow.volcano.sh/v1alpha1
+kind: JobFlow
+metadata: {name: steps}
+spec: {flows: [{name: step}], jobRetainPolicy: retain}
+"""
+
+
+def run_all(shell: Shell, folder: Path) -> None:
+    """Each with the output it is said to have."""
+    flows = folder / "flows.yaml"
+    flows.write_text(FLOWS)
+    for case in CASES:
+        line = case.line.replace("examples/", f"{ROOT / 'examples'}/").format(flows=flows)
+        shown = shell.good(line).out
+        assert re.fullmatch(case.out, shown), f"{case.line}:\n{shown}"
+
+
+def offline(line: str) -> bool:
+    """Whether a command asks no cluster."""
+    return line.startswith(("vcctl version", "vcctl completion", "vcctl validate"))
