@@ -10,22 +10,28 @@ import os
 from typing import Final
 
 from vc_dashboard.config import Config
+from vc_dashboard.heavy import HeavyWork
 from vc_dashboard.logic.invariants import Finding, Seen, find, remember
 from vc_dashboard.logic.picture import Picture, make_picture
 from vc_dashboard.logic.sessions import SessionMemory
+from vc_dashboard.logic.trying import Ground
 from vc_dashboard.logic.usage import UsageMemory
+from vc_dashboard.past import Past
 from vc_dashboard.server import DashboardServer
 from vc_messages.codec import CodecError
 from vc_messages.record import Record
 from vc_messages.sessions import session_of
 from vc_messages.topics import SESSIONS, USAGE_LEDGER
 from vc_messages.usage import usage_of
-from vc_model.kinds import JOBS, NODES, PODGROUPS, PODS, QUEUES
+from vc_model.kinds import CONFIGMAPS, JOBS, NODES, PODGROUPS, PODS, QUEUES
 from vc_runtime.context import Context
 from vc_runtime.follower import Follower
 from vc_runtime.letters import send_to_dead_letters
+from vc_scheduler.logic.columns import KINDS
 
 INVARIANTS_SECONDS: Final = 5.0
+FOLLOWED: Final = tuple(dict.fromkeys((JOBS, PODGROUPS, PODS, QUEUES, NODES, CONFIGMAPS, *KINDS)))
+"""What people ask about, and all that sessions look at: what-if runs on it."""
 
 
 class DashboardService:
@@ -36,10 +42,10 @@ class DashboardService:
     def __init__(self, context: Context, config: Config) -> None:
         self._context = context
         self._config = config
-        self._follower = Follower(
-            context, (JOBS, PODGROUPS, PODS, QUEUES, NODES), extra=(SESSIONS, USAGE_LEDGER)
-        )
+        self._follower = Follower(context, FOLLOWED, extra=(SESSIONS, USAGE_LEDGER))
         self.sessions = SessionMemory()
+        self.heavy = HeavyWork()
+        self.past = Past(context, self.heavy)
         self.usage = UsageMemory()
         self._picture: Picture | None = None
         self._drawing = asyncio.Lock()
@@ -116,6 +122,19 @@ class DashboardService:
         now = self._context.clock.monotonic()
         self._seen = remember(self._seen, found, now=now)
         return found, self._seen, now
+
+    async def ground(self) -> Ground:
+        """What a trial stands on: all that sessions look at, and what they are told."""
+        conf, basis = await self.past.conf(self._follower)
+        view = self._follower.view
+        objects = [obj for kind in KINDS for obj in view.objects(kind)]
+        return Ground(
+            objects=objects,
+            conf=conf,
+            basis=basis,
+            now=self._context.clock.now(),
+            stale=self.stale(),
+        )
 
     def stale(self) -> str:
         """Why answers may be old; empty when they are fresh."""

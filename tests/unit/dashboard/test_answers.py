@@ -25,7 +25,7 @@ from vc_dashboard.logic.invariants import (
     report,
 )
 from vc_dashboard.logic.jobs import JobQuestion, describe_job, list_jobs
-from vc_dashboard.logic.openapi import OPERATIONS, openapi
+from vc_dashboard.logic.openapi import OPERATIONS, WHAT_IF, openapi
 from vc_dashboard.logic.page import page
 from vc_dashboard.logic.picture import Picture, make_picture
 from vc_dashboard.logic.questions import QuestionError, limit_of, text_of
@@ -238,7 +238,7 @@ def test_the_page_escapes_everything() -> None:
 
 def test_the_description_names_every_answer() -> None:
     document = openapi()
-    assert set(document["paths"]) == set(OPERATIONS)
+    assert set(document["paths"]) == {*OPERATIONS, WHAT_IF}
     encoded = msgspec.json.encode(document).decode()
     for name in document["components"]["schemas"]:
         assert f'"{name}":' in encoded

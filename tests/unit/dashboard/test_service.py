@@ -1,18 +1,24 @@
 """The shell: real HTTP over an in-memory bus that a real watcher feeds."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 from typing import Any
 
 import aiohttp
+import msgspec
 import pytest
 
 from tests.unit.dashboard.objects import session
+from tests.unit.scheduler.objects import gang, node, queue
+from tests.unit.scheduler.recording import Recording
+from tests.unit.scheduler.world import World
 from vc_bus.memory import MemoryBus
 from vc_clock import LoopClock
 from vc_dashboard.config import Config
+from vc_dashboard.heavy import WAITING_MAX
 from vc_dashboard.service import DashboardService, build
-from vc_messages.sessions import session_message
+from vc_messages.sessions import entry_bytes, session_message
 from vc_model.kinds import JOBS, NAMESPACES, QUEUES
 from vc_runtime.context import Context
 from vc_simcluster.api import Api
@@ -85,6 +91,70 @@ async def test_questions_are_answered_over_http(service: DashboardService) -> No
         assert await sessions_of(client) == ["s7"]
 
 
+async def test_what_would_be_is_answered_over_http(service: DashboardService) -> None:
+    document = manifest("batch.volcano.sh/v1alpha1", "Job", "trial", queue="training", tasks=[TASK])
+    async with aiohttp.ClientSession(f"http://127.0.0.1:{service.port}") as client:
+        async with client.post("/api/v1/what-if", json={"documents": [document]}) as answer:
+            found = await answer.json()
+            assert answer.status == 200, found
+            [job] = found["jobs"]
+            assert (job["name"], job["runs"]) == ("trial", False), "there are no nodes"
+            assert job["reason"]["sentence"]
+        async with client.get("/api/v1/jobs/ml/train/explanation") as answer:
+            assert (await answer.json())["job"]["name"] == "train"
+        async with client.get("/api/v1/queues/training/waiting") as answer:
+            assert (await answer.json())["waiting"] == []
+        async with client.get("/api/v1/shares") as answer:
+            found = await answer.json()
+            assert [share["name"] for share in found["queues"]] == ["training"]
+            assert found["basis"] == "the default configuration"
+
+
+async def test_a_recorded_session_is_shown_and_run_again(service: DashboardService) -> None:
+    recording = Recording(World(queue(), node("n", cpu=4), gang("g", 2, cpu=1)))
+    recording.session()
+    recording.session()
+    for entry in recording.entries:
+        data = entry_bytes(entry)
+        await service._context.snapshot.append_session(entry.record.session_id, data)
+    session_id = recording.entries[-1].record.session_id
+    async with aiohttp.ClientSession(f"http://127.0.0.1:{service.port}") as client:
+        async with client.get(f"/api/v1/sessions/{session_id}") as answer:
+            found = await answer.json()
+            assert found["replayable"], found["whyNot"]
+            assert found["record"]["session_id"] == session_id
+            assert found["actions"][:2] == ["enqueue", "allocate"]
+        async with client.get(f"/api/v1/sessions/{session_id}/replay") as answer:
+            found = await answer.json()
+            assert (found["same"], found["nodes"]) == (True, 1)
+            assert found["recorded"] == found["replayed"]
+        async with client.get("/api/v1/shares") as answer:
+            assert (await answer.json())["basis"] == f"the configuration of session {session_id}"
+        lost = msgspec.structs.replace(recording.entries[-1], previous="gone")
+        await service._context.snapshot.append_session(session_id, entry_bytes(lost))
+        async with client.get(f"/api/v1/sessions/{session_id}/replay") as answer:
+            assert answer.status == 409
+            assert "which has left the ring" in (await answer.json())["error"]
+        service._context.snapshot.stop()  # type: ignore[attr-defined]
+        async with client.get(f"/api/v1/sessions/{session_id}") as answer:
+            assert answer.status == 503
+
+
+async def test_too_many_trials_at_once_are_told_to_come_again(service: DashboardService) -> None:
+    release = threading.Event()
+    heavy = service.heavy
+    held = [asyncio.create_task(heavy.run(release.wait, 10)) for _ in range(WAITING_MAX + 1)]
+    await asyncio.sleep(0.1)
+    async with (
+        aiohttp.ClientSession(f"http://127.0.0.1:{service.port}") as client,
+        client.get("/api/v1/shares") as answer,
+    ):
+        assert answer.status == 503
+        assert "try again" in (await answer.json())["error"]
+    release.set()
+    assert all(await asyncio.gather(*held))
+
+
 async def sessions_of(client: aiohttp.ClientSession) -> list[str]:
     async with client.get("/api/v1/sessions?limit=5") as answer:
         return [row["sessionId"] for row in (await answer.json())["sessions"]]
@@ -110,6 +180,11 @@ async def test_the_page_lists_jobs_and_lets_nothing_else_in(service: DashboardSe
         ("GET", "/api/v1/jobs/ml/ghost", 404),
         ("GET", "/api/v1/nothing", 404),
         ("POST", "/api/v1/jobs", 405),
+        ("POST", "/api/v1/what-if", 400),
+        ("GET", "/api/v1/sessions/9-9", 404),
+        ("GET", "/api/v1/sessions/9-9/replay", 404),
+        ("GET", "/api/v1/jobs/ml/ghost/explanation", 404),
+        ("GET", "/api/v1/queues/ghost/waiting", 404),
         ("DELETE", "/api/v1/jobs/ml/train", 405),
     ],
 )

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import msgspec
 
-from vc_dashboard.logic import answers
+from vc_dashboard.logic import answers, future_answers
 from vc_dashboard.logic.questions import LIMIT_DEFAULT, LIMIT_MAX
 from vc_model.struct import JsonObject
 
@@ -69,27 +69,72 @@ OPERATIONS: Final[dict[str, tuple[str, str, type, list[JsonObject]]]] = {
             _text("job", "query", "Only of this job."),
         ],
     ),
+    "/api/v1/jobs/{namespace}/{name}/explanation": (
+        "explainJob",
+        "Why a job waits, who holds what it waits for, and an estimate of its start.",
+        future_answers.Explanation,
+        [_text("namespace", "path", "The job's namespace."), _text("name", "path", "Its name.")],
+    ),
+    "/api/v1/queues/{name}/waiting": (
+        "listWaiting",
+        "Who waits in a queue, in order.",
+        future_answers.WaitingList,
+        [_text("name", "path", "The queue."), _LIMIT],
+    ),
+    "/api/v1/shares": (
+        "listShares",
+        "What queues have, ask for and deserve, counted by the plugins that decide.",
+        future_answers.QueueShares,
+        [],
+    ),
+    "/api/v1/sessions/{id}": (
+        "getSession",
+        "A session in full, and whether it can be run again.",
+        future_answers.SessionDetail,
+        [_text("id", "path", "The session's id.")],
+    ),
+    "/api/v1/sessions/{id}/replay": (
+        "replaySession",
+        "Run a session again and compare what it decides, byte for byte.",
+        future_answers.SessionReplay,
+        [_text("id", "path", "The session's id.")],
+    ),
     "/invariants": ("getInvariants", "What must never be, and is.", answers.Invariants, []),
 }
-"""Path → operation id, summary, answer, parameters."""
+"""Path → operation id, summary, answer, parameters; of GET."""
+
+WHAT_IF: Final = "/api/v1/what-if"
 
 
 def openapi() -> JsonObject:
     """The document."""
-    types = [answer for _, _, answer, _ in OPERATIONS.values()] + [answers.Problem]
+    types = [answer for _, _, answer, _ in OPERATIONS.values()]
+    types += [answers.Problem, future_answers.WhatIf, future_answers.WhatIfQuestion]
     _, schemas = msgspec.json.schema_components(types, ref_template=_REFERENCE)
     return {
         "openapi": "3.1.0",
         "info": {
             "title": "Pyroclast dashboard",
             "version": VERSION,
-            "description": "Read-only answers about jobs, queues and sessions.",
+            "description": "Answers about jobs, queues and sessions, and about what would be.",
         },
         "paths": {
-            path: {"get": _operation(name, summary, answer, parameters)}
-            for path, (name, summary, answer, parameters) in OPERATIONS.items()
+            **{
+                path: {"get": _operation(name, summary, answer, parameters)}
+                for path, (name, summary, answer, parameters) in OPERATIONS.items()
+            },
+            WHAT_IF: {"post": _what_if()},
         },
         "components": {"schemas": {name: schemas[name] for name in sorted(schemas)}},
+    }
+
+
+def _what_if() -> JsonObject:
+    question = {"$ref": _REFERENCE.format(name=future_answers.WhatIfQuestion.__name__)}
+    summary = "Try jobs, queues and nodes on the cluster as it is; nothing is changed."
+    return {
+        **_operation("whatIf", summary, future_answers.WhatIf, []),
+        "requestBody": {"required": True, "content": {"application/json": {"schema": question}}},
     }
 
 
@@ -104,6 +149,8 @@ def _operation(
             "200": _response("The answer.", answer),
             "400": _response("A parameter cannot be used.", answers.Problem),
             "404": _response("There is no such object.", answers.Problem),
+            "409": _response("It cannot be run again.", answers.Problem),
+            "503": _response("Too many ask, or a store is away.", answers.Problem),
         },
     }
 

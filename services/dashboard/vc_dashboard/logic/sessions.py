@@ -26,7 +26,7 @@ class SessionMemory:
 
     def take(self, record: SessionRecord) -> None:
         """Remember a session."""
-        self._sessions[record.session_id] = _row(record)
+        self._sessions[record.session_id] = row_of(record)
         if len(self._sessions) > SESSIONS_MAX:
             oldest = min(self._sessions.values(), key=lambda s: (s.started_at, s.session_id))
             del self._sessions[oldest.session_id]
@@ -52,7 +52,8 @@ class SessionMemory:
         return SessionList(sessions=rows[:limit], total=len(rows), stale=stale)
 
 
-def _row(record: SessionRecord) -> SessionRow:
+def row_of(record: SessionRecord) -> SessionRow:
+    """A session in a list."""
     return SessionRow(
         session_id=record.session_id,
         started_at=record.started_at,

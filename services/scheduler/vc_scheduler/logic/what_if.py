@@ -20,6 +20,7 @@ from vc_scheduler.logic.columns import KINDS, Assumed, Columns
 from vc_scheduler.logic.conf import DEFAULT_SCHEDULER_NAMES, Conf
 from vc_scheduler.logic.cycle import run_cycle
 from vc_scheduler.logic.decisions import Decisions, PodRef
+from vc_scheduler.logic.figures import Figures, figures
 
 SESSIONS_MAX: Final = 20
 """Until nothing more happens; then we stop looking and say so."""
@@ -110,6 +111,11 @@ class Trial:
         return self._columns.problems
 
     # -- sessions --------------------------------------------------------------------------------
+
+    def figures(self) -> Figures:
+        """Who has which share now."""
+        snapshot = self._columns.snapshot("what-if", now=self.now)
+        return figures(snapshot, self._conf, self.now)
 
     def settle(self) -> Outcome:
         """Sessions until one changes nothing."""

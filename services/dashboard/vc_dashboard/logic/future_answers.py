@@ -1,0 +1,188 @@
+"""The shapes of answers about sessions that were, and about what would be."""
+
+import msgspec
+
+from vc_dashboard.logic.answers import Answer, JobRow, SessionRow
+from vc_messages.sessions import Reason, SessionRecord
+from vc_model.struct import JsonObject, ResourceList
+
+
+class SessionDetail(Answer, frozen=True, kw_only=True):
+    """A session in full."""
+
+    session: SessionRow
+    record: SessionRecord
+    actions: list[str]
+    """Of the configuration it was told."""
+    digest: str
+    """Of everything it decided."""
+    release: str
+    replayable: bool
+    why_not: str
+    """Why it cannot be run again; empty when it can."""
+
+
+class SessionReplay(Answer, frozen=True, kw_only=True):
+    """A session that was run again, and whether it decided the same."""
+
+    session_id: str
+    same: bool
+    recorded: str
+    replayed: str
+    """Digests of everything that was decided, then and now."""
+    nodes: int
+    groups: int
+    enqueued: list[str]
+    bound_pods: int
+    evicted_pods: int
+    waiting: int
+    took_ms: float
+
+
+class WaitingRow(Answer, frozen=True, kw_only=True):
+    """A job that waits."""
+
+    position: int
+    group: str
+    stage: str
+    needed_pods: int
+    reason: str
+
+
+class WaitingList(Answer, frozen=True, kw_only=True):
+    """Who waits in a queue, in the order in which they are tried."""
+
+    queue: str
+    waiting: list[WaitingRow]
+    total: int
+    stale: str
+
+
+class QueueShare(Answer, frozen=True, kw_only=True):
+    """What a queue has, deserves and may have, as sessions see it; those below it included."""
+
+    name: str
+    weight: int
+    allocated: ResourceList
+    request: ResourceList
+    deserved: ResourceList
+    capacity: ResourceList
+    """What it may have at the most."""
+    share: float
+    """The largest part of what it deserves that it has."""
+    overused: bool
+
+
+class QueueShares(Answer, frozen=True, kw_only=True):
+    """All queues, by name."""
+
+    queues: list[QueueShare]
+    basis: str
+    """Whose configuration was used."""
+    stale: str
+
+
+class Holder(Answer, frozen=True, kw_only=True):
+    """A job that has some of what another waits for."""
+
+    group: str
+    queue: str
+    pods: int
+    amounts: ResourceList
+    ends_at: str
+    """When it is expected to end; empty when nothing says so."""
+    basis: str
+
+
+class Estimate(Answer, frozen=True, kw_only=True):
+    """When a job may start, and on what that rests."""
+
+    starts_at: str
+    """Empty when there is no basis."""
+    in_seconds: float
+    basis: str
+    waits_for: list[str]
+    """Jobs that must end first."""
+
+
+class Explanation(Answer, frozen=True, kw_only=True):
+    """Why a job waits, on whom, and until when."""
+
+    job: JobRow
+    position: int
+    ahead: list[str]
+    """Groups that are tried before it, the first ones."""
+    explanation: Reason | None
+    holders: list[Holder]
+    holders_total: int
+    estimate: Estimate | None
+    """None for a job that does not wait."""
+    stale: str
+
+
+class AddNodes(
+    msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True
+):
+    """More nodes."""
+
+    count: int
+    like: str = ""
+    """A node they are like; without one, the most common kind of node."""
+
+
+class WhatIfQuestion(
+    msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True
+):
+    """Changes to the cluster as it is."""
+
+    documents: list[JsonObject] = []
+    """Manifests of Jobs and Queues, as one would apply them."""
+    add_nodes: AddNodes | None = None
+    drop_jobs: list[str] = []
+    """`namespace/name`."""
+
+
+class PlacedPod(Answer, frozen=True, kw_only=True):
+    """A pod and where it would run."""
+
+    pod: str
+    node: str
+
+
+class EvictedPod(Answer, frozen=True, kw_only=True):
+    """A pod that would have to leave."""
+
+    pod: str
+    group: str
+    node: str
+    made_for: str
+
+
+class WhatIfJob(Answer, frozen=True, kw_only=True):
+    """What would become of a job."""
+
+    namespace: str
+    name: str
+    runs: bool
+    placements: list[PlacedPod]
+    placements_total: int
+    victims: list[EvictedPod]
+    position: int
+    reason: Reason | None
+    """Why it would not run."""
+
+
+class WhatIf(Answer, frozen=True, kw_only=True):
+    """What would happen."""
+
+    jobs: list[WhatIfJob]
+    """Those that were asked about, then others that would start only because of the changes."""
+    victims_total: int
+    sessions: int
+    stable: bool
+    refused: list[str]
+    """What admission would say; with any of these nothing was tried."""
+    notes: list[str]
+    basis: str
+    """Whose configuration was used."""
+    stale: str

@@ -1,0 +1,204 @@
+"""Manifests as the objects they would become: by the rules of admission and the job controller.
+
+A Job becomes its pod group and the pods of the tasks that wait for no other, made by the very code
+that makes them in the cluster, without what plugins would add (environment, names, volumes: nothing a
+session looks at).
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import msgspec
+
+from vc_admission.logic.offline import validate_documents
+from vc_job_controller.logic.defaults import with_defaults
+from vc_job_controller.logic.podgroup import member_count, wanted_spec
+from vc_job_controller.logic.pods import PodMaker
+from vc_job_controller.logic.resources import min_resources
+from vc_model import kinds
+from vc_model.job import Job
+from vc_model.kinds import JOBS, QUEUES
+from vc_model.meta import ApiObject, ObjectMeta, OwnerReference
+from vc_model.node import Node
+from vc_model.pod import Pod
+from vc_model.quantity import QuantityError
+from vc_model.scheduling import PodGroup, PriorityClass, Queue
+from vc_model.struct import JsonObject
+from vc_model.times import format_time
+
+PODS_MAX: Final = 10_000
+NODES_MAX: Final = 10_000
+HOSTNAME: Final = "kubernetes.io/hostname"
+
+
+class ManifestError(ValueError):
+    """A manifest that cannot be tried; names the field and the fix."""
+
+
+class Made(msgspec.Struct, frozen=True, kw_only=True):
+    """What manifests became."""
+
+    objects: list[ApiObject] = []
+    jobs: list[Job] = []
+    notes: list[str] = []
+
+
+def refusals(documents: list[JsonObject]) -> list[str]:
+    """What admission would refuse, as far as it can be told from the manifests alone."""
+    return [
+        f"{report.kind} {report.name}: {problem}"
+        for report in validate_documents(documents)
+        for problem in report.problems
+    ]
+
+
+def make(
+    documents: list[JsonObject],
+    *,
+    queues: Mapping[str, Queue],
+    priorities: Mapping[str, PriorityClass],
+    now: float,
+) -> Made:
+    """Objects of all documents; ManifestError names the first that cannot be used."""
+    made = Made()
+    for document in documents:
+        named = (document.get("apiVersion"), document.get("kind"))
+        if named == (JOBS.api_version, JOBS.kind):
+            _add_job(made, document, priorities, now)
+        elif named == (QUEUES.api_version, QUEUES.kind):
+            made.objects.append(_queue(_convert(document, Queue), queues))
+        else:
+            raise ManifestError(
+                f"{named[0]} {named[1]}: write a Job ({JOBS.api_version}) "
+                f"or a Queue ({QUEUES.api_version})"
+            )
+    return made
+
+
+def _convert(document: JsonObject, wanted: type[ApiObject]) -> ApiObject:
+    try:
+        return msgspec.convert(document, wanted)
+    except msgspec.ValidationError as error:
+        raise ManifestError(f"{document.get('kind')}: {error}") from None
+
+
+def _queue(queue: ApiObject, known: Mapping[str, Queue]) -> Queue:
+    """As if it were applied: a known queue keeps its state, a new one is open."""
+    assert isinstance(queue, Queue)
+    before = known.get(queue.metadata.name)
+    metadata, status = queue.metadata, msgspec.structs.replace(queue.status, state="Open")
+    if before is not None:
+        metadata = msgspec.structs.replace(
+            metadata,
+            uid=before.metadata.uid,
+            creation_timestamp=before.metadata.creation_timestamp,
+        )
+        status = before.status
+    return msgspec.structs.replace(queue, metadata=metadata, status=status)
+
+
+def _add_job(
+    made: Made, document: JsonObject, priorities: Mapping[str, PriorityClass], now: float
+) -> None:
+    job = _convert(document, Job)
+    assert isinstance(job, Job)
+    written = job.metadata
+    name = written.name or f"{written.generate_name}what-if"
+    namespace = written.namespace or "default"
+    metadata = msgspec.structs.replace(
+        written,
+        name=name,
+        namespace=namespace,
+        uid=f"what-if/{namespace}/{name}",
+        creation_timestamp=format_time(now),
+    )
+    job = with_defaults(msgspec.structs.replace(job, metadata=metadata))
+    made.jobs.append(job)
+    made.objects.extend(_objects(job, priorities, made.notes))
+    if sum(isinstance(obj, Pod) for obj in made.objects) > PODS_MAX:
+        raise ManifestError(f"more than {PODS_MAX} pods; ask about fewer at a time")
+
+
+def _objects(
+    job: Job, priorities: Mapping[str, PriorityClass], notes: list[str]
+) -> Iterable[ApiObject]:
+    tasks = [task for task in job.spec.tasks if task.depends_on is None]
+    later = [task.name for task in job.spec.tasks if task.depends_on is not None]
+    if later:
+        notes.append(f"{job.key}: tasks {', '.join(later)} start after others and are not tried")
+    if sum(task.replicas for task in tasks) > PODS_MAX:
+        raise ManifestError(f"{job.key}: more than {PODS_MAX} pods")
+    try:
+        least = min_resources(
+            job, tasks, member_count=member_count(job, tasks), priorities=priorities
+        )
+    except QuantityError as error:
+        raise ManifestError(f"{job.key}: {error}") from None
+    owner = OwnerReference(
+        api_version=JOBS.api_version,
+        kind=JOBS.kind,
+        name=job.metadata.name,
+        uid=job.metadata.uid,
+        controller=True,
+    )
+    yield PodGroup(
+        metadata=ObjectMeta(
+            name=job.metadata.name,
+            namespace=job.metadata.namespace,
+            uid=f"{job.metadata.uid}/group",
+            creation_timestamp=job.metadata.creation_timestamp,
+            annotations=job.metadata.annotations,
+            labels=job.metadata.labels,
+            owner_references=[owner],
+        ),
+        spec=wanted_spec(job, tasks, least),
+    )
+    for task in tasks:
+        maker = PodMaker(job, task, (), forwarded=False)
+        for index in range(task.replicas):
+            yield _pod(maker.make(index).body, priorities)
+
+
+def _pod(body: JsonObject, priorities: Mapping[str, PriorityClass]) -> Pod:
+    """With what the API server would fill in."""
+    pod = _convert(body, Pod)
+    assert isinstance(pod, Pod)
+    known = priorities.get(pod.spec.priority_class_name)
+    spec = pod.spec
+    if known is not None and spec.priority is None:
+        policy = spec.preemption_policy or known.preemption_policy
+        spec = msgspec.structs.replace(spec, priority=known.value, preemption_policy=policy)
+    metadata = msgspec.structs.replace(
+        pod.metadata, uid=f"what-if/{pod.metadata.namespace}/{pod.metadata.name}"
+    )
+    status = msgspec.structs.replace(pod.status, phase="Pending")
+    return msgspec.structs.replace(pod, metadata=metadata, spec=spec, status=status)
+
+
+def more_nodes(nodes: Mapping[str, Node], *, count: int, like: str) -> list[Node]:
+    """Empty copies of a node; ManifestError when there is none to copy."""
+    if not 1 <= count <= NODES_MAX:
+        raise ManifestError(f"addNodes.count {count}: write a number from 1 to {NODES_MAX}")
+    if like and like not in nodes:
+        raise ManifestError(f"addNodes.like: there is no node {like!r}")
+    model = nodes[like] if like else _common(nodes)
+    found: list[Node] = []
+    for number in range(1, count + 1):
+        name = f"what-if-{number}"
+        labels = {**model.metadata.labels, HOSTNAME: name}
+        metadata = ObjectMeta(name=name, uid=f"what-if/{name}", labels=labels)
+        spec = msgspec.structs.replace(model.spec, unschedulable=False)
+        found.append(msgspec.structs.replace(model, metadata=metadata, spec=spec))
+    return found
+
+
+def _common(nodes: Mapping[str, Node]) -> Node:
+    """The first node of the most common kind, by what it has."""
+    kinds_of: dict[str, list[Node]] = {}
+    for _, node in sorted(nodes.items()):
+        if node.ready and not node.spec.unschedulable:
+            has = repr(sorted(node.status.allocatable.items()))
+            kinds_of.setdefault(has, []).append(node)
+    if not kinds_of:
+        raise ManifestError(f"addNodes: no {kinds.NODES.kind} is ready; name one with `like`")
+    return max(kinds_of.values(), key=len)[0]

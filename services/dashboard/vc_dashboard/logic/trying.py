@@ -1,0 +1,141 @@
+"""What-if: the cluster as the view has it, with changes, through the scheduler's own cycle."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import msgspec
+
+from vc_dashboard.logic.amounts import shown
+from vc_dashboard.logic.future_answers import (
+    EvictedPod,
+    PlacedPod,
+    QueueShare,
+    QueueShares,
+    WhatIf,
+    WhatIfJob,
+    WhatIfQuestion,
+)
+from vc_dashboard.logic.manifests import Made, ManifestError, make, more_nodes, refusals
+from vc_model.meta import ApiObject
+from vc_model.node import Node
+from vc_model.scheduling import PriorityClass, Queue
+from vc_scheduler.logic.conf import Conf
+from vc_scheduler.logic.figures import QueueFigures
+from vc_scheduler.logic.what_if import Outcome, Trial, Victim
+
+PODS_SHOWN_MAX: Final = 1_000
+OTHERS_SHOWN_MAX: Final = 100
+DOCUMENTS_MAX: Final = 100
+
+
+class Ground(msgspec.Struct, frozen=True, kw_only=True):
+    """What a trial stands on."""
+
+    objects: Sequence[ApiObject]
+    conf: Conf
+    basis: str
+    now: float
+    stale: str
+
+    def trial(self) -> Trial:
+        """A cluster of its own."""
+        return Trial(self.objects, self.conf, now=self.now)
+
+
+def what_if(ground: Ground, question: WhatIfQuestion) -> WhatIf:
+    """Try it; ManifestError when the question cannot be used."""
+    if len(question.documents) > DOCUMENTS_MAX:
+        raise ManifestError(f"documents: at most {DOCUMENTS_MAX} at a time")
+    refused = refusals(question.documents)
+    if refused:
+        return WhatIf(
+            jobs=[], victims_total=0, sessions=0, stable=True, refused=refused, notes=[],
+            basis=ground.basis, stale=ground.stale,
+        )  # fmt: skip
+    made = make(
+        question.documents,
+        queues={o.key: o for o in ground.objects if isinstance(o, Queue)},
+        priorities={o.key: o for o in ground.objects if isinstance(o, PriorityClass)},
+        now=ground.now,
+    )
+    trial = ground.trial()
+    before = trial.settle()
+    outcome = _changed(trial, ground, question, made).settle()
+    asked = [job.key for job in made.jobs]
+    waited = [key for key in before.reasons if key not in asked]
+    started = [key for key in waited if key in outcome.placements][:OTHERS_SHOWN_MAX]
+    return WhatIf(
+        jobs=[_job(key, outcome) for key in [*asked, *started]],
+        victims_total=len(outcome.victims),
+        sessions=outcome.sessions,
+        stable=outcome.stable,
+        refused=[],
+        notes=[*made.notes, *_problems(trial, made.objects)],
+        basis=ground.basis,
+        stale=ground.stale,
+    )
+
+
+def _changed(trial: Trial, ground: Ground, question: WhatIfQuestion, made: Made) -> Trial:
+    if question.add_nodes is not None:
+        known = {o.key: o for o in ground.objects if isinstance(o, Node)}
+        more = question.add_nodes
+        trial.put(more_nodes(known, count=more.count, like=more.like))
+    for key in question.drop_jobs:
+        if not trial.drop_group(key):
+            raise ManifestError(f"dropJobs: there is no pod group {key!r}; write namespace/name")
+    for job in made.jobs:
+        trial.drop_group(job.key)  # applied again, it takes the place of the one before
+    trial.put(made.objects)
+    return trial
+
+
+def _problems(trial: Trial, objects: Iterable[ApiObject]) -> list[str]:
+    ours = {obj.key for obj in objects}
+    found = [(what.partition(" ")[2], what, why) for what, why in sorted(trial.problems.items())]
+    return [f"{what}: {why}" for key, what, why in found if key in ours]
+
+
+def _job(key: str, outcome: Outcome) -> WhatIfJob:
+    placed = sorted(outcome.placements.get(key, {}).items())
+    waiting = outcome.reasons.get(key)
+    namespace, _, name = key.partition("/")
+    return WhatIfJob(
+        namespace=namespace,
+        name=name,
+        runs=bool(placed) and waiting is None,
+        placements=[PlacedPod(pod=pod, node=node) for pod, node in placed[:PODS_SHOWN_MAX]],
+        placements_total=len(placed),
+        victims=[_victim(v) for v in outcome.victims if v.made_for == key][:PODS_SHOWN_MAX],
+        position=waiting.position if waiting is not None else 0,
+        reason=waiting.reason if waiting is not None else None,
+    )
+
+
+def _victim(victim: Victim) -> EvictedPod:
+    return EvictedPod(
+        pod=victim.pod, group=victim.group, node=victim.node, made_for=victim.made_for
+    )
+
+
+def queue_shares(ground: Ground) -> QueueShares:
+    """What queues deserve, counted by the plugins that decide."""
+    figures = ground.trial().figures()
+    return QueueShares(
+        queues=[_share(name, of) for name, of in sorted(figures.queues.items())],
+        basis=ground.basis,
+        stale=ground.stale,
+    )
+
+
+def _share(name: str, of: QueueFigures) -> QueueShare:
+    return QueueShare(
+        name=name,
+        weight=of.weight,
+        allocated=shown(of.allocated),
+        request=shown(of.request),
+        deserved=shown(of.deserved),
+        capacity=shown(of.real_capacity),
+        share=of.share,
+        overused=of.overused,
+    )
