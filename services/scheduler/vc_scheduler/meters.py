@@ -119,6 +119,12 @@ class Meters:
         self._releases = Counter(
             "pyroclast_gang_releases", "Gangs that gave their nodes back.", registry=registry
         )
+        self._faults = Counter(
+            "pyroclast_session_faults",
+            "Sessions that were held without a plugin or an action, because it raised.",
+            ["part"],
+            registry=registry,
+        )
         self._conf_refused = Gauge(
             "pyroclast_scheduler_conf_refused",
             "1 while the newest configuration cannot be used and the one before is in force.",
@@ -156,6 +162,8 @@ class Meters:
         codes = Tallied((job.reason.stage.value, job.reason.code) for job in decisions.reasons)
         self._reasons.show({labels: float(count) for labels, count in codes.items()})
         self._releases.inc(len(decisions.releases))
+        for fault in decisions.left_out:
+            self._faults.labels(fault.plugin or fault.action).inc()
         if decisions.evictions:
             victims = sum(len(eviction.pods) for eviction in decisions.evictions)
             self._victims.set(victims)

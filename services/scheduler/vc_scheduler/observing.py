@@ -16,7 +16,7 @@ from vc_runtime.job_fields import fields_of
 from vc_scheduler.logic.commands import GroupWork
 from vc_scheduler.logic.conf import Conf
 from vc_scheduler.logic.cycle import run_cycle
-from vc_scheduler.logic.decisions import Decisions, Eviction, GangBind
+from vc_scheduler.logic.decisions import Decisions, Eviction, GangBind, LeftOut
 from vc_scheduler.logic.figures import Figures, figures
 from vc_scheduler.logic.snapshot import Snapshot
 from vc_scheduler.meters import Meters
@@ -37,6 +37,8 @@ class Observer:
         self._figures: Figures | None = None
         """Made beside the last session, to be shown when it has ended."""
         self._figured_at = float("-inf")
+        self._faults: tuple[LeftOut, ...] = ()
+        """Of the last session; said once, not with every session."""
         self._refused: dict[str, tuple[str, str]] = {}
         """Stage and code last logged of each job that waits."""
 
@@ -45,7 +47,8 @@ class Observer:
         clock = self._context.clock
         self._stopwatch = SessionStopwatch(clock)
         decisions = run_cycle(snapshot, conf, now, self._stopwatch)
-        if clock.monotonic() - self._figured_at >= FIGURES_SECONDS:
+        due = clock.monotonic() - self._figured_at >= FIGURES_SECONDS
+        if due and not decisions.left_out:  # what raised in the session would raise again
             self._figures = figures(snapshot, conf, now)
             self._figured_at = clock.monotonic()
         return decisions
@@ -53,6 +56,11 @@ class Observer:
     def session(self, decisions: Decisions, *, took_seconds: float) -> None:
         """A session has decided."""
         self.meters.session(decisions, took_seconds=took_seconds, parts=self._stopwatch.seconds)
+        for fault in decisions.left_out:
+            if fault not in self._faults:
+                what = f"plugin {fault.plugin}" if fault.plugin else f"action {fault.action or '-'}"
+                self._context.log.error("%s raised and is left out: %s", what, fault.why)
+        self._faults = decisions.left_out
         if self._figures is not None:
             self._shares.show(self._figures)
             self._figures = None

@@ -7,12 +7,12 @@ from vc_scheduler.logic.conf import Conf
 from vc_scheduler.logic.inqueue import INQUEUE_SECONDS, REST_SECONDS
 
 
-def too_large(**how: int) -> World:
+def too_large() -> World:
     """`huge` is let in, because the cluster has enough together, and fits on no node."""
     return World(
         queue(capability={"cpu": "12"}), nodes(3, cpu=8),
         gang("huge", 1, phase="Pending", age=9, min_resources={"cpu": "10"}, cpu=10),
-        gang("small", 1, phase="Pending", min_resources={"cpu": "4"}, cpu=4, **how),
+        gang("small", 1, phase="Pending", min_resources={"cpu": "4"}, cpu=4),
     )  # fmt: skip
 
 

@@ -4,11 +4,16 @@ Pure: no clock, no chance, no environment, no await. The same snapshot, configur
 the same decisions, byte for byte, in any process.
 """
 
+from collections.abc import Sequence
+
+import msgspec
+
 from vc_scheduler.logic import actions, plugins, reasons
 from vc_scheduler.logic.closing import close
 from vc_scheduler.logic.conf import Conf
-from vc_scheduler.logic.decisions import Decisions
-from vc_scheduler.logic.framework import Framework
+from vc_scheduler.logic.decisions import Decisions, LeftOut
+from vc_scheduler.logic.faults import blame, nothing, without
+from vc_scheduler.logic.framework import Framework, Plugin
 from vc_scheduler.logic.releasing import release_broken_gangs
 from vc_scheduler.logic.session import Session
 from vc_scheduler.logic.snapshot import Snapshot
@@ -22,20 +27,50 @@ class UnknownActionError(ValueError):
 def run_cycle(
     snapshot: Snapshot, conf: Conf, now: float, stopwatch: Stopwatch = NO_STOPWATCH
 ) -> Decisions:
-    """Decide what to let in, bind, release and write."""
-    # 1. Ask nobody who is not configured.
-    framework = Framework(conf, plugins.REGISTRY, stopwatch)
-    session = Session(snapshot, framework, now)
-    # 2. Put aside what cannot be decided: broken objects, missing and closed queues.
-    _screen(session)
-    # 3. Run the actions in their order; each sees what those before it did.
-    for name in conf.actions:
-        with stopwatch.part(ACTION, name):
-            actions.REGISTRY[name](session)
-    # 4. Give back the nodes of gangs that could not be completed in time.
-    release_broken_gangs(session)
-    # 5. Say what is: statuses, reasons, queues, and when to look again.
-    return close(session)
+    """Decide what to let in, bind, release and write; without plugins and actions that raise."""
+    left_out: list[LeftOut] = []
+    while True:  # each time with one less of them
+        attempt = _Attempt(snapshot, conf, now, stopwatch)
+        try:
+            decisions = attempt.decide()
+        except Exception as error:  # noqa: BLE001 - whatever third parties' code may raise
+            left_out.append(blame(error, attempt.plugins, attempt.action))
+            rest = without(conf, left_out[-1])
+            if rest is None:
+                return nothing(snapshot, left_out, now)
+            conf = rest
+        else:
+            return msgspec.structs.replace(decisions, left_out=tuple(left_out))
+
+
+class _Attempt:
+    """One run over the snapshot; knows what it was at when somebody raised."""
+
+    def __init__(self, snapshot: Snapshot, conf: Conf, now: float, stopwatch: Stopwatch) -> None:
+        self._snapshot = snapshot
+        self._conf = conf
+        self._now = now
+        self._stopwatch = stopwatch
+        self.plugins: Sequence[Plugin] = ()
+        self.action = ""
+
+    def decide(self) -> Decisions:
+        # 1. Ask nobody who is not configured.
+        framework = Framework(self._conf, plugins.REGISTRY, self._stopwatch)
+        self.plugins = framework.plugins
+        session = Session(self._snapshot, framework, self._now)
+        # 2. Put aside what cannot be decided: broken objects, missing and closed queues.
+        _screen(session)
+        # 3. Run the actions in their order; each sees what those before it did.
+        for name in self._conf.actions:
+            self.action = name
+            with self._stopwatch.part(ACTION, name):
+                actions.REGISTRY[name](session)
+        self.action = ""
+        # 4. Give back the nodes of gangs that could not be completed in time.
+        release_broken_gangs(session)
+        # 5. Say what is: statuses, reasons, queues, and when to look again.
+        return close(session)
 
 
 def check_conf(conf: Conf) -> None:

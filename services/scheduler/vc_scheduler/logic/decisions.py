@@ -82,6 +82,14 @@ class QueueAllocated(msgspec.Struct, frozen=True, kw_only=True):
     """Resources that its status still names and that it has none of."""
 
 
+class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
+    """A plugin or an action that raised; the session was held without it."""
+
+    plugin: str = ""
+    action: str = ""
+    why: str
+
+
 class Decisions(msgspec.Struct, frozen=True, kw_only=True):
     """Everything a session wants done, and why the rest waits."""
 
@@ -97,6 +105,7 @@ class Decisions(msgspec.Struct, frozen=True, kw_only=True):
     reasons: tuple[JobReason, ...]
     queues: tuple[QueueAllocated, ...]
     wake_at: float | None
+    left_out: tuple[LeftOut, ...] = ()
 
     @property
     def bound_pods(self) -> int:

@@ -7,7 +7,14 @@ method it has. Plugins are asked in the order of the tiers.
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Final,
+    Protocol,
+    runtime_checkable,
+)
 
 import numpy as np
 
@@ -182,6 +189,14 @@ class UnknownPluginError(ValueError):
     """The configuration names something that is not there; says what there is."""
 
 
+class PluginFailedError(ValueError):
+    """A plugin could not be made from its arguments; the cause is what it raised."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"plugin {name!r} cannot be made from its arguments")
+        self.name = name
+
+
 class Framework:
     """The plugins of a configuration, by extension point."""
 
@@ -193,19 +208,20 @@ class Framework:
     ) -> None:
         self._stopwatch = stopwatch
         asked = _Asked([(p, _make(p.name, p.arguments, registry)) for p in conf.plugins])
-        self.filters = [p for p in asked.at("predicate") if isinstance(p, NodeFilter)]
-        self.peer_filters = [p for p in asked.at("predicate") if isinstance(p, PeerFilter)]
-        self.scorers = [p for p in asked.at("nodeorder") if isinstance(p, NodeScorer)]
-        self.job_orders = [p for p in asked.at("joborder") if isinstance(p, JobOrder)]
-        self.queue_orders = [p for p in asked.at("queueorder") if isinstance(p, QueueOrder)]
-        self.enqueue_gates = [p for p in asked.at("jobenqueued") if isinstance(p, EnqueueGate)]
-        self.job_gates = [p for p in asked.at("") if isinstance(p, JobGate)]
-        self.queue_gates = [p for p in asked.at("allocatable") if isinstance(p, QueueGate)]
-        shares = [p for p in asked.at("reclaimable") if isinstance(p, Shares)]
+        self.plugins = asked.plugins
+        self.filters: list[NodeFilter] = asked.at("predicate", NodeFilter)
+        self.peer_filters: list[PeerFilter] = asked.at("predicate", PeerFilter)
+        self.scorers: list[NodeScorer] = asked.at("nodeorder", NodeScorer)
+        self.job_orders: list[JobOrder] = asked.at("joborder", JobOrder)
+        self.queue_orders: list[QueueOrder] = asked.at("queueorder", QueueOrder)
+        self.enqueue_gates: list[EnqueueGate] = asked.at("jobenqueued", EnqueueGate)
+        self.job_gates: list[JobGate] = asked.at("", JobGate)
+        self.queue_gates: list[QueueGate] = asked.at("allocatable", QueueGate)
+        shares: list[Shares] = asked.at("reclaimable", Shares)
         self.shares = shares[0] if shares else None
         self.actions = conf.actions
-        self.guards = [p for p in asked.at("") if isinstance(p, Guard)]
-        self.minimums = [p for p in asked.at("jobready") if isinstance(p, Minimum)]
+        self.guards: list[Guard] = asked.at("", Guard)
+        self.minimums: list[Minimum] = asked.at("jobready", Minimum)
         self._filters_key = repr(
             [(c.name, sorted(c.arguments.items())) for c in conf.plugins if c.on("predicate")]
         )
@@ -268,12 +284,33 @@ class _Asked:
     def __init__(self, plugins: "list[tuple[PluginConf, Plugin]]") -> None:
         self._plugins = plugins
 
-    def at(self, switch: str) -> list[Plugin]:
-        return [plugin for conf, plugin in self._plugins if conf.on(switch)]
+    @property
+    def plugins(self) -> list[Plugin]:
+        return [plugin for _, plugin in self._plugins]
+
+    def at(self, switch: str, point: Any) -> list[Any]:
+        """Those that have the methods of an extension point."""
+        return [
+            plugin
+            for conf, plugin in self._plugins
+            if conf.on(switch) and _takes_part(plugin, point)
+        ]
 
     def tiers(self, conf: "Conf") -> "list[list[tuple[PluginConf, Plugin]]]":
         left = iter(self._plugins)
         return [[next(left) for _ in tier] for tier in conf.tiers]
+
+
+_PARTS: Final[dict[tuple[type, type], bool]] = {}
+"""By plugin and point: asking a runtime protocol costs more than most sessions' decisions."""
+
+
+def _takes_part(plugin: Plugin, point: Any) -> bool:
+    asked = (type(plugin), point)
+    known = _PARTS.get(asked)
+    if known is None:
+        known = _PARTS[asked] = isinstance(plugin, point)
+    return known
 
 
 def _make(name: str, arguments: Mapping[str, str], registry: Mapping[str, PluginFactory]) -> Plugin:
@@ -281,4 +318,7 @@ def _make(name: str, arguments: Mapping[str, str], registry: Mapping[str, Plugin
     if factory is None:
         known = ", ".join(sorted(registry))
         raise UnknownPluginError(f"plugin {name!r} is not known; there are {known}")
-    return factory(arguments)
+    try:
+        return factory(arguments)
+    except Exception as error:
+        raise PluginFailedError(name) from error
