@@ -1,8 +1,9 @@
 """One group of pods at a time: what its pod group should be, and what to write to get there.
 
 Pods with a controller share the group `podgroup-<uid of the controller>`; a pod without one has its
-own. The group is derived from the first of its pods (by name) and from the annotations of its
-controller, so every replica and every restart derives the same one.
+own. The group is derived from the first of its pods (by name; of a stateful set that is rolled over,
+of its new revision) and from the annotations of its controller, so every replica and every restart
+derives the same one. What others wrote on the group stays.
 """
 
 from collections.abc import Collection, Mapping
@@ -24,6 +25,8 @@ from vc_model.scheduling import PodGroup, PodGroupSpec
 from vc_model.struct import JsonObject
 
 PREFIX: Final = "podgroup-"
+REVISION_LABEL: Final = "controller-revision-hash"
+"""Of a stateful set's pods: the revision they were made from."""
 _INHERITED_PREFIX: Final = "volcano.sh/"
 _FROM_POD_ANNOTATIONS: Final = (
     keys.PREEMPTABLE,
@@ -64,7 +67,16 @@ def decide(seen: Observed) -> list[Effect]:
         return []
     name = PREFIX + _lead(pods[0]).uid
     unnamed = [pod for pod in pods if not _group_named(pod)]
-    return [*_keep(seen, pods[0], name), *(_name(pod, name) for pod in unnamed)]
+    return [*_keep(seen, _example(pods, seen.owner), name), *(_name(pod, name) for pod in unnamed)]
+
+
+def _example(pods: list[Pod], owner: Workload | None) -> Pod:
+    """The first, of the revision that a stateful set rolls out if there is one of it already."""
+    revision = owner.status.update_revision if owner else ""
+    for pod in pods:
+        if revision and pod.metadata.labels.get(REVISION_LABEL) == revision:
+            return pod
+    return pods[0]
 
 
 def _group_named(pod: Pod) -> str:
@@ -91,7 +103,19 @@ def _keep(seen: Observed, pod: Pod, name: str) -> list[Effect]:
     if known.metadata.deletion_timestamp is not None:
         return []
     wanted = msgspec.structs.replace(spec, queue=spec.queue or known.spec.queue)
-    patch = merge_patch(to_json(known.spec), to_json(wanted))
+    patch: JsonObject = {}
+    changed = merge_patch(to_json(known.spec), to_json(wanted))
+    if changed:
+        patch["spec"] = changed
+    notes = _wanted_notes(pod, seen.owner)
+    known_notes = {"annotations": known.metadata.annotations, "labels": known.metadata.labels}
+    metadata = {
+        field: missing
+        for field, said in notes.items()
+        if (missing := {k: v for k, v in said.items() if known_notes[field].get(k) != v})
+    }
+    if metadata:
+        patch["metadata"] = metadata
     if not patch:
         return []
     return [
@@ -99,7 +123,7 @@ def _keep(seen: Observed, pod: Pod, name: str) -> list[Effect]:
             kind=PODGROUPS,
             namespace=pod.metadata.namespace,
             name=name,
-            patch={"spec": patch},
+            patch=patch,
             uid=known.metadata.uid,
         )
     ]
@@ -143,19 +167,13 @@ def _each(amounts: Mapping[str, int], count: int) -> dict[str, int]:
 
 def _create(pod: Pod, owner: Workload | None, name: str, spec: PodGroupSpec) -> CreateObject:
     owners = pod.metadata.owner_references or [_lead(pod)]
-    inherited = owner.metadata.annotations if owner else {}
-    annotations = {k: v for k, v in inherited.items() if k.startswith(_INHERITED_PREFIX)}
-    annotations |= _picked(pod.metadata.annotations, _FROM_POD_ANNOTATIONS)
-    labels = _picked(pod.metadata.labels, _FROM_POD_LABELS)
+    notes = _wanted_notes(pod, owner)
     metadata: JsonObject = {
         "name": name,
         "namespace": pod.metadata.namespace,
         "ownerReferences": [to_json(reference) for reference in owners],
     }
-    if annotations:
-        metadata["annotations"] = {key: annotations[key] for key in sorted(annotations)}
-    if labels:
-        metadata["labels"] = labels
+    metadata.update({field: said for field, said in notes.items() if said})
     return CreateObject(
         kind=PODGROUPS,
         namespace=pod.metadata.namespace,
@@ -168,6 +186,17 @@ def _create(pod: Pod, owner: Workload | None, name: str, spec: PodGroupSpec) -> 
             "spec": to_json(spec),
         },
     )
+
+
+def _wanted_notes(pod: Pod, owner: Workload | None) -> dict[str, dict[str, str]]:
+    """Annotations and labels: the controller's are inherited, the pod's own win."""
+    inherited = owner.metadata.annotations if owner else {}
+    annotations = {k: v for k, v in inherited.items() if k.startswith(_INHERITED_PREFIX)}
+    annotations |= _picked(pod.metadata.annotations, _FROM_POD_ANNOTATIONS)
+    return {
+        "annotations": {key: annotations[key] for key in sorted(annotations)},
+        "labels": _picked(pod.metadata.labels, _FROM_POD_LABELS),
+    }
 
 
 def _picked(given: dict[str, str], wanted: tuple[str, ...]) -> dict[str, str]:

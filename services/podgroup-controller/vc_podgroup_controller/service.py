@@ -51,6 +51,8 @@ class PodGroupController:
         self._leadership = Leadership(context)
         self._takeover = Takeover(context, self._leadership)
         self._applier = EffectApplier(context, may_write=lambda: self._leadership.leading)
+        self._may_work = False
+        """We lead, and the view is complete and fresh."""
         self._start_over()
 
     def _start_over(self) -> None:
@@ -75,14 +77,22 @@ class PodGroupController:
 
     async def _follow(self) -> None:
         while True:
-            wait = self._queue.seconds_until_due(at_most=POLL_SECONDS)
-            batch = await self._follower.poll(wait_seconds=max(wait, POLL_SECONDS_MIN))
+            batch = await self._follower.poll(wait_seconds=self._wait_seconds())
             if batch.rebuilt:
                 self._start_over()
             for change in batch.changes:
                 self._take(change)
-            if not self._follower.unready() and await self._takeover.over(self._follower.view):
+            self._may_work = not self._follower.unready() and await self._takeover.over(
+                self._follower.view
+            )
+            if self._may_work:
                 await self._work()
+
+    def _wait_seconds(self) -> float:
+        """Work that is due is worth waking for only if we may do it: a standby's is always due."""
+        if not self._may_work:
+            return POLL_SECONDS
+        return max(self._queue.seconds_until_due(at_most=POLL_SECONDS), POLL_SECONDS_MIN)
 
     # -- being told ------------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from vc_model.scheduling import PodGroup, Queue
 from vc_queue_controller.config import Config
 from vc_queue_controller.ledger_keeper import LedgerKeeper
 from vc_queue_controller.logic import Observed, decide
+from vc_queue_controller.meters import QueueMeters, meter_ledger
 from vc_runtime.context import Context
 from vc_runtime.effects import EffectApplier, OutcomeStatus
 from vc_runtime.expectations import Expectations
@@ -53,6 +54,8 @@ class QueueController:
             may_write=lambda: self._taken_over and self._leadership.leading,
             epoch=lambda: self._takeover.epoch,
         )
+        self._meters = QueueMeters(context)
+        meter_ledger(context, self._usage.ledger, leading=lambda: self._leadership.leading)
         self._dirty = True
         self._due_at = 0.0
         self._epoch = -1
@@ -85,6 +88,8 @@ class QueueController:
             if self._epoch != self._takeover.epoch:
                 self._epoch, self._dirty = self._takeover.epoch, True
             over = await self._takeover.over(self._follower.view)
+            if not over and self._taken_over:
+                self._meters.clear()
             self._taken_over = over and ready
             if over and self._may_decide():
                 await self._decide()
@@ -103,6 +108,7 @@ class QueueController:
             groups=tuple(g for g in view.objects(PODGROUPS) if isinstance(g, PodGroup)),
             commands=tuple(c for c in view.objects(COMMANDS) if isinstance(c, Command)),
         )
+        self._meters.show(seen.queues, seen.groups)
         self._dirty = False
         self._due_at = self._context.clock.monotonic() + self._config.counters_period_seconds
         for effects in decide(seen):

@@ -40,6 +40,10 @@ VOLCANO: Final = {
             ("scalar_resources", (*QUEUE, "resource")),
         )
     },
+    **{
+        f"queue_pod_group_{phase}_count": (GAUGE, QUEUE)
+        for phase in ("pending", "inqueue", "running", "unknown", "completed")
+    },
     "queue_share": (GAUGE, QUEUE),
     "queue_weight": (GAUGE, QUEUE),
     "queue_overused": (GAUGE, QUEUE),

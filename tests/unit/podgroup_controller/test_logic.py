@@ -4,11 +4,11 @@ import msgspec
 
 from vc_messages.effects import CreateObject, DeleteObject, PatchObject
 from vc_model import keys
-from vc_model.kubernetes import Workload, WorkloadSpec
+from vc_model.kubernetes import Workload, WorkloadSpec, WorkloadStatus
 from vc_model.meta import ObjectMeta, OwnerReference
 from vc_model.pod import Container, Pod, PodSpec, PodStatus, ResourceRequirements
 from vc_model.scheduling import PodGroup, PodGroupSpec
-from vc_podgroup_controller.logic import Observed, decide, group_uid
+from vc_podgroup_controller.logic import REVISION_LABEL, Observed, decide, group_uid
 
 OURS = frozenset({"volcano"})
 
@@ -109,3 +109,55 @@ def test_who_is_ours_to_group() -> None:
 def test_finished_and_going_pods_need_no_group() -> None:
     done = msgspec.structs.replace(pod(), status=PodStatus(phase="Succeeded"))
     assert decide(Observed(pods=(done,))) == []
+
+
+def _statefulset(revision: str) -> Workload:
+    return Workload(
+        metadata=ObjectMeta(name="rs", namespace="ns", uid="rs-1"),
+        spec=WorkloadSpec(replicas=3),
+        status=WorkloadStatus(update_revision=revision),
+    )
+
+
+def _of_revision(name: str, revision: str, cpu: str) -> Pod:
+    plain = pod(name, owner="rs-1")
+    asking = Container(resources=ResourceRequirements(requests={"cpu": cpu}))
+    return msgspec.structs.replace(
+        plain,
+        metadata=msgspec.structs.replace(plain.metadata, labels={REVISION_LABEL: revision}),
+        spec=msgspec.structs.replace(plain.spec, containers=[asking]),
+    )
+
+
+def test_a_stateful_set_that_is_rolled_over_is_judged_by_its_new_pods() -> None:
+    """Pods are replaced from the last to the first, so the first ones are old the longest."""
+    pods = (_of_revision("web-0", "old", "1"), _of_revision("web-1", "new", "4"))
+    create, *_ = decide(Observed(pods=pods, owner=_statefulset("new")))
+    assert isinstance(create, CreateObject)
+    assert create.body["spec"]["minResources"] == {"cpu": "4"}
+
+
+def test_before_the_first_new_pod_the_old_ones_count() -> None:
+    pods = (_of_revision("web-0", "old", "1"), _of_revision("web-1", "old", "1"))
+    create, *_ = decide(Observed(pods=pods, owner=_statefulset("new")))
+    assert isinstance(create, CreateObject)
+    assert create.body["spec"]["minResources"] == {"cpu": "1"}
+
+
+def test_annotations_that_changed_reach_the_group_and_foreign_ones_stay() -> None:
+    owner = replicaset(notes={keys.SLA_WAITING_TIME: "5m"})
+    member = pod("a", owner="rs-1", **{keys.GROUP_NAME: "podgroup-rs-1", keys.PREEMPTABLE: "true"})
+    known = PodGroup(
+        metadata=ObjectMeta(
+            name="podgroup-rs-1",
+            namespace="ns",
+            uid="g",
+            annotations={keys.SLA_WAITING_TIME: "1m", "somebody": "else"},
+        ),
+        spec=PodGroupSpec(min_member=1, min_resources={"cpu": "2"}, queue="default"),
+    )
+    (patch,) = decide(Observed(pods=(member,), owner=owner, podgroup=known))
+    assert isinstance(patch, PatchObject)
+    assert patch.patch == {
+        "metadata": {"annotations": {keys.PREEMPTABLE: "true", keys.SLA_WAITING_TIME: "5m"}}
+    }

@@ -1,5 +1,8 @@
 """The leaders' shells on the in-memory stack: plain pods get groups, queues get states."""
 
+from itertools import count
+from typing import Any
+
 import msgspec
 
 from tests.simulation.stack import Stack
@@ -8,6 +11,7 @@ from vc_model import keys
 from vc_model.kinds import COMMANDS, PODGROUPS, PODS, QUEUES
 from vc_model.scheduling import PodGroup, Queue
 from vc_model.struct import JsonObject
+from vc_runtime.context import Service
 
 SERVICES = ("watcher", "podgroup-controller", "queue-controller")
 
@@ -92,3 +96,37 @@ def test_a_queue_is_closed_by_command_and_drains() -> None:
             assert stack.problems == []
 
     run_virtual(main())
+
+
+def test_a_standby_with_work_it_may_not_do_does_not_spin() -> None:
+    """It looked a thousand times a second: what is due stays due while somebody else leads."""
+
+    async def main() -> None:
+        replicas = ("podgroup-controller", "podgroup-controller@2")
+        async with Stack(services=("watcher", "queue-controller", *replicas)) as stack:
+            await stack.clock.sleep(10)
+            await stack.cluster.create(PODS, plain_pod("p"), namespace="default")
+            await stack.until(lambda: bool(groups(stack)), seconds=20, what="a group")
+            counted = [_count_polls(stack.running[name]) for name in replicas]
+            await stack.clock.sleep(SECONDS)
+            polls = [next(counter) for counter in counted]
+            assert max(polls) <= SECONDS * POLLS_PER_SECOND_MAX, polls
+
+    run_virtual(main())
+
+
+def _count_polls(service: Service) -> "count[int]":
+    """Counts how often a service looks at the bus."""
+    follower: Any = service._follower  # type: ignore[attr-defined] # nobody else may know
+    counter, poll = count(), follower.poll
+
+    async def counted(**how: Any) -> Any:
+        next(counter)
+        return await poll(**how)
+
+    follower.poll = counted
+    return counter
+
+
+SECONDS = 10
+POLLS_PER_SECOND_MAX = 25

@@ -1,0 +1,63 @@
+"""Queues in metrics: Volcano's names, and nothing of queues that are gone."""
+
+from prometheus_client import CollectorRegistry, generate_latest
+
+from vc_bus.memory import MemoryBus
+from vc_clock import LoopClock
+from vc_model.meta import ObjectMeta
+from vc_model.scheduling import PodGroup, PodGroupSpec, PodGroupStatus, Queue, QueueStatus
+from vc_queue_controller.meters import QueueMeters
+from vc_runtime.context import Context
+from vc_simcluster.api import Api
+from vc_simcluster.cluster import StoreCluster
+from vc_snapshot.memory import MemorySnapshot
+
+
+def queue(name: str, state: str = "Open") -> Queue:
+    return Queue(metadata=ObjectMeta(name=name), status=QueueStatus(state=state))
+
+
+def group(name: str, queue_name: str, phase: str) -> PodGroup:
+    return PodGroup(
+        metadata=ObjectMeta(name=name),
+        spec=PodGroupSpec(queue=queue_name),
+        status=PodGroupStatus(phase=phase),
+    )
+
+
+def meters() -> tuple[QueueMeters, CollectorRegistry]:
+    clock = LoopClock()
+    context = Context(
+        name="queue-controller",
+        bus=MemoryBus(clock),
+        cluster=StoreCluster(Api(clock=clock)),
+        snapshot=MemorySnapshot(),
+        clock=clock,
+        identity="test",
+    )
+    return QueueMeters(context), context.metrics
+
+
+def lines(registry: CollectorRegistry) -> set[str]:
+    page = generate_latest(registry).decode()
+    return {line for line in page.splitlines() if not line.startswith("#")}
+
+
+def test_pod_groups_are_counted_per_queue_and_phase() -> None:
+    made, registry = meters()
+    groups = [group("a", "q", "Running"), group("b", "q", "Running"), group("c", "q", "Inqueue")]
+    made.show([queue("q"), queue("r", "Closing")], groups)
+    shown = lines(registry)
+    assert 'volcano_queue_pod_group_running_count{queue_name="q"} 2.0' in shown
+    assert 'volcano_queue_pod_group_inqueue_count{queue_name="q"} 1.0' in shown
+    assert 'volcano_queue_pod_group_pending_count{queue_name="r"} 0.0' in shown
+    assert 'pyroclast_queues{state="Closing"} 1.0' in shown
+
+
+def test_a_queue_that_is_gone_has_no_series_and_a_standby_none_at_all() -> None:
+    made, registry = meters()
+    made.show([queue("q"), queue("r")], [group("a", "q", "Running")])
+    made.show([queue("r")], [group("a", "q", "Running")])
+    assert not any('"q"' in line for line in lines(registry))
+    made.clear()
+    assert lines(registry) == set()
