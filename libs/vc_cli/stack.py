@@ -18,9 +18,11 @@ from pathlib import Path
 from typing import Final
 
 from vc_cli import stack_file
+from vc_cli.ctl.errors import CtlError
 from vc_cli.processes import Child, Pid, birth_of
 from vc_cli.services import SERVICES
-from vc_cli.stack_clusters import EMBEDDED, start_cluster
+from vc_cli.stack_accounts import install
+from vc_cli.stack_clusters import EMBEDDED, KUBERNETES, start_cluster
 from vc_cli.stack_down import stop_leftovers
 from vc_cli.stack_file import ProcessEntry, StackFile
 from vc_cli.stack_members import OwnMember
@@ -139,7 +141,7 @@ class Stack:
         self._progress.say(f"starting in {self._options.home}")
         await self._start_ground()
         await self._ready()
-        addresses = self._addresses()
+        addresses = await self._addresses()
         for name in self._options.services:
             await self._start_service(name, addresses)
         await self._ready()
@@ -181,18 +183,35 @@ class Stack:
         )
         self._file.kubeconfig = str(kubeconfig)
 
-    def _addresses(self) -> Addresses:
+    async def _addresses(self) -> Addresses:
         self._file.kafka = self._servers.kafka
         self._file.redis = self._servers.redis
         self._file.jaeger = self._servers.jaeger
+        admission_port = free_port()
         return Addresses(
             kafka=self._servers.kafka,
             redis=self._servers.redis,
             kubeconfig=self._file.kubeconfig,
+            accounts=await self._accounts(admission_port),
             otlp=self._servers.otlp,
             dashboard_port=self._dashboard_port,
-            admission_port=free_port(),
+            admission_port=admission_port,
         )
+
+    async def _accounts(self, admission_port: int) -> dict[str, str]:
+        """On a real API server of our own nobody is an administrator."""
+        if self._options.cluster != KUBERNETES:
+            return {}
+        try:
+            return await asyncio.to_thread(
+                install,
+                Path(self._file.kubeconfig),
+                self._options.services,
+                folder=self._options.home / "accounts",
+                admission_port=admission_port,
+            )
+        except CtlError as error:
+            raise StackError(f"services could not be given their accounts: {error}") from error
 
     async def _start_service(self, name: str, addresses: Addresses) -> None:
         port = free_port()

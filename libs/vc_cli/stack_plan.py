@@ -8,7 +8,7 @@ begin with its own name (`WATCHER_PAGE_SIZE`) or with `KAFKA_` (TLS, SASL).
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from vc_cli.services import SERVICES
@@ -43,6 +43,9 @@ class Addresses:
     kafka: str
     redis: str
     kubeconfig: str
+    accounts: Mapping[str, str] = field(default_factory=dict)
+    """Kubeconfigs of the services that have an account of their own; the others use the one above.
+    Whoever made the accounts has made admission's webhooks too."""
     otlp: str = ""
     host: str = "127.0.0.1"
     dashboard_port: int = 0
@@ -65,7 +68,7 @@ def environment_of(
     """The whole environment of a service's process."""
     told = {
         "KAFKA_BOOTSTRAP_SERVERS": addresses.kafka,
-        "KUBECONFIG": addresses.kubeconfig,
+        "KUBECONFIG": addresses.accounts.get(service, addresses.kubeconfig),
         "OTEL_EXPORTER_OTLP_ENDPOINT": addresses.otlp,
         "HEALTH_PORT": str(health_port),
         "REDIS_URL": addresses.redis,
@@ -73,7 +76,7 @@ def environment_of(
         "PYROCLAST_DASHBOARD_PORT": str(addresses.dashboard_port),
         "ADMISSION_HOST": addresses.host,
         "ADMISSION_PORT": str(addresses.admission_port),
-        "ADMISSION_CREATE_CONFIGURATIONS": "true",
+        "ADMISSION_CREATE_CONFIGURATIONS": "" if service in addresses.accounts else "true",
     }
     wanted = keys_of(service)
     return {

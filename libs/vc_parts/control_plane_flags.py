@@ -18,6 +18,7 @@ CONTROLLERS = (
     "serviceaccount-token-controller",
     "resourcequota-controller",
     "pod-garbage-collector-controller",
+    "persistentvolumeclaim-protection-controller",  # takes the finalizer off that the API server puts on
     "disruption-controller",  # without it an eviction waits for ever for a budget's status
     "replicaset-controller",
     "deployment-controller",

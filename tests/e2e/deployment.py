@@ -19,6 +19,7 @@ from tests.e2e.ground import Ground
 from tests.e2e.lives import ServiceLives
 from tests.e2e.workload import pods_in
 from vc_cli.services import SERVICES
+from vc_cli.stack_accounts import install
 from vc_cli.stack_plan import Addresses, environment_of
 from vc_clock import LoopClock
 from vc_cluster import AlreadyExistsError, ClusterError, NotFoundError
@@ -78,16 +79,34 @@ class Deployment:
         self._watching = asyncio.create_task(self.audit.run())
         port = free_port()
         self._dashboard = f"http://{LOOPBACK}:{port}"
+        admission_port = free_port()
         self._addresses = Addresses(
             kafka=self.ground.kafka.bootstrap_servers,
             redis=self.ground.redis.url,
             kubeconfig=kubeconfig,
+            accounts=await self._accounts(admission_port),
             dashboard_port=port,
-            admission_port=free_port(),
+            admission_port=admission_port,
         )
         for name in SERVICES:
             self.run_service(name)
         await self.ready()
+
+    async def _accounts(self, admission_port: int) -> dict[str, str]:
+        """On a real API server each service has its own account and its own rights alone."""
+        if not self.ground.real:
+            return {}
+        return await asyncio.to_thread(
+            install,
+            self.ground.kubeconfig,
+            SERVICES,
+            folder=self.home / "accounts",
+            admission_port=admission_port,
+        )
+
+    def kubeconfig_of(self, service: str) -> Path:
+        """What the service proves itself with."""
+        return Path(self._addresses.accounts.get(service, self._addresses.kubeconfig))
 
     def run_service(
         self, service: str, *, instance: str = "", kubeconfig: Path | None = None
@@ -96,7 +115,8 @@ class Deployment:
         instance = instance or service
         addresses = self._addresses
         if kubeconfig is not None:
-            addresses = dataclasses.replace(addresses, kubeconfig=str(kubeconfig))
+            accounts = {**addresses.accounts, service: str(kubeconfig)}
+            addresses = dataclasses.replace(addresses, accounts=accounts)
         port = free_port()
         env = environment_of(service, addresses, health_port=port, inherited=os.environ)
         lives = ServiceLives(

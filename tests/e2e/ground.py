@@ -26,6 +26,9 @@ NODES = 4
 NODE_CPU = 8
 POOL = NodePool(count=NODES, capacity={"cpu": str(NODE_CPU), "memory": "64Gi", "pods": "110"})
 EMBEDDED_SECONDS_MAX = 60.0
+STRICT_FLAGS = ("--enable-admission-plugins=OwnerReferencesPermissionEnforcement",)
+"""As some distributions have it: who makes an object that holds back its owner's deletion must be
+allowed to write the owner's finalizers."""
 
 
 @dataclass(kw_only=True)
@@ -54,7 +57,9 @@ class Ground:
         await server.start()
 
     async def _start_real(self) -> None:
-        self.plane = ControlPlane(folder=self.home / "kubernetes", audit=True)
+        self.plane = ControlPlane(
+            folder=self.home / "kubernetes", audit=True, apiserver_flags=STRICT_FLAGS
+        )
         await self._start(self.plane)
         self.kubeconfig = self.plane.kubeconfig
         await self._start(KwokServer(self.kubeconfig, folder=self.home / "kwok"))

@@ -33,7 +33,7 @@ COMPLETE_SECONDS_MAX = 120.0
 async def test_a_gang_is_completed_whenever_its_scheduler_dies(deployment: Deployment) -> None:
     since = deployment.clock.monotonic()
     wanted = SOME_K if deployment.ground.real and not FULL else EVERY_K
-    gate = Gate(deployment.ground.kubeconfig, folder=deployment.home, name="gate")
+    gate = Gate(deployment.kubeconfig_of("scheduler"), folder=deployment.home, name="gate")
     await gate.start()
     await deployment.stop_service("scheduler")
     deployment.run_service("scheduler", kubeconfig=gate.kubeconfig)

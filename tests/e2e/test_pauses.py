@@ -35,7 +35,7 @@ DRAIN_SECONDS = PROGRESS_STALE_SECONDS + 3.0
 async def test_a_scheduler_that_was_stopped_does_no_harm(deployment: Deployment) -> None:
     since = deployment.clock.monotonic()
     first, second = [
-        Gate(deployment.ground.kubeconfig, folder=deployment.home, name=name)
+        Gate(deployment.kubeconfig_of("scheduler"), folder=deployment.home, name=name)
         for name in ("first", "second")
     ]
     await first.start()

@@ -61,3 +61,15 @@ def test_without_traces_nobody_is_told_where_to_send_them() -> None:
 @pytest.mark.parametrize("service", SERVICES)
 def test_a_service_runs_alone_in_its_process(service: str) -> None:
     assert command_of(service)[1:] == ["-m", SERVICES[service]]
+
+
+def test_who_has_an_account_uses_it_and_admission_makes_nothing() -> None:
+    addresses = Addresses(
+        kafka="k", redis="r", kubeconfig="admin", accounts={"admission": "own"}, admission_port=1
+    )
+    env = environment_of("admission", addresses, health_port=1, inherited={})
+    assert env["KUBECONFIG"] == "own"
+    assert "ADMISSION_CREATE_CONFIGURATIONS" not in env
+    assert (
+        environment_of("watcher", addresses, health_port=1, inherited={})["KUBECONFIG"] == "admin"
+    )
