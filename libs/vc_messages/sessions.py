@@ -33,6 +33,10 @@ class Stage(enum.Enum):
     """Its queue, or a queue above it, has no room left."""
     OVERCOMMIT = "overcommit"
     """The cluster has let in more than it can hold soon."""
+    NAMESPACE_QUOTA = "namespace-quota"
+    """A ResourceQuota of its namespace has no room left."""
+    VOLUMES = "volumes"
+    """A claim on storage is missing, or not bound yet."""
     TASKS = "tasks"
     """Not all pods of the gang exist, or some are gated."""
     BIND = "bind"
@@ -67,7 +71,8 @@ class Unblock(msgspec.Struct, frozen=True, kw_only=True):
     """What would let the job run: so much more of something."""
 
     action: str
-    """`create-queue`, `open-queue`, `raise-capability`, `free`, `add-room`, `create-pods`, `wait`,
+    """`create-queue`, `open-queue`, `raise-capability`, `raise-weight`, `raise-quota`, `free`,
+    `add-room`, `create-pods`, `create-claim`, `create-volume`, `bind-claim`, `free-claim`, `wait`,
     `fix`."""
     target: str = ""
     """The queue or object to act on, where there is one."""

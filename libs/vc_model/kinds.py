@@ -19,6 +19,8 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     plural: str
     namespaced: bool
     type: type[ApiObject]
+    optional: bool = False
+    """A cluster that does not serve it, or does not let us read it, has none of it."""
 
     @property
     def api_version(self) -> str:
@@ -43,6 +45,7 @@ def _kind(
     *,
     namespaced: bool = True,
     plural: str = "",
+    optional: bool = False,
 ) -> Kind:
     group, _, version = api_version.rpartition("/")
     return Kind(
@@ -53,6 +56,7 @@ def _kind(
         plural=plural or short,
         namespaced=namespaced,
         type=decoded,
+        optional=optional,
     )
 
 
@@ -91,6 +95,14 @@ STORAGECLASSES: Final = _kind(
     kubernetes.StorageClass,
     namespaced=False,
 )
+CSINODES: Final = _kind(
+    "csinodes",
+    "storage.k8s.io/v1",
+    "CSINode",
+    kubernetes.CSINode,
+    namespaced=False,
+    optional=True,
+)
 QUOTAS: Final = _kind("resourcequotas", "v1", "ResourceQuota", kubernetes.ResourceQuota)
 BUDGETS: Final = _kind(
     "poddisruptionbudgets", "policy/v1", "PodDisruptionBudget", kubernetes.PodDisruptionBudget
@@ -98,7 +110,7 @@ BUDGETS: Final = _kind(
 
 WATCHED: Final[tuple[Kind, ...]] = (
     JOBS, PODGROUPS, PODS, NODES, QUEUES, COMMANDS, PRIORITYCLASSES, NAMESPACES, REPLICASETS,
-    STATEFULSETS, DAEMONSETS, BATCHJOBS, CLAIMS, VOLUMES, STORAGECLASSES, QUOTAS, BUDGETS,
+    STATEFULSETS, DAEMONSETS, BATCHJOBS, CLAIMS, VOLUMES, STORAGECLASSES, CSINODES, QUOTAS, BUDGETS,
     CONFIGMAPS,
 )  # fmt: skip
 """What the watcher reads, each onto its own topic."""

@@ -95,6 +95,31 @@ class StorageClass(ApiObject, frozen=True, kw_only=True):
     allowed_topologies: list[JsonObject] = []
 
 
+class DriverAllocatable(ApiStruct, frozen=True, kw_only=True):
+    """How many volumes of a driver a node takes; None for no limit."""
+
+    count: int | None = None
+
+
+class NodeDriver(ApiStruct, frozen=True, kw_only=True):
+    """A storage driver on a node."""
+
+    name: str
+    allocatable: DriverAllocatable | None = None
+
+
+class CSINodeSpec(ApiStruct, frozen=True, kw_only=True):
+    """The drivers of a node."""
+
+    drivers: list[NodeDriver] = []
+
+
+class CSINode(ApiObject, frozen=True, kw_only=True):
+    """What storage drivers say of a node; it has the node's name."""
+
+    spec: CSINodeSpec = CSINodeSpec()
+
+
 class ResourceQuotaSpec(ApiStruct, frozen=True, kw_only=True):
     """Limits of a namespace."""
 

@@ -65,11 +65,16 @@ class ClaimReference(ApiStruct, frozen=True, kw_only=True):
     read_only: bool = False
 
 
+class EphemeralVolume(ApiStruct, frozen=True, kw_only=True):
+    """A claim that is made with the pod, under the name `<pod>-<volume>`."""
+
+
 class Volume(ApiStruct, frozen=True, kw_only=True):
     """A volume; only claims matter for placement."""
 
     name: str
     persistent_volume_claim: ClaimReference | None = None
+    ephemeral: EphemeralVolume | None = None
 
 
 class SchedulingGate(ApiStruct, frozen=True, kw_only=True):

@@ -12,7 +12,7 @@ has. Asking for pods alone, a new leader waited for more than a minute for the p
 import asyncio
 from collections.abc import Sequence
 
-from vc_cluster import ClusterError
+from vc_cluster import Cluster, ClusterError, ForbiddenError, NotFoundError
 from vc_messages.view import View
 from vc_model.kinds import CONFIGMAPS, Kind
 from vc_runtime.context import Context
@@ -48,16 +48,23 @@ class Takeover:
             await self._context.clock.sleep(REQUEST_SECONDS_MAX)
         cluster = self._context.cluster
         try:
-            pages = await asyncio.gather(
-                *(cluster.list(kind, namespace=self._where(kind), limit=1) for kind in kinds)
-            )
+            versions = await asyncio.gather(*(self._version(cluster, kind) for kind in kinds))
         except ClusterError as error:
             self._context.log.info("cannot ask how far the cluster is: %s", error)
             return
-        versions = [_number(page.resource_version) for page in pages]
         reach = dict(zip((kind.short for kind in kinds), versions, strict=True))
         self._must_reach = reach if epoch > 1 else {}
         self.epoch = epoch
+
+    async def _version(self, cluster: Cluster, kind: Kind) -> int:
+        """How far the cluster is in one kind; 0 where it does not have it."""
+        try:
+            page = await cluster.list(kind, namespace=self._where(kind), limit=1)
+        except (NotFoundError, ForbiddenError):
+            if kind.optional:
+                return 0
+            raise
+        return _number(page.resource_version)
 
     def _where(self, kind: Kind) -> str:
         """ConfigMaps are followed in our own namespace alone, and nobody may list others'."""

@@ -2,7 +2,7 @@
 
 `Api` wires the parts together and holds no rules of its own: `reading` lists and watches, `writing`
 creates and updates, `lifecycle` ends objects, `pod_verbs` binds and evicts, and the observers of
-the store (garbage, namespaces, definitions, budgets, old events) do the housekeeping.
+the store (garbage, namespaces, definitions, budgets, old events, claims) do the housekeeping.
 """
 
 from collections.abc import AsyncIterator
@@ -15,6 +15,7 @@ from vc_model.struct import Json, JsonObject
 from vc_model.times import format_time
 from vc_simcluster.admission import Admission, warn
 from vc_simcluster.builtin_resources import CRDS, NAMESPACES, PRIORITY_CLASSES
+from vc_simcluster.claims import ClaimBinder
 from vc_simcluster.defaults import fill_defaults
 from vc_simcluster.definitions import Definitions, establish
 from vc_simcluster.disruption import Disruption
@@ -74,6 +75,7 @@ class Api:
             Definitions(self.store, self.registry, self._housekeeping).observe,
             disruption.observe,
             EventExpiry(self.store, clock, self._housekeeping).observe,
+            ClaimBinder(*parts, clock=clock, uid_source=self._uid_source).observe,
         )
         self._writer = Writer(
             store=self.store,

@@ -56,6 +56,15 @@ SERVICES: Final = _row(
     subresources=frozenset({"status", "proxy"}),
     categories=_ALL,
 )
+VOLUMES: Final = _row(
+    "v1", "PersistentVolume", "persistentvolumes", short="pv", cluster=True, subresources=_STATUS
+)
+CLAIMS: Final = _row(
+    "v1", "PersistentVolumeClaim", "persistentvolumeclaims", short="pvc", subresources=_STATUS
+)
+STORAGE_CLASSES: Final = _row(
+    "storage.k8s.io/v1", "StorageClass", "storageclasses", short="sc", cluster=True
+)
 EVENTS: Final = _row("v1", "Event", "events", short="ev")
 EVENTS_V1: Final = _row(f"{EVENTS_GROUP}/v1", "Event", "events", short="ev")
 SECRETS: Final = _row("v1", "Secret", "secrets")
@@ -85,17 +94,8 @@ BUILT_INS: Final[tuple[Resource, ...]] = (
     EVENTS,
     EVENTS_V1,
     _row("v1", "ServiceAccount", "serviceaccounts", short="sa"),
-    _row(
-        "v1",
-        "PersistentVolume",
-        "persistentvolumes",
-        short="pv",
-        cluster=True,
-        subresources=_STATUS,
-    ),
-    _row(
-        "v1", "PersistentVolumeClaim", "persistentvolumeclaims", short="pvc", subresources=_STATUS
-    ),
+    VOLUMES,
+    CLAIMS,
     _row("v1", "ResourceQuota", "resourcequotas", short="quota", subresources=_STATUS),
     _row("v1", "LimitRange", "limitranges", short="limits"),
     _row("v1", "Endpoints", "endpoints", short="ep"),
@@ -111,7 +111,8 @@ BUILT_INS: Final[tuple[Resource, ...]] = (
     _row("batch/v1", "CronJob", "cronjobs", short="cj", subresources=_STATUS, categories=_ALL),
     BUDGETS,
     PRIORITY_CLASSES,
-    _row("storage.k8s.io/v1", "StorageClass", "storageclasses", short="sc", cluster=True),
+    STORAGE_CLASSES,
+    _row("storage.k8s.io/v1", "CSINode", "csinodes", cluster=True),
     _row("coordination.k8s.io/v1", "Lease", "leases"),
     _row("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies", short="netpol"),
     _row(_RBAC, "Role", "roles"),

@@ -23,6 +23,7 @@ _WITHOUT_GENERATION: Final = frozenset({
     ("", "events"), ("", "serviceaccounts"), ("", "persistentvolumes"), ("", "endpoints"),
     ("", "persistentvolumeclaims"), ("", "resourcequotas"), ("", "limitranges"),
     ("coordination.k8s.io", "leases"), ("storage.k8s.io", "storageclasses"),
+    ("storage.k8s.io", "csinodes"),
     ("rbac.authorization.k8s.io", "roles"), ("rbac.authorization.k8s.io", "rolebindings"),
     ("rbac.authorization.k8s.io", "clusterroles"),
     ("rbac.authorization.k8s.io", "clusterrolebindings"),

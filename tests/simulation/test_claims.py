@@ -1,9 +1,14 @@
 """A job that mounts a claim somebody else has to make waits for it, and says so."""
 
+import pytest
+
 from tests.simulation.stack import CORE, Stack, gang_job
 from vc_clock import run_virtual
-from vc_model.kinds import CLAIMS, PODS
+from vc_cluster import NotFoundError
+from vc_model.keys import SELECTED_NODE
+from vc_model.kinds import CLAIMS, CSINODES, PODS, STORAGECLASSES, VOLUMES
 from vc_model.struct import JsonObject
+from vc_simcluster import Registry, Resource
 
 
 def with_volume(name: str, claim: str) -> JsonObject:
@@ -44,6 +49,83 @@ def test_pods_come_when_the_claim_does() -> None:
             pod = stack.api.get(resource, name="reader-worker-0", namespace="default")
             claims = [v["persistentVolumeClaim"]["claimName"] for v in pod["spec"]["volumes"]]
             assert claims == ["data"]
+            assert stack.problems == []
+
+    run_virtual(main())
+
+
+def test_a_claim_that_waits_for_its_first_consumer_is_bound_where_the_pod_goes() -> None:
+    async def main() -> None:
+        async with Stack(services=CORE) as stack:
+            await stack.cluster.create(
+                STORAGECLASSES,
+                {
+                    "apiVersion": STORAGECLASSES.api_version,
+                    "kind": "StorageClass",
+                    "metadata": {"name": "local"},
+                    "provisioner": "disk.example.com",
+                    "volumeBindingMode": "WaitForFirstConsumer",
+                },
+            )
+            await stack.cluster.create(
+                CLAIMS,
+                {
+                    "apiVersion": "v1",
+                    "kind": "PersistentVolumeClaim",
+                    "metadata": {"name": "data"},
+                    "spec": {
+                        "accessModes": ["ReadWriteMany"],
+                        "storageClassName": "local",
+                        "resources": {"requests": {"storage": "1Gi"}},
+                    },
+                },
+                namespace="default",
+            )
+            await stack.submit(with_volume("reader", "data"))
+            await stack.until(
+                lambda: stack.job("reader").status.state.phase == "Completed",
+                seconds=60,
+                what="completed",
+            )
+            claims = stack.api.registry.for_kind(CLAIMS)
+            claim = stack.api.get(claims, name="data", namespace="default")
+            assert claim["metadata"]["annotations"][SELECTED_NODE].startswith("node-")
+            assert claim["status"]["phase"] == "Bound"
+            volumes = stack.api.registry.for_kind(VOLUMES)
+            made = stack.api.get(volumes, name=claim["spec"]["volumeName"])
+            assert made["spec"]["claimRef"]["name"] == "data"
+            assert stack.problems == []
+
+    run_virtual(main())
+
+
+def test_a_cluster_without_an_optional_kind_is_done_without(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lookup = Registry.lookup
+
+    def unless_optional(self: Registry, group: str, version: str, plural: str) -> Resource:
+        if plural == CSINODES.plural:
+            raise NotFoundError("the server could not find the requested resource")
+        return lookup(self, group, version, plural)
+
+    monkeypatch.setattr(Registry, "lookup", unless_optional)
+
+    async def main() -> None:
+        async with Stack(services=CORE) as stack:
+            await stack.submit(gang_job("plain", replicas=2, run_seconds=2))
+            await stack.until(
+                lambda: stack.job("plain").status.state.phase == "Completed",
+                seconds=60,
+                what="completed",
+            )
+            stack.kill("scheduler")
+            await stack.submit(gang_job("again", replicas=2, run_seconds=2))
+            await stack.until(
+                lambda: stack.job("again").status.state.phase == "Completed",
+                seconds=120,
+                what="completed under the next leader",
+            )
             assert stack.problems == []
 
     run_virtual(main())

@@ -29,10 +29,14 @@ _STAGES: Final = {
     "queue-closed": "its queue lets no jobs in",
     "quota": "its queue, or one above it, is full",
     "overcommit": "the cluster has let in as much as it can hold soon",
+    "namespace-quota": "a ResourceQuota of its namespace is used up",
+    "volumes": "a claim on storage is missing or not bound yet",
     "tasks": "not all its pods exist yet, or some are gated",
     "bind": "a bind failed and is tried again",
     "predicate": "no node passes the checks",
     "gang": "not all pods that must start together fit",
+    "order": "its queue is fifo and another job is before it",
+    "victims": "its room is kept, and pods that leave still take it",
 }
 _SCATTERED: Final = "(in all there is enough; it is scattered over the nodes)"
 _CONTENTION: Final = ("quota", "overcommit", "gang", "predicate")
@@ -44,6 +48,12 @@ _UNBLOCK: Final = {
     "free": "free {amounts}",
     "add-room": "room for {amounts}{pods}",
     "create-pods": "{count} more pods of {target}",
+    "raise-weight": "raise the weight of queue {target}, or wait for its jobs",
+    "raise-quota": "raise ResourceQuota {target} by {amounts}, or wait for pods of the namespace",
+    "create-claim": "create claim {target}",
+    "create-volume": "create volume {target}",
+    "bind-claim": "bind claim {target} to a volume",
+    "free-claim": "end the pod that uses claim {target}",
     "wait": "nothing to do but wait",
     "fix": "correct the manifest",
 }

@@ -259,6 +259,8 @@ class Scheduler:
             return False
         for bind in gang:
             self._columns.assume(Assumed(key=pod_key(bind), uid=bind.uid, node=bind.node))
+        for choice in work.claims:
+            self._columns.volumes.choose(choice)
         if work.eviction is not None:
             for pod in work.eviction.pods:
                 self._columns.evict(object_key(pod.namespace, pod.name), pod.uid)

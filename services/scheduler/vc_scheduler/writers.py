@@ -7,7 +7,7 @@ whose fate is unknown is settled by a live read, never by a timer (protocol 13).
 
 import asyncio
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from vc_cluster import ClusterError, NotFoundError
@@ -20,6 +20,7 @@ from vc_runtime.effects import EffectApplier, Outcome, OutcomeStatus
 from vc_scheduler.logic.columns import Assumed, Columns
 from vc_scheduler.logic.commands import (
     GroupWork,
+    claim_effect,
     eviction_effects,
     eviction_events,
     nomination_effects,
@@ -30,6 +31,7 @@ from vc_scheduler.logic.commands import (
     withdrawal_effects,
 )
 from vc_scheduler.logic.decisions import Eviction, GangBind, QueueAllocated, StatusChange
+from vc_scheduler.logic.volume_rows import ClaimChoice
 from vc_scheduler.observing import Observer
 from vc_scheduler.spans import GangSpans, SessionTimes
 
@@ -100,6 +102,7 @@ class Writers:
     async def _write_group(self, work: GroupWork, session: SessionTimes) -> None:
         """Binds, then the status that speaks of them, then who is to be told."""
         began = self._context.clock.now()
+        await self._give_claims(work.claims)
         bound = work.gang is None or await self._bind(work.gang)
         if bound:
             self._observer.bound(work, session, began=began)
@@ -118,6 +121,16 @@ class Writers:
         if work.eviction is not None:
             self._observer.evicting(work, session)
             await self._evict(work.eviction)
+
+    async def _give_claims(self, choices: Sequence[ClaimChoice]) -> None:
+        """What the API server does not take is chosen anew after a rest."""
+        outcomes = await self._applier.apply([claim_effect(choice) for choice in choices])
+        for choice, outcome in zip(choices, outcomes, strict=True):
+            if outcome.status is not OutcomeStatus.DONE:
+                why = outcome.error or outcome.status.value
+                self._context.log.info("claim %s gets no place: %s", choice.claim, why)
+                self._columns.volumes.refused(choice, now=self._context.clock.now())
+                self._wanted.set()
 
     async def _evict(self, eviction: Eviction) -> None:
         """Victims that the API server keeps (a disruption budget) stay, and others are looked for."""

@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from vc_bus import BusUnavailableError
-from vc_cluster import ClusterError, GoneError, NotFoundError, WatchEvent
+from vc_cluster import ClusterError, ForbiddenError, GoneError, NotFoundError, WatchEvent
 from vc_messages.codec import MessageTooLargeError
 from vc_messages.effects import RecordEvent
 from vc_messages.progress import Progress
@@ -27,6 +27,9 @@ from vc_watcher.config import Config
 from vc_watcher.logic import Decoder, Index, UnreadableError
 from vc_watcher.meters import Meters
 from vc_watcher.spans import JobSpans
+
+OPTIONAL_LOOK_SECONDS: Final = 60.0
+"""Between two looks for a kind that a cluster need not have."""
 
 GATHER_SECONDS: Final = 0.02
 """Between two publishes of one kind. Each costs the broker, us and every reader a round trip, however
@@ -143,7 +146,19 @@ class KindWatch:
                 self._context.log.warning("%s: gap, listing anew: %s", self._kind.short, error)
                 version = ""
             except ClusterError as error:
-                await self._back_off(error)
+                if self._kind.optional and isinstance(error, NotFoundError | ForbiddenError):
+                    version = ""
+                    await self._do_without(error)
+                else:
+                    await self._back_off(error)
+
+    async def _do_without(self, error: ClusterError) -> None:
+        """This cluster has none of the kind, as far as we may see; look again after a while."""
+        if not self._synced:
+            self._context.log.info("%s: done without: %s", self._kind.short, error)
+        rest = self._index.gone_but(set()) + self._index.settle_foreign()
+        await self._put(_Item(rest, "", synced=True))
+        await self._context.clock.sleep(OPTIONAL_LOOK_SECONDS)
 
     async def _back_off(self, error: ClusterError) -> None:
         self._failures += 1

@@ -7,7 +7,8 @@ import pytest
 from tests.unit.scheduler.objects import group, node, pod, queue
 from tests.unit.scheduler.world import World, reason_of
 from vc_messages.sessions import Stage
-from vc_model.meta import ApiObject
+from vc_model.kubernetes import Namespace
+from vc_model.meta import ApiObject, ObjectMeta
 from vc_model.node import Node
 from vc_model.pod import Pod, TopologySpreadConstraint
 from vc_model.selectors import LabelSelector
@@ -183,11 +184,61 @@ def test_an_elastic_job_grows_one_pod_per_node() -> None:
     assert sorted(world.where().values()) == ["a1", "a2", "b1", "x1"]
 
 
+def namespace(name: str, **labels: str) -> Namespace:
+    return Namespace(metadata=ObjectMeta(name=name, labels=labels))
+
+
+def test_a_term_selects_namespaces_by_their_labels_as_they_are_now() -> None:
+    """A namespace that gets the label later counts from then on, and one that loses it no more."""
+    team: JsonObject = {"matchLabels": {"team": "a"}}
+    world = World(
+        queue(),
+        NODES,
+        [namespace("ns"), namespace("other"), lying("w", "b1", labels=WEB, namespace="other")],
+        [group("g", minimum=1), *asking(1, affinity=near("zone", namespaceSelector=team))],
+    )
+    assert reason_of(world.session(), "g").checks[-1].name == "pod affinity"
+    world.put(namespace("other", team="a"))
+    assert world.matters
+    world.session()
+    assert world.where()["p0"] == "b1"
+    later = pod(
+        "q", group="h", requests={"cpu": "1"}, affinity=near("zone", namespaceSelector=team)
+    )
+    world.put(namespace("other"), group("h", minimum=1), later)
+    world.session()
+    assert "q" not in world.where()
+
+
+def test_named_namespaces_count_beside_selected_ones() -> None:
+    team: JsonObject = {"matchLabels": {"team": "a"}}
+    wants = near("zone", namespaceSelector=team, namespaces=["named"])
+    world = World(
+        queue(),
+        NODES,
+        [namespace("named"), lying("w", "b1", labels=WEB, namespace="named")],
+        [group("g", minimum=1), *asking(1, affinity=wants)],
+    )
+    world.session()
+    assert world.where()["p0"] == "b1"
+
+
+def test_a_placed_pods_term_follows_the_labels_of_namespaces_too() -> None:
+    team: JsonObject = {"matchLabels": {"team": "a"}}
+    keeper = lying("w", "a1", affinity=far("host", namespaceSelector=team))
+    job = [group("g", minimum=1), *asking(1, labels=WEB)]
+    world = World(queue(), NODES[:1], [namespace("ns", team="a"), keeper], job)
+    assert reason_of(world.session(), "g").checks[-1].name == "anti-affinity of placed pods"
+    world.put(namespace("ns"))
+    world.session()
+    assert world.where()["p0"] == "a1"
+
+
 @pytest.mark.parametrize(
     "written",
     [
         {"labelSelector": {}},
-        {"topologyKey": "zone", "namespaceSelector": {"matchLabels": {"team": "a"}}},
+        {"topologyKey": "zone", "namespaceSelector": {"matchExpressions": [{"key": "team", "operator": "Gt"}]}},
         {"topologyKey": "zone", "labelSelector": {"matchExpressions": [{"key": "a", "operator": "Gt"}]}},
         {"topologyKey": 7},
         "nonsense",

@@ -17,6 +17,15 @@ from vc_messages.sessions import Reason
 from vc_messages.view import Change
 from vc_model import kinds
 from vc_model.kinds import Kind
+from vc_model.kubernetes import (
+    CSINode,
+    Namespace,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    PodDisruptionBudget,
+    ResourceQuota,
+    StorageClass,
+)
 from vc_model.meta import ApiObject, object_key
 from vc_model.node import Node
 from vc_model.pod import Pod
@@ -34,6 +43,13 @@ _KIND_OF: Final[dict[type, Kind]] = {
     PodGroup: kinds.PODGROUPS,
     Queue: kinds.QUEUES,
     PriorityClass: kinds.PRIORITYCLASSES,
+    Namespace: kinds.NAMESPACES,
+    PersistentVolumeClaim: kinds.CLAIMS,
+    PersistentVolume: kinds.VOLUMES,
+    StorageClass: kinds.STORAGECLASSES,
+    CSINode: kinds.CSINODES,
+    ResourceQuota: kinds.QUOTAS,
+    PodDisruptionBudget: kinds.BUDGETS,
 }
 
 

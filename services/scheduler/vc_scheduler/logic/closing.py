@@ -58,6 +58,7 @@ def close(session: Session) -> Decisions:
             if group.key in session.evicted
         ),
         withdrawals=_withdrawals(session),
+        claims=tuple(session.choices),
         statuses=tuple(statuses),
         reasons=_reasons(session),
         queues=_queues(session),

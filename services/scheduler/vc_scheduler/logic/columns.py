@@ -20,11 +20,13 @@ import msgspec
 
 from vc_messages.view import Change
 from vc_model import kinds
+from vc_model.kubernetes import Namespace
 from vc_model.node import Node
 from vc_model.pod import Pod
 from vc_model.scheduling import PodGroup, PodGroupStatus, PriorityClass, Queue
 from vc_scheduler.logic.evictions import Evictions
 from vc_scheduler.logic.groups import GroupSpec, StatusNote, make_row, read_group, use_of
+from vc_scheduler.logic.holds import Holds
 from vc_scheduler.logic.nodes import NodeColumns
 from vc_scheduler.logic.nominations import told_nomination
 from vc_scheduler.logic.peer_index import PeerIndex
@@ -32,13 +34,13 @@ from vc_scheduler.logic.pods import PodReader
 from vc_scheduler.logic.queues import QueueColumns
 from vc_scheduler.logic.rows import INQUEUE, ON_NODE, PENDING, GroupRow, PodRow, Task
 from vc_scheduler.logic.snapshot import Snapshot
+from vc_scheduler.logic.volumes import Choices, VolumeColumns
 
-KINDS: Final = (kinds.PODS, kinds.NODES, kinds.PODGROUPS, kinds.QUEUES, kinds.PRIORITYCLASSES)
+KINDS: Final = (
+    kinds.PODS, kinds.NODES, kinds.PODGROUPS, kinds.QUEUES, kinds.PRIORITYCLASSES, kinds.NAMESPACES,
+    kinds.CLAIMS, kinds.VOLUMES, kinds.STORAGECLASSES, kinds.CSINODES, kinds.QUOTAS, kinds.BUDGETS,
+)  # fmt: skip
 """What the scheduler follows."""
-
-HOLD_SECONDS_FIRST: Final = 1.0
-HOLD_SECONDS_MAX: Final = 30.0
-_DOUBLINGS_MAX: Final = 8
 
 
 class Assumed(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,12 +51,6 @@ class Assumed(msgspec.Struct, frozen=True, kw_only=True):
     node: str
 
 
-class _Hold(msgspec.Struct, frozen=True, kw_only=True):
-    key: str
-    until: float
-    failures: int
-
-
 class Columns:
     """All state a session is made of."""
 
@@ -62,9 +58,10 @@ class Columns:
         self._reader = PodReader(scheduler_names)
         self.assumed: dict[str, Assumed] = {}
         """By pod uid. Invariant: while an entry is here and its pod is, the pod's row is Binding."""
-        self._holds: dict[str, _Hold] = {}
+        self._holds = Holds()
         self._notes: dict[str, StatusNote] = {}
         self.evictions = Evictions()
+        self._choices = Choices()
         self._adopts = False
         """The view is new: promises may be told in it that we do not know."""
         self._partial_since: dict[str, float] = {}
@@ -76,6 +73,7 @@ class Columns:
         self.nodes = NodeColumns()
         self.queues = QueueColumns()
         self.peers = PeerIndex()
+        self.volumes = VolumeColumns(self._choices)
         self.pods: dict[str, PodRow] = {}
         self._leaving: dict[str, PodRow] = {}
         """Pods that are being deleted, or evicted by us, and still take room."""
@@ -109,8 +107,10 @@ class Columns:
                 return matters
             case PriorityClass() as priority:
                 return self.queues.put_priority(priority, gone=change.after is None)
-            case _:
-                return False
+            case Namespace() as namespace:
+                return self.peers.put_namespace(namespace, gone=change.after is None)
+            case storage:
+                return self.volumes.put(storage, gone=change.after is None)
 
     def _apply_node(self, node: Node, *, gone: bool) -> bool:
         if gone:
@@ -128,7 +128,7 @@ class Columns:
         if gone or pod.spec.node_name:
             self.assumed.pop(uid, None)
         if gone:
-            self._holds.pop(uid, None)
+            self._holds.drop(uid)
             self.evictions.gone(uid)
             self._facts.pop(key, None)
             return self._replace(before, None)
@@ -145,6 +145,8 @@ class Columns:
     def _replace(self, before: PodRow | None, after: PodRow | None) -> bool:
         """Exchange a row and everything that was counted of it."""
         self.peers.replace(before, after)
+        if _has_claims(before, after):
+            self.volumes.replace(before, after)
         if before is not None:
             if before.node and before.status in ON_NODE:
                 self.nodes.remove_pod(before.node, before.shape)
@@ -227,11 +229,7 @@ class Columns:
         """A live read says that the pod is not bound; with `now`, it rests before it is tried again."""
         self.assumed.pop(uid, None)
         if now is not None:
-            known = self._holds.get(uid)
-            failures = known.failures + 1 if known else 1
-            rest = HOLD_SECONDS_FIRST * (1 << min(failures - 1, _DOUBLINGS_MAX))
-            until = now + min(rest, HOLD_SECONDS_MAX)
-            self._holds[uid] = _Hold(key=key, until=until, failures=failures)
+            self._holds.failed(key, uid, now=now)
         pod = self._facts.get(key)
         if pod is not None and pod.metadata.uid == uid:
             self._replace(self.pods.get(key), self._reader.row(pod))
@@ -308,7 +306,8 @@ class Columns:
             never_preempting=frozenset(self.queues.never_preempting),
             default_priority=self.queues.default_priority,
             partial_since=dict(sorted(self._partial_since.items())),
-            held_until=min((h.until for h in self._holds.values() if h.until > now), default=None),
+            volumes=self.volumes.table(now),
+            held_until=min([*self._holds.times(now), *self.volumes.wake_times(now)], default=None),
         )
 
     def _adopt_nominations(self, now: float) -> None:
@@ -322,10 +321,10 @@ class Columns:
 
     def _expire_holds(self, now: float) -> None:
         """A hold that is over frees its pod, but its count stays as long as the pod waits."""
-        for uid, hold in list(self._holds.items()):
+        for uid, hold in self._holds.all():
             row = self.pods.get(hold.key)
             if row is None or row.uid != uid or row.status is not Task.PENDING:
-                del self._holds[uid]
+                self._holds.drop(uid)
             elif hold.until <= now:
                 self._dirty[row.group] = None
 
@@ -340,7 +339,7 @@ class Columns:
             self._partial_since.pop(key, None)
             return
         pods = sorted(self._members.get(key, {}).values(), key=_task_order)
-        held = frozenset(pod.uid for pod in pods if self._is_held(pod.uid, now))
+        held = frozenset(pod.uid for pod in pods if self._holds.holds(pod.uid, now))
         row = make_row(spec, pods, held=held, note=self._notes.get(key))
         self._rows[key] = row
         self.queues.add(row.queue, use_of(row))
@@ -351,9 +350,9 @@ class Columns:
         else:
             self._partial_since.pop(key, None)
 
-    def _is_held(self, uid: str, now: float) -> bool:
-        hold = self._holds.get(uid)
-        return hold is not None and hold.until > now
+
+def _has_claims(before: PodRow | None, after: PodRow | None) -> bool:
+    return any(row is not None and row.shape.peering.claims for row in (before, after))
 
 
 def _task_order(pod: PodRow) -> tuple[int, str, int, str]:

@@ -8,8 +8,8 @@ import msgspec
 
 from vc_messages.effects import Effect, EvictPod, PatchObject, RecordEvent
 from vc_model.graft import to_json
-from vc_model.keys import GANG_RELEASED
-from vc_model.kinds import PODGROUPS, PODS, QUEUES
+from vc_model.keys import BOUND_BY_CONTROLLER, GANG_RELEASED, SELECTED_NODE
+from vc_model.kinds import CLAIMS, PODGROUPS, PODS, QUEUES, VOLUMES
 from vc_model.meta import object_key
 from vc_scheduler.logic.decisions import (
     Decisions,
@@ -21,6 +21,7 @@ from vc_scheduler.logic.decisions import (
     StatusChange,
     Withdrawal,
 )
+from vc_scheduler.logic.volume_rows import ClaimChoice
 
 _RELEASE_WHY = "its gang could not be completed"
 
@@ -35,6 +36,7 @@ class GroupWork(msgspec.Struct, frozen=True, kw_only=True):
     release: Release | None = None
     eviction: Eviction | None = None
     withdrawal: Withdrawal | None = None
+    claims: tuple[ClaimChoice, ...] = ()
 
 
 def group_work(decisions: Decisions) -> list[GroupWork]:
@@ -45,7 +47,10 @@ def group_work(decisions: Decisions) -> list[GroupWork]:
     evictions = {eviction.group: eviction for eviction in decisions.evictions}
     withdrawals = {withdrawal.group: withdrawal for withdrawal in decisions.withdrawals}
     work: list[GroupWork] = []
-    for key in sorted({**gangs, **statuses, **releases, **evictions, **withdrawals}):
+    claims: dict[str, list[ClaimChoice]] = {}
+    for choice in decisions.claims:
+        claims.setdefault(choice.group, []).append(choice)
+    for key in sorted({**gangs, **statuses, **releases, **evictions, **withdrawals, **claims}):
         gang, status = gangs.get(key), statuses.get(key)
         uid = gang.uid if gang else status.uid if status else ""
         work.append(
@@ -57,9 +62,40 @@ def group_work(decisions: Decisions) -> list[GroupWork]:
                 release=releases.get(key),
                 eviction=evictions.get(key),
                 withdrawal=withdrawals.get(key),
+                claims=tuple(claims.get(key, ())),
             )
         )
     return work
+
+
+def claim_effect(choice: ClaimChoice) -> PatchObject:
+    """A volume that is there is given to the claim; else the claim says where it will be used."""
+    namespace, name = choice.claim.split("/", 1)
+    if not choice.volume:
+        return PatchObject(
+            kind=CLAIMS,
+            namespace=namespace,
+            name=name,
+            uid=choice.claim_uid,
+            patch={"metadata": {"annotations": {SELECTED_NODE: choice.node}}},
+        )
+    reference = {
+        "apiVersion": CLAIMS.api_version,
+        "kind": CLAIMS.kind,
+        "namespace": namespace,
+        "name": name,
+        "uid": choice.claim_uid,
+    }
+    return PatchObject(
+        kind=VOLUMES,
+        name=choice.volume,
+        uid=choice.volume_uid,
+        resource_version=choice.volume_version,
+        patch={
+            "metadata": {"annotations": {BOUND_BY_CONTROLLER: "yes"}},
+            "spec": {"claimRef": reference},
+        },
+    )
 
 
 def status_effect(change: StatusChange) -> PatchObject:

@@ -8,6 +8,7 @@ from vc_model.pod import PodCondition
 from vc_model.scheduling import PodGroupStatus
 from vc_model.struct import ResourceList
 from vc_scheduler.logic.nominations import Place
+from vc_scheduler.logic.volume_rows import ClaimChoice
 
 
 class GangBind(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,6 +103,8 @@ class Decisions(msgspec.Struct, frozen=True, kw_only=True):
     evictions: tuple[Eviction, ...]
     withdrawals: tuple[Withdrawal, ...]
     statuses: tuple[StatusChange, ...]
+    claims: tuple[ClaimChoice, ...]
+    """Claims that are given their place before their pods are bound."""
     reasons: tuple[JobReason, ...]
     queues: tuple[QueueAllocated, ...]
     wake_at: float | None

@@ -15,6 +15,8 @@ from vc_scheduler.logic.statement import Statement
 def hold_future_room(session: Session, group: GroupRow, missing: Missing) -> bool:
     """Reserve room among pods that leave, if the whole gang fits there."""
     leaving = session.snapshot.leaving
+    if group.key in session.promised_to:  # it has its room, and waits for something else
+        return True
     if not leaving:
         return False
     asked = (session.rooms.state, tuple(missing), tuple((r.role, r.shape.key, len(r.pods)) for r in group.runs), group.queue)  # fmt: skip

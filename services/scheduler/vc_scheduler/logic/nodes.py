@@ -22,6 +22,7 @@ RESOURCES_MAX: Final = 256
 
 _ROWS_FIRST: Final = 64
 _REPELLING: Final = frozenset({"NoSchedule", "NoExecute"})
+_ADVISING: Final = "PreferNoSchedule"
 
 Ints = NDArray[np.int64]
 Amount = Iterable[tuple[str, int]]
@@ -34,6 +35,7 @@ class _Facts(msgspec.Struct, frozen=True):
     schedulable: bool
     labels: dict[str, str]
     taints: tuple[Taint, ...]
+    soft_taints: tuple[Taint, ...]
 
 
 class NodeColumns:
@@ -179,6 +181,7 @@ class NodeColumns:
             schedulable=np.array([fact.schedulable for fact in facts], dtype=np.bool_),
             labels=tuple(fact.labels for fact in facts),
             taints=tuple(fact.taints for fact in facts),
+            soft_taints=tuple(fact.soft_taints for fact in facts),
         )
 
 
@@ -188,4 +191,5 @@ def _facts_of(node: Node) -> _Facts:
         schedulable=not node.spec.unschedulable,
         labels=node.metadata.labels,
         taints=tuple(taint for taint in node.spec.taints if taint.effect in _REPELLING),
+        soft_taints=tuple(taint for taint in node.spec.taints if taint.effect == _ADVISING),
     )

@@ -12,7 +12,8 @@ from typing import Final
 
 import msgspec
 
-from vc_scheduler.logic.peering import PeerTerm, Port, Selection, resolve
+from vc_model.kubernetes import Namespace
+from vc_scheduler.logic.peering import Namespaces, PeerTerm, Port, Selection, resolve
 from vc_scheduler.logic.rows import ON_NODE, PodRow, Task
 
 SELECTIONS_MAX: Final = 2_000
@@ -32,8 +33,8 @@ class Owner(msgspec.Struct, frozen=True, eq=False):
         return (self.selection.key, self.topology_key)
 
 
-def owner_of(term: PeerTerm, pod: PodRow) -> Owner:
-    return Owner(resolve(term, pod.namespace, pod.labels), term.topology_key)
+def owner_of(term: PeerTerm, pod: PodRow, known: Namespaces) -> Owner:
+    return Owner(resolve(term, pod.namespace, pod.labels, known=known), term.topology_key)
 
 
 class Matcher:
@@ -73,6 +74,8 @@ class PeerTable:
     selections: dict[bytes, tuple[Selection, PerNode]] = field(default_factory=dict)
     owners: dict[tuple[bytes, str], tuple[Owner, PerNode]] = field(default_factory=dict)
     ports: dict[Port, PerNode] = field(default_factory=dict)
+    namespaces: dict[str, dict[str, str]] = field(default_factory=dict)
+    """Labels by name; empty when nobody selects namespaces."""
 
 
 class PeerIndex:
@@ -85,9 +88,39 @@ class PeerIndex:
         """Asked for, not counted yet."""
         self._owners: dict[tuple[bytes, str], tuple[Owner, PerNode]] = {}
         self._ports: dict[Port, PerNode] = {}
+        self._namespaces: dict[str, dict[str, str]] = {}
+        self._selecting = False
+        """Somebody selects namespaces by their labels."""
+        self._stale = False
+        """Such a selection may mean other namespaces now: everything is counted anew."""
+
+    def put_namespace(self, namespace: Namespace, *, gone: bool) -> bool:
+        """Take a namespace in; whether it can change what terms speak of."""
+        name, labels = namespace.metadata.name, namespace.metadata.labels
+        before = self._namespaces.get(name)
+        if gone:
+            self._namespaces.pop(name, None)
+        else:
+            self._namespaces[name] = labels
+        changed = self._selecting and before != (None if gone else labels)
+        self._stale |= changed
+        return changed
+
+    def _count_anew(self, pods: Iterable[PodRow]) -> None:
+        self._stale = False
+        self._selections, self._new, self._matcher = {}, {}, Matcher()
+        self._owners, self._ports = {}, {}
+        for pod in pods:
+            self.replace(None, pod)
+
+    def _resolve(self, term: PeerTerm, pod: PodRow) -> Selection:
+        self._selecting |= term.namespace_selector is not None
+        return resolve(term, pod.namespace, pod.labels, known=self._namespaces)
 
     def replace(self, before: PodRow | None, after: PodRow | None) -> None:
         """A pod's row is exchanged."""
+        if self._stale:
+            return
         if before is not None and before.node and before.status in ON_NODE:
             self._count(before, -1)
         if after is None:
@@ -96,7 +129,7 @@ class PeerIndex:
             self._count(after, 1)
         elif after.status is Task.PENDING and after.ours:
             for term in after.shape.peering.terms:
-                selection = resolve(term, after.namespace, after.labels)
+                selection = self._resolve(term, after)
                 if selection.key not in self._selections:
                     self._new[selection.key] = selection
 
@@ -106,7 +139,8 @@ class PeerIndex:
                 _add(self._selections[selection.key][1], pod.node, sign)
         peering = pod.shape.peering
         for term in peering.anti:
-            owner = owner_of(term, pod)
+            self._selecting |= term.namespace_selector is not None
+            owner = owner_of(term, pod, self._namespaces)
             known = self._owners.setdefault(owner.key, (owner, {}))
             _add(known[1], pod.node, sign)
             if not known[1]:
@@ -119,12 +153,15 @@ class PeerIndex:
 
     def table(self, pods: Callable[[], Iterable[PodRow]]) -> PeerTable:
         """For a session. `pods` gives all pods; it is asked only when something new is counted."""
+        if self._stale:
+            self._count_anew(pods())
         if self._new:
             self._count_new(pods)
         return PeerTable(
             selections={key: (s, dict(counts)) for key, (s, counts) in self._selections.items()},
             owners={key: (o, dict(counts)) for key, (o, counts) in self._owners.items()},
             ports={port: dict(counts) for port, counts in self._ports.items()},
+            namespaces=dict(self._namespaces) if self._selecting else {},
         )
 
     def _count_new(self, pods: Callable[[], Iterable[PodRow]]) -> None:
@@ -143,7 +180,7 @@ class PeerIndex:
     def _drop_unwanted(self, pods: Iterable[PodRow]) -> None:
         """Keep only what pods that wait ask for."""
         wanted = {
-            resolve(term, pod.namespace, pod.labels).key: None
+            self._resolve(term, pod).key: None
             for pod in pods
             if pod.status is Task.PENDING and pod.ours
             for term in pod.shape.peering.terms

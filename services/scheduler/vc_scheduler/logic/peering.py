@@ -1,7 +1,7 @@
-"""What a pod says about other pods: affinity, anti-affinity, spread, host ports.
+"""What a pod says about other pods: affinity, anti-affinity, spread, host ports, claims they share.
 
-Only what is required is read; preferences are scores. A `PeerTerm` is as written, so that equal pods
-of different namespaces share a shape; `selections_of` resolves it for one pod. A `Selection` (which
+What is required becomes checks, what is preferred becomes scores. A `PeerTerm` is as written, so that
+equal pods of different namespaces share a shape; `resolve` reads it for one pod. A `Selection` (which
 pods) is apart from the topology key (which nodes count as together), so that one count per node
 serves every key.
 """
@@ -12,16 +12,26 @@ from typing import Any, Final
 import msgspec
 
 from vc_model.pod import PodSpec, TopologySpreadConstraint
-from vc_model.selectors import LabelSelector, LabelSelectorRequirement, requirement_matches
+from vc_model.selectors import (
+    LabelSelector,
+    LabelSelectorRequirement,
+    requirement_matches,
+    selector_matches,
+)
 from vc_scheduler.logic.amounts import Problems
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 _DO_NOT_SCHEDULE: Final = "DoNotSchedule"
+WEIGHT_MAX: Final = 100
+"""Of a preferred term; more is not allowed by the API."""
 _OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
 _encoder: Final = msgspec.msgpack.Encoder(order="deterministic")
 
 Port = tuple[str, int]
 """(protocol, host port)"""
+Namespaces = Mapping[str, Mapping[str, str]]
+"""Name to labels."""
 
 
 class Selection(msgspec.Struct, frozen=True, eq=False):
@@ -51,6 +61,8 @@ class PeerTerm(msgspec.Struct, frozen=True):
     namespaces: tuple[str, ...] = ()
     """Empty for the pod's own."""
     everywhere: bool = False
+    namespace_selector: LabelSelector | None = None
+    """Namespaces beside those that are named."""
     match_label_keys: tuple[str, ...] = ()
     mismatch_label_keys: tuple[str, ...] = ()
 
@@ -65,6 +77,21 @@ class Spread(msgspec.Struct, frozen=True):
     honor_taints: bool
 
 
+class Wish(msgspec.Struct, frozen=True):
+    """A preferred term; the weight of one that keeps away is negative."""
+
+    weight: int
+    term: PeerTerm
+
+
+class ClaimName(msgspec.Struct, frozen=True):
+    """A claim of the pod's namespace."""
+
+    name: str
+    ephemeral: bool = False
+    """The claim is made with the pod and has its name before this one."""
+
+
 class Peering(msgspec.Struct, frozen=True):
     """Everything a pod says about others."""
 
@@ -72,16 +99,27 @@ class Peering(msgspec.Struct, frozen=True):
     anti: tuple[PeerTerm, ...] = ()
     spread: tuple[Spread, ...] = ()
     ports: tuple[Port, ...] = ()
+    wishes: tuple[Wish, ...] = ()
+    soft_spread: tuple[Spread, ...] = ()
+    """Spread constraints with ScheduleAnyway."""
+    claims: tuple[ClaimName, ...] = ()
 
     @property
     def terms(self) -> tuple[PeerTerm, ...]:
-        return (*self.affinity, *self.anti, *(spread.term for spread in self.spread))
+        return (
+            *self.affinity,
+            *self.anti,
+            *(spread.term for spread in (*self.spread, *self.soft_spread)),
+            *(wish.term for wish in self.wishes),
+        )
 
 
 NO_PEERING: Final = Peering()
 
 
-def resolve(term: PeerTerm, namespace: str, labels: Mapping[str, str]) -> Selection:
+def resolve(
+    term: PeerTerm, namespace: str, labels: Mapping[str, str], *, known: Namespaces
+) -> Selection:
     """The pods a term speaks of, for a pod of this namespace with these labels."""
     written = term.selector or LabelSelector()
     equal = dict(written.match_labels)
@@ -94,32 +132,44 @@ def resolve(term: PeerTerm, namespace: str, labels: Mapping[str, str]) -> Select
             if key in labels
         ),
     )
-    namespaces = () if term.everywhere else term.namespaces or (namespace,)
+    namespaces = _namespaces(term, namespace, known)
     pairs = tuple(sorted(equal.items()))
-    nothing = term.selector is None
+    nothing = term.selector is None or (not namespaces and not term.everywhere)
     return Selection(
         _encoder.encode((namespaces, pairs, needs, nothing)), namespaces, pairs, needs, nothing
     )
 
 
+def _namespaces(term: PeerTerm, namespace: str, known: Namespaces) -> tuple[str, ...]:
+    """Where a term looks; empty for everywhere, or for nowhere."""
+    if term.everywhere:
+        return ()
+    if term.namespace_selector is None:
+        return term.namespaces or (namespace,)
+    picked = [n for n, labels in known.items() if selector_matches(term.namespace_selector, labels)]
+    return tuple(sorted({*term.namespaces, *picked}))
+
+
 def read_peering(spec: PodSpec, problems: Problems) -> Peering:
-    """Parse what is required; what cannot be read is a problem of the pod."""
+    """Parse; what cannot be read is a problem of the pod."""
     affinity = spec.affinity or {}
-    ports = host_ports(spec)
-    if not (affinity or spec.topology_spread_constraints or ports):
+    ports, claims = host_ports(spec), claim_names(spec)
+    if not (affinity or spec.topology_spread_constraints or ports or claims):
         return NO_PEERING
+    near, far = affinity.get("podAffinity"), affinity.get("podAntiAffinity")
+    hard = [c.when_unsatisfiable == _DO_NOT_SCHEDULE for c in spec.topology_spread_constraints]
+    spread = list(zip(hard, spec.topology_spread_constraints, strict=True))
     try:
         return Peering(
-            affinity=_terms(affinity.get("podAffinity")),
-            anti=_terms(affinity.get("podAntiAffinity")),
-            spread=tuple(
-                _spread(constraint)
-                for constraint in spec.topology_spread_constraints
-                if constraint.when_unsatisfiable == _DO_NOT_SCHEDULE
-            ),
+            affinity=_terms(near),
+            anti=_terms(far),
+            spread=tuple(_spread(constraint) for is_hard, constraint in spread if is_hard),
             ports=ports,
+            wishes=(*_wishes(near, sign=1), *_wishes(far, sign=-1)),
+            soft_spread=tuple(_spread(constraint) for is_hard, constraint in spread if not is_hard),
+            claims=claims,
         )
-    except (msgspec.ValidationError, AttributeError, TypeError) as error:
+    except (msgspec.ValidationError, AttributeError, TypeError, ValueError) as error:
         problems.add(f"pod affinity: {error}")
         return NO_PEERING
 
@@ -134,32 +184,60 @@ def host_ports(spec: PodSpec) -> tuple[Port, ...]:
     return tuple(sorted({port for port in found if port[1]}))
 
 
-def required_peers(affinity: Any) -> Any:
+def claim_names(spec: PodSpec) -> tuple[ClaimName, ...]:
+    """The claims its volumes name, once each."""
+    if not spec.volumes:
+        return ()
+    found = [
+        ClaimName(volume.persistent_volume_claim.claim_name)
+        for volume in spec.volumes
+        if volume.persistent_volume_claim is not None
+    ]
+    made = [
+        ClaimName(volume.name, ephemeral=True)
+        for volume in spec.volumes
+        if volume.ephemeral is not None
+    ]
+    return tuple(dict.fromkeys([*found, *made]))
+
+
+def written_peers(affinity: Any) -> Any:
     """The raw parts that `read_peering` looks at, as a key."""
     if not affinity:
         return None
-    return [
-        (affinity.get(kind) or {}).get(_REQUIRED) for kind in ("podAffinity", "podAntiAffinity")
-    ]
+    return [affinity.get(kind) for kind in ("podAffinity", "podAntiAffinity")]
 
 
 def _terms(written: Any) -> tuple[PeerTerm, ...]:
     return tuple(_term(term) for term in (written or {}).get(_REQUIRED) or [])
 
 
+def _wishes(written: Any, *, sign: int) -> tuple[Wish, ...]:
+    listed = (written or {}).get(_PREFERRED) or []
+    return tuple(
+        Wish(
+            sign * max(0, min(int(wish.get("weight") or 0), WEIGHT_MAX)),
+            _term(wish["podAffinityTerm"]),
+        )
+        for wish in listed
+        if wish.get("podAffinityTerm")
+    )
+
+
 def _term(written: Any) -> PeerTerm:
     if not written.get("topologyKey"):
-        raise TypeError("a required term needs a topologyKey")
-    anywhere = written.get("namespaceSelector")
-    if anywhere:
-        raise TypeError("namespaceSelector is understood only as {} (all namespaces)")
+        raise TypeError("a term needs a topologyKey")
     selector = msgspec.convert(written.get("labelSelector"), LabelSelector | None)
+    namespaces = msgspec.convert(written.get("namespaceSelector"), LabelSelector | None)
     _check(selector)
+    _check(namespaces)
+    everywhere = namespaces is not None and namespaces == LabelSelector()
     return PeerTerm(
         topology_key=msgspec.convert(written["topologyKey"], str),
         selector=selector,
         namespaces=tuple(sorted(msgspec.convert(written.get("namespaces") or [], list[str]))),
-        everywhere=anywhere is not None,
+        everywhere=everywhere,
+        namespace_selector=None if everywhere else namespaces,
         match_label_keys=_strings(written.get("matchLabelKeys")),
         mismatch_label_keys=_strings(written.get("mismatchLabelKeys")),
     )

@@ -6,6 +6,7 @@ time: those that ask about others, or that a placed pod keeps away.
 
 import numpy as np
 
+from vc_scheduler.logic.claims import Claims
 from vc_scheduler.logic.peer_index import Matcher, Owner, PeerTable, PerNode, owner_of
 from vc_scheduler.logic.peering import NO_PEERING, PeerTerm, Port, Selection, resolve
 from vc_scheduler.logic.rows import PodRow, Run
@@ -15,8 +16,9 @@ from vc_scheduler.logic.table import Ints, StaticTable
 class Peers:
     """The working copy."""
 
-    def __init__(self, table: PeerTable, nodes: StaticTable) -> None:
+    def __init__(self, table: PeerTable, nodes: StaticTable, claims: Claims) -> None:
         self.nodes = nodes
+        self.claims = claims
         self._table = table
         self._arrays: dict[object, Ints] = {}
         """By the key of a selection, an owner or a port; made when asked for."""
@@ -46,7 +48,7 @@ class Peers:
 
     def selection(self, term: PeerTerm, pod: PodRow) -> tuple[Selection, Ints]:
         """The pods a term of this pod speaks of, and how many of them each node has."""
-        selection = resolve(term, pod.namespace, pod.labels)
+        selection = resolve(term, pod.namespace, pod.labels, known=self._table.namespaces)
         _, counts = self._table.selections.get(selection.key, (selection, {}))
         return selection, self._array(selection.key, counts)
 
@@ -82,7 +84,7 @@ class Peers:
             _, counts = self._table.selections[selection.key]
             self._array(selection.key, counts)[row] += sign
         for term in pod.shape.peering.anti:
-            owner = owner_of(term, pod)
+            owner = owner_of(term, pod, self._table.namespaces)
             if owner.key not in self._owners:
                 self._owners[owner.key] = owner
                 self._keeping.add(owner.selection)
@@ -90,3 +92,5 @@ class Peers:
             self.owners(owner)[row] += sign
         for port in pod.shape.peering.ports:
             self.port(port)[row] += sign
+        if pod.shape.peering.claims:
+            self.claims.put(pod, row, sign)

@@ -20,8 +20,8 @@ def place_minimum(session: Session, group: GroupRow, missing: Missing) -> Reason
     """Bind what the gang lacks, whole; or nothing, because."""
     statement = Statement(session, group)
     reason = try_minimum(session, group, missing, statement)
-    if reason is None:
-        statement.commit()
+    if reason is None and not statement.commit():
+        return session.promised_to.get(group.key)
     return reason
 
 

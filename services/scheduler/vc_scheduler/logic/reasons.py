@@ -4,7 +4,7 @@ Every function here is called by the decision that refused, and returns the stru
 its one sentence. Sentences start with what is missing and end with what would help.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -14,8 +14,10 @@ from vc_scheduler.logic.amounts import POD_UNITS, PODS, shown, shown_all
 from vc_scheduler.logic.rows import GroupRow, QueueRow
 from vc_scheduler.logic.shapes import Shape
 from vc_scheduler.logic.table import Filtered, Mask
+from vc_scheduler.logic.volume_rows import names
 
 if TYPE_CHECKING:
+    from vc_scheduler.logic.claims import Obstacle
     from vc_scheduler.logic.rooms import Rooms
 
 NOT_ENOUGH_RESOURCES: Final = "NotEnoughResources"
@@ -28,6 +30,10 @@ WAITING_FOR_VICTIMS: Final = "WaitingForVictims"
 BEHIND: Final = "BehindOthers"
 BIND_FAILED: Final = "BindFailed"
 INQUEUE_TIMEOUT: Final = "InqueueTimeout"
+CLAIM_NOT_FOUND: Final = "ClaimNotFound"
+CLAIM_NOT_BOUND: Final = "ClaimNotBound"
+CLAIM_IN_USE: Final = "ClaimInUse"
+VOLUME_NOT_FOUND: Final = "VolumeNotFound"
 
 
 def invalid(problem: str) -> Reason:
@@ -110,6 +116,54 @@ def behind(first: GroupRow) -> Reason:
         code=BEHIND,
         sentence=f"its queue is fifo and {first.key} waits before it",
         unblock=Unblock(action="wait", target=first.key),
+    )
+
+
+def claim_obstacle(obstacle: "Obstacle") -> Reason:
+    """A claim that no node can help."""
+    claim = repr(obstacle.claim)
+    code, sentence, action, target = {
+        "missing": (
+            CLAIM_NOT_FOUND, f"claim {claim} does not exist; create it", "create-claim",
+            obstacle.claim,
+        ),
+        "deleting": (
+            CLAIM_NOT_FOUND, f"claim {claim} is being deleted; create it anew", "create-claim",
+            obstacle.claim,
+        ),
+        "lost": (
+            VOLUME_NOT_FOUND, f"claim {claim} has lost its volume {obstacle.detail!r}; bring it back",
+            "create-volume", obstacle.detail,
+        ),
+        "volume-missing": (
+            VOLUME_NOT_FOUND, f"volume {obstacle.detail!r} of claim {claim} does not exist; create it",
+            "create-volume", obstacle.detail,
+        ),
+        "unbound": (
+            CLAIM_NOT_BOUND,
+            f"claim {claim} is not bound; storage class {obstacle.detail!r} has to give it a volume",
+            "bind-claim", obstacle.claim,
+        ),
+        "in-use": (
+            CLAIM_IN_USE, f"claim {claim} is ReadWriteOncePod and another pod uses it", "free-claim",
+            obstacle.claim,
+        ),
+    }[obstacle.what]  # fmt: skip
+    return Reason(
+        stage=Stage.VOLUMES,
+        code=code,
+        sentence=sentence,
+        unblock=Unblock(action=action, target=target),
+    )
+
+
+def waiting_for_claims(claims: Sequence[str]) -> Reason:
+    """Its room is kept; its claims were given their place and are being bound."""
+    return Reason(
+        stage=Stage.VOLUMES,
+        code=CLAIM_NOT_BOUND,
+        sentence=f"its room is kept until its claims are bound: {names(claims)}",
+        unblock=Unblock(action="bind-claim", target=",".join(claims)),
     )
 
 
@@ -271,6 +325,10 @@ _CHECK_TEXTS: Final = {
     "pod affinity": "have no pod near that its affinity asks for",
     "pod anti-affinity": "are near a pod that its anti-affinity shuns",
     "anti-affinity of placed pods": "are near a pod whose anti-affinity shuns it",
+    "volume affinity": "cannot reach its volumes",
+    "volume zone": "are in another zone than its volumes",
+    "volume binding": "have no volume for its claims, and none can be made there",
+    "volume limits": "have as many volumes as they can attach",
     "topology spread": "would be skewed more than its topology spread allows",
 }
 

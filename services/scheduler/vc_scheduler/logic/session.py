@@ -10,6 +10,7 @@ from typing import Final
 from vc_messages.effects import BindPod
 from vc_messages.sessions import Reason
 from vc_scheduler.logic.amounts import Amounts
+from vc_scheduler.logic.claims import Claims
 from vc_scheduler.logic.framework import Framework
 from vc_scheduler.logic.guarantees import Guarantees
 from vc_scheduler.logic.peers import Peers
@@ -17,6 +18,7 @@ from vc_scheduler.logic.rooms import Rooms
 from vc_scheduler.logic.rows import INQUEUE, PENDING, GroupRow, PodRow, QueueRow, Run
 from vc_scheduler.logic.snapshot import QueueUse, Snapshot
 from vc_scheduler.logic.table import Filtered
+from vc_scheduler.logic.volume_rows import ClaimChoice
 
 QUEUE_DEPTH_MAX: Final = 32
 """Levels of queues; a longer line is a cycle, and ends here."""
@@ -30,7 +32,10 @@ class Session:
         self.framework = framework
         self.now = now
         self.rooms = Rooms(snapshot.nodes, framework)
-        self.peers = Peers(snapshot.peers, snapshot.nodes.static)
+        claims = Claims(snapshot.volumes, snapshot.nodes)
+        self.peers = Peers(snapshot.peers, snapshot.nodes.static, claims)
+        self.choices: list[ClaimChoice] = []
+        """What unbound claims are given."""
         self.refused: dict[str, Reason] = {}
         """Groups that no later action tries again, and why."""
         self.misfits: dict[tuple[bytes, int, int], Reason] = {}

@@ -13,7 +13,15 @@ import msgspec
 from vc_model.pod import PodSpec, Toleration
 from vc_model.selectors import LabelSelectorRequirement
 from vc_scheduler.logic.amounts import NOT_REQUESTED, Problems, pod_request
-from vc_scheduler.logic.peering import NO_PEERING, Peering, host_ports, read_peering, required_peers
+from vc_scheduler.logic.peering import (
+    NO_PEERING,
+    WEIGHT_MAX,
+    Peering,
+    claim_names,
+    host_ports,
+    read_peering,
+    written_peers,
+)
 
 INTERNED_MAX: Final = 20_000
 """Shapes remembered before we start afresh; forgetting costs time, nothing else."""
@@ -46,6 +54,8 @@ class Shape(msgspec.Struct, frozen=True, eq=False):
     """By resource name; `pods` is always among them."""
     constraints: Constraints
     constraints_key: bytes
+    preferred: tuple[tuple[int, NodeTerm], ...] = ()
+    """Weights and the nodes it would rather go to."""
     peering: Peering = NO_PEERING
     """What it says about other pods."""
     problem: str = ""
@@ -69,6 +79,7 @@ class _Written(msgspec.Struct, frozen=True):
     peers: Any
     spread: list[Any]
     ports: tuple[Any, ...]
+    claims: tuple[Any, ...]
 
 
 class Shapes:
@@ -87,9 +98,10 @@ class Shapes:
             selector=spec.node_selector,
             affinity=(spec.affinity or {}).get("nodeAffinity"),
             tolerations=spec.tolerations,
-            peers=required_peers(spec.affinity),
+            peers=written_peers(spec.affinity),
             spread=list(spec.topology_spread_constraints),
             ports=host_ports(spec),
+            claims=claim_names(spec),
         )
         text = _encoder.encode(written)
         shape = self._by_text.get(text)
@@ -111,14 +123,16 @@ def _read(spec: PodSpec) -> Shape:
         tolerations=tuple(spec.tolerations),
     )
     peering = read_peering(spec, problems)
+    preferred = _preferred_terms(spec, problems)
     constraints_key = _encoder.encode(constraints)
     amounts = tuple(sorted(request.items()))
     problem = str(problems)
     return Shape(
-        key=_encoder.encode((amounts, problem, peering)) + constraints_key,
+        key=_encoder.encode((amounts, problem, peering, preferred)) + constraints_key,
         request=amounts,
         constraints=constraints,
         constraints_key=constraints_key,
+        preferred=preferred,
         peering=peering,
         problem=problem,
     )
@@ -128,20 +142,43 @@ def _required_terms(spec: PodSpec, problems: Problems) -> tuple[NodeTerm, ...] |
     """The alternatives of the required node affinity; one that cannot be read is a problem."""
     affinity = (spec.affinity or {}).get("nodeAffinity") or {}
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
-    if not required:
-        return None
+    return node_terms(required, problems) if required else None
+
+
+def node_terms(selector: Any, problems: Problems) -> tuple[NodeTerm, ...]:
+    """The alternatives of a node selector; one that cannot be read is a problem."""
     terms: list[NodeTerm] = []
     try:
-        for term in required.get("nodeSelectorTerms") or []:
-            labels = _requirements(term.get("matchExpressions"))
-            fields = _requirements(term.get("matchFields"))
-            if any(need.key != _NAME_FIELD for need in fields):
-                problems.add("node affinity: matchFields knows only metadata.name")
-            if labels or fields:  # an empty term matches nothing
-                terms.append(NodeTerm(labels=labels, fields=fields))
+        for written in selector.get("nodeSelectorTerms") or []:
+            term = _node_term(written, problems)
+            if term is not None:
+                terms.append(term)
     except (msgspec.ValidationError, AttributeError, TypeError) as error:
         problems.add(f"node affinity: {error}")
     return tuple(terms)
+
+
+def _node_term(written: Any, problems: Problems) -> NodeTerm | None:
+    """None for an empty term, which matches nothing."""
+    labels = _requirements(written.get("matchExpressions"))
+    fields = _requirements(written.get("matchFields"))
+    if any(need.key != _NAME_FIELD for need in fields):
+        problems.add("node affinity: matchFields knows only metadata.name")
+    return NodeTerm(labels=labels, fields=fields) if labels or fields else None
+
+
+def _preferred_terms(spec: PodSpec, problems: Problems) -> tuple[tuple[int, NodeTerm], ...]:
+    affinity = (spec.affinity or {}).get("nodeAffinity") or {}
+    found: list[tuple[int, NodeTerm]] = []
+    try:
+        for wish in affinity.get("preferredDuringSchedulingIgnoredDuringExecution") or []:
+            term = _node_term(wish.get("preference") or {}, problems)
+            weight = max(0, min(int(wish.get("weight") or 0), WEIGHT_MAX))
+            if term is not None and weight:
+                found.append((weight, term))
+    except (msgspec.ValidationError, AttributeError, TypeError, ValueError) as error:
+        problems.add(f"node affinity: {error}")
+    return tuple(found)
 
 
 def _requirements(written: Any) -> tuple[LabelSelectorRequirement, ...]:

@@ -11,6 +11,7 @@ from vc_scheduler.logic.nominations import Nomination
 from vc_scheduler.logic.peer_index import PeerTable
 from vc_scheduler.logic.rows import GroupRow, PodRow, QueueRow
 from vc_scheduler.logic.table import NodeTable
+from vc_scheduler.logic.volumes import VolumeTable
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -58,5 +59,7 @@ class Snapshot:
     """Jobs whose promise ended unredeemed just now; only asked whether it contains."""
     never_preempting: frozenset[str] = frozenset()
     """PriorityClasses with preemptionPolicy Never; only asked whether it contains."""
+    volumes: VolumeTable = field(default_factory=VolumeTable)
+    """Storage, as far as waiting pods ask for any."""
     held_until: float | None = None
     """When the first pod held back after a failed bind may be tried again."""

@@ -4,6 +4,7 @@ Pods lie on their nodes as soon as they are allocated, so later pods of the same
 `commit` turns them into binds, `discard` takes them off again in reverse order.
 """
 
+from vc_scheduler.logic.awaiting import awaits_claims
 from vc_scheduler.logic.rows import GroupRow, PodRow, Run
 from vc_scheduler.logic.session import Session
 from vc_scheduler.logic.table import Ints
@@ -26,7 +27,13 @@ class Statement:
         self._placed.append((run, pods, rows))
 
     def commit(self) -> int:
-        """Keep everything: these binds go out together. How many there are."""
+        """Keep everything: these binds go out together. How many there are.
+
+        None, and the room is kept, while claims of the pods are not bound.
+        """
+        if awaits_claims(self._session, self._group, self._placed):
+            self.reserve()
+            return 0
         names = self._session.snapshot.nodes.static.names
         count = 0
         for _, pods, rows in self._placed:

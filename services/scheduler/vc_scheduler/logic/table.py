@@ -43,10 +43,20 @@ class StaticTable:
     schedulable: Mask
     labels: tuple[dict[str, str], ...]
     taints: tuple[tuple[Taint, ...], ...]
+    soft_taints: tuple[tuple[Taint, ...], ...]
+    """Those that only advise: PreferNoSchedule."""
     masks: dict[tuple[str, bytes], Filtered] = field(default_factory=dict)
     """By who filters and the constraints' key; functions of this table, kept beside it."""
     _columns: dict[str, LabelColumn] = field(default_factory=dict)
     _index: dict[str, int] = field(default_factory=dict)
+    _advised: list[bool] = field(default_factory=list)
+
+    @property
+    def advised(self) -> bool:
+        """Whether any node has a taint that only advises."""
+        if not self._advised:
+            self._advised.append(any(self.soft_taints))
+        return self._advised[0]
 
     def row(self, name: str) -> int | None:
         """The row of a node; None when there is no such node."""

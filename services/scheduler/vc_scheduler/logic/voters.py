@@ -125,6 +125,9 @@ class Voters:
         self.task_orders = [p for c, p in every if c.on("taskorder") and isinstance(p, TaskOrder)]
         self.pod_gates = [p for c, p in every if c.on("predicate") and isinstance(p, PodGate)]
         self.peer_scorers = [p for c, p in every if c.on("nodeorder") and isinstance(p, PeerScorer)]
+        self.binds_volumes = any(
+            c.on("predicate") and getattr(p, "binds_volumes", False) for c, p in every
+        )
         self._overused = [
             p for c, p in every if c.switches.get("overused") is True and isinstance(p, Overused)
         ]

@@ -31,7 +31,8 @@ def allocate(session: Session) -> None:
         _let_in(session)
     groups = [group for group in eligible(session) if _asking(group)]
     keep_promises(session, groups)
-    for first in (session.snapshot.partial_since, session.snapshot.nominated):
+    begun = session.peers.claims.begun(groups)
+    for first in (session.snapshot.partial_since, session.snapshot.nominated, begun):
         for preferred in _those(session, groups, first):
             if preferred.key not in session.refused:
                 _place_gang(session, preferred)

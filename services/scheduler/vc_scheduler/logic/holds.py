@@ -1,0 +1,47 @@
+"""Pods whose bind failed rest before they are tried again, longer each time."""
+
+from typing import Final
+
+import msgspec
+
+HOLD_SECONDS_FIRST: Final = 1.0
+HOLD_SECONDS_MAX: Final = 30.0
+_DOUBLINGS_MAX: Final = 8
+
+
+class Hold(msgspec.Struct, frozen=True, kw_only=True):
+    """One pod's rest."""
+
+    key: str
+    until: float
+    failures: int
+
+
+class Holds:
+    """By pod uid; bounded by the pods that wait."""
+
+    def __init__(self) -> None:
+        self._holds: dict[str, Hold] = {}
+
+    def failed(self, key: str, uid: str, *, now: float) -> None:
+        """Its bind failed once more."""
+        known = self._holds.get(uid)
+        failures = known.failures + 1 if known else 1
+        rest = HOLD_SECONDS_FIRST * (1 << min(failures - 1, _DOUBLINGS_MAX))
+        until = now + min(rest, HOLD_SECONDS_MAX)
+        self._holds[uid] = Hold(key=key, until=until, failures=failures)
+
+    def drop(self, uid: str) -> None:
+        self._holds.pop(uid, None)
+
+    def holds(self, uid: str, now: float) -> bool:
+        hold = self._holds.get(uid)
+        return hold is not None and hold.until > now
+
+    def all(self) -> list[tuple[str, Hold]]:
+        """A copy."""
+        return list(self._holds.items())
+
+    def times(self, now: float) -> list[float]:
+        """When pods may be tried again."""
+        return [hold.until for hold in self._holds.values() if hold.until > now]
