@@ -10,6 +10,8 @@ import zlib
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
+import msgspec
+
 from vc_cluster import ClusterError, NotFoundError
 from vc_messages.effects import BindPod, RecordEvent
 from vc_model.kinds import PODS
@@ -30,7 +32,13 @@ from vc_scheduler.logic.commands import (
     telling_effects,
     withdrawal_effects,
 )
-from vc_scheduler.logic.decisions import Eviction, GangBind, QueueAllocated, StatusChange
+from vc_scheduler.logic.decisions import (
+    Eviction,
+    GangBind,
+    PodRef,
+    QueueAllocated,
+    StatusChange,
+)
 from vc_scheduler.logic.volume_rows import ClaimChoice
 from vc_scheduler.observing import Observer
 from vc_scheduler.spans import GangSpans, SessionTimes
@@ -137,14 +145,18 @@ class Writers:
         await self._applier.apply(nomination_effects(eviction))
         outcomes = await self._applier.apply(eviction_effects(eviction))
         stay: list[Outcome] = []
+        gone: list[PodRef] = []
         for pod, outcome in zip(eviction.pods, outcomes, strict=True):
-            if outcome.status is not OutcomeStatus.DONE:
+            if outcome.status is OutcomeStatus.DONE:
+                gone.append(pod)
+            else:
                 key, now = object_key(pod.namespace, pod.name), self._context.clock.now()
                 stay.append(outcome)
                 self._columns.unevict(key, pod.uid, now=now)
                 self._wanted.set()
         self._observer.victims_stay(eviction, stay)
-        await self._applier.apply(eviction_events(eviction))
+        told = msgspec.structs.replace(eviction, pods=tuple(gone))
+        await self._applier.apply(eviction_events(told))
 
     async def _bind(self, gang: GangBind) -> bool:
         """Whether the whole gang was bound."""

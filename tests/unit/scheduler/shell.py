@@ -48,6 +48,10 @@ class UnreliableCluster(StoreCluster):
         """Pod name to the answers its next binds get instead."""
         self.silent: dict[str, ClusterError] = {}
         """Pods that are bound, but whose binder is told something else, once."""
+        self.kept: dict[str, list[ClusterError]] = {}
+        """Pod name to the answers its next evictions get instead."""
+        self.gone: dict[str, None] = {}
+        """Pods that somebody else deletes when we would evict them."""
 
     async def bind(
         self,
@@ -66,6 +70,16 @@ class UnreliableCluster(StoreCluster):
         )
         if name in self.silent:
             raise self.silent.pop(name)
+
+    async def evict(
+        self, *, namespace: str, name: str, uid: str, grace_seconds: int | None = None
+    ) -> None:
+        self.writes["evict"] += 1
+        if name in self.gone:
+            await self.delete(PODS, name=name, namespace=namespace, grace_seconds=0)
+        if self.kept.get(name):
+            raise self.kept[name].pop(0)
+        await super().evict(namespace=namespace, name=name, uid=uid, grace_seconds=grace_seconds)
 
     async def patch(
         self,
@@ -162,7 +176,9 @@ class Shell:
             await self.create(NODES, {"metadata": {"name": name}})
             await self.cluster.patch(NODES, {"status": status}, name=name, subresource="status")
 
-    async def gang(self, name: str, count: int, *, cpu: str = "1", minimum: int = 0) -> None:
+    async def gang(
+        self, name: str, count: int, *, cpu: str = "1", minimum: int = 0, priority: str = ""
+    ) -> None:
         """A pod group and its pods, controlled by a vcjob whose controller is not here."""
         task = {"name": "w", "replicas": count, "template": {"spec": {"containers": []}}}
         job = await self.create(
@@ -174,7 +190,11 @@ class Shell:
             PODGROUPS,
             {
                 "metadata": {"name": name},
-                "spec": {"minMember": minimum or count, "queue": "default"},
+                "spec": {
+                    "minMember": minimum or count,
+                    "queue": "default",
+                    "priorityClassName": priority,
+                },
             },
             namespace=NAMESPACE,
         )

@@ -60,6 +60,7 @@ def nothing(snapshot: Snapshot, left_out: list[LeftOut], now: float) -> Decision
         releases=(),
         evictions=(),
         withdrawals=(),
+        claims=(),
         statuses=(),
         reasons=(),
         queues=(),

@@ -1,0 +1,97 @@
+"""What the shell makes of the API server's answers to evictions."""
+
+from dataclasses import dataclass, field
+
+import msgspec
+import pytest
+
+from tests.unit.scheduler.shell import NAMESPACE, Shell
+from vc_clock import run_virtual
+from vc_cluster import ClusterError, ConflictError, NotFoundError, ServerError
+from vc_cluster.errors import TooManyRequestsError
+from vc_model.kinds import EVENTS, PODS, PRIORITYCLASSES
+from vc_model.pod import Pod
+from vc_runtime.effects import ATTEMPTS_MAX
+
+BUDGET = TooManyRequestsError("Cannot evict pod as it would violate the budget")
+
+
+@dataclass(frozen=True)
+class Case:
+    """The youngest job is asked first; these are the answers to its eviction."""
+
+    id: str
+    answers: list[ClusterError] = field(default_factory=list)
+    gone: bool = False
+    """The pod was deleted by somebody else at that moment."""
+    victim: str = "young-0"
+    told: tuple[str, ...] = ("young-0",)
+
+
+CASES = [
+    Case("it is evicted"),
+    Case("it is gone already", [NotFoundError("no such pod")], gone=True),
+    Case("another pod has its name", [ConflictError("the uid differs")], gone=True),
+    Case("a budget allows it a moment later", [BUDGET, BUDGET]),
+    Case("a budget keeps it", [BUDGET] * ATTEMPTS_MAX, victim="old-0", told=("old-0",)),
+    Case("the server fails", [ServerError("etcd")] * ATTEMPTS_MAX, victim="old-0", told=("old-0",)),
+    Case("the server fails once", [ServerError("etcd")]),
+]
+
+
+async def full_cluster(shell: Shell) -> None:
+    for name, value in (("low", 1), ("high", 100)):
+        await shell.create(PRIORITYCLASSES, {"metadata": {"name": name}, "value": value})
+    await shell.nodes(1, cpu="8")
+    await shell.gang("old", 1, cpu="4", priority="low")
+    await shell.until(lambda: shell.bound("old") == 1, "the old job")
+    await shell.clock.sleep(2)
+    await shell.gang("young", 1, cpu="4", priority="low")
+    await shell.until(lambda: shell.bound("young") == 1, "the young job")
+
+
+def named(shell: Shell, name: str) -> Pod | None:
+    return next((pod for pod in shell.pods() if pod.metadata.name == name), None)
+
+
+async def end(shell: Shell, name: str) -> None:
+    """The pod's node is done with it."""
+    await shell.cluster.delete(PODS, name=name, namespace=NAMESPACE, grace_seconds=0)
+
+
+def leaving(shell: Shell, name: str) -> bool:
+    pod = named(shell, name)
+    return pod is not None and bool(pod.metadata.deletion_timestamp)
+
+
+async def events(shell: Shell) -> list[str]:
+    listed = await shell.cluster.list(EVENTS, namespace=NAMESPACE)
+    found = [msgspec.json.decode(raw) for raw in listed.items]
+    return [event["involvedObject"]["name"] for event in found if event["reason"] == "Evict"]
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
+def test_the_job_gets_its_room_whatever_the_answer(case: Case) -> None:
+    async def story() -> None:
+        async with Shell() as shell:
+            await full_cluster(shell)
+            shell.cluster.kept["young-0"] = list(case.answers)
+            shell.cluster.gone = {"young-0": None} if case.gone else {}
+            await shell.gang("urgent", 1, cpu="4", priority="high")
+            if not case.gone:
+                await shell.until(
+                    lambda: leaving(shell, case.victim), f"{case.victim} leaves", seconds=60
+                )
+                told = named(shell, "urgent-0")
+                assert told is not None
+                assert told.status.nominated_node_name == "node-0"
+                await end(shell, case.victim)
+            await shell.until(lambda: shell.bound("urgent") == 1, "urgent runs")
+            other = "young-0" if case.victim == "old-0" else "old-0"
+            assert named(shell, other) is not None
+            assert not leaving(shell, other), "one was enough"
+            assert not any(task.done() for task in shell.tasks.values())
+            await shell.clock.sleep(2)
+            assert await events(shell) == list(case.told)
+
+    run_virtual(story())
