@@ -45,7 +45,7 @@ GROUP: Final = "vc-job-controller"
 POLL_SECONDS: Final = 0.1
 """How long we wait for news when nothing is due."""
 
-REST_SECONDS: Final = 0.005
+REST_SECONDS: Final = 0.01
 """Between two reads of news: short, because a job waits for each of a few in turn."""
 
 POLL_SECONDS_MIN: Final = 0.001

@@ -35,7 +35,7 @@ POLL_SECONDS_MIN: Final = 0.001
 UNSEEN_SECONDS: Final = 0.25
 GROUPS_PER_TURN_MAX: Final = 100
 
-REST_SECONDS: Final = 0.02
+REST_SECONDS: Final = 0.05
 """Between two reads of news: most pods are of vcjobs and none of our business."""
 _KINDS: Final = (PODS, PODGROUPS, REPLICASETS, STATEFULSETS, DAEMONSETS, BATCHJOBS)
 

@@ -27,7 +27,7 @@ from vc_runtime.leader import Leadership
 from vc_runtime.takeover import Takeover
 
 POLL_SECONDS: Final = 0.1
-REST_SECONDS: Final = 0.05
+REST_SECONDS: Final = 0.1
 """Between two reads of news: counters may be that late."""
 _KINDS: Final = (QUEUES, PODGROUPS, COMMANDS, PODS)
 _ALL: Final = "queues"

@@ -40,7 +40,7 @@ FOLLOWED: Final = (*KINDS, CONFIGMAPS)
 CHECKPOINT: Final = "scheduler"
 """The checkpoint's name in the snapshot store."""
 POLL_SECONDS: Final = 0.25
-REST_SECONDS: Final = 0.01
+REST_SECONDS: Final = 0.02
 """Between two reads of news; a session waits longer for its own debounce."""
 BREATH_CHANGES: Final = 500
 BREATH_GROUPS: Final = 20

@@ -32,8 +32,8 @@ OPTIONAL_LOOK_SECONDS: Final = 60.0
 """Between two looks for a kind that a cluster need not have."""
 
 GATHER_SECONDS: Final = 0.02
-"""Between two publishes of one kind. Each costs the broker, us and every reader a round trip, however
-little is in it; below the scheduler's debounce nobody notices that some events left together."""
+"""Between two departures, of whatever kinds. Each costs the broker, us and every reader a round trip,
+however little is in it; below the scheduler's debounce nobody notices that some events left together."""
 
 
 class _Item(msgspec.Struct, frozen=True):
@@ -52,6 +52,9 @@ class Publisher:
     def __init__(self, context: Context, *, may_write: Callable[[], bool]) -> None:
         self._context = context
         self._may_write = may_write
+        self.departed_at = float("-inf")
+        """When events of any kind last left; monotonic. Kinds that wait for the next departure leave
+        in the same moment, so that readers are woken once for all of them."""
 
     async def publish(self, messages: list[Message]) -> list[int]:
         """Publish and wait; a bus that is away is waited for, nothing is dropped."""
@@ -104,8 +107,6 @@ class KindWatch:
         self._reached = ""
         self._synced = False
         self._failures = 0
-        self._sent_at = float("-inf")
-        """When the last publish began; monotonic."""
         self.sync_ended = asyncio.Event()
         """Set when a sync ends: progress is to be told at once."""
         self.published = 0
@@ -301,7 +302,7 @@ class KindWatch:
 
     async def _gather(self) -> None:
         """At once when idle; in a crowd, wait for others to go out together with what is there."""
-        rest = self._sent_at + GATHER_SECONDS - self._context.clock.monotonic()
+        rest = self._publisher.departed_at + GATHER_SECONDS - self._context.clock.monotonic()
         if rest > 0 and self._queued < self._config.batch_max:
             self._full.clear()
             with suppress(TimeoutError):
@@ -311,7 +312,7 @@ class KindWatch:
     async def _send(self, messages: list[Message]) -> None:
         if not messages:
             return
-        self._sent_at = self._context.clock.monotonic()
+        self._publisher.departed_at = self._context.clock.monotonic()
         offsets = await self._publisher.publish(messages)
         for message, offset in zip(messages, offsets, strict=True):
             end = offset + 1
