@@ -103,7 +103,7 @@ class Decisions(msgspec.Struct, frozen=True, kw_only=True):
     evictions: tuple[Eviction, ...]
     withdrawals: tuple[Withdrawal, ...]
     statuses: tuple[StatusChange, ...]
-    claims: tuple[ClaimChoice, ...]
+    claims: tuple[ClaimChoice, ...] = ()
     """Claims that are given their place before their pods are bound."""
     reasons: tuple[JobReason, ...]
     queues: tuple[QueueAllocated, ...]

@@ -60,12 +60,12 @@ def _near_all(peers: Peers, pod: PodRow) -> Mask:
 def _near(peers: Peers, topology_key: str, counts: Ints) -> Mask:
     """Nodes in a domain that has any of the counted pods."""
     codes = peers.nodes.label(topology_key).codes
-    per_domain = _sums(codes, counts)
+    per_domain = domain_sums(codes, counts)
     near: Mask = (codes >= 0) & (per_domain[codes] > 0)
     return near
 
 
-def _sums(codes: Ints, counts: Ints) -> Ints:
+def domain_sums(codes: Ints, counts: Ints) -> Ints:
     """Per domain; one more at the end for nodes without the key, which code -1 finds there."""
     sums = np.zeros(int(codes.max(initial=-1)) + 2, dtype=np.int64)
     np.add.at(sums, codes, counts)
@@ -81,7 +81,7 @@ def spread_check(peers: Peers, pod: PodRow, spread: Spread, *, eligible: Mask) -
     domains = np.unique(codes[counted])
     if not len(domains):
         return np.zeros(len(codes), dtype=np.bool_)
-    sums = _sums(codes, np.where(counted, counts, 0))
+    sums = domain_sums(codes, np.where(counted, counts, 0))
     emptiest = int(sums[domains].min()) if len(domains) >= spread.min_domains else 0
     one_more = int(selection.matches(pod.namespace, pod.labels))
     within: Mask = (codes >= 0) & (sums[codes] + one_more - emptiest <= spread.max_skew)
