@@ -2,8 +2,8 @@
 
 All replicas use the one Secret; whoever is first makes it, whoever notices first renews it, and a
 lost race is only a reason to read again (the write carries the resourceVersion it was based on).
-Given files are used as they are and read again when they change. After every look the authority is
-put into our webhook configurations, if it is not there already.
+Given files are used as they are and read again when they change. `registration.py` puts the authority
+into our webhook configurations.
 """
 
 import base64
@@ -16,7 +16,6 @@ from typing import Final
 
 from vc_admission.authority import Certificates, make_certificates, renewed
 from vc_admission.config import Config
-from vc_admission.logic.webhook_configurations import CONFIGURATIONS, with_ca_bundle
 from vc_cluster import AlreadyExistsError, ConflictError, NotFoundError, Preconditions
 from vc_model.kinds import SECRETS
 from vc_model.struct import JsonObject
@@ -107,29 +106,6 @@ class CertificateKeeper:
         if self._config.host not in ("", "0.0.0.0", "::", *names):  # noqa: S104 - compared only
             names.append(self._config.host)
         return names
-
-    async def publish(self, ca_bundle: bytes) -> list[str]:
-        """Put the authorities into our webhook configurations; names of those that are missing."""
-        missing: list[str] = []
-        cluster, name = self._context.cluster, self._config.configuration_name
-        for kind in CONFIGURATIONS:
-            try:
-                found = await cluster.get(kind, name=name)
-                webhooks = with_ca_bundle(found, ca_bundle)
-                if webhooks is not None:
-                    version = found["metadata"]["resourceVersion"]
-                    await cluster.patch(
-                        kind,
-                        {"webhooks": webhooks},
-                        name=name,
-                        preconditions=Preconditions(resource_version=version),
-                    )
-                    self._context.log.info("authority put into %s %s", kind.kind, name)
-            except NotFoundError:
-                missing.append(f"{kind.kind} {name}")
-            except ConflictError:
-                continue  # somebody else writes; we look again soon
-        return missing
 
 
 def _load(tls: ssl.SSLContext, certificates: Certificates) -> None:

@@ -54,6 +54,9 @@ class Knowledge:
         )
         self._plugins: dict[str, PluginAnnouncement] = {}
         self._groups: tuple[ResourceGroup, ...] = ()
+        self.groups_changed = asyncio.Event()
+        """Set when the resource groups are others than before; whoever looks clears it."""
+        self._groups_known = False
         self._world = World(settings=config.settings)
         self._listed: dict[str, Queue] = {}
         self._listed_at: float | None = None
@@ -65,6 +68,9 @@ class Knowledge:
         try:
             while True:
                 await self.take(await self.follower.poll())
+                if not self._groups_known and not self.follower.unready():
+                    self._groups_known = True
+                    self.groups_changed.set()
         finally:
             await self.follower.close()
 
@@ -107,9 +113,17 @@ class Knowledge:
         found = self.follower.view.get(CONFIGMAPS, key)
         text = found.data.get(CONFIGURATION_KEY, "") if isinstance(found, ConfigMap) else ""
         try:
-            self._groups = parse_resource_groups(text)
+            groups = parse_resource_groups(text)
         except ResourceGroupsError as error:
             self._context.log.warning("%s of %s is not used: %s", CONFIGURATION_KEY, key, error)
+            return
+        if groups != self._groups:
+            self._groups = groups
+            self.groups_changed.set()
+
+    def resource_groups(self) -> tuple[ResourceGroup, ...] | None:
+        """Those in force; None before the configuration could be read once."""
+        return self._groups if self._groups_known else None
 
     # -- answering -------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from vc_admission.logic.endpoints import ENDPOINTS, Endpoint
 from vc_admission.logic.lookups import Lookups, needed
 from vc_admission.logic.review import review
 from vc_admission.logic.wire import BODY_BYTES_MAX, ReviewError, answer, parse_review
+from vc_admission.meters import ALLOWED, NO_REVIEW, REFUSED, UNAVAILABLE, AdmissionMeters
 from vc_cluster import ClusterError
 from vc_runtime.context import Context
 
@@ -27,8 +28,9 @@ SHUTDOWN_SECONDS_MAX: Final = 5.0
 class AdmissionServer:
     """Listens, asks the logic, answers."""
 
-    def __init__(self, context: Context, knowledge: Knowledge) -> None:
+    def __init__(self, context: Context, knowledge: Knowledge, meters: AdmissionMeters) -> None:
         self._context = context
+        self._meters = meters
         self._knowledge = knowledge
         self._runner: web.AppRunner | None = None
 
@@ -57,16 +59,20 @@ class AdmissionServer:
 
     def _handler(self, endpoint: Endpoint) -> Callable[[web.Request], Awaitable[web.Response]]:
         async def handle(http_request: web.Request) -> web.Response:
-            return await self._answer(http_request, endpoint)
+            body = await http_request.read()
+            begun = self._context.clock.monotonic()
+            response, answered = await self._answer(body, endpoint)
+            took = self._context.clock.monotonic() - begun
+            self._meters.answered(endpoint.path, answered, seconds=took)
+            return response
 
         return handle
 
-    async def _answer(self, http_request: web.Request, endpoint: Endpoint) -> web.Response:
-        body = await http_request.read()
+    async def _answer(self, body: bytes, endpoint: Endpoint) -> tuple[web.Response, str]:
         try:
             request = parse_review(body, endpoint=endpoint)
         except ReviewError as error:
-            return web.Response(status=400, text=f"{error}\n")
+            return web.Response(status=400, text=f"{error}\n"), NO_REVIEW
         try:
             world = await self._knowledge.world()
             lookups = needed(request, world, endpoint=endpoint)
@@ -74,7 +80,8 @@ class AdmissionServer:
                 world = await self._knowledge.look_up(lookups, world)
         except ClusterError as error:
             self._context.log.warning("cannot answer %s: %s", endpoint.path, error)
-            return web.Response(status=503, text=f"the cluster could not be asked: {error}\n")
+            text = f"the cluster could not be asked: {error}\n"
+            return web.Response(status=503, text=text), UNAVAILABLE
         response = review(request, world, endpoint=endpoint)
         if not response.allowed:
             self._context.log.info(
@@ -85,7 +92,8 @@ class AdmissionServer:
                 request.name,
                 response.message,
             )
-        return web.Response(body=answer(request, response), content_type=JSON)
+        answered = ALLOWED if response.allowed else REFUSED
+        return web.Response(body=answer(request, response), content_type=JSON), answered
 
 
 async def _healthz(_: web.Request) -> web.Response:

@@ -6,27 +6,18 @@ replica answers, and the two things replicas write (the Secret and the caBundle)
 
 import asyncio
 import os
-from typing import Final
 
 from vc_admission.certificates import LOOK_SECONDS, CertificateKeeper
 from vc_admission.config import Config
 from vc_admission.knowledge import Knowledge
-from vc_admission.logic.endpoints import ENDPOINTS
-from vc_admission.logic.webhook_configurations import (
-    CONFIGURATIONS,
-    client_url,
-    configuration,
-    with_ca_bundle,
-)
+from vc_admission.meters import AdmissionMeters
+from vc_admission.registration import Registration
 from vc_admission.server import AdmissionServer
 from vc_cluster import AlreadyExistsError, ClusterError
 from vc_model.kinds import NAMESPACES
 from vc_model.struct import JsonObject
 from vc_runtime.backoff import delay_seconds
 from vc_runtime.context import Context
-
-_ANY_ADDRESS: Final = ("", "0.0.0.0", "::")  # noqa: S104 - compared only
-_LOOPBACK: Final = "127.0.0.1"
 
 
 class AdmissionService:
@@ -36,10 +27,15 @@ class AdmissionService:
 
     def __init__(self, context: Context, config: Config) -> None:
         self._context = context
+        self.metrics = context.metrics
         self._config = config
         self._keeper = CertificateKeeper(context, config)
         self.knowledge = Knowledge(context, config)
-        self._server = AdmissionServer(context, self.knowledge)
+        self._meters = AdmissionMeters(context)
+        self._server = AdmissionServer(context, self.knowledge, self._meters)
+        self._registration = Registration(context, config, self.knowledge, port=lambda: self.port)
+        self._missing: list[str] = []
+        """Webhook configurations that were not there when we last looked."""
         self._trouble = "not started"
         self.port = 0
         """Where it listens; 0 before it does."""
@@ -60,7 +56,7 @@ class AdmissionService:
                 group.create_task(self.knowledge.follow())
                 await self._register(ca_bundle)
                 self._trouble = ""
-                group.create_task(self._keep_certificates())
+                group.create_task(self._keep_registered(ca_bundle))
         finally:
             self._trouble = "stopped"
             await self._server.stop()
@@ -96,44 +92,40 @@ class AdmissionService:
         while True:
             try:
                 if self._config.create_configurations:
-                    await self._create_configurations(ca_bundle)
-                missing = await self._keeper.publish(ca_bundle)
+                    await self._registration.create(ca_bundle)
+                await self._look(ca_bundle)
             except ClusterError as error:
                 attempt += 1
                 self._trouble = f"not registered yet: {error}"
                 await self._context.clock.sleep(delay_seconds(attempt, self._context.chance))
                 continue
-            if missing:
-                self._context.log.warning("not found, so nobody calls us: %s", ", ".join(missing))
             return
 
-    async def _create_configurations(self, ca_bundle: bytes) -> None:
-        """Create them, or lead existing ones to the port we have now; trusted from the start."""
-        host = _LOOPBACK if self._config.host in _ANY_ADDRESS else self._config.host
-        base_url = f"https://{host}:{self.port}"
-        clients = {endpoint.path: client_url(base_url, endpoint) for endpoint in ENDPOINTS}
-        for kind in CONFIGURATIONS:
-            body = configuration(
-                kind,
-                name=self._config.configuration_name,
-                clients=clients,
-                scheduler_names=self._config.settings.scheduler_names,
-            )
-            body["webhooks"] = with_ca_bundle(body, ca_bundle)
-            try:
-                await self._context.cluster.create(kind, body)
-            except AlreadyExistsError:
-                await self._context.cluster.patch(
-                    kind, {"webhooks": body["webhooks"]}, name=self._config.configuration_name
-                )
+    async def _look(self, ca_bundle: bytes) -> None:
+        """Once; tells of what is missing when that is news."""
+        missing = await self._registration.look(ca_bundle)
+        self._meters.registered(holds=not missing)
+        if missing and missing != self._missing:
+            self._context.log.warning("not found, so nobody calls us: %s", ", ".join(missing))
+        self._missing = missing
 
-    async def _keep_certificates(self) -> None:
+    async def _keep_registered(self, ca_bundle: bytes) -> None:
+        """Configurations that vanish come back; the certificates they trust are renewed in time."""
+        refresh_at = self._context.clock.monotonic() + LOOK_SECONDS
         while True:
-            await self._context.clock.sleep(LOOK_SECONDS)
+            await self._registration.wait()
             try:
-                await self._keeper.publish(await self._keeper.refresh())
+                if self._missing or self._context.clock.monotonic() >= refresh_at:
+                    if self._missing and self._config.create_configurations:
+                        await self._ensure_namespace()  # perhaps everything was wiped
+                    ca_bundle = await self._keeper.refresh()
+                    refresh_at = self._context.clock.monotonic() + LOOK_SECONDS
+                if self._missing and self._config.create_configurations:
+                    await self._registration.create(ca_bundle)
+                await self._look(ca_bundle)
             except (ClusterError, OSError) as error:
                 self._context.log.warning("certificates not looked at: %s", error)
+                await self._context.clock.sleep(delay_seconds(1, self._context.chance))
 
 
 def build(context: Context, config: Config | None = None) -> AdmissionService:

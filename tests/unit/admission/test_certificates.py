@@ -6,13 +6,6 @@ import pytest
 
 from vc_admission.certificates import CertificateKeeper
 from vc_admission.config import Config
-from vc_admission.logic.endpoints import ENDPOINTS
-from vc_admission.logic.webhook_configurations import (
-    CONFIGURATIONS,
-    VALIDATING,
-    client_service,
-    configuration,
-)
 from vc_bus.memory import MemoryBus
 from vc_clock import LoopClock
 from vc_model.kinds import NAMESPACES, SECRETS
@@ -81,25 +74,3 @@ async def test_a_damaged_secret_is_mended(cluster: StoreCluster) -> None:
     )
     await keeper(cluster).refresh()
     assert (await secret(cluster))["tls.key"] != "bm8="
-
-
-async def test_the_authority_goes_into_the_charts_configurations(cluster: StoreCluster) -> None:
-    replica = keeper(cluster)
-    bundle = await replica.refresh()
-    assert await replica.publish(bundle) == [
-        "MutatingWebhookConfiguration volcano-admission",
-        "ValidatingWebhookConfiguration volcano-admission",
-    ]
-    clients = {e.path: client_service("svc", "volcano-system", e) for e in ENDPOINTS}
-    for kind in CONFIGURATIONS:
-        body = configuration(
-            kind, name="volcano-admission", clients=clients, scheduler_names=("volcano",)
-        )
-        await cluster.create(kind, body)
-    assert await replica.publish(bundle) == []
-    found = await cluster.get(VALIDATING, name="volcano-admission")
-    assert all(webhook["clientConfig"]["caBundle"] for webhook in found["webhooks"])
-    assert found["webhooks"][0]["clientConfig"]["service"]["name"] == "svc"
-    await replica.publish(bundle)
-    again = await cluster.get(VALIDATING, name="volcano-admission")
-    assert again["metadata"]["resourceVersion"] == found["metadata"]["resourceVersion"]

@@ -17,7 +17,7 @@ from vc_admission.logic.webhook_configurations import (
     VALIDATING,
     client_service,
     configuration,
-    with_ca_bundle,
+    kept,
 )
 from vc_admission.logic.wire import (
     ANSWER_BYTES_MAX,
@@ -198,9 +198,9 @@ def test_a_pod_is_validated_only_when_there_is_something_to_validate(
 
 def test_the_authority_is_put_in_only_once() -> None:
     found = {"webhooks": [{"name": "a", "clientConfig": {"url": "https://x"}}]}
-    webhooks = with_ca_bundle(found, b"pem")
+    webhooks = kept(found, ca_pem=b"pem", steering=None)
     assert webhooks == [{"name": "a", "clientConfig": {"url": "https://x", "caBundle": "cGVt"}}]
-    assert with_ca_bundle({"webhooks": webhooks}, b"pem") is None
+    assert kept({"webhooks": webhooks}, ca_pem=b"pem", steering=None) is None
 
 
 def test_a_job_of_a_thousand_tasks_is_answered_within_bounds() -> None:

@@ -10,13 +10,13 @@ from typing import Final
 import msgspec
 
 from vc_admission.logic.findings import Findings
+from vc_admission.logic.pod_conditions import RESOURCE_GROUP
 from vc_admission.logic.resource_groups import ResourceGroup
 from vc_admission.logic.world import World
 from vc_model.keys import JDB_MAX_UNAVAILABLE, JDB_MIN_AVAILABLE, QUEUE_ALLOCATION_GATE
 from vc_model.meta import ApiObject
 from vc_model.struct import ApiStruct, JsonObject
 
-RESOURCE_GROUP: Final = "volcano.sh/resource-group"
 _PERCENT: Final = re.compile(r"[1-9][0-9]?%")
 _POSITIVE: Final = re.compile(r"0*[1-9][0-9]{0,9}")
 

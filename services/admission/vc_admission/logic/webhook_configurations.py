@@ -1,7 +1,7 @@
 """Our webhook configurations as manifests: what the chart installs and embedded mode creates.
 
-Pods are asked about only when they name our scheduler, and are let through when we are away: nobody's
-pod may fail because of us. Jobs, queues and the other kinds of ours are refused while we are away,
+Pods are asked about only when they name our scheduler and we would say something
+(`pod_conditions.py`), and are let through when we are away: nobody's pod may fail because of us. Jobs, queues and the other kinds of ours are refused while we are away,
 because a job without its defaults would be wrong for good. No namespace is excluded.
 """
 
@@ -9,8 +9,8 @@ import base64
 from typing import Final
 
 from vc_admission.logic.endpoints import ENDPOINTS, Endpoint
+from vc_admission.logic.pod_conditions import BUDGET_CONDITION, scheduler_condition
 from vc_model import kinds
-from vc_model.keys import JDB_MAX_UNAVAILABLE, JDB_MIN_AVAILABLE
 from vc_model.kinds import Kind
 from vc_model.meta import ApiObject
 from vc_model.struct import JsonObject
@@ -38,14 +38,7 @@ VALIDATING: Final = Kind(
     type=ApiObject,
 )
 CONFIGURATIONS: Final = (MUTATING, VALIDATING)
-
-_BUDGET_CONDITION: Final = {
-    "name": "has-a-disruption-budget",
-    "expression": "has(object.metadata.annotations) && "
-    f"('{JDB_MIN_AVAILABLE}' in object.metadata.annotations || "
-    f"'{JDB_MAX_UNAVAILABLE}' in object.metadata.annotations)",
-}
-"""Budgets are all that is validated of a pod; the API server asks once less about every other one."""
+(_MUTATE_PODS,) = [e for e in ENDPOINTS if e.mutates and e.kind is kinds.PODS]
 
 
 def client_url(base_url: str, endpoint: Endpoint) -> JsonObject:
@@ -60,7 +53,12 @@ def client_service(name: str, namespace: str, endpoint: Endpoint) -> JsonObject:
 
 
 def configuration(
-    kind: Kind, *, name: str, clients: dict[str, JsonObject], scheduler_names: tuple[str, ...]
+    kind: Kind,
+    *,
+    name: str,
+    clients: dict[str, JsonObject],
+    scheduler_names: tuple[str, ...],
+    steering: JsonObject | None = None,
 ) -> JsonObject:
     """One configuration with all webhooks of its kind; `clients` by path."""
     return {
@@ -68,7 +66,7 @@ def configuration(
         "kind": kind.kind,
         "metadata": {"name": name, "labels": {"app.kubernetes.io/part-of": "pyroclast"}},
         "webhooks": [
-            _webhook(endpoint, clients[endpoint.path], scheduler_names)
+            _webhook(endpoint, clients[endpoint.path], scheduler_names, steering)
             for endpoint in ENDPOINTS
             if endpoint.mutates is (kind is MUTATING)
         ],
@@ -76,7 +74,10 @@ def configuration(
 
 
 def _webhook(
-    endpoint: Endpoint, client: JsonObject, scheduler_names: tuple[str, ...]
+    endpoint: Endpoint,
+    client: JsonObject,
+    scheduler_names: tuple[str, ...],
+    steering: JsonObject | None,
 ) -> JsonObject:
     kind, is_pods = endpoint.kind, endpoint.kind is kinds.PODS
     webhook: JsonObject = {
@@ -98,25 +99,40 @@ def _webhook(
         "timeoutSeconds": TIMEOUT_SECONDS,
     }
     if is_pods:
-        conditions = [pod_condition(scheduler_names)]
-        webhook["matchConditions"] = conditions + ([] if endpoint.mutates else [_BUDGET_CONDITION])
+        webhook["matchConditions"] = pod_conditions(endpoint, scheduler_names, steering)
     return webhook
 
 
-def pod_condition(scheduler_names: tuple[str, ...]) -> JsonObject:
-    """Only pods that name our scheduler."""
-    listed = ", ".join(f"'{name}'" for name in scheduler_names)
-    expression = f"has(object.spec.schedulerName) && object.spec.schedulerName in [{listed}]"
-    return {"name": "names-our-scheduler", "expression": expression}
+def pod_conditions(
+    endpoint: Endpoint, scheduler_names: tuple[str, ...], steering: JsonObject | None
+) -> list[JsonObject]:
+    """When the API server asks about a pod; without `steering` about every one of ours."""
+    ours = scheduler_condition(scheduler_names)
+    if not endpoint.mutates:
+        return [ours, BUDGET_CONDITION]
+    return [ours, steering] if steering is not None else [ours]
 
 
-def with_ca_bundle(found: JsonObject, ca_pem: bytes) -> list[JsonObject] | None:
-    """The configuration's webhooks with our authority; None when they have it already."""
-    bundle = base64.b64encode(ca_pem).decode()
+def kept(
+    found: JsonObject, *, ca_pem: bytes, steering: JsonObject | None
+) -> list[JsonObject] | None:
+    """The configuration's webhooks with our authority, and pods asked about only where that is of use.
+
+    None when they are so already. What else an administrator set is left as it is; without `steering`
+    (we do not know our configuration yet) so are the conditions.
+    """
     webhooks: list[JsonObject] = found.get("webhooks") or []
-    if all(w.get("clientConfig", {}).get("caBundle") == bundle for w in webhooks):
-        return None
-    return [
-        {**webhook, "clientConfig": {**webhook.get("clientConfig", {}), "caBundle": bundle}}
-        for webhook in webhooks
-    ]
+    wanted = [_with_steering(_with_ca(webhook, ca_pem), steering) for webhook in webhooks]
+    return None if wanted == webhooks else wanted
+
+
+def _with_ca(webhook: JsonObject, ca_pem: bytes) -> JsonObject:
+    bundle = base64.b64encode(ca_pem).decode()
+    return {**webhook, "clientConfig": {**webhook.get("clientConfig", {}), "caBundle": bundle}}
+
+
+def _with_steering(webhook: JsonObject, steering: JsonObject | None) -> JsonObject:
+    if steering is None or webhook.get("name") != _MUTATE_PODS.webhook:
+        return webhook
+    others = [c for c in webhook.get("matchConditions") or [] if c.get("name") != steering["name"]]
+    return {**webhook, "matchConditions": [*others, steering]}
