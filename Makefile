@@ -7,7 +7,7 @@ PYROCLAST_HOME ?= .pyroclast
 export PYROCLAST_HOME
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up stack stack-down status test e2e check fix parts manifests bench clean install
+.PHONY: help demo up stack stack-down status test e2e check fix parts manifests audit bench clean install
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -58,6 +58,15 @@ parts: $(STAMP) ## get the real servers for the tests: Kafka, Redis, kube-apiser
 manifests: $(STAMP) ## render the Helm chart to deploy/manifests, for people without Helm
 	@$$($(BIN)/python -c 'from vc_parts import obtain; print(obtain("helm").path)') template volcano deploy/helm/pyroclast \
 	  --namespace volcano-system --kube-version 1.30.0 > deploy/manifests/pyroclast.yaml
+
+audit: $(STAMP) ## known vulnerabilities of the exact versions, where an index of them can be reached
+	@test -x $(VENV)/audit/bin/pip-audit || { $(PYTHON) -m venv $(VENV)/audit && \
+	  $(VENV)/audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit; }
+	@$(VENV)/audit/bin/pip-audit --requirement constraints.txt --no-deps --disable-pip --strict \
+	  --progress-spinner off > $(VENV)/audit/report 2>&1; code=$$?; \
+	if grep -qE 'not found on PyPI|ConnectionError' $(VENV)/audit/report; \
+	then echo "nothing was checked: no index of vulnerabilities can be reached from here"; \
+	else cat $(VENV)/audit/report; exit $$code; fi
 
 bench: $(STAMP) ## measure; tables here, JSON in bench/results
 	@$(BIN)/python -m bench

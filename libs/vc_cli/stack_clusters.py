@@ -87,13 +87,15 @@ async def _kubernetes(home: Path, supervisor: Supervisor) -> Path:
     return plane.kubeconfig
 
 
-async def furnish(kubeconfig: Path, pools: Sequence[NodePool] = DEFAULT_POOLS) -> None:
-    """Our definitions, our namespace and some nodes."""
+async def furnish(
+    kubeconfig: Path, pools: Sequence[NodePool] = DEFAULT_POOLS, *, definitions: bool = True
+) -> None:
+    """Our definitions (unless somebody else brings them), our namespace and some nodes."""
     from vc_cluster.kubernetes import connect
 
     cluster = await connect(service="stack", kubeconfig=str(kubeconfig))
     try:
-        for definition in load_crds(crd_folder()):
+        for definition in load_crds(crd_folder()) if definitions else ():
             await _ensure(cluster, _DEFINITIONS, definition)
         namespace: JsonObject = {
             "apiVersion": NAMESPACES.api_version,

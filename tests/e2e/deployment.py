@@ -60,6 +60,10 @@ class Deployment:
         self.ground = Ground(home=home, real=real)
         self.clock = LoopClock()
         self.services: dict[str, ServiceLives] = {}
+        self.chosen: tuple[str, ...] = tuple(SERVICES)
+        """Who is started."""
+        self.otlp = ""
+        """Where traces go; nowhere unless it is set before the start."""
         self.cluster: KubernetesCluster
         self.audit: Audit
         self._dashboard = f"http://{LOOPBACK}:0"
@@ -85,10 +89,11 @@ class Deployment:
             redis=self.ground.redis.url,
             kubeconfig=kubeconfig,
             accounts=await self._accounts(admission_port),
+            otlp=self.otlp,
             dashboard_port=port,
             admission_port=admission_port,
         )
-        for name in SERVICES:
+        for name in self.chosen:
             self.run_service(name)
         await self.ready()
 
@@ -99,7 +104,7 @@ class Deployment:
         return await asyncio.to_thread(
             install,
             self.ground.kubeconfig,
-            SERVICES,
+            self.chosen,
             folder=self.home / "accounts",
             admission_port=admission_port,
         )

@@ -38,6 +38,8 @@ class Ground:
     home: Path
     real: bool
     """A kube-apiserver with etcd and KWOK instead of the embedded cluster."""
+    definitions: bool = True
+    """Ours are put into a real one at its start."""
     kubeconfig: Path = field(init=False)
     plane: ControlPlane | None = None
     embedded: Child | None = None
@@ -63,7 +65,7 @@ class Ground:
         await self._start(self.plane)
         self.kubeconfig = self.plane.kubeconfig
         await self._start(KwokServer(self.kubeconfig, folder=self.home / "kwok"))
-        await furnish(self.kubeconfig, (POOL,))
+        await furnish(self.kubeconfig, (POOL,), definitions=self.definitions)
 
     async def _start_embedded(self) -> None:
         self.kubeconfig = self.home / "kubeconfig"

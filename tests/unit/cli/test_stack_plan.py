@@ -42,7 +42,8 @@ def test_secrets_of_the_caller_stay_with_the_caller(service: str) -> None:
 @pytest.mark.parametrize("service", SERVICES)
 def test_only_those_who_use_redis_know_where_it_is(service: str) -> None:
     given = told(service).get("REDIS_URL")
-    assert given == (ADDRESSES.redis if service in {"scheduler", "dashboard"} else None)
+    users = {"scheduler", "dashboard", "queue-controller"}
+    assert given == (ADDRESSES.redis if service in users else None)
 
 
 def test_a_service_keeps_its_own_settings_and_how_to_log_in_to_kafka() -> None:

@@ -96,3 +96,12 @@ def test_a_lease_is_ones_own() -> None:
 )
 def test_who_writes_nothing_to_the_cluster_may_nothing(service: str) -> None:
     assert all_rules(service) == []
+
+
+def test_the_threat_model_speaks_of_every_service() -> None:
+    text = (ROOT / "SECURITY.md").read_text()
+    table = text[text.index("| service | on the cluster it can") : text.index("`patch` on pods")]
+    cells = ", ".join(line.split("|")[1] for line in table.splitlines() if line.startswith("|"))
+    short = {service: service.removeprefix("plugin-") for service in SERVICES}
+    missing = [s for s, name in short.items() if s not in cells and f"-{name}" not in cells]
+    assert missing == []
