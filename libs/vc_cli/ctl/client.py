@@ -82,9 +82,11 @@ class Client:
         body = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"}
         self.call("DELETE", resource.path(namespace, name), body=body)
 
-    def dashboard(self, path: str, *, query: Mapping[str, str] | None = None) -> JsonObject:
+    def dashboard(
+        self, path: str, *, query: Mapping[str, str] | None = None, body: JsonObject | None = None
+    ) -> JsonObject:
         """Ask the dashboard through the API server, with the user's own rights."""
-        return self.call("GET", DASHBOARD + path, query=query)
+        return self.call("POST" if body else "GET", DASHBOARD + path, query=query, body=body)
 
     def watch(
         self,

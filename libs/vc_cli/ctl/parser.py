@@ -18,6 +18,8 @@ _EPILOG: Final = """\
 The cluster is the one of -s, -k, $KUBECONFIG, ~/.kube/config or the pod this runs in, in this order.
 Exit codes: 0 done, 1 refused or not found, 2 wrong command line, 130 interrupted."""
 
+_SIMULATE: Final = "try jobs, queues and nodes; nothing is changed; 1 when a job would not run"
+
 Commands = Any
 """argparse keeps the type of `add_subparsers` to itself."""
 
@@ -37,6 +39,8 @@ def vcctl_parser(prog: str = "vcctl") -> argparse.ArgumentParser:
     for kind in ("jobflow", "jobtemplate"):
         _add_flows(_group(commands, kind, f"create, list and delete {kind}s"), kind)
     _add_usage(_command(commands, "usage", "usage:usage", "who held what?", online=True))
+    _add_sessions(_group(commands, "session", "what the scheduler decided, and the same again"))
+    _add_simulate(_command(commands, "simulate", "simulate:simulate", _SIMULATE, online=True))
     validate = _command(commands, "validate", "validate:validate", "check manifests, offline")
     validate.add_argument("-f", "--filename", required=True, nargs="+", metavar="FILE")
     validate.add_argument("-o", "--output", default="", choices=(JSON,))
@@ -159,3 +163,32 @@ def _add_usage(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-n", "--namespace", default="", help="only of this namespace")
     parser.add_argument("-j", "--job", default="", help="only of this job")
     parser.add_argument("-o", "--output", default="", choices=(JSON, CSV))
+
+
+def _add_sessions(sessions: Commands) -> None:
+    listed = _command(
+        sessions, "list", "session_commands:list_sessions", "the newest first", online=True
+    )
+    listed.add_argument("--limit", type=int, default=20, metavar="N", help="default: 20")
+    show = _command(sessions, "show", "session_commands:show", "one in full", online=True)
+    replay = _command(
+        sessions, "replay", "session_commands:replay", "run it again and compare", online=True
+    )
+    for parser in (show, replay):
+        parser.add_argument("id", metavar="ID", help="as in `session list`")
+    for parser in (listed, show, replay):
+        parser.add_argument("-o", "--output", default="", choices=(JSON,))
+
+
+def _add_simulate(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-f", "--filename", nargs="+", default=[], metavar="FILE", help="jobs")
+    parser.add_argument(
+        "--queue-file", nargs="+", default=[], metavar="FILE", help="new or changed queues"
+    )
+    parser.add_argument("--add-nodes", type=int, default=0, metavar="N", help="more nodes")
+    parser.add_argument("--like", default="", metavar="NODE", help="default: the most common kind")
+    parser.add_argument(
+        "--drop-job", action="append", default=[], metavar="NAMESPACE/NAME", help="without this job"
+    )
+    add_namespace(parser)
+    parser.add_argument("-o", "--output", default="", choices=(JSON,))

@@ -23,6 +23,7 @@ from vc_messages.record import Record
 from vc_messages.sessions import session_of
 from vc_messages.topics import SESSIONS, USAGE_LEDGER
 from vc_messages.usage import usage_of
+from vc_model.job import Job
 from vc_model.kinds import CONFIGMAPS, JOBS, NODES, PODGROUPS, PODS, QUEUES
 from vc_runtime.context import Context
 from vc_runtime.follower import Follower
@@ -134,6 +135,7 @@ class DashboardService:
         objects = [obj for kind in KINDS for obj in view.objects(kind)]
         return Ground(
             objects=objects,
+            jobs={job.key: job for job in view.objects(JOBS) if isinstance(job, Job)},
             conf=conf,
             basis=basis,
             now=self._context.clock.now(),

@@ -108,6 +108,15 @@ def test_explain_without_a_dashboard_says_what_it_can(real: Shell) -> None:
     assert "does not answer" in real.bad("vcctl job explain alone -o json")
 
 
+@pytest.mark.parametrize(
+    "line", ["simulate --add-nodes 1", "session list", "session show 1-1", "session replay 1-1"]
+)
+def test_what_needs_the_dashboard_says_that_it_is_away(real: Shell, line: str) -> None:
+    told = real.bad(f"vcctl {line}")
+    assert told.startswith("vcctl: the dashboard does not answer: ")
+    assert "volcano-dashboard" in told
+
+
 def test_who_may_not_is_told_so(real: Shell, tmp_path: Path) -> None:
     client = Client(read_access([real.kubeconfig]))
     accounts = "/api/v1/namespaces/default/serviceaccounts"

@@ -115,7 +115,10 @@ class Cluster:
         )
 
     def ground(self) -> Ground:
-        return Ground(objects=self.objects, conf=Conf(), basis="a test", now=EPOCH, stale="")
+        jobs = {job.key: job for job in self.jobs}
+        return Ground(
+            objects=self.objects, jobs=jobs, conf=Conf(), basis="a test", now=EPOCH, stale=""
+        )
 
     def ask(self, *documents: JsonObject, **changes: Any) -> WhatIf:
         return what_if(self.ground(), WhatIfQuestion(documents=list(documents), **changes))
@@ -288,6 +291,18 @@ def test_without_a_basis_there_is_no_estimate() -> None:
     seconds, basis, waits_for = cluster.estimate("waits")
     assert (seconds, waits_for) == (0.0, [])
     assert basis.startswith("no basis: nothing says when ml/first end")
+
+
+def test_a_job_without_pods_gets_them_when_it_is_let_in() -> None:
+    cluster = full()
+    cluster.run(manifest("first", 4, estimate="10m"), since=60)
+    cluster.run(manifest("waits", 2))
+    cluster.objects = [
+        _with(obj, status=_with(obj.status, phase="Pending")) if isinstance(obj, PodGroup) else obj
+        for obj in cluster.objects
+        if not (isinstance(obj, Pod) and obj.key.startswith("ml/waits"))
+    ]
+    assert cluster.estimate("waits")[0] == 540
 
 
 def test_a_job_over_its_estimate_has_none() -> None:

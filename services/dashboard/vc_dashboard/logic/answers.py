@@ -117,6 +117,7 @@ class SessionRow(Answer, frozen=True, kw_only=True):
     groups: int
     enqueued: int
     bound_pods: int
+    evicted: int
     released: int
     waiting: int
 

@@ -153,10 +153,18 @@ def _objects(
         ),
         spec=wanted_spec(job, tasks, least),
     )
-    for task in tasks:
-        maker = PodMaker(job, task, (), forwarded=False)
-        for index in range(task.replicas):
-            yield _pod(maker.make(index).body, priorities)
+    yield from pods_of(job, priorities)
+
+
+def pods_of(job: Job, priorities: Mapping[str, PriorityClass]) -> Iterable[Pod]:
+    """All pods of a job's tasks that wait for no other; the first `PODS_MAX` of them."""
+    left = PODS_MAX
+    for task in with_defaults(job).spec.tasks:
+        if task.depends_on is None:
+            maker = PodMaker(job, task, (), forwarded=False)
+            for index in range(min(task.replicas, left)):
+                yield _pod(maker.make(index).body, priorities)
+            left = max(0, left - task.replicas)
 
 
 def _pod(body: JsonObject, priorities: Mapping[str, PriorityClass]) -> Pod:

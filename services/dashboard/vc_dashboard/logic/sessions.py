@@ -62,6 +62,7 @@ def row_of(record: SessionRecord) -> SessionRow:
         groups=record.groups,
         enqueued=len(record.enqueued),
         bound_pods=record.bound_pods,
+        evicted=len(record.evicted),
         released=len(record.released),
         waiting=record.waiting,
     )

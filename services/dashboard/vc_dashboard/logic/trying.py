@@ -1,6 +1,6 @@
 """What-if: the cluster as the view has it, with changes, through the scheduler's own cycle."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -15,10 +15,12 @@ from vc_dashboard.logic.future_answers import (
     WhatIfJob,
     WhatIfQuestion,
 )
-from vc_dashboard.logic.manifests import Made, ManifestError, make, more_nodes, refusals
-from vc_model.meta import ApiObject
+from vc_dashboard.logic.manifests import Made, ManifestError, make, more_nodes, pods_of, refusals
+from vc_model.job import Job
+from vc_model.kinds import JOBS
+from vc_model.meta import ApiObject, controller_of, object_key
 from vc_model.node import Node
-from vc_model.scheduling import PriorityClass, Queue
+from vc_model.scheduling import PodGroup, PriorityClass, Queue
 from vc_scheduler.logic.conf import Conf
 from vc_scheduler.logic.figures import QueueFigures
 from vc_scheduler.logic.what_if import Outcome, Trial, Victim
@@ -32,14 +34,33 @@ class Ground(msgspec.Struct, frozen=True, kw_only=True):
     """What a trial stands on."""
 
     objects: Sequence[ApiObject]
+    jobs: Mapping[str, Job]
     conf: Conf
     basis: str
     now: float
     stale: str
 
     def trial(self) -> Trial:
-        """A cluster of its own."""
-        return Trial(self.objects, self.conf, now=self.now)
+        """A cluster of its own; the pods of jobs that are let in are made as in the other one."""
+        groups = {o.key: o for o in self.objects if isinstance(o, PodGroup)}
+        priorities = self.priorities()
+
+        def make_pods(key: str) -> Iterable[ApiObject]:
+            job = self._job_of(groups.get(key))
+            return pods_of(job, priorities) if job is not None else ()
+
+        return Trial(self.objects, self.conf, now=self.now, make_pods=make_pods)
+
+    def _job_of(self, group: PodGroup | None) -> Job | None:
+        owner = controller_of(group.metadata) if group is not None else None
+        if group is None or owner is None or owner.kind != JOBS.kind:
+            return None
+        job = self.jobs.get(object_key(group.metadata.namespace, owner.name))
+        return job if job is not None and job.metadata.uid == owner.uid else None
+
+    def priorities(self) -> dict[str, PriorityClass]:
+        """By name."""
+        return {o.key: o for o in self.objects if isinstance(o, PriorityClass)}
 
 
 def what_if(ground: Ground, question: WhatIfQuestion) -> WhatIf:
@@ -55,7 +76,7 @@ def what_if(ground: Ground, question: WhatIfQuestion) -> WhatIf:
     made = make(
         question.documents,
         queues={o.key: o for o in ground.objects if isinstance(o, Queue)},
-        priorities={o.key: o for o in ground.objects if isinstance(o, PriorityClass)},
+        priorities=ground.priorities(),
         now=ground.now,
     )
     trial = ground.trial()

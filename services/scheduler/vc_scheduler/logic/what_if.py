@@ -3,10 +3,11 @@
 A `Trial` is a cluster of its own in memory: columns filled from facts, and sessions whose decisions
 come true at once, laid over the columns by the same calls as in the scheduler's shell. Victims are gone
 before the next session, and nobody makes them again: what is told is what the scheduler would do, not
-what controllers then make of it.
+what controllers then make of it. Only the pods of groups that are let in are made, as `make_pods` says:
+without them nothing would ever run.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 import msgspec
@@ -67,9 +68,12 @@ class Trial:
         *,
         now: float,
         scheduler_names: tuple[str, ...] = DEFAULT_SCHEDULER_NAMES,
+        make_pods: Callable[[str], Iterable[ApiObject]] = lambda _: (),
     ) -> None:
+        """`make_pods` gives the pods of a group that was let in, as far as they do not exist."""
         self._columns = Columns(scheduler_names)
         self._conf = conf
+        self._make_pods = make_pods
         self._facts: dict[tuple[str, str], ApiObject] = {}
         self._sessions = 0
         self.now = now
@@ -133,6 +137,8 @@ class Trial:
             victims += self._victims(decisions)
             released += [_key(ref) for release in decisions.releases for ref in release.pods]
             leaving = self._lay_over(decisions)
+            for group in decisions.enqueued:
+                self._make_missing(group)
             if not (decisions.enqueued or decisions.binds or leaving):
                 break
             busy += 1
@@ -180,6 +186,10 @@ class Trial:
             columns.note_status(key, change.uid, status=change.status, now=self.now)
         leaving += [ref for release in decisions.releases for ref in release.pods]
         return tuple(leaving)
+
+    def _make_missing(self, group: str) -> None:
+        made = [obj for obj in self._make_pods(group) if obj.key not in self._columns.pods]
+        self.put(made)
 
     def _gone(self, leaving: Sequence[PodRef]) -> None:
         for ref in leaving:

@@ -1,0 +1,115 @@
+"""A scheduler's reason in lines for people: stage, sentence, numbers, checks, what would unblock it."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from vc_cli.ctl.resources import JsonObject
+from vc_cli.ctl.tables import Column, Table, printable
+
+LINE_LETTERS_MAX: Final = 100
+TITLE_LETTERS: Final = 11
+STAGES: Final = {
+    "invalid": "its manifest cannot be used",
+    "queue-missing": "its queue does not exist",
+    "queue-closed": "its queue lets no jobs in",
+    "quota": "its queue, or one above it, is full",
+    "overcommit": "the cluster has let in as much as it can hold soon",
+    "namespace-quota": "a ResourceQuota of its namespace is used up",
+    "volumes": "a claim on storage is missing or not bound yet",
+    "tasks": "not all its pods exist yet, or some are gated",
+    "bind": "a bind failed and is tried again",
+    "predicate": "no node passes the checks",
+    "gang": "not all pods that must start together fit",
+    "order": "its queue is first in, first out, and another job is before it",
+    "victims": "its room is kept for it until pods that leave are gone",
+}
+_SCATTERED: Final = "(in all there is enough; it is scattered over the nodes)"
+_UNBLOCK: Final = {
+    "create-queue": "create queue {target}",
+    "open-queue": "vcctl queue operate -n {target} -a open",
+    "raise-capability": "raise the capability of queue {target} by {amounts}, or wait for its jobs",
+    "free": "free {amounts}",
+    "add-room": "room for {amounts}{pods}",
+    "create-pods": "{count} more pods of {target}",
+    "raise-weight": "raise the weight of queue {target}, or wait for its jobs",
+    "raise-quota": "raise ResourceQuota {target} by {amounts}, or wait for pods of the namespace",
+    "create-claim": "create claim {target}",
+    "create-volume": "create volume {target}",
+    "bind-claim": "bind claim {target} to a volume",
+    "free-claim": "end the pod that uses claim {target}",
+    "wait": "nothing to do but wait",
+    "fix": "correct the manifest",
+}
+
+
+def reason_lines(reason: JsonObject) -> Iterator[str]:
+    """All of it, the most important first."""
+    stage = str(reason.get("stage", ""))
+    yield f"stage:     {stage} ({STAGES.get(stage, 'see the reason')})"
+    yield sentence(str(reason.get("sentence", "")))
+    if reason.get("needed_pods"):
+        yield f"pods:      {reason['needed_pods']} needed, {reason.get('placeable_pods', 0)} fit now"
+    unblock = reason.get("unblock")
+    if isinstance(unblock, dict):
+        yield f"unblock:   {_unblock(unblock)}"
+    amounts = reason.get("amounts") or []
+    if amounts:
+        yield ""
+        titles = ("Resource", "Needed", "Available", "Missing")
+        yield from table_lines(titles, [_amount_row(amount) for amount in amounts])
+        if not any(int(amount["missing"]) for amount in amounts):
+            yield _SCATTERED
+    checks = reason.get("checks") or []
+    if checks:
+        yield ""
+        rows = [[str(check["name"]), str(check["nodes_left"])] for check in checks]
+        yield from table_lines(("Check", "Nodes left"), rows)
+
+
+def sentence(text: str, *, title: str = "reason:") -> str:
+    """A text over as many lines as it needs, below one another."""
+    from textwrap import fill
+
+    return fill(
+        printable(text),
+        width=LINE_LETTERS_MAX,
+        initial_indent=title.ljust(TITLE_LETTERS),
+        subsequent_indent=" " * TITLE_LETTERS,
+        break_long_words=False,
+    )
+
+
+def table_lines(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """A small table."""
+    table = Table([Column(title) for title in titles], rows)
+    yield table.header()
+    for row in rows:
+        yield table.line(row)
+
+
+def _amount_row(amount: JsonObject) -> list[str]:
+    name = str(amount["resource"])
+    return [name, *(_shown(name, int(amount[key])) for key in ("needed", "available", "missing"))]
+
+
+def _shown(resource: str, units: int) -> str:
+    """Units as people write them."""
+    from vc_model.quantity import decimals_of, format_quantity
+
+    return format_quantity(units, decimals=decimals_of(resource))
+
+
+def _unblock(unblock: JsonObject) -> str:
+    amounts = unblock.get("amounts") or {}
+    pods = int(unblock.get("pods") or 0)
+    text = ", ".join(
+        f"{name} {_shown(name, int(units))}" for name, units in amounts.items() if name != "pods"
+    )
+    form = _UNBLOCK.get(str(unblock.get("action", "")), "{action} {target}")
+    return form.format(
+        action=unblock.get("action", ""),
+        target=repr(unblock.get("target", "")),
+        amounts=text or "nothing more",
+        pods=f" each, for {pods} more pods" if pods else "",
+        count=pods,
+    )

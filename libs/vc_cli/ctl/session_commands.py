@@ -1,0 +1,120 @@
+"""`vcctl session list|show|replay`: what the scheduler decided, and the same again."""
+
+import argparse
+import json
+from collections.abc import Iterator
+from typing import Final
+
+from vc_cli.ctl.errors import EXIT_FAILED, EXIT_OK
+from vc_cli.ctl.listing import NOTHING_FOUND
+from vc_cli.ctl.reasons import table_lines
+from vc_cli.ctl.resources import JsonObject, word
+from vc_cli.ctl.session import ask_dashboard, connect
+from vc_cli.ctl.tables import printable
+
+ROWS_SHOWN_MAX: Final = 20
+TITLES: Final = (
+    "Session", "Started", "Took", "Nodes", "Jobs", "Let in", "Bound", "Evicted", "Waiting",
+)  # fmt: skip
+
+
+def list_sessions(arguments: argparse.Namespace) -> int:
+    """The newest first."""
+    limit = {"limit": str(arguments.limit)}
+    found = ask_dashboard(connect(arguments), "/api/v1/sessions", query=limit)
+    if arguments.output:
+        return _json(found)
+    rows = [_row(session) for session in found.get("sessions") or []]
+    if not rows:
+        print(NOTHING_FOUND)
+        return EXIT_OK
+    for line in table_lines(TITLES, rows):
+        print(line)
+    left = int(found.get("total", 0)) - len(rows)
+    if left > 0:
+        print(f"… and {left} more")
+    return EXIT_OK
+
+
+def show(arguments: argparse.Namespace) -> int:
+    """One in full."""
+    path = f"/api/v1/sessions/{word(arguments.id)}"
+    found = ask_dashboard(connect(arguments), path)
+    if arguments.output:
+        return _json(found)
+    for line in detail_lines(found):
+        print(line)
+    return EXIT_OK
+
+
+def replay(arguments: argparse.Namespace) -> int:
+    """Run it again; 1 when it decides something else than it did."""
+    path = f"/api/v1/sessions/{word(arguments.id)}/replay"
+    found = ask_dashboard(connect(arguments), path)
+    same = bool(found.get("same"))
+    if arguments.output:
+        _json(found)
+        return EXIT_OK if same else EXIT_FAILED
+    print(f"session {found['sessionId']}: {'the same, byte for byte' if same else 'DIFFERENT'}")
+    print(f"recorded:  {found['recorded']}")
+    print(f"replayed:  {found['replayed']}")
+    print(
+        f"decided:   {len(found.get('enqueued') or [])} let in, {found['boundPods']} pods bound, "
+        f"{found['evictedPods']} evicted, {found['waiting']} jobs wait"
+    )
+    print(f"on:        {found['nodes']} nodes, {found['groups']} jobs; {found['tookMs']:.1f} ms")
+    return EXIT_OK if same else EXIT_FAILED
+
+
+def _json(found: JsonObject) -> int:
+    print(json.dumps(found, indent=2, ensure_ascii=False))
+    return EXIT_OK
+
+
+def _row(session: JsonObject) -> list[str]:
+    counts = ("nodes", "groups", "enqueued", "boundPods", "evicted", "waiting")
+    return [
+        str(session["sessionId"]),
+        _time(float(session["startedAt"])),
+        f"{session['tookMs']:.1f}ms",
+        *(str(session.get(name, 0)) for name in counts),
+    ]
+
+
+def _time(seconds: float) -> str:
+    from vc_model.times import format_time
+
+    return format_time(seconds)
+
+
+def detail_lines(found: JsonObject) -> Iterator[str]:
+    """What it decided, the first of everything."""
+    session, record = found["session"], found["record"]
+    yield f"session:   {session['sessionId']}"
+    yield f"started:   {_time(float(session['startedAt']))}, took {session['tookMs']:.1f} ms"
+    yield f"on:        {session['nodes']} nodes, {session['groups']} jobs"
+    yield f"actions:   {', '.join(found.get('actions') or []) or '-'}"
+    yield f"digest:    {found.get('digest') or '-'}"
+    why = found.get("whyNot")
+    yield f"again:     {'no: ' + printable(str(why)) if why else 'vcctl session replay ' + session['sessionId']}"
+    enqueued = [[str(group)] for group in record.get("enqueued") or []]
+    yield from _part("Let in", ("Job",), enqueued)
+    placed = [[str(p["pod"]), str(p["node"])] for p in record.get("placements") or []]
+    yield from _part("Bound", ("Pod", "Node"), placed)
+    evicted = [[str(v["pod"]), str(v["group"])] for v in record.get("evicted") or []]
+    yield from _part("Evicted", ("Pod", "For"), evicted)
+    waiting = [
+        [str(job["position"]), str(job["group"]), str(job["queue"]), str(job["reason"]["sentence"])]
+        for job in record.get("reasons") or []
+    ]
+    yield from _part("Waits for a new reason", ("Place", "Job", "Queue", "Reason"), waiting)
+
+
+def _part(what: str, titles: tuple[str, ...], rows: list[list[str]]) -> Iterator[str]:
+    if not rows:
+        return
+    yield ""
+    yield f"{what}: {len(rows)}"
+    yield from table_lines(titles, rows[:ROWS_SHOWN_MAX])
+    if len(rows) > ROWS_SHOWN_MAX:
+        yield f"… and {len(rows) - ROWS_SHOWN_MAX} more"

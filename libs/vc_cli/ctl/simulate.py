@@ -1,0 +1,112 @@
+"""`vcctl simulate -f FILE`: what would happen, tried on the cluster as it is; nothing is changed.
+
+The dashboard runs the scheduler's own cycle on it. Exit code 0 when everything that was asked about
+would run, 1 when something would be refused or would wait.
+"""
+
+import argparse
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from vc_cli.ctl.errors import EXIT_FAILED, EXIT_OK, UsageError
+from vc_cli.ctl.files import read_documents
+from vc_cli.ctl.reasons import reason_lines, table_lines
+from vc_cli.ctl.resources import JsonObject
+from vc_cli.ctl.session import ask_dashboard, connect
+from vc_cli.ctl.tables import printable
+
+PODS_SHOWN_MAX: Final = 20
+_JOB: Final = "Job"
+
+
+def simulate(arguments: argparse.Namespace) -> int:
+    """Ask, and show what would be."""
+    question = question_of(arguments)
+    found = ask_dashboard(connect(arguments), "/api/v1/what-if", body=question)
+    if arguments.output:
+        print(json.dumps(found, indent=2, ensure_ascii=False))
+    else:
+        for line in lines(found):
+            print(line)
+    asked = sum(document.get("kind") == _JOB for document in question["documents"])
+    jobs: list[JsonObject] = found.get("jobs") or []
+    good = not found.get("refused") and all(job["runs"] for job in jobs[:asked])
+    return EXIT_OK if good else EXIT_FAILED
+
+
+def question_of(arguments: argparse.Namespace) -> JsonObject:
+    """The body: manifests, more nodes, jobs that are dropped."""
+    paths = [*arguments.queue_file, *arguments.filename]
+    documents = [_in_namespace(d, arguments.namespace) for d in read_documents(map(Path, paths))]
+    question: JsonObject = {"documents": documents, "dropJobs": list(arguments.drop_job)}
+    if arguments.like and not arguments.add_nodes:
+        raise UsageError("--like says what the nodes of --add-nodes are like; write how many")
+    if arguments.add_nodes:
+        question["addNodes"] = {"count": arguments.add_nodes, "like": arguments.like}
+    if not (documents or arguments.add_nodes or arguments.drop_job):
+        raise UsageError("nothing to try: write -f FILE, --queue-file, --add-nodes or --drop-job")
+    return question
+
+
+def _in_namespace(document: JsonObject, namespace: str) -> JsonObject:
+    metadata = document.get("metadata")
+    if document.get("kind") != _JOB or not isinstance(metadata, dict) or metadata.get("namespace"):
+        return document
+    return {**document, "metadata": {**metadata, "namespace": namespace}}
+
+
+def lines(found: JsonObject) -> Iterator[str]:
+    """What there is to say."""
+    refused = found.get("refused") or []
+    if refused:
+        yield "admission would refuse it:"
+        yield from (f"  {printable(str(problem))}" for problem in refused)
+        return
+    jobs: list[JsonObject] = found.get("jobs") or []
+    for number, job in enumerate(jobs):
+        if number:
+            yield ""
+        yield from _job_lines(job)
+    if not jobs:
+        yield "no job would start that does not start anyway"
+    yield ""
+    if not found.get("stable"):
+        yield f"note: still changing after {found.get('sessions')} sessions"
+    yield from (f"note: {printable(str(note))}" for note in found.get("notes") or [])
+    yield f"({_sessions(int(found.get('sessions') or 0))}, with {found.get('basis')})"
+    if found.get("stale"):
+        yield f"note: this may be old: {found['stale']}"
+
+
+def _sessions(count: int) -> str:
+    return "no session would change anything" if not count else f"settled after {count} sessions"
+
+
+def _job_lines(job: JsonObject) -> Iterator[str]:
+    name = f"job {job['namespace']}/{job['name']}"
+    placed: list[JsonObject] = job.get("placements") or []
+    total = int(job.get("placementsTotal") or 0)
+    if not job.get("runs"):
+        position = job.get("position") or 0
+        yield f"{name}: would wait" + (f", number {position} in its queue" if position else "")
+        if isinstance(job.get("reason"), dict):
+            yield from reason_lines(job["reason"])
+    else:
+        yield f"{name}: would run, {total} pods"
+    if placed:
+        rows = [[str(p["pod"]), str(p["node"])] for p in placed[:PODS_SHOWN_MAX]]
+        yield from table_lines(("Pod", "Node"), rows)
+        yield from _more(total - len(rows))
+    victims: list[JsonObject] = job.get("victims") or []
+    if victims:
+        yield f"would evict {len(victims)} pods:"
+        cells = [[str(v["pod"]), str(v["group"]), str(v["node"])] for v in victims[:PODS_SHOWN_MAX]]
+        yield from table_lines(("Pod", "Of", "Node"), cells)
+        yield from _more(len(victims) - len(cells))
+
+
+def _more(left: int) -> Iterator[str]:
+    if left > 0:
+        yield f"… and {left} more"
