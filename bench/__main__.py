@@ -16,6 +16,7 @@ BENCHMARKS = (
     "checkpoint",
     "stack",
     "throughput",
+    "admission",
 )
 
 
