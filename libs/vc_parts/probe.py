@@ -7,6 +7,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from vc_parts.errors import StartFailedError
 from vc_parts.ports import LOOPBACK
@@ -94,14 +95,17 @@ async def redis_answers(port: int, password: str = "") -> bool:
     return lines[-1] == b"+PONG\r\n"
 
 
-async def kafka_answers(bootstrap_servers: str, port: int) -> bool:
-    """True when the broker lists itself: it is registered with the controller and no longer fenced."""
+async def kafka_answers(bootstrap_servers: str, port: int, **login: Any) -> bool:
+    """True when the broker lists itself: it is registered with the controller and no longer fenced.
+
+    `login` is what aiokafka takes of TLS and SASL.
+    """
     if not await listens(port):
         return False  # the client would log an error for each failed connection
     from aiokafka.client import AIOKafkaClient
     from aiokafka.errors import KafkaError
 
-    client = AIOKafkaClient(bootstrap_servers=bootstrap_servers, request_timeout_ms=3_000)
+    client = AIOKafkaClient(bootstrap_servers=bootstrap_servers, request_timeout_ms=3_000, **login)
     try:
         async with asyncio.timeout(ASK_SECONDS_MAX):
             await client.bootstrap()

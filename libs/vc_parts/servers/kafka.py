@@ -97,9 +97,10 @@ class KafkaServer(Server):
         super().__init__("kafka", folder=folder)
         self.port = port or free_port()
         self.bootstrap_servers = f"{LOOPBACK}:{self.port}"
-        self._controller_port = free_port()
+        self.controller_port = free_port()
         self._heap_mb = heap_mb
-        self._settings = dict(settings or {})
+        self.settings = dict(settings or {})
+        """Over those of `broker_settings`; read at the start."""
 
     @property
     def process(self) -> Process:
@@ -122,16 +123,24 @@ class KafkaServer(Server):
             "kafka",
             command + ["kafka.Kafka", str(settings_file)],
             log=self.log_of("kafka"),
-            ready=lambda: kafka_answers(self.bootstrap_servers, self.port),
+            ready=self.answers,
             stop_seconds_max=STOP_SECONDS_MAX,
         )
 
+    async def answers(self) -> bool:
+        """Whether a client can use it now."""
+        return await kafka_answers(self.bootstrap_servers, self.port)
+
+    def format_arguments(self) -> list[str]:
+        """What else the data folder is born with."""
+        return []
+
     def _write_settings(self) -> tuple[Path, Path]:
         settings = broker_settings(
-            port=self.port, controller_port=self._controller_port, data=self.folder / "data"
+            port=self.port, controller_port=self.controller_port, data=self.folder / "data"
         )
         settings_file = self.folder / "server.properties"
-        lines = [f"{key}={value}\n" for key, value in {**settings, **self._settings}.items()]
+        lines = [f"{key}={value}\n" for key, value in {**settings, **self.settings}.items()]
         settings_file.write_text("".join(lines))
         log_settings = self.folder / "log4j2.properties"
         log_settings.write_text(LOG_SETTINGS)
@@ -143,7 +152,7 @@ class KafkaServer(Server):
         cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         tool = ["kafka.tools.StorageTool", "format", "--config", str(settings_file)]
         run_logged(
-            command + tool + [f"--cluster-id={cluster_id}"],
+            command + tool + [f"--cluster-id={cluster_id}"] + self.format_arguments(),
             cwd=self.folder,
             log=self.log_of("kafka-format"),
             what="formatting Kafka's data folder",

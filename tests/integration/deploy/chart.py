@@ -41,7 +41,11 @@ VALUE_SETS: dict[str, Mapping[str, Any]] = {
         "otlpEndpoint": "http://collector:4318",
     },
     "secrets-of-others": {
-        "kafka": {"securityProtocol": "SSL", "existingSecret": "kafka-client"},
+        "kafka": {
+            "securityProtocol": "SSL",
+            "existingSecret": "kafka-client",
+            "clientCertificate": True,
+        },
         "redis": {"existingSecret": "redis-login", "url": "rediss://redis:6380"},
         "services": {"plugin-ssh": {"kafkaSecret": "kafka-ssh", "namespaces": ["ml", "hpc"]}},
     },

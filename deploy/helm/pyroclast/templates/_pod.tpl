@@ -23,7 +23,7 @@
 {{- if and (hasSuffix "SSL" $values.kafka.securityProtocol) $kafkaSecret }}
 - name: KAFKA_SSL_CAFILE
   value: /etc/pyroclast/kafka/ca.crt
-{{- if eq $values.kafka.securityProtocol "SSL" }}
+{{- if $values.kafka.clientCertificate }}
 - name: KAFKA_SSL_CERTFILE
   value: /etc/pyroclast/kafka/tls.crt
 - name: KAFKA_SSL_KEYFILE
@@ -100,7 +100,7 @@
     defaultMode: 0440
     items:
     - {key: ca.crt, path: ca.crt}
-    {{- if eq $protocol "SSL" }}
+    {{- if .root.Values.kafka.clientCertificate }}
     - {key: tls.crt, path: tls.crt}
     - {key: tls.key, path: tls.key}
     {{- end }}
