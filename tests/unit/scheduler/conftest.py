@@ -1,0 +1,28 @@
+"""Every session of every scenario is recorded and run again: the same bytes come out of it."""
+
+import pytest
+
+from tests.unit.scheduler import world
+from vc_scheduler.logic.conf import Conf
+from vc_scheduler.logic.cycle import run_cycle
+from vc_scheduler.logic.decisions import Decisions
+from vc_scheduler.logic.frame_writer import FrameWriter
+from vc_scheduler.logic.replaying import FrameReader, digest_of
+from vc_scheduler.logic.snapshot import Snapshot
+
+FRAME_BYTES_MAX = 1 << 26
+
+
+@pytest.fixture(autouse=True)
+def replayed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One chain of frames a test, over all its worlds: any two snapshots have a difference."""
+    writer, reader = FrameWriter(FRAME_BYTES_MAX), FrameReader()
+
+    def run_twice(snapshot: Snapshot, conf: Conf, now: float) -> Decisions:
+        reader.take(writer.frame(snapshot))
+        decisions = run_cycle(snapshot, conf, now)
+        again = run_cycle(reader.snapshot(), conf, now)
+        assert digest_of(again) == digest_of(decisions), "a replay decides something else"
+        return decisions
+
+    monkeypatch.setattr(world, "run_cycle", run_twice)
