@@ -20,7 +20,7 @@ import msgspec
 
 from vc_messages.view import Change
 from vc_model import kinds
-from vc_model.kubernetes import Namespace
+from vc_model.kubernetes import Namespace, PodDisruptionBudget, ResourceQuota
 from vc_model.node import Node
 from vc_model.pod import Pod
 from vc_model.scheduling import PodGroup, PodGroupStatus, PriorityClass, Queue
@@ -30,7 +30,8 @@ from vc_scheduler.logic.holds import Holds
 from vc_scheduler.logic.nodes import NodeColumns
 from vc_scheduler.logic.nominations import told_nomination
 from vc_scheduler.logic.peer_index import PeerIndex
-from vc_scheduler.logic.pods import PodReader
+from vc_scheduler.logic.pods import PodReader, same_for_sessions
+from vc_scheduler.logic.policies import PolicyColumns
 from vc_scheduler.logic.queues import QueueColumns
 from vc_scheduler.logic.rows import INQUEUE, ON_NODE, PENDING, GroupRow, PodRow, Task
 from vc_scheduler.logic.snapshot import Snapshot
@@ -74,6 +75,7 @@ class Columns:
         self.queues = QueueColumns()
         self.peers = PeerIndex()
         self.volumes = VolumeColumns(self._choices)
+        self._policies = PolicyColumns()
         self.pods: dict[str, PodRow] = {}
         self._leaving: dict[str, PodRow] = {}
         """Pods that are being deleted, or evicted by us, and still take room."""
@@ -109,6 +111,12 @@ class Columns:
                 return self.queues.put_priority(priority, gone=change.after is None)
             case Namespace() as namespace:
                 return self.peers.put_namespace(namespace, gone=change.after is None)
+            case ResourceQuota() as quota:
+                problem, matters = self._policies.put_quota(quota, gone=change.after is None)
+                self._note_problem(f"resourcequota {change.key}", problem)
+                return matters
+            case PodDisruptionBudget() as budget:
+                return self._policies.put_budget(budget, gone=change.after is None)
             case storage:
                 return self.volumes.put(storage, gone=change.after is None)
 
@@ -162,7 +170,7 @@ class Columns:
             if after.group:
                 self._members.setdefault(after.group, {})[after.key] = after
                 self._dirty[after.group] = None
-        return not _same_for_sessions(before, after)
+        return not same_for_sessions(before, after)
 
     def _leave(self, row: PodRow) -> None:
         members = self._members.get(row.group)
@@ -306,6 +314,8 @@ class Columns:
             never_preempting=frozenset(self.queues.never_preempting),
             default_priority=self.queues.default_priority,
             partial_since=dict(sorted(self._partial_since.items())),
+            quotas=self._policies.quotas(),
+            budgets=self._policies.budgets(),
             volumes=self.volumes.table(now),
             held_until=min([*self._holds.times(now), *self.volumes.wake_times(now)], default=None),
         )
@@ -365,23 +375,6 @@ def _is_partial(row: GroupRow) -> bool:
         len(row.placed) > 0
         and row.ready < row.min_member
         and row.status.phase in ("", PENDING, INQUEUE)
-    )
-
-
-def _same_for_sessions(before: PodRow | None, after: PodRow | None) -> bool:
-    """Whether a session would see no difference: conditions, and our own bind coming true."""
-    if before is None or after is None:
-        return before is after
-    confirmed = before.status is Task.BINDING and after.status is Task.BOUND
-    return (
-        before.uid == after.uid
-        and before.group == after.group
-        and before.order == after.order
-        and before.shape.key == after.shape.key
-        and (before.status is after.status or confirmed)
-        and before.node == after.node
-        and (before.ours, before.gated) == (after.ours, after.gated)
-        and before.labels == after.labels
     )
 
 

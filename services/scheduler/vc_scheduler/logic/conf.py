@@ -10,6 +10,9 @@ import msgspec
 
 from vc_model.keys import SCHEDULER_NAME
 
+HIERARCHY: Final = "hierarchy"
+"""The switch that plugins are told of like an argument."""
+
 
 class PluginConf(msgspec.Struct, frozen=True, kw_only=True):
     """A plugin and what it was told."""
@@ -18,6 +21,13 @@ class PluginConf(msgspec.Struct, frozen=True, kw_only=True):
     arguments: dict[str, str] = {}
     switches: dict[str, bool] = {}
     """Upstream's switches without prefix, in lower case; what is not named is on."""
+
+    @property
+    def told(self) -> dict[str, str]:
+        """Its arguments, and whether it goes by hierarchy where that is written."""
+        if HIERARCHY not in self.switches:
+            return self.arguments
+        return {**self.arguments, HIERARCHY: str(self.switches[HIERARCHY]).lower()}
 
     def on(self, switch: str) -> bool:
         """Whether the plugin takes part there."""
@@ -29,7 +39,11 @@ class Conf(msgspec.Struct, frozen=True, kw_only=True):
 
     actions: tuple[str, ...] = ("enqueue", "allocate", "preempt", "reclaim", "backfill")
     tiers: tuple[tuple[PluginConf, ...], ...] = (
-        (PluginConf(name="priority"), PluginConf(name="gang"), PluginConf(name="conformance")),
+        (
+            PluginConf(name="priority"),
+            PluginConf(name="gang"),
+            PluginConf(name="conformance"),
+        ),
         (
             PluginConf(name="overcommit"),
             PluginConf(name="drf"),

@@ -22,10 +22,24 @@ SWITCHES: Final = (
 )  # fmt: skip
 """Upstream's switches, without their prefix, in lower case."""
 
+IDLE_SWITCHES: Final = {
+    "clusterorder": "there is one cluster",
+    "bestnode": "scores decide alone",
+    "targetjob": "no job is elected",
+    "reservednodes": "no node is reserved",
+    "victim": "there is no action shuffle",
+    "hypernodeorder": "there is no network topology",
+    "hypernodegradient": "there is no network topology",
+    "subjobready": "there are no sub-groups",
+    "subjobpipelined": "there are no sub-groups",
+    "subjoborder": "there are no sub-groups",
+}
+"""Switches of parts that upstream has and we do not, and why they change nothing."""
+
 UPSTREAM_ACTIONS: Final = ("shuffle", "gangpreempt", "gangreclaim")
 UPSTREAM_PLUGINS: Final = (
-    "cdp", "deviceshare", "extender", "network-topology-aware", "nodegroup", "numa-aware", "pdb",
-    "rescheduling", "resource-strategy-fit", "resourcequota", "sla", "task-topology", "tdm", "usage",
+    "cdp", "deviceshare", "extender", "network-topology-aware", "nodegroup", "numa-aware",
+    "rescheduling", "resource-strategy-fit", "tdm", "usage",
 )  # fmt: skip
 """What upstream has and we do not."""
 
@@ -76,7 +90,12 @@ class _Reader:
             raise ConfError(f"{at}: must be a mapping with `plugins`")
         listed = enumerate(_list(written.get("plugins"), f"{at}.plugins"))
         read = [self._plugin(plugin, f"{at}.plugins[{n}]") for n, plugin in listed]
-        return tuple(plugin for plugin in read if plugin is not None)
+        found = tuple(plugin for plugin in read if plugin is not None)
+        names = [plugin.name for plugin in found]
+        fair = [p for p in found if p.name == "drf" and p.switches.get("hierarchy")]
+        if fair and "proportion" in names:
+            raise ConfError(f"{at}: drf with enableHierarchy and proportion contradict each other")
+        return found
 
     def _plugin(self, written: Any, at: str) -> PluginConf | None:
         name = written.get("name") if isinstance(written, dict) else None
@@ -124,7 +143,8 @@ def lint(conf: Conf) -> list[str]:
     if "reclaim" in conf.actions and not {"proportion", "capacity"} & set(names):
         found.append("reclaim is on without proportion or capacity: nothing will be reclaimed")
     if {"preempt", "reclaim"} & set(conf.actions):
-        found += _silent_tier(conf)
+        found += _silent_tier(conf) + _kept_gangs(conf)
+    found += _late_sla(conf) + _without_effect(conf)
     for plugin in conf.plugins:
         listed = plugin.arguments.get("binpack.resources")
         if plugin.name == "binpack" and listed is not None and "/" not in listed:
@@ -134,17 +154,51 @@ def lint(conf: Conf) -> list[str]:
     return found
 
 
+def _without_effect(conf: Conf) -> list[str]:
+    return [
+        f"{plugin.name}: switch {switch!r} has no effect here: {IDLE_SWITCHES[switch]}"
+        for plugin in conf.plugins
+        for switch in sorted(plugin.switches)
+        if switch in IDLE_SWITCHES
+    ]
+
+
+def _late_sla(conf: Conf) -> list[str]:
+    """A permission counts only for the tiers after it."""
+    asked = ("overcommit", "proportion", "capacity", "resourcequota")
+    for tier in conf.tiers:
+        names = [plugin.name for plugin in tier]
+        if "sla" in names:
+            return []
+        if any(name in asked for name in names):
+            break
+    if "sla" not in [plugin.name for plugin in conf.plugins]:
+        return []
+    return ["sla after plugins that keep jobs out: move it to the first tier, or it lets nobody in"]
+
+
 def _silent_tier(conf: Conf) -> list[str]:
     first = {plugin.name: plugin for plugin in conf.tiers[0]} if conf.tiers else {}
     gang = first.get("gang")
     later = {plugin.name for tier in conf.tiers[1:] for plugin in tier}
-    if gang is None or not gang.on("reclaimable") or not {"proportion", "capacity"} & later:
+    shared = bool({"proportion", "capacity"} & later)
+    if gang is None or "reclaimable" in gang.switches or not shared:
         return []
     return [
         (
             "gang in the first tier without `enableReclaimable: false`: upstream would never ask the "
             "shares of the second tier and reclaim nothing by them; here they are always asked"
         )
+    ]
+
+
+def _kept_gangs(conf: Conf) -> list[str]:
+    gang = next((plugin for plugin in conf.plugins if plugin.name == "gang"), None)
+    actions = {"preempt": "Preemptable", "reclaim": "Reclaimable"}
+    return [
+        f"{action} with `enable{switch}: true` of gang: jobs give only what they have beyond their minimum"
+        for action, switch in actions.items()
+        if gang is not None and action in conf.actions and gang.switches.get(switch.lower())
     ]
 
 

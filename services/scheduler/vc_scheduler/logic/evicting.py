@@ -114,9 +114,11 @@ class Room:
         return rows
 
     def _away(self, victims: list[PodRow]) -> tuple[Leaving, Leaving]:
-        """Pods that leave anyway, then the victims: both away until they are put back."""
+        """Pods that leave anyway, victims for others among them, then the victims: all away until they
+        are put back."""
         session = self._session
-        gone = Leaving(session, session.snapshot.leaving, counted=False)
+        earlier = [pod for evicted in session.evicted.values() for pod in evicted]
+        gone = Leaving(session, [*session.snapshot.leaving, *earlier], counted=False)
         leaving = Leaving(session, victims, counted=True)
         gone.go()
         leaving.go()

@@ -207,7 +207,7 @@ class Framework:
         stopwatch: Stopwatch = NO_STOPWATCH,
     ) -> None:
         self._stopwatch = stopwatch
-        asked = _Asked([(p, _make(p.name, p.arguments, registry)) for p in conf.plugins])
+        asked = _Asked([(p, _make(p.name, p.told, registry)) for p in conf.plugins])
         self.plugins = asked.plugins
         self.filters: list[NodeFilter] = asked.at("predicate", NodeFilter)
         self.peer_filters: list[PeerFilter] = asked.at("predicate", PeerFilter)
@@ -220,7 +220,6 @@ class Framework:
         shares: list[Shares] = asked.at("reclaimable", Shares)
         self.shares = shares[0] if shares else None
         self.actions = conf.actions
-        self.guards: list[Guard] = asked.at("", Guard)
         self.minimums: list[Minimum] = asked.at("jobready", Minimum)
         self._filters_key = repr(
             [(c.name, sorted(c.arguments.items())) for c in conf.plugins if c.on("predicate")]

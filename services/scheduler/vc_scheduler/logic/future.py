@@ -17,6 +17,9 @@ def hold_future_room(session: Session, group: GroupRow, missing: Missing) -> boo
     leaving = session.snapshot.leaving
     if group.key in session.promised_to:  # it has its room, and waits for something else
         return True
+    if session.framework.voters.holds(session, group, whole=False):
+        _hold_part(session, group, missing)
+        return False
     if not leaving:
         return False
     asked = (session.rooms.state, tuple(missing), tuple((r.role, r.shape.key, len(r.pods)) for r in group.runs), group.queue)  # fmt: skip
@@ -26,6 +29,9 @@ def hold_future_room(session: Session, group: GroupRow, missing: Missing) -> boo
     away.go()
     statement = Statement(session, group)
     fits = try_minimum(session, group, missing, statement) is None
+    if fits and not session.framework.voters.holds(session, group, whole=True):
+        statement.discard()
+        fits = False
     if fits:
         statement.reserve()
         promise(session, group, evicted=0)
@@ -33,6 +39,20 @@ def hold_future_room(session: Session, group: GroupRow, missing: Missing) -> boo
     if not fits:
         session.no_future[asked] = None
     return fits
+
+
+def _hold_part(session: Session, group: GroupRow, missing: Missing) -> None:
+    """Keep what room there is for a part of the job, so that nobody after it takes that."""
+    statement = Statement(session, group)
+    for role, count in missing:
+        left = count
+        for run in [run for run in group.runs if role in (None, run.role)]:
+            fitting = session.rooms.placeable(run.shape, min(left, len(session.waiting_pods(run))))
+            rows = session.rooms.place(run.shape, fitting) if fitting else None
+            if rows is not None:
+                statement.allocate(run, rows)
+                left -= fitting
+    statement.reserve()
 
 
 def promise(session: Session, group: GroupRow, *, evicted: int) -> None:

@@ -9,6 +9,13 @@ from typing import Final
 
 import msgspec
 
+from vc_model.keys import (
+    SLA_WAITING_TIME,
+    SLA_WAITING_TIME_LEGACY,
+    TASK_TOPOLOGY_AFFINITY,
+    TASK_TOPOLOGY_ANTI_AFFINITY,
+    TASK_TOPOLOGY_ORDER,
+)
 from vc_model.scheduling import PodGroup, PodGroupStatus
 from vc_model.times import parse_time
 from vc_scheduler.logic.amounts import Amounts, Problems, read_amounts
@@ -27,6 +34,12 @@ from vc_scheduler.logic.snapshot import QueueUse
 
 _QUOTA_NAMES: Final = ("requests.", "limits.", "count/")
 """Controllers write minResources for quotas too; no node and no queue has these."""
+
+_READ: Final = frozenset({
+    SLA_WAITING_TIME, SLA_WAITING_TIME_LEGACY, TASK_TOPOLOGY_AFFINITY, TASK_TOPOLOGY_ANTI_AFFINITY,
+    TASK_TOPOLOGY_ORDER,
+})  # fmt: skip
+"""Annotations of pod groups that plugins read; only asked whether it contains."""
 
 MEMBER_MAX: Final = 2**31 - 1
 
@@ -48,6 +61,8 @@ class GroupSpec(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     created: float
     role_minimums: tuple[tuple[str, int], ...]
     min_resources: tuple[tuple[str, int], ...] | None
+    quota_resources: tuple[tuple[str, int], ...]
+    annotations: dict[str, str]
     problem: str
 
 
@@ -60,6 +75,7 @@ def read_group(group: PodGroup) -> GroupSpec:
     minimums = tuple(sorted((role, n) for role, n in spec.min_task_member.items() if n > 0))
     applies = sum(n for _, n in minimums) <= spec.min_member
     resources = None
+    amounts: Amounts = {}
     if spec.min_resources is not None:
         amounts = read_amounts(spec.min_resources, problems)
         resources = tuple(
@@ -70,6 +86,8 @@ def read_group(group: PodGroup) -> GroupSpec:
         created=read_time(group.metadata.creation_timestamp),
         role_minimums=minimums if applies else (),
         min_resources=resources,
+        quota_resources=tuple(sorted(amounts.items())),
+        annotations={key: text for key, text in group.metadata.annotations.items() if key in _READ},
         problem=str(problems),
     )
 
@@ -115,6 +133,8 @@ def make_row(
         broken=counts.broken,
         broken_why=counts.broken_why,
         tasks=len(pods),
+        annotations=spec.annotations,
+        quota_resources=spec.quota_resources,
     )
     return msgspec.structs.replace(row, settled=rests(row))
 

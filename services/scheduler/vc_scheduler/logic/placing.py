@@ -43,7 +43,8 @@ def _place_some(
     """Put `count` pods of a role (any, when None) on nodes; pods that ask for something first."""
     left = count
     runs = [run for run in group.runs if role is None or run.role == role]
-    for run in sorted(runs, key=_asks_for_nothing):
+    ordered = session.framework.voters.in_task_order(session, group, runs)
+    for run in sorted(ordered, key=_asks_for_nothing):
         waiting = len(session.waiting_pods(run))
         wanted = min(left, waiting)
         if wanted == 0:
@@ -106,7 +107,7 @@ def place_next(session: Session, run: Run, statement: Statement) -> bool:
     """Put the next pod of a run on its best node, if there is one."""
     pod = session.waiting_pods(run)[0]
     mask = session.beside(pod).mask
-    more = session.framework.voters.peer_score(session.peers, pod, mask)
+    more = session.framework.voters.peer_score(session, pod, mask)
     row = session.rooms.best(run.shape, mask, more)
     if row is not None:
         statement.allocate(run, np.array([row], dtype=np.int64))
@@ -116,7 +117,7 @@ def place_next(session: Session, run: Run, statement: Statement) -> bool:
 def place_more(session: Session, group: GroupRow, runs: tuple[Run, ...], *, pods_max: int) -> int:
     """Bind up to `pods_max` further pods of a job that has its minimum; how many were bound."""
     placed = 0
-    for run in runs:
+    for run in session.framework.voters.in_task_order(session, group, runs):
         wanted = min(pods_max - placed, len(session.waiting_pods(run)))
         if wanted and session.peers.delicate(run):
             placed += _place_more_each(session, group, run=run, wanted=wanted)

@@ -120,3 +120,20 @@ def _priority(pod: Pod) -> int:
     if written.removeprefix("-").isdecimal() and len(written) < 12:
         return int(written)
     return pod.spec.priority if pod.spec.priority is not None else _DEFAULT_PRIORITY
+
+
+def same_for_sessions(before: PodRow | None, after: PodRow | None) -> bool:
+    """Whether a session would see no difference: conditions, and our own bind coming true."""
+    if before is None or after is None:
+        return before is after
+    confirmed = before.status is Task.BINDING and after.status is Task.BOUND
+    return (
+        before.uid == after.uid
+        and before.group == after.group
+        and before.order == after.order
+        and before.shape.key == after.shape.key
+        and (before.status is after.status or confirmed)
+        and before.node == after.node
+        and (before.ours, before.gated) == (after.ours, after.gated)
+        and before.labels == after.labels
+    )

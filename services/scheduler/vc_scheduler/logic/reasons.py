@@ -18,6 +18,7 @@ from vc_scheduler.logic.volume_rows import names
 
 if TYPE_CHECKING:
     from vc_scheduler.logic.claims import Obstacle
+    from vc_scheduler.logic.policies import QuotaRow
     from vc_scheduler.logic.rooms import Rooms
 
 NOT_ENOUGH_RESOURCES: Final = "NotEnoughResources"
@@ -210,6 +211,35 @@ def inqueue_timeout(seconds: float) -> Reason:
             "it is let in again when its gang fits, or after a rest"
         ),
         unblock=Unblock(action="add-room"),
+    )
+
+
+def over_quota(
+    quota: "QuotaRow", needed: Mapping[str, int], available: Mapping[str, int]
+) -> Reason:
+    amounts = _amounts(needed, available)
+    missing = {amount.resource: amount.missing for amount in amounts if amount.missing}
+    short = [_short(amount) for amount in amounts if amount.missing]
+    return Reason(
+        stage=Stage.NAMESPACE_QUOTA,
+        code=NOT_ENOUGH_RESOURCES,
+        sentence=(
+            f"quota {quota.name!r} of namespace {quota.namespace!r} has not enough left: "
+            f"{'; '.join(short)}"
+        ),
+        amounts=amounts,
+        unblock=Unblock(
+            action="raise-quota", target=f"{quota.namespace}/{quota.name}", amounts=missing
+        ),
+    )
+
+
+def overused(queue: str) -> Reason:
+    return Reason(
+        stage=Stage.QUOTA,
+        code=NOT_ENOUGH_RESOURCES,
+        sentence=f"queue {queue!r} has all that it deserves; with more weight it deserves more",
+        unblock=Unblock(action="raise-weight", target=queue),
     )
 
 

@@ -139,6 +139,10 @@ class GroupRow(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     broken_why: str
     tasks: int
     """All pods."""
+    annotations: dict[str, str] = {}
+    """Those of the fact that plugins read."""
+    quota_resources: tuple[tuple[str, int], ...] = ()
+    """minResources as written, with the keys of quotas."""
     settled: bool = False
     """Nothing to decide: no pod waits and the status says what is."""
 

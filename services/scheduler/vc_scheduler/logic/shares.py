@@ -58,7 +58,9 @@ def _at(claim: Claim, level: int) -> int:
 class Tree:
     """The queues of a session as a tree, and what they ask for."""
 
-    def __init__(self, session: "Session") -> None:
+    def __init__(self, session: "Session", *, flat: bool = False) -> None:
+        """`flat`: every queue stands alone, as if none had a parent."""
+        self._flat = flat
         self._session = session
         self._queues = session.snapshot.queues
         self.children: dict[str, list[QueueRow]] = {}
@@ -73,6 +75,8 @@ class Tree:
 
     def parent(self, row: QueueRow) -> str:
         """Its parent; queues without one, or in a circle, are below `root` where that exists."""
+        if self._flat:
+            return ""
         if row.parent in self._queues and not self._circles(row):
             return row.parent
         return ROOT_QUEUE if row.name != ROOT_QUEUE and ROOT_QUEUE in self._queues else ""

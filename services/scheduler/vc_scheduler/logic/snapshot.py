@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from vc_scheduler.logic.amounts import Amounts
 from vc_scheduler.logic.nominations import Nomination
 from vc_scheduler.logic.peer_index import PeerTable
+from vc_scheduler.logic.policies import BudgetRow, QuotaRow
 from vc_scheduler.logic.rows import GroupRow, PodRow, QueueRow
 from vc_scheduler.logic.table import NodeTable
 from vc_scheduler.logic.volumes import VolumeTable
@@ -59,6 +60,10 @@ class Snapshot:
     """Jobs whose promise ended unredeemed just now; only asked whether it contains."""
     never_preempting: frozenset[str] = frozenset()
     """PriorityClasses with preemptionPolicy Never; only asked whether it contains."""
+    quotas: dict[str, QuotaRow] = field(default_factory=dict)
+    """ResourceQuotas without scopes, by key."""
+    budgets: dict[str, BudgetRow] = field(default_factory=dict)
+    """PodDisruptionBudgets, by key."""
     volumes: VolumeTable = field(default_factory=VolumeTable)
     """Storage, as far as waiting pods ask for any."""
     held_until: float | None = None

@@ -25,21 +25,45 @@ class Bundle(msgspec.Struct, frozen=True, eq=False):
     """Breaks its gang."""
 
 
-def bundles(session: Session, groups: Iterable[GroupRow], *, permits: Permits) -> list[Bundle]:
-    """What these groups can give, cheapest first."""
+def bundles(
+    session: Session, groups: Iterable[GroupRow], *, permits: Permits, switch: str
+) -> list[Bundle]:
+    """What these groups can give, cheapest first; `switch` says for which action."""
+    keeps = session.framework.voters.keeps_gangs(switch=switch)
     found: list[Bundle] = []
     for group in groups:
         gone = [pod for pod in group.placed if pod.uid in session.evicted_uids]
-        allowed = [pod for pod in group.placed if evictable(session, pod) and permits(group, pod)]
+        allowed = [
+            pod
+            for pod in group.placed
+            if evictable(session, pod, switch=switch) and permits(group, pod)
+        ]
         if not allowed:
             continue
         found += [Bundle(group, (pod,), whole=False) for pod in _spare(group, allowed, gone)]
+        if keeps:
+            continue
         if len(allowed) + len(gone) == len(group.placed) and group.ready >= group.min_member > 0:
             found.append(Bundle(group, tuple(reversed(allowed)), whole=True))
-    return sorted(found, key=_Cost(session).key)
+    return _within_limits(session, sorted(found, key=_Cost(session).key), switch=switch)
 
 
-def evictable(session: Session, pod: PodRow) -> bool:
+def _within_limits(session: Session, found: list[Bundle], *, switch: str) -> list[Bundle]:
+    """Without those that limits on victims leave no room for, when all before them go."""
+    voters = session.framework.voters
+    if not voters.limits_victims(switch=switch):
+        return found
+    kept: list[Bundle] = []
+    gone: dict[str, PodRow] = {}
+    for bundle in found:
+        more = [pod for pod in bundle.pods if pod.uid not in gone]
+        if voters.lets_go(session, more, list(gone.values()), switch=switch):
+            kept.append(bundle)
+            gone.update({pod.uid: pod for pod in more})
+    return kept
+
+
+def evictable(session: Session, pod: PodRow, *, switch: str) -> bool:
     """Ours, running or bound, and nobody protects it."""
     return (
         pod.ours
@@ -47,7 +71,7 @@ def evictable(session: Session, pod: PodRow) -> bool:
         and pod.status in (Task.RUNNING, Task.BOUND)
         and pod.uid not in session.snapshot.spared
         and pod.uid not in session.evicted_uids
-        and all(guard.may_evict(session, pod) for guard in session.framework.guards)
+        and session.framework.voters.may_evict(session, pod, switch=switch)
     )
 
 

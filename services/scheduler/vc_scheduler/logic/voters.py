@@ -5,12 +5,11 @@ a no decides at once; a tier with a yes and no no decides for yes; nobody's word
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Protocol
 
 import numpy as np
 
 from vc_messages.sessions import Reason
-from vc_scheduler.logic.peers import Peers
 from vc_scheduler.logic.rows import GroupRow, PodRow, QueueRow, Run
 from vc_scheduler.logic.table import Ints, Mask
 
@@ -26,7 +25,6 @@ PREEMPTABLE: Final = "preemptable"
 RECLAIMABLE: Final = "reclaimable"
 
 
-@runtime_checkable
 class TaskOrder(Protocol):
     """Which pods of a job go first."""
 
@@ -35,7 +33,6 @@ class TaskOrder(Protocol):
     def task_key(self, session: "Session", group: GroupRow, run: Run) -> tuple[Any, ...]: ...
 
 
-@runtime_checkable
 class EnqueuePass(Protocol):
     """Who is let in whatever later tiers say."""
 
@@ -44,7 +41,6 @@ class EnqueuePass(Protocol):
     def lets_in(self, session: "Session", group: GroupRow) -> bool: ...
 
 
-@runtime_checkable
 class HoldVote(Protocol):
     """Whether a job that cannot start now keeps room until it can."""
 
@@ -55,7 +51,6 @@ class HoldVote(Protocol):
         ...
 
 
-@runtime_checkable
 class Starving(Protocol):
     """Whether a job may have others evicted for it."""
 
@@ -64,7 +59,6 @@ class Starving(Protocol):
     def starves(self, session: "Session", group: GroupRow) -> bool: ...
 
 
-@runtime_checkable
 class Overused(Protocol):
     """Whether a queue gets no turn any more; asked only where the switch is written as true."""
 
@@ -73,7 +67,6 @@ class Overused(Protocol):
     def refuse_turn(self, session: "Session", queue: QueueRow) -> Reason | None: ...
 
 
-@runtime_checkable
 class PodGate(Protocol):
     """Whether a pod can be placed at all, whatever the nodes are."""
 
@@ -82,18 +75,16 @@ class PodGate(Protocol):
     def refuse_pod(self, session: "Session", pod: PodRow) -> Reason | None: ...
 
 
-@runtime_checkable
 class PeerScorer(Protocol):
     """How good nodes are for one pod beside the pods that lie there now."""
 
     name: ClassVar[str]
 
-    def peer_score(self, peers: Peers, pod: PodRow, mask: Mask) -> Ints | None:
+    def peer_score(self, session: "Session", pod: PodRow, mask: Mask) -> Ints | None:
         """Per node; None when it has nothing to say. `mask`: where the pod may go."""
         ...
 
 
-@runtime_checkable
 class VictimLimit(Protocol):
     """How many may go together."""
 
@@ -104,16 +95,27 @@ class VictimLimit(Protocol):
         ...
 
 
-@runtime_checkable
-class GangKeeper(Protocol):
-    """Keeps gangs from falling below their minimum."""
+class _Victims(NamedTuple):
+    """Who has a say in one way of evicting."""
 
-    name: ClassVar[str]
-    keeps_gangs: ClassVar[bool]
+    guards: list[Any]
+    limits: list[VictimLimit]
+    keeps_gangs: bool
 
 
 Tiers = Sequence[Sequence[tuple["PluginConf", Any]]]
 """Plugins with what they were told, tier by tier."""
+
+_PARTS: Final[dict[tuple[type, str], bool]] = {}
+"""By plugin and method: looked up once in a process, not in every session."""
+
+
+def _has(plugin: Any, method: str) -> bool:
+    asked = (type(plugin), method)
+    known = _PARTS.get(asked)
+    if known is None:
+        known = _PARTS[asked] = hasattr(plugin, method)
+    return known
 
 
 class Voters:
@@ -121,25 +123,56 @@ class Voters:
 
     def __init__(self, tiers: Tiers) -> None:
         self._tiers = tiers
-        every = [pair for tier in tiers for pair in tier]
-        self.task_orders = [p for c, p in every if c.on("taskorder") and isinstance(p, TaskOrder)]
-        self.pod_gates = [p for c, p in every if c.on("predicate") and isinstance(p, PodGate)]
-        self.peer_scorers = [p for c, p in every if c.on("nodeorder") and isinstance(p, PeerScorer)]
+        self.task_orders: list[TaskOrder] = self._all("taskorder", "task_key")
+        self.pod_gates: list[PodGate] = self._all("predicate", "refuse_pod")
+        self.peer_scorers: list[PeerScorer] = self._all("nodeorder", "peer_score")
         self.binds_volumes = any(
-            c.on("predicate") and getattr(p, "binds_volumes", False) for c, p in every
+            plugin.binds_volumes for plugin in self._all("predicate", "binds_volumes")
         )
-        self._overused = [
-            p for c, p in every if c.switches.get("overused") is True and isinstance(p, Overused)
+        self.preemptive = bool(self._all("preemptive", "deserved"))
+        """Whether a queue may only reclaim what it deserves."""
+        self._overused: list[Overused] = self._written("overused", "refuse_turn")
+        self.rations = bool(self._overused)
+        """Queues may have to stop between two pods of a job."""
+        self._enqueue = [
+            [plugin for conf, plugin in tier if conf.on("jobenqueued")] for tier in tiers
+        ]
+        self._holding: list[list[HoldVote]] = self._by_tier("jobpipelined", "hold_vote")
+        self._starving: list[list[Starving]] = self._by_tier("jobstarving", "starves")
+        self._victims = {
+            switch: _Victims(
+                guards=self._all(switch, "may_evict"),
+                limits=self._all(switch, "lets_go"),
+                keeps_gangs=bool(self._written(switch, "keeps_gangs")),
+            )
+            for switch in (PREEMPTABLE, RECLAIMABLE)
+        }
+
+    def _by_tier(self, switch: str, method: str) -> list[list[Any]]:
+        return [
+            [plugin for conf, plugin in tier if conf.on(switch) and _has(plugin, method)]
+            for tier in self._tiers
+        ]
+
+    def _all(self, switch: str, method: str) -> list[Any]:
+        return [plugin for tier in self._by_tier(switch, method) for plugin in tier]
+
+    def _written(self, switch: str, method: str) -> list[Any]:
+        """Those whose switch is written as true: not to be asked is our default."""
+        return [
+            plugin
+            for tier in self._tiers
+            for conf, plugin in tier
+            if conf.switches.get(switch) is True and _has(plugin, method)
         ]
 
     def may_evict(self, session: "Session", pod: PodRow, *, switch: str) -> bool:
         """`switch` says for which action: PREEMPTABLE or RECLAIMABLE."""
-        return all(
-            plugin.may_evict(session, pod)
-            for tier in self._tiers
-            for conf, plugin in tier
-            if conf.on(switch) and hasattr(plugin, "may_evict")
-        )
+        return all(guard.may_evict(session, pod) for guard in self._victims[switch].guards)
+
+    def limits_victims(self, *, switch: str) -> bool:
+        """Whether anybody limits how many go together."""
+        return bool(self._victims[switch].limits)
 
     def lets_go(
         self,
@@ -149,50 +182,30 @@ class Voters:
         *,
         switch: str,
     ) -> bool:
-        return all(
-            plugin.lets_go(session, pods, others)
-            for tier in self._tiers
-            for conf, plugin in tier
-            if conf.on(switch) and isinstance(plugin, VictimLimit)
-        )
+        """Whether `pods` may be evicted when `others` are."""
+        limits = self._victims[switch].limits
+        return all(limit.lets_go(session, pods, others) for limit in limits)
 
     def keeps_gangs(self, *, switch: str) -> bool:
         """Whether no gang may fall below its minimum, not even as a whole."""
-        return any(
-            conf.on(switch) and isinstance(plugin, GangKeeper) and plugin.keeps_gangs
-            for tier in self._tiers
-            for conf, plugin in tier
-        )
-
-    def preemptive(self) -> bool:
-        """Whether a queue may only reclaim what it deserves."""
-        return any(
-            conf.on("preemptive") and hasattr(plugin, "deserved")
-            for tier in self._tiers
-            for conf, plugin in tier
-        )
+        return self._victims[switch].keeps_gangs
 
     def refuse_enqueue(self, session: "Session", group: GroupRow) -> Reason | None:
         """The first no; None when somebody's yes ends the asking or nobody says no."""
-        for tier in self._tiers:
-            asked = [plugin for conf, plugin in tier if conf.on("jobenqueued")]
-            for plugin in asked:
-                if hasattr(plugin, "refuse_enqueue"):
+        for tier in self._enqueue:
+            for plugin in tier:
+                if _has(plugin, "refuse_enqueue"):
                     reason: Reason | None = plugin.refuse_enqueue(session, group)
                     if reason is not None:
                         return reason
-            if any(isinstance(p, EnqueuePass) and p.lets_in(session, group) for p in asked):
+            if any(_has(p, "lets_in") and p.lets_in(session, group) for p in tier):
                 return None
         return None
 
     def holds(self, session: "Session", group: GroupRow, *, whole: bool) -> bool:
         """Whether the job keeps room; without a vote it does if all of it will have room."""
-        for tier in self._tiers:
-            votes = [
-                plugin.hold_vote(session, group, whole=whole)
-                for conf, plugin in tier
-                if conf.on("jobpipelined") and isinstance(plugin, HoldVote)
-            ]
+        for tier in self._holding:
+            votes = [plugin.hold_vote(session, group, whole=whole) for plugin in tier]
             if REJECT in votes:
                 return False
             if PERMIT in votes:
@@ -201,10 +214,9 @@ class Voters:
 
     def starving(self, session: "Session", group: GroupRow) -> bool:
         """The first tier that has an opinion decides, and all of it must say yes."""
-        for tier in self._tiers:
-            asked = [p for c, p in tier if c.on("jobstarving") and isinstance(p, Starving)]
-            if asked:
-                return all(plugin.starves(session, group) for plugin in asked)
+        for tier in self._starving:
+            if tier:
+                return all(plugin.starves(session, group) for plugin in tier)
         return False
 
     def refuse_turn(self, session: "Session", queue: QueueRow) -> Reason | None:
@@ -223,9 +235,9 @@ class Voters:
                 return reason
         return None
 
-    def peer_score(self, peers: Peers, pod: PodRow, mask: Mask) -> Ints | None:
+    def peer_score(self, session: "Session", pod: PodRow, mask: Mask) -> Ints | None:
         """The sum over plugins; None when none has anything to say."""
-        found = [plugin.peer_score(peers, pod, mask) for plugin in self.peer_scorers]
+        found = [plugin.peer_score(session, pod, mask) for plugin in self.peer_scorers]
         told = [score for score in found if score is not None]
         return np.sum(told, axis=0, dtype=np.int64) if told else None
 

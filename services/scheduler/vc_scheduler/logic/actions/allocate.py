@@ -38,15 +38,29 @@ def allocate(session: Session) -> None:
                 _place_gang(session, preferred)
     turns = Turns(session, [group for group in groups if group.key not in session.refused])
     while (group := turns.next()) is not None:
+        if _overused(session, group):
+            turns.done(group)
+            continue
         if session.starving(group):
             placed = _place_gang(session, group)
         else:
             most = ELASTIC_PODS_MAX if turns.contested else group.pending
+            if session.framework.voters.rations:
+                most = 1
             placed = place_more(session, group, _asking(group), pods_max=most) > 0
         for behind in turns.blocked(group) if group.key in session.refused else ():
             if session.starving(behind):
                 session.refuse(behind, reasons.behind(group))
         turns.done(group, again=placed and _has_more(session, group))
+
+
+def _overused(session: Session, group: GroupRow) -> bool:
+    """Its queue gets no more turns."""
+    queue = session.snapshot.queues[group.queue]
+    reason = session.framework.voters.refuse_turn(session, queue)
+    if reason is not None and session.starving(group):
+        session.refuse(group, reason)
+    return reason is not None
 
 
 def _let_in(session: Session) -> None:

@@ -1,9 +1,14 @@
-"""Jobs that may have others evicted: let in, starving, refused for want of room, and allowed to."""
+"""Jobs that may have others evicted: let in, starving, refused for want of room, and allowed to.
+
+What starving means plugins say (`enableJobStarving`): with gang, a job without its minimum; with
+priority alone, any job whose pods wait.
+"""
 
 from typing import Final
 
 from vc_messages.sessions import Stage
 from vc_scheduler.logic.evictions import EVICTION_COOLDOWN_SECONDS
+from vc_scheduler.logic.placing import Missing
 from vc_scheduler.logic.rows import PENDING, GroupRow
 from vc_scheduler.logic.session import Session
 
@@ -19,11 +24,25 @@ def contenders(session: Session) -> list[GroupRow]:
     return [group for _, _, group in keyed]
 
 
+def wanted(session: Session, group: GroupRow) -> Missing:
+    """What a contender wants room for: its minimum, or one pod more."""
+    missing = session.framework.missing(group)
+    if missing:
+        return missing
+    waiting = [run for run in group.runs if session.waiting_pods(run)]
+    return [(waiting[0].role, 1)] if waiting else []
+
+
 def _contends(session: Session, group: GroupRow) -> bool:
     reason = session.refused.get(group.key)
-    if reason is None or reason.stage not in _WANT_ROOM or session.phase(group) == PENDING:
+    if session.phase(group) == PENDING or not session.framework.voters.starving(session, group):
         return False
-    if not session.starving(group) or not all(p.preempts for run in group.runs for p in run.pods):
+    if session.starving(group):
+        if reason is None or reason.stage not in _WANT_ROOM:
+            return False
+    elif reason is not None or group.key in session.evicted or session.bound_now(group):
+        return False
+    if not all(pod.preempts for run in group.runs for pod in run.pods):
         return False
     if group.priority_class in session.snapshot.never_preempting:
         return False

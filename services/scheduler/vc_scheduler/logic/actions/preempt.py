@@ -3,11 +3,12 @@
 Then, inside a job: a waiting task of higher priority takes the place of tasks of lower priority.
 """
 
-from vc_scheduler.logic.actions.contenders import CONTENDERS_MAX, contenders
+from vc_scheduler.logic.actions.contenders import CONTENDERS_MAX, contenders, wanted
 from vc_scheduler.logic.evicting import Room
 from vc_scheduler.logic.rows import PENDING, GroupRow, PodRow, Run
 from vc_scheduler.logic.session import Session
 from vc_scheduler.logic.victims import Bundle, bundles, evictable
+from vc_scheduler.logic.voters import PREEMPTABLE
 
 
 def preempt(session: Session) -> None:
@@ -23,7 +24,7 @@ def preempt(session: Session) -> None:
         if not known[asked]:
             continue
         tried += 1
-        if Room(session, group, session.framework.missing(group)).make(known[asked]):
+        if Room(session, group, wanted(session, group)).make(known[asked]):
             known.clear()
     for group in session.snapshot.groups:
         _inside(session, group)
@@ -40,7 +41,7 @@ def _lower(session: Session, group: GroupRow) -> list[Bundle]:
         and other.placed
         and session.priority(other) < least
     ]
-    return bundles(session, others, permits=_anybody)
+    return bundles(session, others, permits=_anybody, switch=PREEMPTABLE)
 
 
 def _anybody(group: GroupRow, pod: PodRow) -> bool:
@@ -64,7 +65,11 @@ def _inside(session: Session, group: GroupRow) -> None:
 
 def _below(session: Session, group: GroupRow, run: Run) -> list[Bundle]:
     """The job's own tasks of lower priority, lowest first."""
-    lower = [pod for pod in group.placed if pod.priority < run.priority and evictable(session, pod)]
+    lower = [
+        pod
+        for pod in group.placed
+        if pod.priority < run.priority and evictable(session, pod, switch=PREEMPTABLE)
+    ]
     lower.sort(key=_lowest_first)
     return [Bundle(group, (pod,), whole=False) for pod in lower]
 

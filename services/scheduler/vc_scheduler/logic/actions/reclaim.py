@@ -7,14 +7,16 @@ nothing when it is not reclaimable. Queues above both sides change nothing and a
 
 from collections.abc import Mapping, Sequence
 
-from vc_scheduler.logic.actions.contenders import CONTENDERS_MAX, contenders
+from vc_scheduler.logic.actions.contenders import CONTENDERS_MAX, contenders, wanted
 from vc_scheduler.logic.actions.turns import Turns
 from vc_scheduler.logic.amounts import NOT_REQUESTED, Amounts
 from vc_scheduler.logic.evicting import Room
+from vc_scheduler.logic.placing import Missing
 from vc_scheduler.logic.rows import GroupRow, PodRow, QueueRow
 from vc_scheduler.logic.session import Session
 from vc_scheduler.logic.shares import share_of
 from vc_scheduler.logic.victims import Bundle, bundles
+from vc_scheduler.logic.voters import RECLAIMABLE
 
 
 def reclaim(session: Session) -> None:
@@ -39,9 +41,10 @@ class _Reclaim:
         self._deserved = deserved
         self._line = session.line(group.queue)
         self._names = {row.name: None for row in self._line}
-        self._missing = session.framework.missing(group)
-        self._needed = _needed(session, group)
-        self._within = [self._deserves(row) for row in self._line]
+        self._missing = wanted(session, group)
+        self._needed = _needed(group, self._missing)
+        free = not session.framework.voters.preemptive
+        self._within = [free or self._deserves(row) for row in self._line]
         """Per queue of the line: whether with the job it has no more than it deserves."""
 
     def run(self) -> None:
@@ -52,7 +55,9 @@ class _Reclaim:
             for other in self._session.snapshot.everybody.values()
             if other.placed and self._asked(other)
         ]
-        found = sorted(bundles(self._session, others, permits=_anybody), key=self._overuse)
+        found = sorted(
+            bundles(self._session, others, permits=_anybody, switch=RECLAIMABLE), key=self._overuse
+        )
         room = Room(self._session, self._group, self._missing)
         # Whoever is asked first may lie on nodes that are of no use: then anybody who may give is
         # tried, and the victims that are left must be what their queues can give together.
@@ -124,10 +129,10 @@ def _anybody(group: GroupRow, pod: PodRow) -> bool:
     return True
 
 
-def _needed(session: Session, group: GroupRow) -> Amounts:
+def _needed(group: GroupRow, missing: Missing) -> Amounts:
     """What the missing pods ask for; how many they are is not a matter of shares."""
     needed: Amounts = {}
-    for role, count in session.framework.missing(group):
+    for role, count in missing:
         left = count
         for run in group.runs:
             if role in (None, run.role):

@@ -14,14 +14,18 @@ from vc_scheduler.logic.plugins.drf import Drf
 from vc_scheduler.logic.plugins.gang import Gang
 from vc_scheduler.logic.plugins.nodeorder import NodeOrder
 from vc_scheduler.logic.plugins.overcommit import Overcommit
+from vc_scheduler.logic.plugins.pdb import DisruptionBudgets
 from vc_scheduler.logic.plugins.predicates import Predicates
 from vc_scheduler.logic.plugins.priority import Priority
 from vc_scheduler.logic.plugins.proportion import Proportion
+from vc_scheduler.logic.plugins.resourcequota import ResourceQuotas
+from vc_scheduler.logic.plugins.sla import Sla
 
 REGISTRY: Final[dict[str, PluginFactory]] = {
     Binpack.name: Binpack,
     Capacity.name: Capacity,
     Conformance.name: Conformance,
+    DisruptionBudgets.name: DisruptionBudgets,
     Drf.name: Drf,
     Gang.name: Gang,
     NodeOrder.name: NodeOrder,
@@ -29,4 +33,6 @@ REGISTRY: Final[dict[str, PluginFactory]] = {
     Predicates.name: Predicates,
     Priority.name: Priority,
     Proportion.name: Proportion,
+    ResourceQuotas.name: ResourceQuotas,
+    Sla.name: Sla,
 }

@@ -1,10 +1,24 @@
 """Reading a plugin's arguments: nonsense falls back to the default, as Volcano does."""
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
 WEIGHT_MAX: Final = 1000
 """Keeps the sum of weighted scores far below what a sorting key holds."""
+
+
+DURATION_SECONDS_MAX: Final = 10 * 365 * 24 * 3600
+_UNITS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+_DURATION: Final = re.compile(r"(\d{1,12}(?:\.\d{1,9})?)(h|ms|m|s|us|ns)")
+
+
+def seconds(written: str) -> float | None:
+    """A duration as Go writes it (`1h30m`, `90s`); None for none, nonsense or less than nothing."""
+    parts = _DURATION.findall(written)
+    if not parts or "".join(number + unit for number, unit in parts) != written.strip():
+        return None
+    return min(sum(float(number) * _UNITS[unit] for number, unit in parts), DURATION_SECONDS_MAX)
 
 
 def weight(arguments: Mapping[str, str], name: str, default: int) -> int:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from vc_messages.sessions import Reason
 from vc_scheduler.logic.amounts import Amounts
+from vc_scheduler.logic.conf import HIERARCHY
 from vc_scheduler.logic.framework import OrderKey
 from vc_scheduler.logic.plugins.limits import Limits
 from vc_scheduler.logic.rows import GroupRow, QueueRow
@@ -25,7 +26,7 @@ class Capacity:
     name: ClassVar[str] = "capacity"
 
     def __init__(self, arguments: Mapping[str, str]) -> None:
-        del arguments  # it takes none
+        self._flat = arguments.get(HIERARCHY) == "false"
         self._tree: Tree | None = None
         self._limits: dict[str, Amounts] = {}
         self._deserved: dict[str, Amounts] = {}
@@ -44,24 +45,26 @@ class Capacity:
             )
             if deserved.get(row.name)
             else SHARE_POINTS
-            for row in reversed(session.line(queue.name))
+            for row in reversed(session.line(queue.name)[: 1 if self._flat else None])
         ]
         return (-queue.priority, tuple(shares), not deserved.get(queue.name))
 
     def refuse_enqueue(self, session: "Session", group: GroupRow) -> Reason | None:
         self._prepare(session)
-        return Limits(self._limits).refuse_enqueue(session, group)
+        return Limits(self._limits, flat=self._flat).refuse_enqueue(session, group)
 
     def refuse_pods(
         self, session: "Session", group: GroupRow, *, shape: Shape, count: int
     ) -> Reason | None:
         self._prepare(session)
-        return Limits(self._limits).refuse_pods(session, group, shape=shape, count=count)
+        return Limits(self._limits, flat=self._flat).refuse_pods(
+            session, group, shape=shape, count=count
+        )
 
     def _prepare(self, session: "Session") -> None:
         if self._tree is not None:
             return
-        self._tree = Tree(session)
+        self._tree = Tree(session, flat=self._flat)
         self._limits = self._tree.limits()
         for row in session.snapshot.queues.values():
             self._deserved[row.name] = self._of(row, depth=0)

@@ -11,15 +11,21 @@ from vc_messages.sessions import Reason
 from vc_scheduler.logic import reasons
 from vc_scheduler.logic.framework import OrderKey
 from vc_scheduler.logic.rows import GroupRow
+from vc_scheduler.logic.voters import PERMIT, REJECT
 
 if TYPE_CHECKING:
     from vc_scheduler.logic.session import Session
 
 
 class Gang:
-    """Minimum, validity, and starving jobs before those that only grow."""
+    """Minimum, validity, and starving jobs before those that only grow.
+
+    A gang may have to leave as a whole, but never in part. With `enablePreemptable: true`
+    (`enableReclaimable: true`) written, no gang falls below its minimum for others at all.
+    """
 
     name: ClassVar[str] = "gang"
+    keeps_gangs: ClassVar[bool] = True
 
     def __init__(self, arguments: Mapping[str, str]) -> None:
         del arguments  # it takes none
@@ -39,6 +45,15 @@ class Gang:
         if group.valid < group.min_member:
             return reasons.not_enough_pods(group, role="", has=group.valid, least=group.min_member)
         return None
+
+    def starves(self, session: "Session", group: GroupRow) -> bool:
+        """Has not its minimum yet."""
+        return session.starving(group)
+
+    def hold_vote(self, session: "Session", group: GroupRow, *, whole: bool) -> int:
+        """Room for a part of a gang is not kept: it would be of no use to anybody."""
+        del session, group
+        return PERMIT if whole else REJECT
 
     def missing(self, group: GroupRow) -> list[tuple[str | None, int]]:
         """Per role what it lacks, then what the whole lacks beyond that."""

@@ -7,7 +7,7 @@ from vc_messages.sessions import Reason
 from vc_scheduler.logic import reasons
 from vc_scheduler.logic.amounts import Amounts
 from vc_scheduler.logic.recoverable import preemptable
-from vc_scheduler.logic.rows import GroupRow
+from vc_scheduler.logic.rows import GroupRow, QueueRow
 from vc_scheduler.logic.shapes import Shape
 
 if TYPE_CHECKING:
@@ -17,13 +17,18 @@ if TYPE_CHECKING:
 class Limits:
     """Checks along a queue's line."""
 
-    def __init__(self, limits: Mapping[str, Amounts]) -> None:
+    def __init__(self, limits: Mapping[str, Amounts], *, flat: bool = False) -> None:
         self._limits = limits
+        self._flat = flat
+
+    def _line(self, session: "Session", queue: str) -> list[QueueRow]:
+        """The queue and those above it; without hierarchy the queue alone."""
+        return session.line(queue)[: 1 if self._flat else None]
 
     def refuse_enqueue(self, session: "Session", group: GroupRow) -> Reason | None:
         """minResources beside what is allocated and promised; lower priorities can make room."""
         needed = dict(group.min_resources or ())
-        for queue in session.line(group.queue):
+        for queue in self._line(session, group.queue):
             taken = session.committed(queue.name)
             available = {n: most - taken.get(n, 0) for n, most in self._limits[queue.name].items()}
             if _over(needed, available):
@@ -37,7 +42,7 @@ class Limits:
     ) -> Reason | None:
         """`count` pods beside what is allocated."""
         needed = {name: amount * count for name, amount in shape.request}
-        for queue in session.line(group.queue):
+        for queue in self._line(session, group.queue):
             taken = session.allocated(queue.name)
             available = {n: most - taken.get(n, 0) for n, most in self._limits[queue.name].items()}
             if _over(needed, available):

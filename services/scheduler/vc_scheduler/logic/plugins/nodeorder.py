@@ -8,18 +8,20 @@ locality is not scored: it would make a shape of every image, and shapes are wha
 """
 
 from collections.abc import Mapping
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vc_scheduler.logic.framework import Candidates
 from vc_scheduler.logic.node_masks import any_term, intolerable
-from vc_scheduler.logic.peers import Peers
 from vc_scheduler.logic.plugins.arguments import weight
 from vc_scheduler.logic.plugins.peer_scores import POINTS, nearness, spreading
 from vc_scheduler.logic.rows import PodRow
 from vc_scheduler.logic.table import Ints, Mask
+
+if TYPE_CHECKING:
+    from vc_scheduler.logic.session import Session
 
 _GPU: Final = "nvidia.com/gpu"
 
@@ -53,8 +55,8 @@ class NodeOrder:
             score += self._preferences(candidates)[candidates.rows, None]
         return score
 
-    def peer_score(self, peers: Peers, pod: PodRow, mask: Mask) -> Ints | None:
-        peering = pod.shape.peering
+    def peer_score(self, session: "Session", pod: PodRow, mask: Mask) -> Ints | None:
+        peers, peering = session.peers, pod.shape.peering
         found: list[Ints] = []
         if peering.wishes and self._peers:
             found.append(self._peers * nearness(peers, pod, mask))
@@ -93,7 +95,8 @@ def _apart(candidates: Candidates, cpu: Ints, memory: Ints) -> Ints:
     gpu = used_points(candidates, column)
     mean = (cpu + memory + gpu) // 3
     variance = ((cpu - mean) ** 2 + (memory - mean) ** 2 + (gpu - mean) ** 2) // 3
-    return np.sqrt(variance).astype(np.int64)
+    deviation: Ints = np.sqrt(variance).astype(np.int64)
+    return deviation
 
 
 def used_points(candidates: Candidates, column: int) -> Ints:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from vc_scheduler.logic.framework import OrderKey
-from vc_scheduler.logic.rows import GroupRow
+from vc_scheduler.logic.rows import GroupRow, Run
 
 if TYPE_CHECKING:
     from vc_scheduler.logic.session import Session
@@ -17,6 +17,14 @@ class Priority:
 
     def __init__(self, arguments: Mapping[str, str]) -> None:
         del arguments  # it takes none
+
+    def task_key(self, session: "Session", group: GroupRow, run: Run) -> OrderKey:
+        del session, group
+        return (-run.priority,)
+
+    def starves(self, session: "Session", group: GroupRow) -> bool:
+        """Some of its pods lie nowhere: without gang's word jobs have others evicted to grow, too."""
+        return any(session.waiting_pods(run) for run in group.runs)
 
     def job_key(self, session: "Session", group: GroupRow) -> OrderKey:
         return (-session.priority(group),)

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from vc_messages.sessions import Reason
-from vc_scheduler.logic.amounts import Amounts
+from vc_scheduler.logic import reasons
+from vc_scheduler.logic.amounts import NOT_REQUESTED, Amounts
+from vc_scheduler.logic.conf import HIERARCHY
 from vc_scheduler.logic.framework import OrderKey
 from vc_scheduler.logic.plugins.limits import Limits
 from vc_scheduler.logic.rows import GroupRow, QueueRow
@@ -24,7 +26,7 @@ class Proportion:
     name: ClassVar[str] = "proportion"
 
     def __init__(self, arguments: Mapping[str, str]) -> None:
-        del arguments  # it takes none
+        self._flat = arguments.get(HIERARCHY) == "false"
         self._tree: Tree | None = None
         self._deserved: dict[str, Amounts] = {}
         self._limits = Limits({})
@@ -39,9 +41,17 @@ class Proportion:
         deserved = self.deserved(session)
         shares = [
             share_of(session.allocated(row.name), deserved.get(row.name, {}))
-            for row in reversed(session.line(queue.name))
+            for row in reversed(session.line(queue.name)[: 1 if self._flat else None])
         ]
         return (-queue.priority, tuple(shares))
+
+    def refuse_turn(self, session: "Session", queue: QueueRow) -> Reason | None:
+        """With `enabledOverused: true`: a queue that has all it deserves borrows nothing."""
+        fair, has = self.deserved(session).get(queue.name, {}), session.allocated(queue.name)
+        asked = {n: amount for n, amount in fair.items() if amount and n not in NOT_REQUESTED}
+        if asked and all(has.get(name, 0) >= amount for name, amount in asked.items()):
+            return reasons.overused(queue.name)
+        return None
 
     def refuse_enqueue(self, session: "Session", group: GroupRow) -> Reason | None:
         self._prepare(session)
@@ -55,6 +65,6 @@ class Proportion:
 
     def _prepare(self, session: "Session") -> None:
         if self._tree is None:
-            self._tree = Tree(session)
+            self._tree = Tree(session, flat=self._flat)
             self._deserved = self._tree.by_weight()
-            self._limits = Limits(self._tree.limits())
+            self._limits = Limits(self._tree.limits(), flat=self._flat)

@@ -1,0 +1,82 @@
+"""Limits that others keep and a scheduler should not run against: quotas of namespaces, and budgets.
+
+Kept one fact at a time. A quota with scopes is left out: which pods it counts is not decided yet when
+a job asks to be let in.
+"""
+
+import msgspec
+
+from vc_model.kubernetes import PodDisruptionBudget, ResourceQuota
+from vc_model.selectors import LabelSelector
+from vc_scheduler.logic.amounts import Problems, read_amounts
+
+
+class QuotaRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A quota of a namespace."""
+
+    namespace: str
+    name: str
+    hard: dict[str, int]
+    used: dict[str, int]
+
+
+class BudgetRow(msgspec.Struct, frozen=True, kw_only=True):
+    """How many of some pods may be evicted now."""
+
+    namespace: str
+    name: str
+    selector: LabelSelector | None
+    allowed: int
+
+
+class PolicyColumns:
+    """Quotas and budgets by key."""
+
+    def __init__(self) -> None:
+        self._quotas: dict[str, QuotaRow] = {}
+        self._budgets: dict[str, BudgetRow] = {}
+
+    def put_quota(self, quota: ResourceQuota, *, gone: bool) -> tuple[str, bool]:
+        """Take a quota in: what is wrong with it, and whether more may be let in now."""
+        before = self._quotas.pop(quota.key, None)
+        if gone or quota.spec.scopes or quota.spec.scope_selector:
+            return "", before is not None
+        problems = Problems()
+        after = self._quotas[quota.key] = QuotaRow(
+            namespace=quota.metadata.namespace,
+            name=quota.metadata.name,
+            hard=read_amounts(quota.spec.hard, problems),
+            used=read_amounts(quota.status.used, Problems()),
+        )
+        return str(problems), before is None or _looser(before, after)
+
+    def put_budget(self, budget: PodDisruptionBudget, *, gone: bool) -> bool:
+        """Take a budget in; whether more may be evicted now."""
+        before = self._budgets.pop(budget.key, None)
+        if gone:
+            return before is not None
+        after = self._budgets[budget.key] = BudgetRow(
+            namespace=budget.metadata.namespace,
+            name=budget.metadata.name,
+            selector=budget.spec.selector,
+            allowed=max(0, budget.status.disruptions_allowed),
+        )
+        return before is not None and (
+            after.allowed > before.allowed or after.selector != before.selector
+        )
+
+    def quotas(self) -> dict[str, QuotaRow]:
+        """A copy, by key."""
+        return dict(sorted(self._quotas.items()))
+
+    def budgets(self) -> dict[str, BudgetRow]:
+        """A copy, by key."""
+        return dict(sorted(self._budgets.items()))
+
+
+def _looser(before: QuotaRow, after: QuotaRow) -> bool:
+    """Whether any of its limits leaves more than it did."""
+    return before.hard.keys() != after.hard.keys() or any(
+        hard - after.used.get(name, 0) > before.hard[name] - before.used.get(name, 0)
+        for name, hard in after.hard.items()
+    )
