@@ -1,0 +1,1 @@
+"""Queues, pod groups and admission as users meet them: kubectl on both sorts of API server."""
