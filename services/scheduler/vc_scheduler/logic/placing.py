@@ -44,7 +44,7 @@ def _place_some(
     left = count
     runs = [run for run in group.runs if role is None or run.role == role]
     ordered = session.framework.voters.in_task_order(session, group, runs)
-    for run in sorted(ordered, key=_asks_for_nothing):
+    for run in sorted(ordered, key=asks_for_nothing):
         waiting = len(session.waiting_pods(run))
         wanted = min(left, waiting)
         if wanted == 0:
@@ -56,7 +56,7 @@ def _place_some(
     return reasons.not_placeable_yet(group, needed=count) if left else None
 
 
-def _asks_for_nothing(run: Run) -> bool:
+def asks_for_nothing(run: Run) -> bool:
     return run.shape.best_effort
 
 

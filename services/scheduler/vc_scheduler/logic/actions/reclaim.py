@@ -11,7 +11,7 @@ from vc_scheduler.logic.actions.contenders import CONTENDERS_MAX, contenders, wa
 from vc_scheduler.logic.actions.turns import Turns
 from vc_scheduler.logic.amounts import NOT_REQUESTED, Amounts
 from vc_scheduler.logic.evicting import Room
-from vc_scheduler.logic.placing import Missing
+from vc_scheduler.logic.placing import Missing, asks_for_nothing
 from vc_scheduler.logic.rows import GroupRow, PodRow, QueueRow
 from vc_scheduler.logic.session import Session
 from vc_scheduler.logic.shares import share_of
@@ -130,13 +130,14 @@ def _anybody(group: GroupRow, pod: PodRow) -> bool:
 
 
 def _needed(group: GroupRow, missing: Missing) -> Amounts:
-    """What the missing pods ask for; how many they are is not a matter of shares."""
+    """What the missing pods ask for, those that ask for something first, as they will be placed; how
+    many they are is not a matter of shares."""
     needed: Amounts = {}
     for role, count in missing:
         left = count
-        for run in group.runs:
-            if role in (None, run.role):
-                pods = min(left, len(run.pods))
+        for run in sorted(group.runs, key=asks_for_nothing):
+            pods = min(left, len(run.pods)) if role in (None, run.role) else 0
+            if pods:
                 left -= pods
                 for name, amount in run.shape.request:
                     if name not in NOT_REQUESTED:

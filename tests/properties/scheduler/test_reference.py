@@ -1,0 +1,223 @@
+"""The columnar core decides as the naive reference does (`tests/reference`)."""
+
+from collections.abc import Callable
+
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from tests.reference.scheduler import schedule
+from tests.unit.scheduler.objects import group, node, pod, priority_class, queue
+from tests.unit.scheduler.world import World
+from vc_model.meta import ApiObject
+from vc_model.node import Taint
+from vc_model.pod import Toleration
+from vc_model.struct import JsonObject, ResourceList
+from vc_scheduler.logic import plugins
+from vc_scheduler.logic.conf import Conf, PluginConf
+from vc_scheduler.logic.decisions import Decisions
+from vc_scheduler.logic.framework import Framework
+from vc_scheduler.logic.session import Session
+
+PHASES = [phase for phase in Phase if phase is not Phase.explain]
+CLASSES = {"low": 1, "high": 9}
+PRIORITIES = [priority_class(name, value) for name, value in CLASSES.items()]
+TAINT = Taint(key="only", effect="NoSchedule")
+NO = {"volcano.sh/preemptable": "false"}
+ZONE_B: JsonObject = {
+    "nodeAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": {
+            "nodeSelectorTerms": [
+                {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["b", "c"]}]}
+            ]
+        }
+    }
+}
+REQUESTS: list[ResourceList] = [
+    {}, {"cpu": "1"}, {"cpu": "2", "memory": "1Gi"}, {"memory": "2Gi"}, {"cpu": "500m"},
+    {"cpu": "3"}, {"cpu": "1", "nvidia.com/gpu": "1"},
+]  # fmt: skip
+LIMITS: list[ResourceList | None] = [None, None, {"cpu": "6"}, {"cpu": "9", "memory": "6Gi"}, {"pods": "5"}]  # fmt: skip
+FAIR: list[ResourceList | None] = [None, {"cpu": "4"}, {"cpu": "2", "memory": "4Gi"}]
+MINIMUMS: list[ResourceList | None] = [None, {"cpu": "2"}, {"cpu": "1", "memory": "1Gi"}]
+KEPT: list[ResourceList | None] = [None, None, None, {"cpu": "2"}]
+
+
+@st.composite
+def some_nodes(draw: st.DrawFn) -> list[ApiObject]:
+    return [
+        node(
+            f"n{index}",
+            cpu=draw(st.integers(1, 8)),
+            memory=f"{draw(st.integers(1, 8))}Gi",
+            pods=draw(st.sampled_from([2, 110, 110])),
+            gpu=draw(st.sampled_from([0, 0, 2])),
+            labels={"zone": draw(st.sampled_from("ab"))},
+            taints=[TAINT] if draw(st.integers(0, 4)) == 0 else [],
+            ready=draw(st.integers(0, 6)) != 0,
+            unschedulable=draw(st.integers(0, 8)) == 0,
+        )
+        for index in range(draw(st.integers(1, 5)))
+    ]
+
+
+@st.composite
+def some_queues(draw: st.DrawFn) -> list[ApiObject]:
+    return [
+        queue(
+            name,
+            parent=parent,
+            weight=draw(st.integers(1, 3)),
+            priority=draw(st.sampled_from([0, 0, 5])),
+            capability=draw(st.sampled_from(LIMITS)),
+            guarantee=draw(st.sampled_from(KEPT)),
+            deserved=draw(st.sampled_from(FAIR)),
+            reclaimable=draw(st.sampled_from([None, None, False])),
+            fifo=draw(st.integers(0, 4)) == 0,
+            state=draw(st.sampled_from(["Open", "Open", "Open", "Closed"])),
+        )
+        for name, parent in (("alone", ""), ("dept", ""), ("dept-a", "dept"), ("dept-b", "dept"))
+    ]
+
+
+@st.composite
+def a_job(draw: st.DrawFn, name: str) -> list[ApiObject]:
+    roles = draw(st.dictionaries(st.sampled_from(["ps", "worker"]), st.integers(1, 4), min_size=1))
+    head = group(
+        name,
+        minimum=draw(st.integers(0, sum(roles.values()))),
+        roles=draw(st.sampled_from([{}, {}, {"ps": 1}, {"worker": 2}])),
+        queue=draw(st.sampled_from(["alone", "dept", "dept-a", "dept-b"])),
+        phase=draw(st.sampled_from(["", "Pending", "Inqueue", "Inqueue"])),
+        priority_class=draw(st.sampled_from(["", *CLASSES])),
+        min_resources=draw(st.sampled_from(MINIMUMS)),
+        age=draw(st.integers(0, 3)),
+    )
+    job: list[ApiObject] = [head]
+    for role, count in sorted(roles.items()):
+        requests = draw(st.sampled_from(REQUESTS))
+        selector = draw(st.sampled_from([{}, {}, {}, {"zone": "a"}]))
+        affinity = draw(st.sampled_from([None, None, None, ZONE_B]))
+        tolerations = draw(st.sampled_from([(), (Toleration(operator="Exists"),)]))
+        ports = draw(st.sampled_from([(), (), (), (80,)]))
+        annotations = draw(st.sampled_from([None, None, None, NO]))
+        job += [
+            pod(
+                f"{name}-{role}-{n}",
+                group=name,
+                role=role,
+                requests=dict(requests),
+                selector=selector,
+                affinity=affinity,
+                tolerations=tolerations,
+                host_ports=ports,
+                annotations=annotations,
+            )
+            for n in range(count)
+        ]
+    return job
+
+
+@st.composite
+def a_greedy_job(draw: st.DrawFn, name: str) -> list[ApiObject]:
+    """One that the cluster is soon full of."""
+    count = draw(st.integers(1, 5))
+    requests: ResourceList = {"cpu": draw(st.sampled_from(["1", "1", "2", "3"]))}
+    annotations = draw(st.sampled_from([None, None, None, None, NO]))
+    head = group(
+        name,
+        minimum=draw(st.integers(1, count)),
+        queue=draw(st.sampled_from(["alone", "dept-a", "dept-b"])),
+        priority_class=draw(st.sampled_from(["", *CLASSES])),
+        age=draw(st.integers(0, 3)),
+    )
+    return [
+        head,
+        *[
+            pod(f"{name}-w-{n}", group=name, role="w", requests=requests, annotations=annotations)
+            for n in range(count)
+        ],
+    ]
+
+
+def a_conf(plugin: str, *, binpack: bool) -> Conf:
+    first, _ = Conf().tiers
+    names = ["overcommit", "drf", "predicates", plugin, "nodeorder", *(["binpack"] * binpack)]
+    return Conf(tiers=(first, tuple(PluginConf(name=name) for name in names)))
+
+
+def compare(world: World, plugin: str, *, binpack: bool) -> Decisions:
+    """One session of both over the same objects."""
+    decisions = world.decide()
+    expected = schedule(world.objects(), actions=world.conf.actions, plugin=plugin, binpack=binpack)
+    assert decisions.left_out == ()
+    session = Session(world.snapshot(), Framework(world.conf, plugins.REGISTRY), world.now)
+    assert session.framework.shares is not None
+    deserved = session.framework.shares.deserved(session)
+    for name, amounts in expected.deserved.items():
+        assert _some(deserved.get(name, {})) == _some(amounts), f"what {name} deserves"
+    assert sorted(decisions.enqueued) == sorted(expected.enqueued)
+    binds = {bind.name: bind.node for gang in decisions.binds for bind in gang.binds}
+    assert binds == expected.binds
+    victims = {e.group: sorted(p.name for p in e.pods) for e in decisions.evictions}
+    assert victims == {job: sorted(pods) for job, pods in expected.victims.items()}
+    phases = {f"{s.namespace}/{s.name}": s.status.phase for s in decisions.statuses}
+    for key, phase in expected.phases.items():
+        known = world.group(key.removeprefix("ns/")).status.phase or "Pending"
+        assert phases.get(key, known) == phase, f"the phase of {key}"
+    return decisions
+
+
+def _some(amounts: dict[str, int]) -> dict[str, int]:
+    return {name: amount for name, amount in amounts.items() if amount}
+
+
+def hold_against_reference(
+    data: st.DataObject, world: World, job: Callable[[str], st.SearchStrategy[list[ApiObject]]]
+) -> None:
+    """Some turns: jobs come, both decide, and what the core decided comes true."""
+    plugin = world.conf.tiers[1][3].name
+    binpack = world.conf.tiers[1][-1].name == "binpack"
+    for turn in range(3):
+        for n in range(data.draw(st.integers(1, 4))):
+            world.put(*data.draw(job(f"j{turn}{n}")))
+        compare(world, plugin, binpack=binpack)
+        world.session()
+        world.now += 1
+        for _ in range(3):  # until promises are redeemed, which the reference knows nothing of
+            if world.leave():
+                world.session()
+                world.now += 1
+        if world.columns.evictions.nominated():
+            return
+        running = sorted(p.metadata.name for p in world.pods() if p.status.phase == "Running")
+        if running:
+            world.finish(*data.draw(st.lists(st.sampled_from(running), unique=True, max_size=2)))
+
+
+@settings(max_examples=100, deadline=None, phases=PHASES)
+@given(data=st.data())
+def test_the_core_decides_as_the_reference_does(data: st.DataObject) -> None:
+    plugin = data.draw(st.sampled_from(["proportion", "capacity"]))
+    conf = a_conf(plugin, binpack=data.draw(st.booleans()))
+    world = World(PRIORITIES, data.draw(some_queues()), data.draw(some_nodes()), conf=conf)
+    hold_against_reference(data, world, a_job)
+
+
+@settings(max_examples=100, deadline=None, phases=PHASES)
+@given(data=st.data())
+def test_the_core_evicts_whom_the_reference_evicts(data: st.DataObject) -> None:
+    plugin = data.draw(st.sampled_from(["proportion", "capacity"]))
+    sizes = data.draw(st.lists(st.integers(2, 6), min_size=1, max_size=3))
+    queues = [
+        queue("alone", weight=2, deserved={"cpu": "3"}),
+        queue("dept", deserved={"cpu": "4"}, guarantee=data.draw(st.sampled_from(KEPT))),
+        queue("dept-a", parent="dept", weight=2, deserved={"cpu": "2"}),
+        queue("dept-b", parent="dept", deserved={"cpu": "1"}, reclaimable=data.draw(st.booleans())),
+    ]
+    world = World(
+        PRIORITIES,
+        queues,
+        [node(f"n{n}", cpu=cpu) for n, cpu in enumerate(sizes)],
+        conf=a_conf(plugin, binpack=data.draw(st.booleans())),
+    )
+    hold_against_reference(data, world, a_greedy_job)

@@ -1,0 +1,19 @@
+"""A naive scheduler to compare the real one with.
+
+Plain loops over one object per pod, node, job and queue, written from the description of behaviour and
+the definitions below; no arrays, no caches, nothing of the real one's logic. Slow, and short enough to be
+read. Where the description leaves a choice, it is made here once, and the real scheduler makes the same:
+
+- Nodes: the highest score, then the first by name. Pods: by role, then index, then name.
+- Queues take turns by priority, then by share of what they deserve from the top of the tree down, then
+  by age, uid and name; jobs of a queue by priority, then those without their minimum, then by
+  dominant share, then by age, uid and key.
+- A job gets its minimum whole; then, a turn each, up to `ELASTIC_PODS` more pods while other queues wait.
+- Shares are whole millionths; amounts are whole thousandths of a CPU or bytes.
+- Victims go in bundles: pods that a job can do without one by one, the last first, or all that it has.
+  Bundles are taken in the order of `evictions.cost`, as many as are needed; then those that turn out not
+  to be needed are let off: first all on nodes that the job would not use, then one by one, dearest first.
+
+Left out: volumes, affinity between pods, spread, what happens inside a job, promises of earlier
+sessions.
+"""

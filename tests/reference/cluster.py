@@ -1,0 +1,258 @@
+"""Pods, nodes, jobs and queues as a session of the reference sees them, made from API objects."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from vc_model.meta import ApiObject
+from vc_model.node import Node as ApiNode
+from vc_model.node import Taint
+from vc_model.pod import Pod as ApiPod
+from vc_model.pod import Toleration
+from vc_model.quantity import parse_resources
+from vc_model.scheduling import PodGroup, PriorityClass
+from vc_model.scheduling import Queue as ApiQueue
+from vc_model.struct import ResourceList
+from vc_model.times import parse_time
+
+Amounts = dict[str, int]
+
+GROUP = "scheduling.k8s.io/group-name"
+ROLE = "volcano.sh/task-spec"
+PREEMPTABLE = "volcano.sh/preemptable"
+
+
+@dataclass(eq=False)
+class Node:
+    """A node and what is used of it."""
+
+    name: str
+    allocatable: Amounts
+    labels: dict[str, str]
+    taints: list[Taint]
+    ready: bool
+    schedulable: bool
+    pods: list["Pod"] = field(default_factory=list)
+
+    @property
+    def used(self) -> Amounts:
+        return total(pod.request for pod in self.pods)
+
+
+@dataclass(eq=False)
+class Pod:
+    """A pod."""
+
+    name: str
+    uid: str
+    job: str
+    role: str
+    request: Amounts
+    selector: dict[str, str]
+    required: list[dict[str, list[str]]] | None
+    """Node affinity: one of these must hold, each a map of labels to allowed values."""
+    tolerations: list[Toleration]
+    ports: list[int]
+    node: str
+    status: str
+    """Pending, Placed, Succeeded or Failed."""
+    preemptable: bool
+
+    @property
+    def best_effort(self) -> bool:
+        return set(self.request) == {"pods"}
+
+    @property
+    def kind(self) -> tuple[object, ...]:
+        """Pods of one kind, next to one another, are placed together or not at all."""
+        return (self.role, sorted(self.request.items()), sorted(self.selector.items()), self.tolerations, self.required, self.ports)  # fmt: skip
+
+
+@dataclass(eq=False)
+class Job:
+    """A pod group with its pods in order."""
+
+    key: str
+    uid: str
+    queue: str
+    priority: int
+    created: float
+    minimum: int
+    roles: dict[str, int]
+    min_resources: Amounts | None
+    phase: str
+    pods: list[Pod] = field(default_factory=list)
+
+    def of(self, status: str) -> list[Pod]:
+        return [pod for pod in self.pods if pod.status == status]
+
+    @property
+    def placed(self) -> list[Pod]:
+        return self.of("Placed")
+
+    @property
+    def ready(self) -> int:
+        return len(self.placed) + len(self.of("Succeeded"))
+
+    @property
+    def allocated(self) -> Amounts:
+        return total(pod.request for pod in self.placed)
+
+
+@dataclass(eq=False)
+class Queue:
+    """A queue."""
+
+    name: str
+    uid: str
+    created: float
+    open: bool
+    parent: str
+    weight: int
+    priority: int
+    capability: Amounts
+    guarantee: Amounts
+    deserved: Amounts
+    reclaimable: bool
+    fifo: bool
+
+
+@dataclass(eq=False)
+class Cluster:
+    """Everything, by name or key, in the order of names."""
+
+    nodes: dict[str, Node]
+    jobs: dict[str, Job]
+    queues: dict[str, Queue]
+
+    def total(self, resource: str) -> int:
+        return sum(n.allocatable.get(resource, 0) for n in self.nodes.values() if n.ready)
+
+    def used(self, resource: str) -> int:
+        return sum(n.used.get(resource, 0) for n in self.nodes.values() if n.ready)
+
+    def line(self, queue: str) -> list[Queue]:
+        """A queue and those above it."""
+        line: list[Queue] = []
+        while queue in self.queues and self.queues[queue] not in line:
+            line.append(self.queues[queue])
+            queue = self.queues[queue].parent
+        return line
+
+    def children(self, parent: str) -> list[Queue]:
+        return [q for q in self.queues.values() if (q.parent if q.parent in self.queues else "") == parent]  # fmt: skip
+
+
+def read_cluster(objects: Iterable[ApiObject]) -> Cluster:
+    """From the API's objects."""
+    listed = sorted(objects, key=lambda obj: obj.key)
+    classes = {c.metadata.name: c.value for c in listed if isinstance(c, PriorityClass)}
+    cluster = Cluster(
+        nodes={n.metadata.name: _node(n) for n in listed if isinstance(n, ApiNode)},
+        jobs={g.key: _job(g, classes) for g in listed if isinstance(g, PodGroup)},
+        queues={q.metadata.name: _queue(q) for q in listed if isinstance(q, ApiQueue)},
+    )
+    for obj in listed:
+        if isinstance(obj, ApiPod):
+            pod = _pod(obj)
+            if pod.job in cluster.jobs:
+                cluster.jobs[pod.job].pods.append(pod)
+            if pod.status == "Placed" and pod.node in cluster.nodes:
+                cluster.nodes[pod.node].pods.append(pod)
+    for job in cluster.jobs.values():
+        job.pods.sort(key=lambda pod: (pod.role, int(pod.name.rsplit("-", 1)[1]), pod.name))
+    return cluster
+
+
+def _node(node: ApiNode) -> Node:
+    ready = any(c.type == "Ready" and c.status == "True" for c in node.status.conditions)
+    return Node(
+        name=node.metadata.name,
+        allocatable=amounts(node.status.allocatable),
+        labels=node.metadata.labels,
+        taints=[t for t in node.spec.taints if t.effect in ("NoSchedule", "NoExecute")],
+        ready=ready,
+        schedulable=not node.spec.unschedulable,
+    )
+
+
+def _pod(pod: ApiPod) -> Pod:
+    request: Amounts = {"pods": 1000}
+    for container in pod.spec.containers:
+        add(request, amounts({**container.resources.limits, **container.resources.requests}))
+    status = {"Succeeded": "Succeeded", "Failed": "Failed"}.get(pod.status.phase)
+    return Pod(
+        name=pod.metadata.name,
+        uid=pod.metadata.uid,
+        job=f"{pod.metadata.namespace}/{pod.metadata.annotations.get(GROUP, '')}",
+        role=pod.metadata.labels.get(ROLE, ""),
+        request={name: amount for name, amount in request.items() if amount},
+        selector=pod.spec.node_selector,
+        required=_required(pod),
+        tolerations=pod.spec.tolerations,
+        ports=[p.host_port for c in pod.spec.containers for p in c.ports if p.host_port],
+        node=pod.spec.node_name,
+        status=status or ("Placed" if pod.spec.node_name else "Pending"),
+        preemptable=pod.metadata.annotations.get(PREEMPTABLE) != "false",
+    )
+
+
+def _required(pod: ApiPod) -> list[dict[str, list[str]]] | None:
+    """Only terms of labels that must be among values."""
+    affinity = (pod.spec.affinity or {}).get("nodeAffinity", {})
+    terms = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
+    if terms is None:
+        return None
+    return [
+        {need["key"]: need["values"] for need in term["matchExpressions"]}
+        for term in terms["nodeSelectorTerms"]
+    ]
+
+
+def _job(group: PodGroup, classes: dict[str, int]) -> Job:
+    spec = group.spec
+    roles = {role: n for role, n in sorted(spec.min_task_member.items()) if n > 0}
+    return Job(
+        key=group.key,
+        uid=group.metadata.uid,
+        queue=spec.queue,
+        priority=classes.get(spec.priority_class_name, 0),
+        created=parse_time(group.metadata.creation_timestamp) or 0.0,
+        minimum=spec.min_member,
+        roles=roles if sum(roles.values()) <= spec.min_member else {},
+        min_resources=None if spec.min_resources is None else amounts(spec.min_resources),
+        phase=group.status.phase or "Pending",
+    )
+
+
+def _queue(queue: ApiQueue) -> Queue:
+    spec = queue.spec
+    return Queue(
+        name=queue.metadata.name,
+        uid=queue.metadata.uid,
+        created=parse_time(queue.metadata.creation_timestamp) or 0.0,
+        open=queue.status.state in ("", "Open"),
+        parent=spec.parent,
+        weight=spec.weight,
+        priority=spec.priority,
+        capability=amounts(spec.capability),
+        guarantee=amounts(spec.guarantee.resource),
+        deserved=amounts(spec.deserved),
+        reclaimable=spec.reclaimable is not False,
+        fifo=spec.dequeue_strategy == "fifo",
+    )
+
+
+def amounts(written: ResourceList) -> Amounts:
+    return dict(parse_resources(written))
+
+
+def add(to: Amounts, more: Amounts, times: int = 1) -> None:
+    for name, amount in more.items():
+        to[name] = to.get(name, 0) + times * amount
+
+
+def total(parts: Iterable[Amounts]) -> Amounts:
+    summed: Amounts = {}
+    for part in parts:
+        add(summed, part)
+    return summed

@@ -1,0 +1,235 @@
+"""Who makes room for whom; the reference's way: every set of victims is tried on the nodes themselves."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tests.reference.cluster import Amounts, Job, Pod, Queue, add, total
+from tests.reference.session import Session
+from tests.reference.shares import MILLION, share
+
+LET_OFF_TRIED = 64
+
+
+@dataclass(eq=False)
+class Bundle:
+    """Pods that go together or stay."""
+
+    job: Job
+    pods: list[Pod]
+    whole: bool
+
+
+def preempt(session: Session) -> None:
+    """Jobs of the same queue and lower priority make room."""
+    for job in sorted(_contenders(session), key=session.job_order):
+        lower = [
+            other
+            for other in session.cluster.jobs.values()
+            if other.queue == job.queue and other.priority < job.priority
+        ]
+        _make_room(session, job, bundles(session, lower))
+
+
+def reclaim(session: Session) -> None:
+    """Queues that have more than they deserve make room for those that have less."""
+    waiting = _contenders(session)
+    while waiting:
+        job = session.next_job(waiting)
+        waiting.remove(job)
+        _Claim(session, job).run()
+
+
+def _contenders(session: Session) -> list[Job]:
+    return [
+        job
+        for job in session.cluster.jobs.values()
+        if session.refused.get(job.key) == "room" and session.starving(job)
+    ]
+
+
+def bundles(session: Session, jobs: Sequence[Job]) -> list[Bundle]:
+    """What these jobs can give, cheapest first."""
+    gone = [name for names in session.outcome.victims.values() for name in names]
+    found: list[Bundle] = []
+    for job in jobs:
+        left = [pod for pod in job.placed if pod.name not in gone]
+        allowed = [pod for pod in left if pod.preemptable]
+        spare = _spare(job, allowed, left)
+        found += [Bundle(job, [pod], whole=False) for pod in spare]
+        if allowed and len(allowed) == len(left) and job.ready >= job.minimum > 0:
+            found.append(Bundle(job, list(reversed(allowed)), whole=True))
+    return sorted(found, key=lambda bundle: cost(session, bundle, spare_first=True))
+
+
+def _spare(job: Job, allowed: list[Pod], left: list[Pod]) -> list[Pod]:
+    """Pods the job can do without, the last first."""
+    there = [*left, *job.of("Succeeded")]
+    beyond = len(there) - job.minimum if len(there) >= job.minimum else len(allowed)
+    roles = [pod.role for pod in there]
+    spare: list[Pod] = []
+    for pod in reversed(allowed):
+        if len(spare) < beyond and roles.count(pod.role) > job.roles.get(pod.role, 0):
+            roles.remove(pod.role)
+            spare.append(pod)
+    return spare
+
+
+def cost(session: Session, bundle: Bundle, *, spare_first: bool) -> tuple[object, ...]:
+    """What breaks nothing, of low priority, large, of few pods, young."""
+    freed = total(pod.request for pod in bundle.pods)
+    size = max(
+        (a * MILLION // max(1, session.cluster.total(n)) for n, a in freed.items()), default=0
+    )
+    last = bundle.pods[0]
+    index = int(last.name.rsplit("-", 1)[1])
+    job = bundle.job
+    return (bundle.whole and spare_first, job.priority, -size, len(bundle.pods), -job.created, job.key, -index, last.name)  # fmt: skip
+
+
+def _make_room(
+    session: Session,
+    job: Job,
+    offered: list[Bundle],
+    accepts: Callable[[list[Bundle]], bool] | None = None,
+) -> bool:
+    chosen = _needed(session, job, offered)
+    if chosen is None:
+        return False
+    if any(bundle.whole for bundle in chosen):
+        large = sorted(offered, key=lambda bundle: cost(session, bundle, spare_first=False))
+        other = _needed(session, job, large)
+        if other is not None and _price(other) < _price(chosen):
+            chosen = other
+    if accepts is not None and not accepts(chosen):
+        return False
+    victims = _pods(chosen)
+    _away(session, victims)
+    assert session.try_minimum(job) is not None
+    for victim in victims:  # still there, but their queues have them no more
+        session.cluster.nodes[victim.node].pods.append(victim)
+    session.outcome.victims[job.key] = [pod.name for pod in victims]
+    session.refused[job.key] = "victims"
+    return True
+
+
+def _price(chosen: list[Bundle]) -> tuple[int, int, int]:
+    broken = sum(bundle.whole for bundle in chosen)
+    return (broken, max(bundle.job.priority for bundle in chosen), len(_pods(chosen)))
+
+
+def _needed(session: Session, job: Job, offered: list[Bundle]) -> list[Bundle] | None:
+    """The shortest row from the cheapest on that is enough, without those not needed after all."""
+    for count in range(1, len(offered) + 1):
+        chosen = offered[:count]
+        nodes = _trial(session, job, chosen)
+        if nodes is not None:
+            near = [b for b in chosen if any(pod.node in nodes for pod in b.pods)]
+            if _trial(session, job, near) is not None:
+                chosen = near
+            for bundle in chosen[::-1][:LET_OFF_TRIED]:
+                without = [other for other in chosen if other is not bundle]
+                if _trial(session, job, without) is not None:
+                    chosen = without
+            return chosen
+    return None
+
+
+def _trial(session: Session, job: Job, chosen: list[Bundle]) -> list[str] | None:
+    """The nodes it would use without these; everything is as before afterwards."""
+    victims = _pods(chosen)
+    _away(session, victims)
+    before = dict(session.placed)
+    nodes = session.try_minimum(job)
+    for name in [name for name in session.placed if name not in before]:
+        pod = next(pod for pod in job.pods if pod.name == name)
+        session.take_off(job, pod, session.cluster.nodes[session.placed[name]])
+    for victim in victims:
+        session.cluster.nodes[victim.node].pods.append(victim)
+        for queue in session.cluster.line(session.cluster.jobs[victim.job].queue):
+            add(session.allocated[queue.name], victim.request)
+    return nodes
+
+
+def _away(session: Session, victims: list[Pod]) -> None:
+    for victim in victims:
+        session.cluster.nodes[victim.node].pods.remove(victim)
+        for queue in session.cluster.line(session.cluster.jobs[victim.job].queue):
+            add(session.allocated[queue.name], victim.request, -1)
+
+
+def _pods(chosen: Sequence[Bundle]) -> list[Pod]:
+    return list({pod.name: pod for bundle in chosen for pod in bundle.pods}.values())
+
+
+class _Claim:
+    """What one job may take back from other queues."""
+
+    def __init__(self, session: Session, job: Job) -> None:
+        self._session = session
+        self._job = job
+        self._line = session.cluster.line(job.queue)
+        self._needed = self._lacks()
+
+    def run(self) -> None:
+        if not self._deserves(self._line[0]):
+            return
+        session = self._session
+        givers = [j for j in session.cluster.jobs.values() if j.placed and self._may_ask(j)]
+        found = sorted(bundles(session, givers), key=self._overuse)
+        if not _make_room(session, self._job, self._given(found)):
+            _make_room(session, self._job, found, lambda chosen: self._given(chosen) == chosen)
+
+    def _lacks(self) -> Amounts:
+        needed: Amounts = {}
+        for role, count in self._session.missing(self._job):
+            alike = [pod for pod in self._job.of("Pending") if role in (None, pod.role)]
+            for pod in sorted(alike, key=lambda pod: pod.best_effort)[:count]:
+                add(needed, {n: a for n, a in pod.request.items() if n != "pods"})
+        return needed
+
+    def _deserves(self, queue: Queue) -> bool:
+        """With the job, it has no more than it deserves."""
+        fair = self._session.shares.deserved[queue.name]
+        has = self._session.allocated[queue.name]
+        if not fair:
+            return queue is not self._line[0]
+        named = [name for name in self._needed if name in fair]
+        return bool(named) and all(has.get(n, 0) + self._needed[n] <= fair[n] for n in named)
+
+    def _may_ask(self, other: Job) -> bool:
+        """Its queue gives, and where the lines part ours deserve what they would have."""
+        queue = self._session.cluster.queues.get(other.queue)
+        if queue is None or not queue.reclaimable or queue in self._line:
+            return False
+        theirs = self._session.cluster.line(other.queue)
+        return all(self._deserves(mine) for mine in self._line if mine not in theirs)
+
+    def _given(self, found: list[Bundle]) -> list[Bundle]:
+        """One after the other, as far as their queues have too much and keep their guarantees."""
+        has = {name: dict(amounts) for name, amounts in self._session.allocated.items()}
+        taken: list[str] = []
+        given: list[Bundle] = []
+        for bundle in found:
+            pods = [pod for pod in bundle.pods if pod.name not in taken]
+            freed = total(pod.request for pod in pods)
+            theirs = [
+                q for q in self._session.cluster.line(bundle.job.queue) if q not in self._line
+            ]
+            if all(self._gives(queue, has[queue.name], freed) for queue in theirs):
+                given.append(bundle)
+                taken += [pod.name for pod in pods]
+                for queue in theirs:
+                    add(has[queue.name], freed, -1)
+        return given
+
+    def _gives(self, queue: Queue, has: Amounts, freed: Amounts) -> bool:
+        fair = self._session.shares.deserved[queue.name]
+        over = any(has.get(n, 0) > fair.get(n, 0) for n in freed if n in self._needed)
+        return over and all(
+            has.get(n, 0) - freed.get(n, 0) >= a for n, a in queue.guarantee.items()
+        )
+
+    def _overuse(self, bundle: Bundle) -> tuple[bool, int]:
+        queue = bundle.job.queue
+        fair, has = self._session.shares.deserved[queue], self._session.allocated[queue]
+        return (bundle.whole, -share(has, fair))

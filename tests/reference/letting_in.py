@@ -1,0 +1,74 @@
+"""Who is let in; the reference's way."""
+
+from tests.reference.cluster import Amounts, Job, add, total
+from tests.reference.session import Session, beyond
+
+
+def enqueue(session: Session) -> None:
+    waiting = [j for j in session.jobs_not_refused() if session.phase[j.key] == "Pending"]
+    while waiting:
+        job = session.next_job(waiting)
+        waiting.remove(job)
+        if job.min_resources is None or _lets_in(session, job):
+            session.phase[job.key] = "Inqueue"
+            session.outcome.enqueued.append(job.key)
+            for queue in session.cluster.line(job.queue):
+                add(session.promised[queue.name], beyond(job.min_resources or {}, job.allocated))
+        else:
+            session.refused[job.key] = "gate"
+            waiting = session.unless_fifo(job, waiting)
+
+
+def _lets_in(session: Session, job: Job) -> bool:
+    needed = job.min_resources or {}
+    mine = _preemptable(session, job)
+    roots = session.cluster.children("")
+    theirs = _reclaimable(session, job)
+    for name, amount in needed.items():
+        taken = session.used_at_first.get(name, 0) + sum(session.promised[q.name].get(name, 0) for q in roots)  # fmt: skip
+        free = session.cluster.total(name) * 1200 // 1000 - taken
+        if amount > free + mine.get(name, 0) + theirs.get(name, 0):
+            return False
+    for queue in session.cluster.line(job.queue):
+        for name, most in session.shares.limits[queue.name].items():
+            taken = session.allocated[queue.name].get(name, 0)
+            taken += session.promised[queue.name].get(name, 0) - session.elastic[queue.name].get(
+                name, 0
+            )
+            if needed.get(name, 0) > most - taken + mine.get(name, 0) and name in needed:
+                return False
+    return True
+
+
+def _preemptable(session: Session, job: Job) -> Amounts:
+    """What evictions inside the queue could free for it."""
+    if "preempt" not in session.actions:
+        return {}
+    return total(
+        other.allocated
+        for other in session.cluster.jobs.values()
+        if other.queue == job.queue and other.priority < job.priority
+    )
+
+
+def _reclaimable(session: Session, job: Job) -> Amounts:
+    """What other queues have too much of, as far as this one deserves it."""
+    if "reclaim" not in session.actions:
+        return {}
+    line = session.cluster.line(job.queue)
+    spare: Amounts = {}
+    for queue in session.cluster.queues.values():
+        jobs = [j for j in session.cluster.jobs.values() if j.queue == queue.name]
+        if queue in line or not queue.reclaimable or not jobs:
+            continue
+        for name, has in session.allocated[queue.name].items():
+            fair = session.shares.deserved[queue.name].get(name, 0)
+            kept = max(fair, queue.guarantee.get(name, 0))
+            spare[name] = spare.get(name, 0) + max(0, has - kept)
+    mine = session.shares.deserved[job.queue]
+    taken = total([session.allocated[job.queue], session.promised[job.queue]])
+    add(taken, session.elastic[job.queue], -1)
+    return {
+        name: min(amount, max(0, mine.get(name, 0) - taken.get(name, 0)))
+        for name, amount in spare.items()
+    }

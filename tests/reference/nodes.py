@@ -1,0 +1,72 @@
+"""Which node a pod goes to; the reference's way."""
+
+import math
+
+from tests.reference.cluster import Cluster, Node, Pod
+from tests.reference.shares import MILLION
+from vc_model.node import Taint
+
+GPU = "nvidia.com/gpu"
+CORDON = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+
+
+def best_node(cluster: Cluster, pod: Pod, *, binpack: bool) -> Node | None:
+    """The best score of those that have room, the first of equals."""
+    fitting = [node for node in cluster.nodes.values() if _fits(pod, node)]
+    return max(fitting, key=lambda node: _score(pod, node, binpack=binpack), default=None)
+
+
+def _score(pod: Pod, node: Node, *, binpack: bool) -> int:
+    """Spread and balanced, and with binpack full."""
+    cpu, memory = _part(pod, node, "cpu"), _part(pod, node, "memory")
+    score = 2 * MILLION - (cpu + memory) // 2 - _apart(pod, node, cpu, memory)
+    if binpack:
+        counted = [name for name in pod.request if name in ("cpu", "memory") or "/" in name]
+        parts = sum(_part(pod, node, name) for name in counted)
+        score += parts // len(counted) if counted else 0
+    return score
+
+
+def _apart(pod: Pod, node: Node, cpu: int, memory: int) -> int:
+    """The standard deviation of what is used, with accelerators for pods that want them."""
+    if not pod.request.get(GPU):
+        return abs(cpu - memory) // 2
+    parts = (cpu, memory, _part(pod, node, GPU))
+    mean = sum(parts) // 3
+    return math.isqrt(sum((part - mean) ** 2 for part in parts) // 3)
+
+
+def _part(pod: Pod, node: Node, resource: str) -> int:
+    """How full the node would be, in millionths."""
+    used = node.used.get(resource, 0) + pod.request.get(resource, 0)
+    return int(min(used / max(1, node.allocatable.get(resource, 0)) * MILLION, MILLION))
+
+
+def _fits(pod: Pod, node: Node) -> bool:
+    if not node.ready or not (node.schedulable or _tolerates(pod, CORDON)):
+        return False
+    if any(node.labels.get(key) != value for key, value in pod.selector.items()):
+        return False
+    if pod.required is not None and not any(
+        all(node.labels.get(key) in values for key, values in term.items()) for term in pod.required
+    ):
+        return False
+    if not all(_tolerates(pod, taint) for taint in node.taints):
+        return False
+    taken = [port for other in node.pods for port in other.ports]
+    if any(port in taken for port in pod.ports):
+        return False
+    used = node.used
+    return all(used.get(n, 0) + amount <= node.allocatable.get(n, 0) for n, amount in pod.request.items())  # fmt: skip
+
+
+def _tolerates(pod: Pod, taint: Taint) -> bool:
+    return any(
+        toleration.effect in ("", None, taint.effect)
+        and toleration.key in ("", None, taint.key)
+        and (
+            toleration.operator == "Exists"
+            or (bool(toleration.key) and toleration.value == taint.value)
+        )
+        for toleration in pod.tolerations
+    )

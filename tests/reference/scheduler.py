@@ -1,0 +1,27 @@
+"""The reference scheduler: one session, action by action."""
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from tests.reference.evictions import preempt, reclaim
+from tests.reference.letting_in import enqueue
+from tests.reference.session import Outcome, Session
+from vc_model.meta import ApiObject
+
+ACTIONS: Final[dict[str, Callable[[Session], None]]] = {
+    "enqueue": enqueue,
+    "allocate": Session.allocate,
+    "preempt": preempt,
+    "reclaim": reclaim,
+    "backfill": Session.backfill,
+}
+
+
+def schedule(
+    objects: Iterable[ApiObject], *, actions: tuple[str, ...], plugin: str, binpack: bool
+) -> Outcome:
+    """What a session over these objects comes to; `plugin` says what queues deserve."""
+    session = Session(objects, actions=actions, plugin=plugin, binpack=binpack)
+    for name in actions:
+        ACTIONS[name](session)
+    return session.close()

@@ -1,0 +1,340 @@
+"""A session of the reference: who is let in, and who goes where; evictions are in `evictions`."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from tests.reference.cluster import (
+    Amounts,
+    Cluster,
+    Job,
+    Node,
+    Pod,
+    Queue,
+    add,
+    read_cluster,
+    total,
+)
+from tests.reference.nodes import best_node
+from tests.reference.shares import MILLION, Shares, holds, share, with_more
+from vc_model.meta import ApiObject
+
+ELASTIC_PODS = 8
+Missing = list[tuple[str | None, int]]
+
+
+@dataclass(eq=False)
+class Outcome:
+    """What a session of the reference comes to."""
+
+    enqueued: list[str] = field(default_factory=list)
+    binds: dict[str, str] = field(default_factory=dict)
+    """Pod to node."""
+    victims: dict[str, list[str]] = field(default_factory=dict)
+    """Job to the pods that are evicted for it."""
+    phases: dict[str, str] = field(default_factory=dict)
+    deserved: dict[str, Amounts] = field(default_factory=dict)
+
+
+class Session:
+    """A session over a cluster."""
+
+    def __init__(
+        self,
+        objects: Iterable[ApiObject],
+        *,
+        actions: tuple[str, ...],
+        plugin: str = "proportion",
+        binpack: bool = False,
+    ) -> None:
+        self.cluster: Cluster = read_cluster(objects)
+        self.actions = actions
+        self.plugin = plugin
+        self.binpack = binpack
+        self.outcome = Outcome()
+        self.refused: dict[str, str] = {}
+        """Job to why: "room" when nodes or its queue have too little, else something else."""
+        for job in self.cluster.jobs.values():
+            if job.queue not in self.cluster.queues or not self.cluster.queues[job.queue].open:
+                self.refused[job.key] = "queue"
+        self.phase = {key: job.phase for key, job in self.cluster.jobs.items()}
+        self.placed: dict[str, str] = {}
+        """Pod to the node where it was put in this session."""
+        self.given: dict[str, Amounts] = {}
+        """Job to what its pods have that were put somewhere in this session."""
+        self.bound: dict[str, int] = {}
+        self.allocated = self._rolled_up(lambda job: job.allocated)
+        self.promised = self._rolled_up(_promised)
+        self.elastic = self._rolled_up(_elastic)
+        self.used_at_first = {name: self.cluster.used(name) for name in self._resources()}
+        self.outside = self._outside()
+        self.shares = Shares(self.cluster, self._waiting_amounts(), plugin)
+        self.outcome.deserved = self.shares.deserved
+
+    def close(self) -> Outcome:
+        """What was done, and what it means for phases."""
+        self.outcome.phases = {
+            job.key: self._phase_after(job) for job in self.cluster.jobs.values()
+        }
+        return self.outcome
+
+    # -- allocate and backfill -------------------------------------------------------------------
+
+    def allocate(self) -> None:
+        waiting = [
+            job for job in self._eligible() if any(not p.best_effort for p in self.waiting(job))
+        ]
+        while waiting:
+            job = self.next_job(waiting)
+            waiting.remove(job)
+            contested = any(other.queue != job.queue for other in waiting)
+            if self.starving(job):
+                more = self.place_minimum(job)
+                if not more:
+                    waiting = self.unless_fifo(job, waiting)
+            else:
+                most = ELASTIC_PODS if contested else len(job.pods)
+                more = self._place_more(job, most, best_effort=False) > 0
+            if more and any(not pod.best_effort for pod in self.waiting(job)):
+                waiting.append(job)
+
+    def backfill(self) -> None:
+        waiting = [job for job in self._eligible() if any(p.best_effort for p in self.waiting(job))]
+        while waiting:
+            job = self.next_job(waiting)
+            waiting.remove(job)
+            if not self.starving(job) or self.place_minimum(job):
+                self._place_more(job, len(job.pods), best_effort=True)
+
+    def _eligible(self) -> list[Job]:
+        """Let in, not refused, and with all the pods that it needs."""
+        found = []
+        for job in self.jobs_not_refused():
+            if self.phase[job.key] == "Pending":
+                continue
+            pending = job.of("Pending")
+            if self.starving(job):
+                counts = dict.fromkeys(job.roles, 0)
+                for pod in [*job.placed, *job.of("Succeeded"), *pending]:
+                    counts[pod.role] = counts.get(pod.role, 0) + 1
+                short = any(counts[role] < least for role, least in job.roles.items())
+                if short or job.ready + len(pending) < job.minimum or not pending:
+                    self.refused[job.key] = "tasks"
+                    continue
+            if pending:
+                found.append(job)
+        return found
+
+    def place_minimum(self, job: Job) -> bool:
+        """Bind what it lacks, all of it, or nothing."""
+        before = len(self.placed)
+        if self.try_minimum(job) is not None:
+            for name in list(self.placed)[before:]:
+                self.outcome.binds[name] = self.placed[name]
+                self.bound[job.key] = self.bound.get(job.key, 0) + 1
+            return True
+        self.refused[job.key] = "room"
+        return False
+
+    def try_minimum(self, job: Job) -> list[str] | None:
+        """Put what it lacks on nodes; the nodes, or None and nothing lies there."""
+        done: list[tuple[Pod, Node]] = []
+        for role, count in self.missing(job):
+            left = count
+            for pods in sorted(self._alike(job, role), key=lambda alike: alike[0].best_effort):
+                wanted = pods[:left]
+                if wanted and not self._put_all(job, wanted, done):
+                    for pod, node in reversed(done):
+                        self.take_off(job, pod, node)
+                    return None
+                left -= len(wanted)
+            if left:
+                for pod, node in reversed(done):
+                    self.take_off(job, pod, node)
+                return None
+        return [node.name for _, node in done]
+
+    def _put_all(self, job: Job, pods: list[Pod], done: list[tuple[Pod, Node]]) -> bool:
+        if not self._queue_has_room(job, pods[0].request, len(pods)):
+            return False
+        for pod in pods:
+            node = best_node(self.cluster, pod, binpack=self.binpack)
+            if node is None:
+                return False
+            self.put(job, pod, node)
+            done.append((pod, node))
+        return True
+
+    def _place_more(self, job: Job, most: int, *, best_effort: bool) -> int:
+        """As many as there is room for, one after the other; the next kind when one is stuck."""
+        count = 0
+        for pods in self._alike(job, None):
+            for pod in pods if pods[0].best_effort == best_effort else ():
+                node = best_node(self.cluster, pod, binpack=self.binpack)
+                if count == most or node is None or not self._queue_has_room(job, pod.request, 1):
+                    break
+                self.put(job, pod, node)
+                self.outcome.binds[pod.name] = node.name
+                self.bound[job.key] = self.bound.get(job.key, 0) + 1
+                count += 1
+        return count
+
+    def _alike(self, job: Job, role: str | None) -> list[list[Pod]]:
+        """Waiting pods of a role (of any, when None), neighbours of one kind together."""
+        runs: list[list[Pod]] = []
+        for pod in self.waiting(job):
+            if role is None or pod.role == role:
+                if runs and runs[-1][0].kind == pod.kind:
+                    runs[-1].append(pod)
+                else:
+                    runs.append([pod])
+        return runs
+
+    def put(self, job: Job, pod: Pod, node: Node) -> None:
+        node.pods.append(pod)
+        self.placed[pod.name] = node.name
+        add(self.given.setdefault(job.key, {}), pod.request)
+        for queue in self.cluster.line(job.queue):
+            add(self.allocated[queue.name], pod.request)
+
+    def take_off(self, job: Job, pod: Pod, node: Node) -> None:
+        node.pods.remove(pod)
+        del self.placed[pod.name]
+        add(self.given[job.key], pod.request, -1)
+        for queue in self.cluster.line(job.queue):
+            add(self.allocated[queue.name], pod.request, -1)
+
+    # -- who may go where ------------------------------------------------------------------------
+
+    def _queue_has_room(self, job: Job, request: Amounts, count: int) -> bool:
+        needed = {name: amount * count for name, amount in request.items()}
+        line = self.cluster.line(job.queue)
+        for queue in line:
+            for name, most in self.shares.limits[queue.name].items():
+                if name in needed and self.allocated[queue.name].get(name, 0) + needed[name] > most:
+                    return False
+        return all(self._guarantees_kept(line, name, needed) for name in needed)
+
+    def _guarantees_kept(self, line: list[Queue], name: str, needed: Amounts) -> bool:
+        if not any(queue.guarantee.get(name) for queue in self.cluster.queues.values()):
+            return True
+        after = with_more(self.allocated, line, needed)
+        for queue in line:
+            held = holds(self.cluster, after, queue, name)
+            more = held > holds(self.cluster, self.allocated, queue, name)
+            if more and held > queue.capability.get(name, held):
+                return False
+        roots = self.cluster.children("")
+        before = sum(holds(self.cluster, self.allocated, queue, name) for queue in roots)
+        held = sum(holds(self.cluster, after, queue, name) for queue in roots)
+        return held == before or held <= self.cluster.total(name) - self.outside.get(name, 0)
+
+    # -- whose turn it is ------------------------------------------------------------------------
+
+    def next_job(self, waiting: list[Job]) -> Job:
+        queues = {job.queue: self.cluster.queues[job.queue] for job in waiting}
+        first = min(queues.values(), key=self._queue_order)
+        return min((job for job in waiting if job.queue == first.name), key=self.job_order)
+
+    def _queue_order(self, queue: Queue) -> tuple[object, ...]:
+        shares = [self._share(above) for above in reversed(self.cluster.line(queue.name))]
+        poor = self.plugin == "capacity" and not self.shares.deserved[queue.name]
+        return (-queue.priority, tuple(shares), poor, queue.created, queue.uid, queue.name)
+
+    def _share(self, queue: Queue) -> int:
+        fair, has = self.shares.deserved[queue.name], self.allocated[queue.name]
+        if self.plugin == "proportion":
+            return share(has, fair)
+        return share({n: a for n, a in has.items() if n in fair}, fair) if fair else MILLION
+
+    def job_order(self, job: Job) -> tuple[object, ...]:
+        has = total([job.allocated, self.given.get(job.key, {})])
+        parts = [amount * MILLION // max(1, self.cluster.total(n)) for n, amount in has.items()]
+        dominant = max(parts, default=0)
+        return (-job.priority, not self.starving(job), dominant, job.created, job.uid, job.key)
+
+    def unless_fifo(self, job: Job, waiting: list[Job]) -> list[Job]:
+        """Nobody of a fifo queue passes a job that has to wait."""
+        if not self.cluster.queues[job.queue].fifo:
+            return waiting
+        for behind in waiting:
+            if behind.queue == job.queue and (self.starving(behind) or self.phase[behind.key] == "Pending"):  # fmt: skip
+                self.refused[behind.key] = "order"
+        return [other for other in waiting if other.queue != job.queue]
+
+    # -- jobs ------------------------------------------------------------------------------------
+
+    def jobs_not_refused(self) -> list[Job]:
+        return [job for job in self.cluster.jobs.values() if job.key not in self.refused]
+
+    def starving(self, job: Job) -> bool:
+        return not self.bound.get(job.key) and bool(self.missing(job))
+
+    def waiting(self, job: Job) -> list[Pod]:
+        return [pod for pod in job.of("Pending") if pod.name not in self.placed]
+
+    def missing(self, job: Job) -> Missing:
+        """Roles first, then what may be of any role."""
+        ready = [pod.role for pod in [*job.placed, *job.of("Succeeded")]]
+        lacking: Missing = [
+            (role, least - ready.count(role)) for role, least in job.roles.items() if ready.count(role) < least
+        ]  # fmt: skip
+        rest = job.minimum - len(ready) - sum(count for _, count in lacking)
+        return [*lacking, (None, rest)] if rest > 0 else lacking
+
+    def _phase_after(self, job: Job) -> str:
+        phase = self.phase[job.key]
+        if not job.pods and phase == "Completed":
+            return phase
+        waits = self.starving(job) or (phase == "Pending" and not job.ready)
+        if job.placed and waits and job.key in self.refused:
+            return "Unknown"
+        done = len(job.of("Succeeded")) + len(job.of("Failed"))
+        scheduled = len(job.placed) + self.bound.get(job.key, 0) + done
+        if scheduled and scheduled >= job.minimum:
+            return "Completed" if done == scheduled and not job.of("Pending") else "Running"
+        return "Inqueue" if phase == "Inqueue" else "Pending"
+
+    # -- sums ------------------------------------------------------------------------------------
+
+    def _rolled_up(self, of: Callable[[Job], Amounts]) -> dict[str, Amounts]:
+        sums: dict[str, Amounts] = {name: {} for name in self.cluster.queues}
+        for job in self.cluster.jobs.values():
+            for queue in self.cluster.line(job.queue):
+                add(sums[queue.name], of(job))
+        return sums
+
+    def _resources(self) -> list[str]:
+        return sorted({name for node in self.cluster.nodes.values() for name in node.allocatable})
+
+    def _waiting_amounts(self) -> dict[str, Amounts]:
+        """By queue, what its jobs ask for."""
+        asked: dict[str, Amounts] = {}
+        for job in self.cluster.jobs.values():
+            pending = job.of("Pending")
+            mine = asked.setdefault(job.queue, {})
+            if self.phase[job.key] == "Pending" and not pending:
+                add(mine, job.min_resources or {})
+            for pod in pending:
+                add(mine, pod.request)
+        return asked
+
+    def _outside(self) -> Amounts:
+        """What pods have that belong to no queue."""
+        inside = total(job.allocated for job in self.cluster.jobs.values() if job.queue in self.cluster.queues)  # fmt: skip
+        return {n: max(0, used - inside.get(n, 0)) for n, used in self.used_at_first.items()}
+
+
+def _promised(job: Job) -> Amounts:
+    claims = job.phase == "Inqueue" or (job.phase == "Running" and len(job.placed) >= job.minimum)
+    return beyond(job.min_resources or {}, job.allocated) if claims else {}
+
+
+def _elastic(job: Job) -> Amounts:
+    return {
+        name: max(0, job.allocated.get(name, 0) - least)
+        for name, least in (job.min_resources or {}).items()
+    }
+
+
+def beyond(wanted: Amounts, has: Amounts) -> Amounts:
+    return {name: max(0, amount - has.get(name, 0)) for name, amount in wanted.items()}
