@@ -20,7 +20,7 @@ import msgspec
 from vc_messages.codec import CodecError
 from vc_messages.facts import Identity, Stamp
 from vc_messages.record import TopicPartition
-from vc_messages.topics import PARTITIONS
+from vc_messages.topics import BY_NAME, PARTITIONS, fact_partitions
 from vc_messages.view import Entry, ViewState
 from vc_model.kinds import BY_TOPIC, Kind
 
@@ -88,7 +88,7 @@ class Chunker:
 def offsets_of(state: ViewState) -> dict[str, list[int]]:
     """Topic to the next offset of each partition."""
     return {
-        topic: [state.positions[TopicPartition(topic, p)] for p in range(PARTITIONS)]
+        topic: [state.positions[TopicPartition(topic, p)] for p in range(BY_NAME[topic].partitions)]
         for topic in state.tables
     }
 
@@ -173,7 +173,8 @@ class Restorer:
 def _head_of(kinds: tuple[Kind, ...], state: ViewState) -> _Head:
     epochs = {
         kind.topic: [
-            state.epochs.get(TopicPartition(kind.topic, p), _NONE_SEEN) for p in range(PARTITIONS)
+            state.epochs.get(TopicPartition(kind.topic, p), _NONE_SEEN)
+            for p in range(fact_partitions(kind))
         ]
         for kind in kinds
     }
@@ -181,7 +182,9 @@ def _head_of(kinds: tuple[Kind, ...], state: ViewState) -> _Head:
 
 
 def _by_log(kinds: tuple[Kind, ...], numbers: Mapping[str, list[int]]) -> dict[TopicPartition, int]:
-    if {topic: len(of) for topic, of in numbers.items()} != {k.topic: PARTITIONS for k in kinds}:
+    if {topic: len(of) for topic, of in numbers.items()} != {
+        kind.topic: fact_partitions(kind) for kind in kinds
+    }:
         raise CodecError("not the topics and partitions that we follow")
     return {
         TopicPartition(topic, partition): number

@@ -51,7 +51,7 @@ def fact_message(kind: Kind, obj: ApiObject, *, stamp: Stamp, traceparent: str =
     """An object as it is now."""
     return Message(
         topic=kind.topic,
-        partition=partition_of(obj),
+        partition=partition_of(kind, obj),
         key=obj.key,
         value=encode(obj),
         headers=_headers(obj.metadata.uid, obj.metadata.resource_version, stamp, traceparent),

@@ -1,12 +1,13 @@
 """Which partition a fact goes to: the one of the vcjob that owns it.
 
 Everything of a job shares one partition number over all topics, so one member of a consumer group
-owns whole jobs and needs no locks. What belongs to no vcjob goes by its own key.
+owns whole jobs and needs no locks. Pods and pod groups of no vcjob go by their own key; kinds that
+nobody shares are not split at all.
 """
 
 import zlib
 
-from vc_messages.topics import PARTITIONS, Split, Topic
+from vc_messages.topics import PARTITIONS, Split, Topic, fact_partitions
 from vc_model import kinds
 from vc_model.job import Command
 from vc_model.meta import ApiObject, OwnerReference, controller_of, object_key
@@ -31,9 +32,9 @@ def owning_key(obj: ApiObject) -> str:
     return object_key(obj.metadata.namespace, owner.name) if owner is not None else obj.key
 
 
-def partition_of(obj: ApiObject) -> int:
+def partition_of(kind: kinds.Kind, obj: ApiObject) -> int:
     """The partition of an object's fact."""
-    return partition_of_key(owning_key(obj))
+    return partition_of_key(owning_key(obj)) if fact_partitions(kind) > 1 else 0
 
 
 def partition_on(topic: Topic, key: str) -> int:

@@ -7,13 +7,17 @@ import msgspec
 from vc_messages.codec import CodecError, decode, encode, wire_headers
 from vc_messages.facts import Stamp
 from vc_messages.record import Message, Record
-from vc_messages.topics import PARTITIONS, PROGRESS
+from vc_messages.topics import PROGRESS, fact_partitions
+from vc_model.kinds import WATCHED
 
 PROGRESS_PERIOD_SECONDS: Final = 1.0
 """How often the watcher tells; also at once when a sync ends."""
 
 PROGRESS_STALE_SECONDS: Final = 5.0
 """Nobody decides on a view whose newest progress is older than this."""
+
+
+_PARTITIONS: Final = {kind.short: fact_partitions(kind) for kind in WATCHED}
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,9 +49,10 @@ def progress_message(progress: Progress) -> Message:
 def progress_of(record: Record) -> Progress:
     """Read it back; CodecError when it does not name an end for each partition."""
     progress = decode(record.value or b"", into=Progress, headers=record.headers)
-    if len(progress.end_offsets) != PARTITIONS:
+    expected = _PARTITIONS.get(progress.kind)
+    if expected is not None and len(progress.end_offsets) != expected:
         raise CodecError(
             f"progress of {progress.kind} names {len(progress.end_offsets)} partitions, "
-            f"not {PARTITIONS}"
+            f"not {expected}"
         )
     return progress

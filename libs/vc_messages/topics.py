@@ -13,6 +13,9 @@ from vc_model import kinds
 
 PARTITIONS: Final = 12
 """Of every topic that is split; equal everywhere, so that all of a job shares one number."""
+KINDS_OF_JOBS: Final = (kinds.JOBS, kinds.PODGROUPS, kinds.PODS, kinds.COMMANDS)
+"""Facts that job-controllers share among themselves. The others are read whole by whoever reads them,
+so they are not split: every read names each log, and costs as much for one that is empty."""
 
 MESSAGE_BYTES_MAX: Final = 4 * 1024 * 1024
 """Larger objects are refused by the watcher, with an event on the object."""
@@ -56,12 +59,17 @@ def _fact_topic(kind: kinds.Kind) -> Topic:
     return Topic(
         name=kind.topic,
         key="namespace/name" if kind.namespaced else "name",
-        split=Split.BY_JOB,
+        split=Split.BY_JOB if kind in KINDS_OF_JOBS else Split.SINGLE,
         compacted=True,
         retention_seconds=TOMBSTONE_RETENTION_SECONDS,
         producer="watcher",
         consumers=(EVERYONE,),
     )
+
+
+def fact_partitions(kind: kinds.Kind) -> int:
+    """How many logs a kind's facts are split into."""
+    return PARTITIONS if kind in KINDS_OF_JOBS else 1
 
 
 def plugin_requests(plugin: str) -> Topic:

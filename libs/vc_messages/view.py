@@ -18,7 +18,7 @@ from vc_messages.codec import CodecError
 from vc_messages.facts import FENCE_KEY, Identity, identity_of, object_of
 from vc_messages.progress import PROGRESS_STALE_SECONDS, Progress, progress_of
 from vc_messages.record import Record, TopicPartition
-from vc_messages.topics import PARTITIONS, PROGRESS
+from vc_messages.topics import PARTITIONS, PROGRESS, fact_partitions
 from vc_model.kinds import BY_TOPIC, Kind
 from vc_model.meta import ApiObject
 
@@ -71,6 +71,8 @@ class View:
     ) -> None:
         self.kinds = tuple(kinds)
         self.partitions = frozenset(partitions)
+        self._logs = {kind.topic: frozenset(range(fact_partitions(kind))) for kind in self.kinds}
+        """Topic to the partitions that it has."""
         self.incarnation: str | None = None
         """Of the newest progress; None until the first was read, and then nothing is believed."""
         self.positions: dict[TopicPartition, int] = {}
@@ -115,7 +117,11 @@ class View:
         """
         if self.incarnation is None:
             return None
-        logs = [TopicPartition(kind.topic, p) for kind in self.kinds for p in self.partitions]
+        logs = [
+            TopicPartition(kind.topic, p)
+            for kind in self.kinds
+            for p in self.partitions & self._logs[kind.topic]
+        ]
         return ViewState(
             incarnation=self.incarnation,
             epoch=self.epoch,
@@ -241,7 +247,7 @@ class View:
             progress = self._progress.get(kind.short)
             if progress is None:
                 continue
-            for partition in self.partitions:
+            for partition in self.partitions & self._logs[kind.topic]:
                 read = self.positions.get(TopicPartition(kind.topic, partition), 0)
                 missing += max(0, progress.end_offsets[partition] - read)
         return missing
@@ -271,7 +277,7 @@ class View:
             return f"progress of {kind.short} is of epoch {progress.stamp.epoch}, not {epoch}"
         if not progress.synced:
             return f"{kind.short} not synced"
-        for partition in sorted(partitions):
+        for partition in sorted(partitions & self._logs[kind.topic]):
             read = self.positions.get(TopicPartition(kind.topic, partition), 0)
             if read < progress.end_offsets[partition]:
                 behind = progress.end_offsets[partition] - read

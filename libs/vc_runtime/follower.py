@@ -19,7 +19,7 @@ import msgspec
 from vc_bus import BusError, BusUnavailableError
 from vc_messages.codec import CodecError
 from vc_messages.record import Record
-from vc_messages.topics import Topic
+from vc_messages.topics import KINDS_OF_JOBS, Topic
 from vc_messages.view import Change, IncarnationChanged, View, ViewState
 from vc_model.kinds import Kind
 from vc_runtime.backoff import delay_seconds
@@ -58,6 +58,7 @@ class Follower:
         rest_seconds: float = 0.0,
     ) -> None:
         assert warm_start is None or not group, "a share cannot be resumed"
+        assert not group or set(kinds) <= set(KINDS_OF_JOBS), "others are not split, nor shared"
         self._context = context
         self._kinds = tuple(kinds)
         self._extra = tuple(topic.name for topic in extra)

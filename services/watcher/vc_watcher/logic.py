@@ -23,7 +23,7 @@ from vc_messages.facts import (
 )
 from vc_messages.partition import partition_of
 from vc_messages.record import Message, Record
-from vc_messages.topics import PARTITIONS
+from vc_messages.topics import fact_partitions
 from vc_messages.trace import traceparent_of
 from vc_model.graft import strip_nulls
 from vc_model.job import Job
@@ -164,7 +164,7 @@ class Index:
         """Nobody of a lower epoch is believed after these."""
         return [
             fence_message(self.kind, partition=partition, stamp=self.stamp)
-            for partition in range(PARTITIONS)
+            for partition in range(fact_partitions(self.kind))
         ]
 
     def seen(self, obj: ApiObject, *, again: bool = False) -> list[Message]:
@@ -174,7 +174,7 @@ class Index:
         """
         metadata = obj.metadata
         key = obj.key
-        partition = partition_of(obj)
+        partition = partition_of(self.kind, obj)
         known = self._known.get(key)
         current = Known(metadata.uid, metadata.resource_version, partition)
         if known == current and not again:

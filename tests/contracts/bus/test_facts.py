@@ -14,7 +14,7 @@ from vc_messages.facts import Stamp, fact_message, fence_message, tombstone_mess
 from vc_messages.partition import partition_of
 from vc_messages.progress import Progress, progress_message
 from vc_messages.record import Message, TopicPartition
-from vc_messages.topics import BY_NAME, PARTITIONS, PROGRESS
+from vc_messages.topics import BY_NAME, PROGRESS, fact_partitions
 from vc_messages.view import IncarnationChanged, View
 from vc_model.kinds import PODS, QUEUES, Kind
 from vc_model.meta import ApiObject, ObjectMeta
@@ -98,7 +98,7 @@ class Stage:
         return tombstone_message(
             kind,
             key=obj.key,
-            partition=partition_of(obj),
+            partition=partition_of(kind, obj),
             uid=obj.metadata.uid,
             resource_version=version,
             stamp=self.stamp,
@@ -179,7 +179,7 @@ async def test_a_stale_watcher_is_not_believed_behind_a_fence(stage: Stage) -> N
     fences = [
         fence_message(kind, partition=n, stamp=stage.stamp)
         for kind in KINDS
-        for n in range(PARTITIONS)
+        for n in range(fact_partitions(kind))
     ]
     await stage.say(*fences)
     late = [
@@ -233,7 +233,7 @@ async def test_compaction_leaves_the_same_view(stage: Stage) -> None:
         await stage.say(stage.fact(pod("busy", version=str(version))))
     await stage.say(stage.fact(pod("gone", uid="g")), stage.tombstone(pod("gone", uid="g"), "2"))
     await stage.tell_progress(*KINDS)
-    at = TopicPartition(PODS.topic, partition_of(pod("busy")))
+    at = TopicPartition(PODS.topic, partition_of(PODS, pod("busy")))
     await stage.backend.compact(at, left=1)
     await stage.follow()
     await stage.read_all()

@@ -16,7 +16,7 @@ from vc_messages.checkpoints import (
 from vc_messages.codec import CodecError
 from vc_messages.facts import Identity, Stamp
 from vc_messages.record import TopicPartition
-from vc_messages.topics import PARTITIONS
+from vc_messages.topics import fact_partitions
 from vc_messages.view import Entry, ViewState
 from vc_model.kinds import NODES, PODS
 from vc_model.meta import ObjectMeta
@@ -38,7 +38,7 @@ def entry(name: str, *, version: str = "1") -> Entry:
 
 
 def state_of(pods: dict[str, Entry]) -> ViewState:
-    logs = [TopicPartition(kind.topic, p) for kind in KINDS for p in range(PARTITIONS)]
+    logs = [TopicPartition(kind.topic, p) for kind in KINDS for p in range(fact_partitions(kind))]
     return ViewState(
         incarnation="one",
         epoch=2,

@@ -6,6 +6,7 @@ import pytest
 from vc_messages.partition import owning_key, partition_of, partition_of_key, partition_on
 from vc_messages.topics import ALL, BY_NAME, DEAD_LETTERS, PARTITIONS, PROGRESS
 from vc_model.job import Command, Job
+from vc_model.kinds import COMMANDS, JOBS, PODGROUPS, PODS, QUEUES, Kind
 from vc_model.meta import ApiObject, ObjectMeta, OwnerReference
 from vc_model.pod import Pod
 from vc_model.scheduling import PodGroup, Queue
@@ -29,56 +30,69 @@ class Case(msgspec.Struct, frozen=True):
     """An object and whose partition it shares."""
 
     id: str
+    kind: Kind
     object: ApiObject
     key: str
 
 
 CASES = [
-    Case("a job goes by its own name", Job(metadata=meta("train")), "ml/train"),
-    Case("a pod goes with its job", Pod(metadata=meta("train-w-0", owner())), "ml/train"),
-    Case("a pod group goes with its job", PodGroup(metadata=meta("pg", owner())), "ml/train"),
+    Case("a job goes by its own name", JOBS, Job(metadata=meta("train")), "ml/train"),
+    Case("a pod goes with its job", PODS, Pod(metadata=meta("train-w-0", owner())), "ml/train"),
+    Case(
+        "a pod group goes with its job",
+        PODGROUPS,
+        PodGroup(metadata=meta("pg", owner())),
+        "ml/train",
+    ),
     Case(
         "a command goes with its target",
+        COMMANDS,
         Command(metadata=meta("cmd"), target=owner(controller=False)),
         "ml/train",
     ),
     Case(
         "a command to a queue goes by its own name",
+        COMMANDS,
         Command(
             metadata=meta("cmd"),
             target=owner(kind="Queue", api_version="scheduling.volcano.sh/v1beta1"),
         ),
         "ml/cmd",
     ),
-    Case("a command without a target too", Command(metadata=meta("cmd")), "ml/cmd"),
+    Case("a command without a target too", COMMANDS, Command(metadata=meta("cmd")), "ml/cmd"),
     Case(
         "an owner that does not control does not count",
+        PODS,
         Pod(metadata=meta("p", owner(controller=False))),
         "ml/p",
     ),
     Case(
         "a batch/v1 Job is no vcjob",
+        PODS,
         Pod(metadata=meta("p", owner(api_version="batch/v1"))),
         "ml/p",
     ),
     Case(
         "another kind of the same group is no vcjob",
+        PODS,
         Pod(metadata=meta("p", owner(kind="CronJob"))),
         "ml/p",
     ),
-    Case("a plain pod goes by its own name", Pod(metadata=meta("p")), "ml/p"),
-    Case(
-        "an object of the cluster has no namespace",
-        Queue(metadata=meta("default", namespace="")),
-        "default",
-    ),
+    Case("a plain pod goes by its own name", PODS, Pod(metadata=meta("p")), "ml/p"),
 ]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 def test_the_owning_key(case: Case) -> None:
     assert owning_key(case.object) == case.key
-    assert partition_of(case.object) == partition_of_key(case.key)
+    assert partition_of(case.kind, case.object) == partition_of_key(case.key)
+
+
+def test_kinds_that_nobody_shares_are_not_split() -> None:
+    queue = Queue(metadata=meta("default", namespace=""))
+    assert owning_key(queue) == "default"
+    assert partition_of(QUEUES, queue) == 0
+    assert BY_NAME[QUEUES.topic].partitions == 1
 
 
 @pytest.mark.parametrize(

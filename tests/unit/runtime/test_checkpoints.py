@@ -12,7 +12,6 @@ from vc_clock import run_virtual
 from vc_messages.facts import Stamp
 from vc_messages.progress import Progress, progress_message
 from vc_messages.record import Record
-from vc_messages.topics import PARTITIONS
 from vc_messages.view import View
 from vc_model.kinds import NODES, QUEUES
 from vc_model.struct import JsonObject
@@ -140,7 +139,7 @@ def test_where_nothing_happens_the_checkpoint_is_renewed_before_it_is_too_old() 
             snapshot = CountingSnapshot()
             replica = Replica(stack, snapshot)
             stamp = Stamp(incarnation="one", epoch=1)
-            ends = [0] * PARTITIONS
+            ends = [0]
             told = Progress(
                 kind=QUEUES.short, stamp=stamp, sequence=1, synced=True,
                 resource_version="1", end_offsets=ends,

@@ -5,15 +5,15 @@ from typing import Any
 
 from tests.simulation.stack import Stack
 from vc_clock import run_virtual
-from vc_model.kinds import CONFIGMAPS, QUEUES
+from vc_model.kinds import JOBS, PODGROUPS
 from vc_runtime.context import Context
 from vc_runtime.follower import Follower
 
-QUEUE_COUNT = 40
+GROUP_COUNT = 40
 
 
 class Replica:
-    """A member that follows queues until it is stopped or killed."""
+    """A member that follows pod groups until it is stopped or killed."""
 
     def __init__(self, stack: Stack, name: str) -> None:
         self._stack = stack
@@ -25,7 +25,7 @@ class Replica:
             clock=stack.clock,
             identity=name,
         )
-        self.follower = Follower(context, [QUEUES, CONFIGMAPS], group="test")
+        self.follower = Follower(context, [PODGROUPS, JOBS], group="test")
         self.decided: set[str] = set()
         self.task = asyncio.create_task(self._run())
 
@@ -33,11 +33,11 @@ class Replica:
         while True:
             await self.follower.poll()
             if not self.follower.unready():
-                self.decided = self.queues()
+                self.decided = self.groups()
                 await self.follower.commit()
 
-    def queues(self) -> set[str]:
-        return {q.metadata.name for q in self.follower.view.objects(QUEUES)}
+    def groups(self) -> set[str]:
+        return {group.metadata.name for group in self.follower.view.objects(PODGROUPS)}
 
     async def stop(self) -> None:
         self.task.cancel()
@@ -45,23 +45,23 @@ class Replica:
         await self.follower.close()
 
 
-async def make_queues(stack: Stack) -> set[str]:
-    names = {f"q{n}" for n in range(QUEUE_COUNT)}
+async def make_groups(stack: Stack) -> set[str]:
+    names = {f"g{n}" for n in range(GROUP_COUNT)}
     for name in sorted(names):
         body: dict[str, Any] = {
-            "apiVersion": QUEUES.api_version,
-            "kind": QUEUES.kind,
-            "metadata": {"name": name},
-            "spec": {"weight": 1},
+            "apiVersion": PODGROUPS.api_version,
+            "kind": PODGROUPS.kind,
+            "metadata": {"name": name, "namespace": "default"},
+            "spec": {"minMember": 1},
         }
-        await stack.cluster.create(QUEUES, body)
+        await stack.cluster.create(PODGROUPS, body, namespace="default")
     return names
 
 
 def test_two_members_share_all_keys_and_one_takes_over_from_the_other() -> None:
     async def main() -> None:
         async with Stack(services=["watcher"]) as stack:
-            names = await make_queues(stack)
+            names = await make_groups(stack)
             one = Replica(stack, "one")
             await stack.until(lambda: one.decided == names, seconds=30, what="one has all")
             two = Replica(stack, "two")
@@ -84,7 +84,7 @@ def test_two_members_share_all_keys_and_one_takes_over_from_the_other() -> None:
 def test_a_member_that_dies_without_leaving_is_replaced() -> None:
     async def main() -> None:
         async with Stack(services=["watcher"]) as stack:
-            names = await make_queues(stack)
+            names = await make_groups(stack)
             one, two = Replica(stack, "one"), Replica(stack, "two")
             await stack.until(
                 lambda: one.decided | two.decided == names, seconds=30, what="they share"
@@ -99,7 +99,7 @@ def test_a_member_that_dies_without_leaving_is_replaced() -> None:
 def test_wiped_topics_are_shared_again() -> None:
     async def main() -> None:
         async with Stack(services=["watcher"]) as stack:
-            names = await make_queues(stack)
+            names = await make_groups(stack)
             one = Replica(stack, "one")
             await stack.until(lambda: one.decided == names, seconds=30, what="one has all")
             stack.bus.delete_topics()

@@ -9,6 +9,7 @@ from vc_cluster import ListPage
 from vc_messages.facts import Stamp
 from vc_messages.progress import Progress, progress_message
 from vc_messages.record import Record
+from vc_messages.topics import fact_partitions
 from vc_messages.view import View
 from vc_model.kinds import CONFIGMAPS, NAMESPACES, PODS, Kind
 from vc_runtime.context import Context
@@ -68,7 +69,7 @@ class World:
                 sequence=self._told,
                 synced=True,
                 resource_version=version,
-                end_offsets=[0] * 12,
+                end_offsets=[0] * fact_partitions(kind),
             )
         )
         record = Record(
