@@ -30,6 +30,7 @@ class Case(msgspec.Struct, frozen=True):
 
     id: str
     happens: Callable[[Stack, int], None]
+    services: tuple[str, ...] = CORE
 
 
 def _nothing(_: Stack, __: int) -> None:
@@ -53,8 +54,13 @@ def _lose_everything_and_die(stack: Stack, turn: int) -> None:
         stack.kill("queue-controller")
 
 
+def _change_leaders(stack: Stack, turn: int) -> None:
+    stack.kill("queue-controller" if turn % 2 else "queue-controller@2")
+
+
 CASES = [
     Case("nothing goes wrong", _nothing),
+    Case("leaders change again and again", _change_leaders, (*CORE, "queue-controller@2")),
     Case("the queue-controller dies again and again", _die),
     Case("the bus and the cache are wiped again and again", _lose_bus_and_cache),
     Case("bus, cache and process are lost at once", _lose_everything_and_die),
@@ -64,7 +70,7 @@ CASES = [
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 def test_closed_hours_hold_what_the_pods_held(case: Case) -> None:
     async def main() -> None:
-        stack = Stack(seed=5, wall_at_zero=HOUR + 3600 - BEGINS_BEFORE)
+        stack = Stack(seed=5, services=case.services, wall_at_zero=HOUR + 3600 - BEGINS_BEFORE)
         async with stack:
             await stack.clock.sleep(5)
             for turn in range(6):
@@ -84,6 +90,33 @@ def test_closed_hours_hold_what_the_pods_held(case: Case) -> None:
             assert _sums(told) == held
 
     run_virtual(main())
+
+
+def test_a_job_that_is_deleted_while_it_runs_is_charged_to_its_end() -> None:
+    async def main() -> None:
+        async with Stack(seed=6, wall_at_zero=HOUR + 3600 - BEGINS_BEFORE) as stack:
+            await stack.clock.sleep(5)
+            await stack.submit(gang_job("job", replicas=3, cpu="2", run_seconds=10_000))
+            await stack.until(lambda: len(_running(stack)) == 3, seconds=60, what="it runs")
+            begun = stack.clock.now()
+            await stack.clock.sleep(100)
+            await stack.delete_job("job")
+            await stack.until(lambda: not stack.pods(), seconds=90, what="its pods are gone")
+            lasted = stack.clock.now() - begun
+            await stack.clock.sleep(BEGINS_BEFORE + SETTLED_SECONDS - stack.clock.monotonic())
+            seconds = _closed(stack)["cpu"] / 2000 / 3
+            assert abs(seconds - lasted) <= DELAYS_SECONDS_MAX
+            assert not stack.problems
+
+    run_virtual(main())
+
+
+DELAYS_SECONDS_MAX = 4
+"""Times of the API are whole seconds, and a pod starts a moment after it is bound."""
+
+
+def _running(stack: Stack) -> list[Pod]:
+    return [pod for pod in stack.pods() if pod.status.phase == "Running"]
 
 
 def _integrated(pods: list[Pod]) -> Counter[str]:
@@ -143,6 +176,3 @@ def _sums(rows: dict[str, UsageRow]) -> Counter[str]:
         if row.closed:
             held.update({name: int(text) for name, text in row.held.items()})
     return held
-
-
-assert "queue-controller" in CORE
