@@ -103,9 +103,10 @@ def _make_room(
     if accepts is not None and not accepts(chosen):
         return False
     victims = _pods(chosen)
+    earlier = _earlier(session)
     _away(session, victims)
     assert session.try_minimum(job) is not None
-    for victim in victims:  # still there, but their queues have them no more
+    for victim in [*victims, *earlier]:  # still there, but their queues have them no more
         session.cluster.nodes[victim.node].pods.append(victim)
     session.outcome.victims[job.key] = [pod.name for pod in victims]
     session.refused[job.key] = "victims"
@@ -137,6 +138,7 @@ def _needed(session: Session, job: Job, offered: list[Bundle]) -> list[Bundle] |
 def _trial(session: Session, job: Job, chosen: list[Bundle]) -> list[str] | None:
     """The nodes it would use without these; everything is as before afterwards."""
     victims = _pods(chosen)
+    earlier = _earlier(session)
     _away(session, victims)
     before = dict(session.placed)
     nodes = session.try_minimum(job)
@@ -147,7 +149,18 @@ def _trial(session: Session, job: Job, chosen: list[Bundle]) -> list[str] | None
         session.cluster.nodes[victim.node].pods.append(victim)
         for queue in session.cluster.line(session.cluster.jobs[victim.job].queue):
             add(session.allocated[queue.name], victim.request)
+    for victim in earlier:
+        session.cluster.nodes[victim.node].pods.append(victim)
     return nodes
+
+
+def _earlier(session: Session) -> list[Pod]:
+    """Take off their nodes those who leave for jobs before this one; they make room for it as well."""
+    gone = [name for names in session.outcome.victims.values() for name in names]
+    pods = [pod for job in session.cluster.jobs.values() for pod in job.pods if pod.name in gone]
+    for pod in pods:
+        session.cluster.nodes[pod.node].pods.remove(pod)
+    return pods
 
 
 def _away(session: Session, victims: list[Pod]) -> None:
