@@ -18,6 +18,7 @@ CONTROLLERS = (
     "serviceaccount-token-controller",
     "resourcequota-controller",
     "pod-garbage-collector-controller",
+    "persistentvolume-binder-controller",  # finishes what a scheduler began when it gave a volume to a claim
     "persistentvolumeclaim-protection-controller",  # takes the finalizer off that the API server puts on
     "disruption-controller",  # without it an eviction waits for ever for a budget's status
     "replicaset-controller",

@@ -23,6 +23,7 @@ class Everything:
         for step in (
             self.plugins,
             self.claims_and_expiry,
+            self.provisioning,
             self.commands,
             self.scaling,
             self.queues,
@@ -42,12 +43,23 @@ class Everything:
             self.phase(name, "Completed")
 
     def claims_and_expiry(self) -> None:
+        """A volume that waits for its first consumer: the scheduler gives it to the job's claim."""
+        self.apply(storage_class("waiting", "kubernetes.io/no-provisioner"), volume("there"))
         job = gang("claims", plugins={"svc": [], "ssh": []})
-        claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
-        job["spec"]["volumes"] = [{"mountPath": "/data", "volumeClaim": claim}]
+        job["spec"]["volumes"] = [{"mountPath": "/data", "volumeClaim": claim("waiting")}]
         job["spec"]["ttlSecondsAfterFinished"] = 1
         self.apply(job)
         self.gone("vcjob/claims")
+
+    def provisioning(self) -> None:
+        """A volume that is yet to be made: the claim is told on which node."""
+        self.apply(storage_class("made", "csi.example.com"))
+        job = gang("provisioned", plugins={})
+        job["spec"]["volumes"] = [{"mountPath": "/data", "volumeClaim": claim("made")}]
+        self.apply(job)
+        told = "{.items[*].metadata.annotations.volume\\.kubernetes\\.io/selected-node}"
+        self.until("pvc", told, "*")
+        self._kubectl.ok("delete", "vcjob", "provisioned")
 
     def commands(self) -> None:
         self.apply(gang("ordered", run_seconds=LONG_SECONDS, plugins={"svc": [], "ssh": []}))
@@ -145,7 +157,7 @@ class Everything:
         def holds() -> bool:
             nonlocal seen
             seen = self._kubectl.run("get", *what.split(), "-o", f"jsonpath={path}").stdout
-            return seen == wanted or (bool(wanted) and wanted in seen.split())
+            return seen == wanted or wanted in seen.split() or (wanted == "*" and bool(seen))
 
         eventually(holds, f"{what} {path} = {wanted!r}, not {seen!r}", seconds_max=WAIT_SECONDS_MAX)
 
@@ -163,6 +175,39 @@ def queue(name: str) -> dict[str, Any]:
         "kind": "Queue",
         "metadata": {"name": name},
         "spec": {"weight": 1},
+    }
+
+
+def storage_class(name: str, provisioner: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": name},
+        "provisioner": provisioner,
+        "volumeBindingMode": "WaitForFirstConsumer",
+    }
+
+
+def claim(storage_class_name: str) -> dict[str, Any]:
+    return {
+        "storageClassName": storage_class_name,
+        "accessModes": ["ReadWriteMany"],
+        "resources": {"requests": {"storage": "1Gi"}},
+    }
+
+
+def volume(name: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": name},
+        "spec": {
+            "storageClassName": "waiting",
+            "capacity": {"storage": "1Gi"},
+            "accessModes": ["ReadWriteMany"],
+            "nfs": {"server": "nfs.example.com", "path": "/"},
+            "persistentVolumeReclaimPolicy": "Retain",
+        },
     }
 
 

@@ -12,6 +12,7 @@ class Kubectl:
     """One kubeconfig."""
 
     def __init__(self, kubeconfig: Path, *, folder: Path) -> None:
+        self.kubeconfig = kubeconfig
         self._program = find_kubectl()
         self._env = {"HOME": str(folder), "KUBECONFIG": str(kubeconfig)}
 

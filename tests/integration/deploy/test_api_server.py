@@ -1,19 +1,23 @@
 """A real kube-apiserver takes all of it, and its Pod Security admission lets our pods be made."""
 
 import asyncio
+import base64
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
 from tests.integration.deploy.chart import (
+    CHART,
     MANIFESTS,
     NAMESPACE,
     RELEASE,
     ROOT,
     VALUE_SETS,
+    helm,
     template,
 )
 from tests.integration.deploy.kubectl import Kubectl
@@ -21,6 +25,7 @@ from tests.integration.parts.require import require
 from tests.integration.stack.running import eventually
 from vc_cli.services import SERVICES
 from vc_parts import ControlPlane
+from vc_parts.certificates import Authority
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -51,6 +56,9 @@ SERVICE_MONITORS = {
 
 ALWAYS_SENT = {"poddisruptionbudget.policy", "secret"}
 """kubectl replaces a budget's selector and a Secret's stringData whole, whether they differ or not."""
+
+A_CERTIFICATE = Authority().key_pair.certificate
+"""The API server takes no other bytes."""
 
 
 @pytest.fixture(scope="module")
@@ -104,6 +112,55 @@ def test_plain_manifests_install_and_their_pods_are_let_in(prepared: Kubectl) ->
     shown = prepared.ok("get", "pods", "-n", NAMESPACE)
     assert "volcano-scheduler" in shown
     assert "volcano-admission" in shown
+
+
+FILLED_IN = {"ca.crt": base64.b64encode(b"an authority").decode()}
+WEBHOOKS = "mutatingwebhookconfiguration"
+
+
+def fill_in(kubectl: Kubectl, release: str, namespace: str) -> None:
+    """What admission does: its certificates into its Secret, its authority into its webhooks."""
+    secret = ("secret", f"{release}-admission-certs", "-n", namespace)
+    kubectl.ok("patch", *secret, "--type=merge", "-p", json.dumps({"data": FILLED_IN}))
+    change = {
+        "op": "add",
+        "path": "/webhooks/0/clientConfig/caBundle",
+        "value": base64.b64encode(A_CERTIFICATE).decode(),
+    }
+    configuration = (WEBHOOKS, f"{release}-admission")
+    kubectl.ok("patch", *configuration, "--type=json", "-p", json.dumps([change]))
+
+
+def filled_in(kubectl: Kubectl, release: str, namespace: str) -> tuple[Any, Any]:
+    secret = kubectl.ok(
+        "get", "secret", f"{release}-admission-certs", "-n", namespace, "-o", "json"
+    )
+    found = kubectl.ok("get", WEBHOOKS, f"{release}-admission", "-o", "json")
+    client = json.loads(found)["webhooks"][0]["clientConfig"]
+    return json.loads(secret).get("data"), client.get("caBundle")
+
+
+def test_applying_again_keeps_what_admission_filled_in(prepared: Kubectl) -> None:
+    """An authority that is gone would shut the API server out until admission looks again."""
+    fill_in(prepared, RELEASE, NAMESPACE)
+    before = filled_in(prepared, RELEASE, NAMESPACE)
+    prepared.ok("apply", "-f", str(MANIFESTS))
+    assert filled_in(prepared, RELEASE, NAMESPACE) == before
+    assert before[0] == FILLED_IN
+    assert before[1]
+
+
+def test_a_helm_upgrade_keeps_what_admission_filled_in(prepared: Kubectl) -> None:
+    where = ("--namespace", "second", "--kubeconfig", str(prepared.kubeconfig))
+    done = helm("install", "second", str(CHART), *where, "--create-namespace")
+    assert done.returncode == 0, done.stderr
+    fill_in(prepared, "second", "second")
+    before = filled_in(prepared, "second", "second")
+    done = helm("upgrade", "second", str(CHART), *where, "--set", "log.level=DEBUG")
+    assert done.returncode == 0, done.stderr
+    assert filled_in(prepared, "second", "second") == before
+    assert before[0] == FILLED_IN
+    assert before[1]
 
 
 def test_a_pod_that_asks_for_more_is_refused_there(prepared: Kubectl) -> None:

@@ -25,6 +25,7 @@ from vc_admission.logic.webhook_configurations import (
     client_service,
     configuration,
 )
+from vc_cli.rights import account_manifests
 from vc_cli.services import SERVICES
 from vc_cli.stack import DASHBOARD_SERVICE
 from vc_cli.stack_plan import keys_of
@@ -209,6 +210,25 @@ def test_admissions_names_are_its_defaults(defaults: list[dict[str, Any]]) -> No
     assert told.create_configurations is False
     assert default.secret_name in of_kind(defaults, "Secret")
     assert default.service_name in of_kind(defaults, "Service")
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_the_stack_grants_what_the_chart_grants(
+    service: str, defaults: list[dict[str, Any]]
+) -> None:
+    """Or the tests of rights would speak of others than those that are installed."""
+
+    def essence(manifest: dict[str, Any]) -> dict[str, Any]:
+        metadata = {key: manifest["metadata"].get(key) for key in ("name", "namespace")}
+        return {**manifest, "metadata": metadata}
+
+    name = f"{RELEASE}-{service}"
+    kinds = {"ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"}
+    rendered = [
+        essence(m) for m in defaults if m["kind"] in kinds and m["metadata"]["name"] == name
+    ]
+    granted = [essence(m) for m in account_manifests(service)]
+    assert sorted(rendered, key=str) == sorted(granted, key=str)
 
 
 def test_the_names_of_the_documents_are_kept(defaults: list[dict[str, Any]]) -> None:

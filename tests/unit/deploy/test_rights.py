@@ -6,10 +6,13 @@ from typing import Any
 import pytest
 import yaml
 
+import vc_podgroup_controller.service
+import vc_queue_controller.service
+import vc_scheduler.service
 from vc_cli.rights import rights_of, service_facts
 from vc_cli.services import SERVICES
 from vc_cli.stack_plan import keys_of
-from vc_model.kinds import CONFIGMAPS, WATCHED
+from vc_model.kinds import CONFIGMAPS, WATCHED, Kind
 
 ROOT = Path(__file__).parents[3]
 OWN_SECRET = "volcano-admission-certs"
@@ -57,6 +60,28 @@ def test_the_watcher_may_read_exactly_what_it_watches() -> None:
     assert {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["list", "watch"]} in (
         rights.own_rules
     ), "ConfigMaps of our own namespace alone"
+
+
+@pytest.mark.parametrize(
+    ("service", "followed"),
+    [
+        ("scheduler", vc_scheduler.service.FOLLOWED),
+        ("queue-controller", vc_queue_controller.service._KINDS),
+        ("podgroup-controller", vc_podgroup_controller.service._KINDS),
+    ],
+)
+def test_a_new_leader_may_ask_how_far_every_kind_it_follows_is(
+    service: str, followed: tuple[Kind, ...]
+) -> None:
+    """Refused once, it would never begin to lead."""
+    may = {
+        (group, resource)
+        for rule in all_rules(service)
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        if "list" in rule["verbs"]
+    }
+    assert may == {(kind.group, kind.plural) for kind in followed}
 
 
 def test_only_the_watcher_watches() -> None:
