@@ -135,10 +135,14 @@ class EmbeddedStack:
             await self.clock.sleep(_READY_LOOK_SECONDS)
         self._register_dashboard()
 
+    @property
+    def dashboard_port(self) -> int:
+        """Where the dashboard listens; 0 without one."""
+        return int(getattr(self.host.services().get("dashboard"), "port", 0))
+
     def _register_dashboard(self) -> None:
         """Let the API server's service proxy lead to it, as on a cluster."""
-        dashboard = self.host.services().get("dashboard")
-        port = getattr(dashboard, "port", 0)
+        port = self.dashboard_port
         if port:
             self.server.proxy.register_service(
                 SYSTEM_NAMESPACE,

@@ -63,10 +63,12 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _quiet_logs() -> None:
-    """In front of people only what went wrong; LOG_LEVEL says otherwise."""
+    """In front of people only what went wrong; LOG_LEVEL and LOG_FORMAT say otherwise."""
     from vc_runtime import logs
 
-    logs.set_up(level=os.environ.get("LOG_LEVEL", "ERROR"), form="line")
+    logs.set_up(
+        level=os.environ.get("LOG_LEVEL", "ERROR"), form=os.environ.get("LOG_FORMAT", "line")
+    )
 
 
 def _demo(arguments: argparse.Namespace) -> int:

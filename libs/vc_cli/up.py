@@ -38,7 +38,7 @@ async def run_up(*, home: Path, api_port: int, dashboard_port: int, nodes: Path 
                 shown=shown,
                 exported=exported,
                 url=stack.server.url,
-                dashboard_port=dashboard_port,
+                dashboard_port=stack.dashboard_port or dashboard_port,
                 health_port=stack.health_port,
             ),
             flush=True,

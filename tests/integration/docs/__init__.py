@@ -1,0 +1,1 @@
+"""What the documents show is what happens."""

@@ -1,0 +1,185 @@
+"""docs/first-hour.md, step by step, on the embedded stack: what the page shows is what is printed.
+
+Run with PYROCLAST_WRITE_DOCS=1, the page is written anew with what the commands print now.
+"""
+
+import asyncio
+import difflib
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.integration.docs.page import Block, Command, read, written
+from tests.integration.kubectl.shell import find_kubectl
+from tests.integration.vcctl.shell import BIN
+from vc_clock import LoopClock
+from vc_parts import jaeger_address, require_or_skip_reason
+
+ROOT: Final = Path(__file__).parents[3]
+PAGE: Final = ROOT / "docs" / "first-hour.md"
+WRITE: Final = bool(os.environ.get("PYROCLAST_WRITE_DOCS"))
+COMMAND_SECONDS_MAX: Final = 90.0
+SETTLE_SECONDS_MAX: Final = 20.0
+"""What is looked at may change a moment later: a command that only looks is run until it is right."""
+LOOK_SECONDS: Final = 0.3
+QUIET_SECONDS: Final = 3.0
+LOOKING: Final = re.compile(r"^(vcctl \w+ (list|explain|timeline|tree)|kubectl get|grep|curl)\b")
+_EXPORT: Final = re.compile(r"(\w+)=(\S+)")
+
+
+class Reader:
+    """Somebody who types what the page says, in the repository's folder."""
+
+    def __init__(self, folder: Path, *, jaeger: str) -> None:
+        kubectl = folder / "kubectl"
+        kubectl.symlink_to(find_kubectl())
+        self._given = {"KUBECONFIG": str(folder / "kubeconfig")}
+        self._given |= {"JAEGER_QUERY_URL": jaeger} if jaeger else {}
+        self._log = folder / "up.log"
+        path = f"{folder}:{BIN}:{os.environ['PATH']}"
+        self._environment = {**os.environ, "PATH": path, "NO_COLOR": "1", "HOME": str(folder)}
+        self._environment.pop("JAEGER_QUERY_URL", None)
+
+    def type(self, line: str) -> str:
+        """What one command prints, errors included."""
+        if line.startswith("export "):
+            for name, value in _EXPORT.findall(line):
+                if name != "PATH":
+                    self._environment[name] = self._given.get(name, value)
+            return ""
+        assigned = re.match(r"^([A-Z]+)=\$\((.*)\)$", line)
+        if assigned:
+            self._environment[assigned[1]] = self._run(assigned[2])
+            return ""
+        return self._run(line.replace("up.log", str(self._log)))
+
+    def _run(self, line: str) -> str:
+        done = subprocess.run(
+            ["bash", "-c", line],
+            cwd=ROOT,
+            env=self._environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=COMMAND_SECONDS_MAX,
+            check=False,
+        )
+        return "\n".join(part.rstrip() for part in done.stdout.strip("\n").splitlines())
+
+    def follow(self, command: Command, block: Block) -> str:
+        """What the command prints at last; the page is right as soon as it is right once."""
+        clock = LoopClock()
+        printed, began, since = self.type(command.line), clock.monotonic(), clock.monotonic()
+        while LOOKING.match(command.line) and clock.monotonic() - began < SETTLE_SECONDS_MAX:
+            if not WRITE and block.same(command.shown, printed):
+                break
+            if WRITE and clock.monotonic() - since > QUIET_SECONDS:
+                break
+            asyncio.run(clock.sleep(LOOK_SECONDS))
+            again = self.type(command.line)
+            if not block.same(printed, again):
+                since = clock.monotonic()
+            printed = again
+        return printed
+
+
+@pytest.fixture
+def traces() -> Iterator[dict[str, str]]:
+    """A Jaeger where there is one; without it the page's blocks about it are left out."""
+    if require_or_skip_reason("jaeger"):
+        yield {}
+        return
+    with asyncio.Runner() as runner:
+        address = jaeger_address()
+        found = runner.run(address.__aenter__())
+        try:
+            yield {
+                "OTEL_EXPORTER_OTLP_ENDPOINT": found.otlp_endpoint,
+                "JAEGER_QUERY_URL": found.query_url,
+            }
+        finally:
+            runner.run(address.__aexit__(None, None, None))
+
+
+@pytest.fixture
+def stack(tmp_path: Path, traces: dict[str, str]) -> Iterator[str]:
+    """`make up 2> up.log`; gives what it printed."""
+    own = {"PYROCLAST_HOME": str(tmp_path), "PYROCLAST_API_PORT": "0"}
+    own |= {"PYROCLAST_DASHBOARD_PORT": "0", "LOG_LEVEL": "info", "LOG_FORMAT": "json", **traces}
+    kept = {k: v for k, v in os.environ.items() if k not in {"KUBECONFIG", "REDIS_URL"}}
+    with (tmp_path / "up.log").open("wb") as log:
+        process = subprocess.Popen(
+            [str(BIN / "pyroclast"), "up"],
+            cwd=ROOT,
+            env={**kept, **own},
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+        )
+    assert process.stdout is not None
+    try:
+        lines = []
+        for line in process.stdout:
+            lines.append(line.rstrip())
+            if line.startswith("Ctrl-C"):
+                break
+        yield "\n".join(lines)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=20) == 0
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+@pytest.mark.timeout(300)
+def test_the_page_shows_what_is_printed(tmp_path: Path, stack: str, traces: dict[str, str]) -> None:
+    text, blocks = read(PAGE)
+    reader = Reader(tmp_path, jaeger=traces.get("JAEGER_QUERY_URL", ""))
+    results: list[list[str]] = []
+    for block in blocks:
+        if "up" in block.tags:
+            results.append([stack])
+        elif "jaeger" in block.tags and not traces:
+            results.append([command.shown for command in block.commands])
+        else:
+            results.append([reader.follow(command, block) for command in block.commands])
+        if not WRITE:
+            _compare(block, results[-1])
+    if WRITE:
+        tidy = [[_as_at_home(output, tmp_path, traces) for output in block] for block in results]
+        PAGE.write_text(written(text, tidy), encoding="utf-8")
+
+
+def _as_at_home(output: str, home: Path, traces: dict[str, str]) -> str:
+    """With the folder and the ports that a reader has."""
+    usual = {"API server": 8001, "dashboard": 8080, "metrics": 9100}
+    output = output.replace(f"export KUBECONFIG={home}", "export KUBECONFIG=$PWD/.pyroclast")
+    output = output.replace(str(home), ".pyroclast")
+    if traces:
+        output = output.replace(traces["JAEGER_QUERY_URL"], "http://127.0.0.1:16686")
+    for name, port in usual.items():
+        output = re.sub(rf"(?m)^(  {name} +http://127.0.0.1):\d+", rf"\1:{port}", output)
+    return output
+
+
+def _compare(block: Block, printed: list[str]) -> None:
+    for command, output in zip(block.commands, printed, strict=True):
+        expected, found = block.lines(command.shown), block.lines(output)
+        difference = "\n".join(
+            difflib.unified_diff(expected, found, "page", "printed", lineterm="")
+        )
+        assert not difference, f"$ {command.line}\n{difference}\n\nas printed:\n{output}"
+
+
+def test_every_manifest_of_the_page_is_used_by_it() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    for manifest in sorted((ROOT / "docs" / "first-hour").iterdir()):
+        assert f"(first-hour/{manifest.name})" in text
+        assert f"docs/first-hour/{manifest.name}" in text
