@@ -50,10 +50,10 @@ class Invariants:
 
     def bound(self, decisions: Decisions) -> None:
         """The binds came true, and nothing else yet."""
-        for at, short in self._missing_guarantees().items():
-            assert short <= self._shortfalls[at], (
-                f"others took what {at[0]} is guaranteed of {at[1]}"
-            )
+        after = self._missing_guarantees()
+        for at, short in self._shortfalls.items():
+            said = f"others took what {at[0]} is guaranteed of {at[1]}"
+            assert after.get(at, short + 1) <= short, said
         self._nobody_left_in_vain(decisions)
 
     def after(self, decisions: Decisions) -> None:
@@ -114,7 +114,10 @@ class Invariants:
                 raise AssertionError(f"{group} was not bound: its victims left in vain")
 
     def _missing_guarantees(self) -> dict[tuple[str, str], int]:
-        """How much of its guarantee each queue could not have any more, by queue and resource."""
+        """How much of its guarantee each queue could not have any more, by queue and resource.
+
+        Where more is guaranteed or taken than there is, whoever comes first has it.
+        """
         idle = self._idle()
         total = self._rolled_up()
         return {
@@ -123,7 +126,25 @@ class Invariants:
             )
             for name, queue in self._queues().items()
             for resource, least in _amounts(queue.spec.guarantee.resource).items()
+            if self._open_claims(resource) <= idle.get(resource, 0)
         }
+
+    def _open_claims(self, resource: str) -> int:
+        """What queues are guaranteed beyond what they have, each above those below it."""
+        total = self._rolled_up()
+        return sum(
+            self._holds(name, resource) - total[name].get(resource, 0)
+            for name, queue in self._queues().items()
+            if queue.spec.parent not in total
+        )
+
+    def _holds(self, name: str, resource: str, depth: int = 0) -> int:
+        queues, total = self._queues(), self._rolled_up()
+        below = [q.metadata.name for q in queues.values() if q.spec.parent == name]
+        own = total[name].get(resource, 0) - sum(total[n].get(resource, 0) for n in below)
+        held = sum(self._holds(n, resource, depth + 1) for n in below) if depth < DEPTH_MAX else 0
+        least = _amounts(queues[name].spec.guarantee.resource).get(resource, 0)
+        return max(least, own + held)
 
     # -- counting --------------------------------------------------------------------------------
 
