@@ -72,14 +72,14 @@ class Mortal:
 
     async def _await(self, result: Any, name: str) -> Any:
         polling = name.endswith(".poll")
-        if polling:
-            self._life.check()
-        else:
-            try:
+        try:
+            if polling:
+                self._life.check()
+            else:
                 self._life.reach(f"before {name}")
-            except ProcessDied:
-                result.close()
-                raise
+        except ProcessDied:
+            result.close()
+            raise
         value = await result
         if not polling or _brought(value):
             self._life.reach(f"after {name}")
