@@ -114,6 +114,32 @@ def test_plain_manifests_install_and_their_pods_are_let_in(prepared: Kubectl) ->
     assert "volcano-admission" in shown
 
 
+MAY_AND_MAY_NOT = {
+    "create jobs.batch.volcano.sh -n ml": "yes",
+    "delete podgroups.scheduling.volcano.sh -n ml": "yes",
+    "create commands.bus.volcano.sh -n ml": "yes",
+    "create jobs.batch.volcano.sh -n hpc": "no",
+    "patch jobs.batch.volcano.sh --subresource=status -n ml": "no",
+    "get queues.scheduling.volcano.sh": "yes",
+    "create queues.scheduling.volcano.sh": "no",
+    "get services/volcano-dashboard:80 --subresource=proxy -n volcano-system": "yes",
+    "get services/volcano-admission-service:443 --subresource=proxy -n volcano-system": "no",
+    "get secrets/volcano-redis -n volcano-system": "no",
+}
+
+
+def test_people_get_their_namespace_and_a_look_at_queues(prepared: Kubectl) -> None:
+    edit = ("--clusterrole=volcano-user-edit", "--user=ann")
+    prepared.ok("create", "rolebinding", "ann", "-n", "ml", *edit)
+    look = ("--clusterrole=volcano-queue-viewer", "--user=ann")
+    prepared.ok("create", "clusterrolebinding", "ann", *look)
+    answers = {
+        asked: prepared.run("auth", "can-i", *asked.split(), "--as=ann").stdout.strip()
+        for asked in MAY_AND_MAY_NOT
+    }
+    assert answers == MAY_AND_MAY_NOT
+
+
 FILLED_IN = {"ca.crt": base64.b64encode(b"an authority").decode()}
 WEBHOOKS = "mutatingwebhookconfiguration"
 
