@@ -3,10 +3,19 @@
 import msgspec
 import pytest
 
-from tests.unit.scheduler.objects import gang, group, node, nodes, pod, queue
+from tests.unit.scheduler.objects import gang, group, node, nodes, pod, priority_class, queue
+from tests.unit.scheduler.storage import claim, drivers, storage_class, volume
 from tests.unit.scheduler.world import World, reason_of
 from vc_messages.sessions import Stage
+from vc_model.kubernetes import (
+    PodDisruptionBudget,
+    PodDisruptionBudgetSpec,
+    PodDisruptionBudgetStatus,
+)
+from vc_model.meta import ObjectMeta
 from vc_model.node import Node, NodeStatus
+from vc_model.pod import ClaimReference, Volume
+from vc_model.selectors import LabelSelector, LabelSelectorRequirement
 from vc_model.struct import ResourceList
 from vc_scheduler.logic.conf import Conf, PluginConf
 from vc_scheduler.logic.cycle import UnknownActionError, check_conf
@@ -125,3 +134,114 @@ def test_nonsense_in_arguments_falls_back_to_the_default() -> None:
     world = World(queue(), nodes(2), gang("g", 2, cpu=10), conf=Conf(tiers=tiers))
     world.session()
     assert len(set(world.where().values())) == 2
+
+
+@pytest.mark.parametrize("parent", ["nobody", "odd", "loop", "x" * 300])
+def test_a_queue_whose_parent_is_missing_or_above_itself_stops_nothing(parent: str) -> None:
+    loop = queue("loop", parent="odd")
+    for tiers in (Conf().tiers, ((PluginConf(name="gang"), PluginConf(name="capacity")),)):
+        world = World(
+            queue(), queue("odd", parent=parent), loop, nodes(1), gang("o", 1, cpu=1, queue="odd"),
+            gang("g", 1, cpu=1), conf=Conf(tiers=tiers),
+        )  # fmt: skip
+        world.session()
+        assert (world.bound("o"), world.bound("g")) == (1, 1)
+
+
+@pytest.mark.parametrize("number", [-(2**31), -1, 0, 2**31 - 1])
+def test_weights_and_priorities_of_any_size_are_taken(number: int) -> None:
+    odd = queue("odd", weight=number, priority=number)
+    world = World(
+        queue(), odd, priority_class("odd", number), nodes(1, cpu=2),
+        gang("o", 1, cpu=1, queue="odd", priority_class="odd"), gang("g", 1, cpu=1),
+    )  # fmt: skip
+    world.session()
+    assert (world.bound("o"), world.bound("g")) == (1, 1)
+
+
+@pytest.mark.parametrize("amount", ["-1", "1e30", "lots", "", "0"])
+def test_amounts_of_queues_that_cannot_be_used_stop_only_their_jobs(amount: str) -> None:
+    odd = queue("odd", deserved={"cpu": amount}, guarantee={"cpu": amount})
+    world = World(queue(), odd, nodes(1), gang("o", 1, cpu=1, queue="odd"), gang("g", 1, cpu=1))
+    decisions = world.session()
+    assert world.bound("g") == 1
+    if amount != "0":
+        assert reason_of(decisions, "o").stage is Stage.INVALID
+        assert "queue odd" in world.columns.problems
+
+
+@pytest.mark.parametrize("minimum", [2**31, 2**40, -5])
+def test_a_minimum_of_no_sense_waits_alone(minimum: int) -> None:
+    world = World(queue(), nodes(1), [group("odd", minimum=minimum)], gang("g", 1, cpu=1))
+    assert reason_of(world.session(), "odd").stage is Stage.INVALID
+    assert world.bound("g") == 1
+
+
+@pytest.mark.parametrize(
+    "annotations",
+    [
+        {"volcano.sh/task-priority": "high"},
+        {"volcano.sh/task-priority": "9" * 40},
+        {"volcano.sh/task-index": "-1"},
+        {"volcano.sh/task-index": "9" * 40},
+        {"volcano.sh/preemptable": "perhaps"},
+        {"scheduling.k8s.io/group-name": "g", "volcano.sh/task-spec": "x" * 5000},
+    ],
+)
+def test_broken_annotations_of_a_pod_are_left_out(annotations: dict[str, str]) -> None:
+    odd = pod("odd", group="g", requests={"cpu": "1"}, annotations=annotations)
+    world = World(queue(), nodes(1), [group("g", minimum=1), odd])
+    world.session()
+    assert world.bound("g") == 1
+
+
+@pytest.mark.parametrize("tolerance", ["much", "-1", "nan", "inf", "1e999", "9" * 400])
+def test_a_broken_tolerance_counts_as_none_and_is_reported(tolerance: str) -> None:
+    world = World(queue(tolerance=tolerance), nodes(1), gang("g", 1, cpu=1))
+    world.session()
+    assert world.bound("g") == 1
+    assert "volcano.sh/overuse-tolerance" in world.columns.problems["queue default"]
+
+
+def test_storage_of_no_sense_keeps_only_its_pod_waiting() -> None:
+    odd_volume = msgspec.structs.replace(
+        volume("v"),
+        spec=msgspec.structs.replace(
+            volume("v").spec,
+            capacity={"storage": "much"},
+            node_affinity={"required": {"nodeSelectorTerms": [{"matchExpressions": "all"}]}},
+        ),
+    )
+    odd_claim = claim("c", volume="v", size="lots")
+    odd_class = msgspec.structs.replace(
+        storage_class(waits=True), allowed_topologies=[{"matchLabelExpressions": 7}, {}]
+    )
+    reads = pod("p", group="odd", requests={"cpu": "1"})
+    mounts = [Volume(name="d", persistent_volume_claim=ClaimReference(claim_name="c"))]
+    reads = msgspec.structs.replace(reads, spec=msgspec.structs.replace(reads.spec, volumes=mounts))
+    storage = [odd_volume, odd_claim, odd_class, drivers("node-01", count=-7)]
+    world = World(queue(), nodes(1), storage, [group("odd", minimum=1), reads], gang("g", 1, cpu=1))
+    decisions = world.session()
+    assert world.bound("g") == 1
+    assert reason_of(decisions, "odd").stage is Stage.PREDICATE
+
+
+def test_a_budget_with_a_selector_nobody_can_read_protects_nobody() -> None:
+    needs = [LabelSelectorRequirement(key="a", operator="Near")]
+    odd = PodDisruptionBudget(
+        metadata=ObjectMeta(name="odd", namespace="ns"),
+        spec=PodDisruptionBudgetSpec(selector=LabelSelector(match_expressions=needs)),
+        status=PodDisruptionBudgetStatus(disruptions_allowed=-3),
+    )
+    tiers = tuple(PluginConf(name=n) for n in ("priority", "gang", "pdb", "predicates"))
+    low = [
+        group("low", minimum=1, phase="Running"),
+        pod("low-0", group="low", requests={"cpu": "1"}, on="node-01"),
+    ]
+    high = gang("high", 1, cpu=1, priority_class="high")
+    world = World(
+        queue(), priority_class("high", 9), nodes(1, cpu=1), odd, low, high,
+        conf=Conf(tiers=(tiers,)),
+    )  # fmt: skip
+    victims = [ref.name for eviction in world.decide().evictions for ref in eviction.pods]
+    assert victims == ["low-0"]

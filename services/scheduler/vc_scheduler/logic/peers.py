@@ -9,7 +9,7 @@ import numpy as np
 from vc_scheduler.logic.claims import Claims
 from vc_scheduler.logic.peer_index import Matcher, Owner, PeerTable, PerNode, owner_of
 from vc_scheduler.logic.peering import NO_PEERING, PeerTerm, Port, Selection, resolve
-from vc_scheduler.logic.rows import PodRow, Run
+from vc_scheduler.logic.rows import GroupRow, PodRow, Run
 from vc_scheduler.logic.table import Ints, StaticTable
 
 
@@ -19,6 +19,8 @@ class Peers:
     def __init__(self, table: PeerTable, nodes: StaticTable, claims: Claims) -> None:
         self.nodes = nodes
         self.claims = claims
+        self._followed: dict[str, dict[str, tuple[str, int]]] = {}
+        """By group that somebody follows: see `follow`."""
         self._table = table
         self._arrays: dict[object, Ints] = {}
         """By the key of a selection, an owner or a port; made when asked for."""
@@ -71,8 +73,26 @@ class Peers:
                     array[row] = count
         return array
 
+    def follow(self, group: GroupRow) -> dict[str, tuple[str, int]]:
+        """Where each pod of a group lies from now on: by uid, its role and row."""
+        known = self._followed.get(group.key)
+        if known is None:
+            known = self._followed[group.key] = {}
+            for pod in group.placed:
+                row = self.nodes.row(pod.node)
+                if row is not None:
+                    known[pod.uid] = (pod.role, row)
+        return known
+
     def put(self, pods: tuple[PodRow, ...], rows: Ints, *, sign: int) -> None:
         """Pods come to lie on rows, or (-1) leave them."""
+        lying = self._followed.get(pods[0].group) if self._followed and pods else None
+        if lying is not None:
+            for pod, row in zip(pods, rows.tolist(), strict=True):
+                if sign > 0:
+                    lying[pod.uid] = (pod.role, row)
+                else:
+                    lying.pop(pod.uid, None)
         asked = bool(self._table.selections)
         if not asked and pods and pods[0].shape.peering == NO_PEERING:
             return

@@ -29,12 +29,21 @@ def try_minimum(
     session: Session, group: GroupRow, missing: Missing, statement: Statement
 ) -> Reason | None:
     """Put what the gang lacks on nodes; nothing lies there when it does not fit whole."""
-    for role, count in missing:
+    for role, count in _in_order(session, group, missing):
         reason = _place_some(session, group, role=role, count=count, statement=statement)
         if reason is not None:
             statement.discard()
             return reason
     return None
+
+
+def _in_order(session: Session, group: GroupRow, missing: Missing) -> Missing:
+    """Roles in the order of their first pods, where that matters; what may be of any role last."""
+    if len(missing) < 2 or not session.framework.voters.one_by_one(group):
+        return missing
+    ordered = session.framework.voters.in_task_order(session, group, group.runs)
+    places = {run.role: at for at, run in reversed(list(enumerate(ordered)))}
+    return sorted(missing, key=lambda some: places.get(some[0] or "", len(ordered)))
 
 
 def _place_some(
@@ -60,6 +69,11 @@ def asks_for_nothing(run: Run) -> bool:
     return run.shape.best_effort
 
 
+def one_by_one(session: Session, group: GroupRow, run: Run) -> bool:
+    """Whether its pods must be looked at one after the other."""
+    return session.peers.delicate(run) or session.framework.voters.one_by_one(group)
+
+
 def _place_run(
     session: Session, group: GroupRow, *, run: Run, count: int, statement: Statement
 ) -> Reason | None:
@@ -67,7 +81,7 @@ def _place_run(
     refusal = refused_by_queue(session, group, shape, count=count)
     if refusal is not None:
         return refusal
-    if session.peers.delicate(run):
+    if one_by_one(session, group, run):
         return _place_each(session, run, count=count, statement=statement)
     known = (shape.key, count, rooms.state)
     if known in session.misfits:
@@ -119,7 +133,7 @@ def place_more(session: Session, group: GroupRow, runs: tuple[Run, ...], *, pods
     placed = 0
     for run in session.framework.voters.in_task_order(session, group, runs):
         wanted = min(pods_max - placed, len(session.waiting_pods(run)))
-        if wanted and session.peers.delicate(run):
+        if wanted and one_by_one(session, group, run):
             placed += _place_more_each(session, group, run=run, wanted=wanted)
             continue
         count = _admitted(session, group, run=run, wanted=wanted)

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from vc_model.keys import OVERUSE_TOLERANCE
+from vc_model.keys import HIERARCHY, HIERARCHY_WEIGHTS, OVERUSE_TOLERANCE
 from vc_model.scheduling import PriorityClass, Queue
 from vc_scheduler.logic.amounts import Amounts, Problems, read_amounts
 from vc_scheduler.logic.groups import read_time
@@ -10,6 +10,9 @@ from vc_scheduler.logic.rows import QueueRow
 from vc_scheduler.logic.snapshot import QueueUse
 
 TOLERANCE_MAX: Final = 1_000_000
+PATH_MAX: Final = 32
+"""Steps of a hierarchy."""
+WEIGHT_MAX: Final = 1_000_000.0
 
 
 class QueueColumns:
@@ -30,7 +33,8 @@ class QueueColumns:
             self._rows.pop(name, None)
             return "", before is not None
         row = self._rows[name] = _row(queue)
-        return row.problem, before is None or _decides(before) != _decides(row)
+        problem = row.problem or _odd_annotations(queue, row)
+        return problem, before is None or _decides(before) != _decides(row)
 
     def put_priority(self, priority: PriorityClass, *, gone: bool) -> bool:
         """Take a priority class in."""
@@ -84,6 +88,10 @@ class QueueColumns:
 def _row(queue: Queue) -> QueueRow:
     problems = Problems()
     spec = queue.spec
+    path, weights = _path(queue)
+    capability = tuple(sorted(read_amounts(spec.capability, problems).items()))
+    guarantee = tuple(sorted(read_amounts(spec.guarantee.resource, problems).items()))
+    deserved = tuple(sorted(read_amounts(spec.deserved, problems).items()))
     return QueueRow(
         name=queue.metadata.name,
         uid=queue.metadata.uid,
@@ -92,12 +100,16 @@ def _row(queue: Queue) -> QueueRow:
         priority=spec.priority,
         created=read_time(queue.metadata.creation_timestamp),
         parent=spec.parent,
-        capability=tuple(sorted(read_amounts(spec.capability, problems).items())),
-        guarantee=tuple(sorted(read_amounts(spec.guarantee.resource, problems).items())),
-        deserved=tuple(sorted(read_amounts(spec.deserved, problems).items())),
+        capability=capability,
+        guarantee=guarantee
+        if not str(problems)
+        else (),  # what is broken takes nothing from others
+        deserved=deserved,
         reclaimable=spec.reclaimable is not False,
         fifo=spec.dequeue_strategy == "fifo",
         tolerance=_tolerance(queue),
+        path=path,
+        path_weights=weights,
         allocated_status=tuple(sorted(read_amounts(queue.status.allocated, Problems()).items())),
         problem=str(problems),
     )
@@ -106,7 +118,51 @@ def _row(queue: Queue) -> QueueRow:
 def _decides(row: QueueRow) -> tuple[object, ...]:
     """What a session looks at."""
     said = (row.capability, row.guarantee, row.deserved, row.reclaimable, row.tolerance, row.fifo)
-    return (row.uid, row.open, row.weight, row.priority, row.parent, row.problem, *said)
+    return (
+        row.path,
+        row.path_weights,
+        row.uid,
+        row.open,
+        row.weight,
+        row.priority,
+        row.parent,
+        row.problem,
+        *said,
+    )
+
+
+def _path(queue: Queue) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """The path of the hierarchy and its weights; none when they cannot be read together."""
+    annotations = queue.metadata.annotations
+    steps = [step.strip() for step in annotations.get(HIERARCHY, "").split("/")]
+    written = annotations.get(HIERARCHY_WEIGHTS, "")
+    try:
+        given = [float(weight) for weight in written.split("/")] if written else [1.0] * len(steps)
+        weights = [round(min(weight, WEIGHT_MAX) * 1000) for weight in given]
+    except (ValueError, OverflowError):
+        return (), ()
+    if not all(steps) or len(weights) != len(steps) or len(steps) > PATH_MAX or min(weights) < 1:
+        return (), ()
+    return tuple(steps), tuple(weights)
+
+
+def _odd_annotations(queue: Queue, row: QueueRow) -> str:
+    """What of its annotations is left out; the queue itself goes on."""
+    annotations = queue.metadata.annotations
+    odd: list[str] = []
+    if annotations.get(HIERARCHY) and not row.path:
+        odd.append(f"{HIERARCHY} and {HIERARCHY_WEIGHTS} need as many steps as weights above 0")
+    tolerance = annotations.get(OVERUSE_TOLERANCE, "")
+    if tolerance and not _is_fraction(tolerance):
+        odd.append(f"{OVERUSE_TOLERANCE} {tolerance[:64]!r} is not a fraction of 0 or more")
+    return "; ".join(odd)
+
+
+def _is_fraction(written: str) -> bool:
+    try:
+        return 0 <= float(written) < float("inf")
+    except ValueError:
+        return False
 
 
 def _tolerance(queue: Queue) -> int:

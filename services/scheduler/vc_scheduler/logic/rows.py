@@ -184,6 +184,10 @@ class QueueRow(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """Nobody passes the first job that waits."""
     tolerance: int = 0
     """Thousandths above what it deserves that reclaim leaves alone."""
+    path: tuple[str, ...] = ()
+    """Where it stands for drf with hierarchy, from the root; empty when it does not say."""
+    path_weights: tuple[int, ...] = ()
+    """Of each step of the path, in thousandths."""
     problem: str = ""
 
     @property

@@ -132,6 +132,7 @@ class Voters:
         self.preemptive = bool(self._all("preemptive", "deserved"))
         """Whether a queue may only reclaim what it deserves."""
         self._overused: list[Overused] = self._written("overused", "refuse_turn")
+        self._one_by_one: list[Any] = self._all("nodeorder", "wants_each")
         self.rations = bool(self._overused)
         """Queues may have to stop between two pods of a job."""
         self._enqueue = [
@@ -240,6 +241,10 @@ class Voters:
         found = [plugin.peer_score(session, pod, mask) for plugin in self.peer_scorers]
         told = [score for score in found if score is not None]
         return np.sum(told, axis=0, dtype=np.int64) if told else None
+
+    def one_by_one(self, group: GroupRow) -> bool:
+        """Whether where a pod of this group goes depends on those before it."""
+        return any(plugin.wants_each(group) for plugin in self._one_by_one)
 
     def in_task_order(
         self, session: "Session", group: GroupRow, runs: Sequence[Run]

@@ -10,7 +10,7 @@ from vc_scheduler.logic.framework import PluginFactory
 from vc_scheduler.logic.plugins.binpack import Binpack
 from vc_scheduler.logic.plugins.capacity import Capacity
 from vc_scheduler.logic.plugins.conformance import Conformance
-from vc_scheduler.logic.plugins.drf import Drf
+from vc_scheduler.logic.plugins.drf import Drf, make_drf
 from vc_scheduler.logic.plugins.gang import Gang
 from vc_scheduler.logic.plugins.nodeorder import NodeOrder
 from vc_scheduler.logic.plugins.overcommit import Overcommit
@@ -20,13 +20,14 @@ from vc_scheduler.logic.plugins.priority import Priority
 from vc_scheduler.logic.plugins.proportion import Proportion
 from vc_scheduler.logic.plugins.resourcequota import ResourceQuotas
 from vc_scheduler.logic.plugins.sla import Sla
+from vc_scheduler.logic.plugins.task_topology import TaskTopology
 
 REGISTRY: Final[dict[str, PluginFactory]] = {
     Binpack.name: Binpack,
     Capacity.name: Capacity,
     Conformance.name: Conformance,
     DisruptionBudgets.name: DisruptionBudgets,
-    Drf.name: Drf,
+    Drf.name: make_drf,
     Gang.name: Gang,
     NodeOrder.name: NodeOrder,
     Overcommit.name: Overcommit,
@@ -35,4 +36,5 @@ REGISTRY: Final[dict[str, PluginFactory]] = {
     Proportion.name: Proportion,
     ResourceQuotas.name: ResourceQuotas,
     Sla.name: Sla,
+    TaskTopology.name: TaskTopology,
 }

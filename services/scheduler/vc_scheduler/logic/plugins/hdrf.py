@@ -1,0 +1,196 @@
+"""Dominant shares down a tree that queues write as paths: `root/sci/dev` with weights `100/50/50`.
+
+The leaves are jobs. A leaf is saturated when a resource it asks for is fully satisfied, or when nobody
+can have more of one. A node's share is that of what is below it, with unsaturated children scaled down
+to the smallest of them, so that one child that takes more than its part does not count against its
+siblings. Queues are compared from the top down: unsaturated before saturated, then share by weight.
+"""
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from vc_scheduler.logic.amounts import NOT_REQUESTED, Amounts
+from vc_scheduler.logic.rows import GroupRow, QueueRow
+from vc_scheduler.logic.shares import SHARE_POINTS, Claim, fill
+
+if TYPE_CHECKING:
+    from vc_scheduler.logic.session import Session
+
+Path = tuple[str, ...]
+_WEIGHT_DEFAULT: Final = 1000
+"""A weight of 1, in thousandths."""
+
+
+_FINE: Final = 10**9
+"""Amounts are shared out in such parts of a unit: weights are large numbers, amounts may be small."""
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """What is below a node: how much, the largest part of the cluster in it, and whether it is full."""
+
+    allocated: Amounts
+    share: int
+    saturated: bool
+
+
+class Paths:
+    """The tree of one session; places of queues follow what is placed."""
+
+    def __init__(self, session: "Session") -> None:
+        self._session = session
+        self._weights: dict[Path, int] = {}
+        self._children: dict[Path, dict[Path, None]] = {}
+        self._queue_at: dict[Path, list[str]] = {}
+        self._jobs: dict[str, list[GroupRow]] = {}
+        self._known: dict[str, tuple[object, Standing]] = {}
+        """By queue: what it was counted from, and the result."""
+        self._deserved: dict[str, Amounts] | None = None
+        for queue in session.snapshot.queues.values():
+            self._add(queue)
+        for group in session.snapshot.everybody.values():
+            self._jobs.setdefault(group.queue, []).append(group)
+        for jobs in self._jobs.values():
+            jobs.sort(key=_by_key)
+
+    def _add(self, queue: QueueRow) -> None:
+        path = path_of(queue)
+        weights = queue.path_weights or (_WEIGHT_DEFAULT,) * len(path)
+        for depth in range(len(path)):
+            node = path[: depth + 1]
+            self._weights.setdefault(node, weights[depth])
+            if depth:
+                self._children.setdefault(path[:depth], {})[node] = None
+        self._queue_at.setdefault(path, []).append(queue.name)
+
+    def key(self, queue: QueueRow) -> tuple[tuple[bool, int], ...]:
+        """From the top down: saturated, share by weight."""
+        path = path_of(queue)
+        demanded = self._demanded()
+        standings: dict[Path, Standing] = {}
+        key: list[tuple[bool, int]] = []
+        for depth in range(1, len(path)):
+            node = path[: depth + 1]
+            standing = self._standing(node, demanded, standings)
+            key.append((standing.saturated, standing.share * 1000 // self._weights[node]))
+        return tuple(key)
+
+    def _demanded(self) -> tuple[str, ...]:
+        """Resources that the cluster has more of."""
+        session = self._session
+        total: Amounts = {}
+        for queue in session.snapshot.queues.values():
+            if len(session.line(queue.name)) == 1:
+                for name, amount in session.allocated(queue.name).items():
+                    total[name] = total.get(name, 0) + amount
+        names = session.snapshot.nodes.resources
+        return tuple(n for n in names if total.get(n, 0) < session.cluster_amounts(n)[0])
+
+    def _standing(
+        self, node: Path, demanded: tuple[str, ...], known: dict[Path, Standing]
+    ) -> Standing:
+        if node not in known:
+            below = [self._standing(c, demanded, known) for c in self._children.get(node, {})]
+            below += [self._of_queue(q, demanded) for q in self._queue_at.get(node, [])]
+            known[node] = self._together(below)
+        return known[node]
+
+    def _of_queue(self, queue: str, demanded: tuple[str, ...]) -> Standing:
+        """Its jobs together; counted anew when something of it changed."""
+        made_of = (demanded, tuple(self._session.allocated(queue).items()))
+        known = self._known.get(queue)
+        if known is None or known[0] != made_of:
+            jobs = [self._of_job(group, demanded) for group in self._jobs.get(queue, [])]
+            known = self._known[queue] = (made_of, self._together(jobs))
+        return known[1]
+
+    def _of_job(self, group: GroupRow, demanded: tuple[str, ...]) -> Standing:
+        has, asked = self._session.group_allocated(group), request_of(group)
+        wanted = {n: amount for n, amount in asked.items() if n not in NOT_REQUESTED and amount}
+        saturated = all(has.get(name, 0) >= amount for name, amount in wanted.items()) or any(
+            has.get(name, 0) >= amount or name not in demanded for name, amount in wanted.items()
+        )
+        return Standing(has, self._share(has), saturated)
+
+    def _share(self, amounts: Amounts) -> int:
+        return max(
+            (
+                amount * SHARE_POINTS // max(1, self._session.cluster_amounts(name)[0])
+                for name, amount in amounts.items()
+                if name not in NOT_REQUESTED
+            ),
+            default=0,
+        )
+
+    def _together(self, below: list[Standing]) -> Standing:
+        open_shares = [s.share for s in below if not s.saturated and s.share]
+        least = min(open_shares, default=0)
+        total: Amounts = {}
+        for standing in below:
+            scaled = not standing.saturated and standing.share
+            for name, amount in standing.allocated.items():
+                part = amount * least // standing.share if scaled else amount
+                total[name] = total.get(name, 0) + part
+        saturated = all(standing.saturated for standing in below)
+        return Standing(total, self._share(total), saturated)
+
+    # -- what queues deserve ---------------------------------------------------------------------
+
+    def deserved(self) -> dict[str, Amounts]:
+        """The cluster shared out by the weights of the paths, nobody more than asked for."""
+        if self._deserved is None:
+            self._deserved = {name: {} for name in self._session.snapshot.queues}
+            tops: list[Path] = [path for path in self._weights if len(path) == 1]
+            asked = {path: self._asked(path) for path in self._weights}
+            for resource in self._session.snapshot.nodes.resources:
+                total = self._session.cluster_amounts(resource)[0]
+                self._share_out(tops, resource, total, asked)
+        return self._deserved
+
+    def _asked(self, node: Path) -> Amounts:
+        total: Amounts = {}
+        parts = [self._asked(child) for child in self._children.get(node, {})]
+        for queue in self._queue_at.get(node, []):
+            parts += [request_of(group) for group in self._jobs.get(queue, [])]
+        for part in parts:
+            for name, amount in part.items():
+                total[name] = total.get(name, 0) + amount
+        return total
+
+    def _share_out(
+        self, nodes: list[Path], resource: str, total: int, asked: dict[Path, Amounts]
+    ) -> None:
+        assert self._deserved is not None
+        claims = [
+            Claim(
+                name="/".join(node),
+                weight=self._weights[node],
+                least=0,
+                most=asked[node].get(resource, 0) * _FINE,
+            )
+            for node in nodes
+        ]
+        shares = fill(total * _FINE, claims)
+        for node in nodes:
+            mine = shares["/".join(node)] // _FINE
+            for queue in self._queue_at.get(node, []):
+                self._deserved[queue][resource] = mine
+            self._share_out(list(self._children.get(node, {})), resource, mine, asked)
+
+
+def path_of(queue: QueueRow) -> Path:
+    """As it writes; a queue that writes none stands below the root."""
+    return queue.path or ("root", queue.name)
+
+
+def request_of(group: GroupRow) -> Amounts:
+    """What a job has and waits for."""
+    total = dict(group.allocated)
+    for run in group.runs:
+        for name, amount in run.shape.request:
+            total[name] = total.get(name, 0) + amount * len(run.pods)
+    return total
+
+
+def _by_key(group: GroupRow) -> str:
+    return group.key
