@@ -116,11 +116,7 @@ class Session:
 
     def reason(self, group: GroupRow) -> Reason | None:
         """Why it waits; None for a job that has its minimum and only cannot grow."""
-        waits = (
-            bool(group.problem)
-            or self.starving(group)
-            or (self.phase(group) == PENDING and not group.ready)
-        )
+        waits = self.starving(group) or (self.phase(group) == PENDING and not group.ready)
         return self.refused.get(group.key) if waits else None
 
     def beside(self, pod: PodRow) -> Filtered:
