@@ -46,7 +46,7 @@ VALUE_SETS: dict[str, Mapping[str, Any]] = {
             "existingSecret": "kafka-client",
             "clientCertificate": True,
         },
-        "redis": {"existingSecret": "redis-login", "url": "rediss://redis:6380"},
+        "redis": {"existingSecret": "redis-login", "tls": True},
         "services": {"plugin-ssh": {"kafkaSecret": "kafka-ssh", "namespaces": ["ml", "hpc"]}},
     },
     "everything-turned": {

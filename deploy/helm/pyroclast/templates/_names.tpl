@@ -57,5 +57,5 @@ vc-{{ .service }}:{{ .root.Values.image.tag | default .root.Chart.AppVersion }}
 
 {{/* Whether Redis' authority is mounted. */}}
 {{- define "pyroclast.redisTls" -}}
-{{- if or .Values.redis.ca (and .Values.redis.existingSecret (hasPrefix "rediss:" .Values.redis.url)) }}true{{ end -}}
+{{- if or .Values.redis.ca (and .Values.redis.existingSecret .Values.redis.tls) }}true{{ end -}}
 {{- end -}}
