@@ -7,10 +7,10 @@ PYROCLAST_HOME ?= .pyroclast
 export PYROCLAST_HOME
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up stack stack-down status test e2e check fix parts manifests audit bench clean install
+.PHONY: help demo up stack stack-down status test e2e check fix parts manifests audit bench bench-scheduler clean install
 
 help: ## this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 17
 
 $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Pyroclast needs Python 3.11 or newer; this is %d.%d. Set PYTHON=/path/to/python3.11." % sys.version_info[:2])'
@@ -70,6 +70,10 @@ audit: $(STAMP) ## known vulnerabilities of the exact versions, where an index o
 
 bench: $(STAMP) ## measure; tables here, JSON in bench/results
 	@$(BIN)/python -m bench
+
+bench-scheduler: $(STAMP) ## sessions at 100 to 10,000 nodes, and how long the event loop stands still
+	@$(BIN)/python -m bench.bench_scheduler 100 1000 5000 10000
+	@$(BIN)/python -m bench.bench_loop_lag
 
 clean: ## remove what make made in this folder
 	rm -rf $(VENV) $(PYROCLAST_HOME) bench/results .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist

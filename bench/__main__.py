@@ -8,6 +8,7 @@ import sys
 BENCHMARKS = (
     "watch",
     "scheduler",
+    "loop_lag",
     "embedded",
     "jobs",
     "plugins",

@@ -12,6 +12,7 @@ more (flushed, another leader's, not written), when the chain has grown past its
 """
 
 import asyncio
+import time
 from importlib.metadata import version
 from typing import Final, NamedTuple
 
@@ -39,6 +40,11 @@ FRAME_BYTES_MAX: Final = 8 * 1024 * 1024
 CHAIN_ENTRIES_MAX: Final = 100
 CHAIN_BYTES_MIN: Final = 256 * 1024
 """A chain may grow to the size of its base, and at least to this."""
+
+BREATH_PIECES: Final = 8
+BREATH_SECONDS: Final = 0.003
+"""After so many pieces (a millisecond of work) the writer lets sessions have the interpreter: they
+would take longer by what a large frame costs, and nobody waits for a frame."""
 
 BEHIND: Final = "the scheduler had no time to write it down"
 
@@ -79,7 +85,9 @@ class SessionRecorder:
         self._queue: asyncio.Queue[tuple[Held, bool]] = asyncio.Queue(RECORDS_QUEUED_MAX)
         self._inputs = 0
         """Queued with their input. Invariant: at most `INPUTS_QUEUED_MAX`."""
-        self._writer = FrameWriter(FRAME_BYTES_MAX)
+        self._writer = FrameWriter(FRAME_BYTES_MAX, breathe=self._breathe)
+        self._pieces = 0
+        self._in_thread = False
         self._chain = _Chain()
         self._release = version("pyroclast")
 
@@ -108,11 +116,12 @@ class SessionRecorder:
         newest = await store.session_ids(limit=1)
         if self._chain.full or newest != [self._chain.newest]:
             self._chain = _Chain()
-        inline = isinstance(asyncio.get_running_loop(), VirtualLoop) or not self._threads
-        if inline:
-            entry, data = self._write(held, with_input=with_input)
-        else:
+        virtual = isinstance(asyncio.get_running_loop(), VirtualLoop)
+        self._in_thread = self._threads and not virtual
+        if self._in_thread:
             entry, data = await asyncio.to_thread(self._write, held, with_input=with_input)
+        else:
+            entry, data = self._write(held, with_input=with_input)
         await store.append_session(held.record.session_id, data)
         self._extend(entry)
 
@@ -140,6 +149,11 @@ class SessionRecorder:
             left_out=left_out,
         )
         return entry, entry_bytes(entry)
+
+    def _breathe(self) -> None:
+        self._pieces += 1
+        if self._in_thread and self._pieces % BREATH_PIECES == 0:
+            time.sleep(BREATH_SECONDS)
 
     def _extend(self, entry: SessionEntry) -> None:
         if entry.left_out:

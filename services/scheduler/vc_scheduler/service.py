@@ -18,6 +18,7 @@ from vc_runtime.context import Context
 from vc_runtime.effects import EffectApplier
 from vc_runtime.follower import Follower
 from vc_runtime.leader import Leadership
+from vc_runtime.long_lived import LongLived
 from vc_runtime.takeover import Takeover
 from vc_runtime.warm_start import WarmStart
 from vc_scheduler.conf_source import CONF_LOOK_SECONDS, ConfSource
@@ -42,7 +43,7 @@ CHECKPOINT: Final = "scheduler"
 POLL_SECONDS: Final = 0.25
 REST_SECONDS: Final = 0.02
 """Between two reads of news; a session waits longer for its own debounce."""
-BREATH_CHANGES: Final = 500
+BREATH_CHANGES: Final = 200
 BREATH_GROUPS: Final = 20
 """Changes applied, and groups counted or carried out, before others may run: neither a backlog nor
 a large session makes the loop stand still."""
@@ -77,6 +78,7 @@ class Scheduler:
         self._takeover = Takeover(context, self._leadership)
         self._applier = EffectApplier(context, may_write=lambda: self._leadership.leading)
         self._columns = Columns(config.scheduler_names)
+        self._long_lived = LongLived()
         self._ledger = Ledger()
         self._observer = Observer(context, group_of=self._group_of)
         self._spans = GangSpans(context)
@@ -152,6 +154,7 @@ class Scheduler:
                     await self._context.clock.sleep(0)
             if batch.changes:
                 self._report_problems()
+                self._long_lived.took(len(batch.changes))
             self._applied.set()
 
     def _report_problems(self) -> None:

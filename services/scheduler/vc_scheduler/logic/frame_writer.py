@@ -5,7 +5,7 @@ remembering one costs the arrays of its nodes.
 """
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -26,8 +26,10 @@ class FrameTooLargeError(ValueError):
 class FrameWriter:
     """Frames of one chain, one after the other."""
 
-    def __init__(self, bytes_max: int) -> None:
+    def __init__(self, bytes_max: int, *, breathe: Callable[[], None] = lambda: None) -> None:
+        """`breathe` is called after each piece: whoever writes beside others may wait there."""
         self._bytes_max = bytes_max
+        self._breathe = breathe
         self._last: Snapshot | None = None
         self._whole: dict[str, bytes] = {}
         """Of the last frame, by field."""
@@ -53,6 +55,7 @@ class FrameWriter:
         for piece in self._pieces(snapshot):
             parts.append(packer.compress(len(piece).to_bytes(LENGTH_BYTES, "big") + piece))
             size += len(parts[-1])
+            self._breathe()
             if size > self._bytes_max:
                 raise FrameTooLargeError(f"its input takes more than {self._bytes_max} bytes")
         return b"".join([*parts, packer.flush()])

@@ -1,0 +1,233 @@
+"""How long the scheduler's event loop stands still while sessions run, and what recording costs.
+
+The real shell (follow, sessions in a worker thread, writers, recorder) on an in-memory bus with 5,000
+nodes and 50,000 pods in gangs of 50, and an API server that says yes at once; binds come back as
+facts. A ticker watches how late its timer fires, as far as this process was running meanwhile (others'
+work on the same cores is not ours): while the view is read and everything is placed, and
+then while a gang arrives ten times a second. The second run keeps no records: the difference in
+session time is what recording costs. Run by `python -m bench.bench_loop_lag [nodes]`.
+"""
+
+import asyncio
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+import msgspec
+from prometheus_client import CollectorRegistry
+from tests.unit.scheduler.objects import gang, queue
+
+from bench.bench_scheduler import GANG_PODS, PODS_PER_NODE, QUEUES, some_gangs, some_nodes
+from bench.report import percentile, report
+from vc_bus.memory import MemoryBus
+from vc_clock import LoopClock
+from vc_messages.facts import Stamp, fact_message
+from vc_messages.progress import Progress, progress_message
+from vc_messages.topics import ALL
+from vc_model.kinds import NAMESPACES, PODS
+from vc_model.meta import ApiObject, object_key
+from vc_model.pod import Pod
+from vc_model.struct import JsonObject
+from vc_runtime.context import Context
+from vc_scheduler.recorder import Held
+from vc_scheduler.service import FOLLOWED, Scheduler, build
+from vc_simcluster.api import Api
+from vc_simcluster.cluster import StoreCluster
+from vc_simcluster.registry import Registry, crd_folder, load_crds
+from vc_snapshot.memory import MemorySnapshot
+
+NODES: Final = 5_000
+TICK_SECONDS: Final = 0.002
+LAG_MS_BAR: Final = 50.0
+ARRIVALS: Final = 40
+ARRIVAL_SECONDS: Final = 0.1
+SECONDS_MAX: Final = 300.0
+STAMP: Final = Stamp(incarnation="bench", epoch=1)
+FAR: Final = "1000000000"
+"""A version that every live read is below."""
+
+
+class Willing(StoreCluster):
+    """Says yes; what it bound comes back as a fact."""
+
+    def __init__(self, api: Api, bus: MemoryBus) -> None:
+        super().__init__(api)
+        self._bus = bus
+        self.pods: dict[str, Pod] = {}
+        self.bound = 0
+
+    async def bind(
+        self,
+        *,
+        namespace: str,
+        name: str,
+        uid: str,
+        node: str,
+        annotations: dict[str, str] | None = None,
+    ) -> None:
+        del uid, annotations
+        pod = self.pods[object_key(namespace, name)]
+        self.bound += 1
+        running = msgspec.structs.replace(
+            pod,
+            metadata=msgspec.structs.replace(pod.metadata, resource_version=f"9{self.bound}"),
+            spec=msgspec.structs.replace(pod.spec, node_name=node),
+            status=msgspec.structs.replace(pod.status, phase="Running"),
+        )
+        await self._bus.publish([fact_message(PODS, running, stamp=STAMP)])
+
+    async def patch(self, *args: Any, **kwargs: Any) -> JsonObject:
+        del args, kwargs
+        return {"metadata": {"resourceVersion": FAR}}
+
+
+class Run:
+    """A scheduler and all that it needs."""
+
+    def __init__(self) -> None:
+        self.clock = LoopClock()
+        self.bus = MemoryBus(self.clock)
+        api = Api(clock=self.clock, registry=Registry(crds=load_crds(crd_folder())))
+        self.cluster = Willing(api, self.bus)
+        self.late_ms: list[float] = []
+        self._version = 0
+
+    async def publish(self, objects: list[ApiObject]) -> None:
+        kind_of = {kind.type: kind for kind in FOLLOWED}
+        for obj in objects:
+            self._version += 1
+            metadata = msgspec.structs.replace(obj.metadata, resource_version=str(self._version))
+            numbered = msgspec.structs.replace(obj, metadata=metadata)
+            if isinstance(numbered, Pod):
+                self.cluster.pods[numbered.key] = numbered
+            await self.bus.publish([fact_message(kind_of[type(obj)], numbered, stamp=STAMP)])
+
+    async def tell_progress(self) -> None:
+        sequence = 0
+        while True:
+            sequence += 1
+            for kind in FOLLOWED:
+                ends = await self.bus.end_offsets(kind.topic)
+                told = Progress(
+                    kind=kind.short, stamp=STAMP, sequence=sequence, synced=True,
+                    resource_version=FAR, end_offsets=ends,
+                )  # fmt: skip
+                await self.bus.publish([progress_message(told)])
+            await asyncio.sleep(1.0)
+
+    async def tick(self) -> None:
+        while True:
+            wanted, used = time.perf_counter() + TICK_SECONDS, time.process_time()
+            await asyncio.sleep(TICK_SECONDS)
+            late = time.perf_counter() - wanted
+            self.late_ms.append(min(late, time.process_time() - used) * 1e3)
+
+    def taken(self) -> list[float]:
+        """Lateness since the last time."""
+        late, self.late_ms = self.late_ms, []
+        return late
+
+    async def until_bound(self, count: int) -> None:
+        async with asyncio.timeout(SECONDS_MAX):
+            while self.cluster.bound < count:  # noqa: ASYNC110 - the API server has no event for it
+                await asyncio.sleep(0.01)
+
+
+@asynccontextmanager
+async def scheduler_of(run: Run, took_ms: list[float], *, records: bool) -> AsyncIterator[None]:
+    context = Context(
+        name="scheduler",
+        bus=run.bus,
+        cluster=run.cluster,
+        snapshot=MemorySnapshot(),
+        clock=run.clock,
+        identity="bench",
+        metrics=CollectorRegistry(),
+    )
+    scheduler: Scheduler = build(context)
+    keep = scheduler._recorder.keep  # noqa: SLF001 - to see each session without a second reader
+
+    async def noted(held: Held) -> None:
+        took_ms.append(held.record.took_ms)
+        if records:
+            await keep(held)
+
+    scheduler._recorder.keep = noted  # type: ignore[method-assign]  # noqa: SLF001 - see above
+    tasks = [asyncio.create_task(t) for t in (run.tell_progress(), scheduler.run(), run.tick())]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+class Measured(msgspec.Struct, frozen=True, kw_only=True):
+    """Milliseconds."""
+
+    placing_lag_p99: float
+    placing_lag_max: float
+    placing_session: float
+    """The largest session."""
+    arriving_lag_p99: float
+    arriving_lag_max: float
+    arriving_session: float
+    """The median."""
+
+
+async def measure(nodes: int, *, records: bool) -> Measured:
+    run = Run()
+    took: list[float] = []
+    await run.bus.ensure_topics(ALL)
+    namespace: JsonObject = {"metadata": {"name": "volcano-system"}}
+    body = {"apiVersion": "v1", "kind": NAMESPACES.kind, **namespace}
+    await run.cluster.create(NAMESPACES, body)
+    gangs = some_gangs(nodes * PODS_PER_NODE, cpu=("500m", "1", "1500m", "2"))
+    await run.publish([queue(f"queue-{number}") for number in range(QUEUES)])
+    await run.publish(some_nodes(nodes))
+    for one in gangs:
+        await run.publish(one)
+    count = len(gangs) * GANG_PODS
+    async with scheduler_of(run, took, records=records):
+        await run.until_bound(count)
+        placing, sessions = run.taken(), list(took)
+        took.clear()
+        for number in range(ARRIVALS):
+            await run.publish(gang(f"late-{number}", GANG_PODS, queue="queue-0", cpu="50m"))
+            await asyncio.sleep(ARRIVAL_SECONDS)
+        await run.until_bound(count + ARRIVALS * GANG_PODS)
+        arriving = run.taken()
+    return Measured(
+        placing_lag_p99=percentile(placing, 0.99),
+        placing_lag_max=max(placing),
+        placing_session=max(sessions, default=0.0),
+        arriving_lag_p99=percentile(arriving, 0.99),
+        arriving_lag_max=max(arriving),
+        arriving_session=percentile(took, 0.5),
+    )
+
+
+def main(nodes: int = NODES) -> None:
+    """Print, write, end with the pairs."""
+    rows = {
+        "with records": asyncio.run(measure(nodes, records=True)),
+        "without": asyncio.run(measure(nodes, records=False)),
+    }
+    with_records = msgspec.structs.asdict(rows["with records"])
+    report(
+        "loop_lag",
+        header=[f"{nodes} nodes, ms", *[name.replace("_", " ") for name in with_records]],
+        rows=[
+            [name, *[f"{value:,.1f}" for value in msgspec.structs.astuple(row)]]
+            for name, row in rows.items()
+        ],
+        values={f"loop_lag_{name}_ms": value for name, value in with_records.items()},
+    )
+    if rows["with records"].arriving_lag_max > LAG_MS_BAR:
+        print(f"the loop stood still for more than {LAG_MS_BAR:g} ms while sessions ran")
+
+
+if __name__ == "__main__":
+    main(*[int(given) for given in sys.argv[1:]])
