@@ -108,6 +108,7 @@ def test_a_plugin_that_is_switched_off_is_not_asked() -> None:
         ("allocate", "gang, proportion, capacity", "the first one decides"),
         ("allocate", "predicates", "gang is off"),
         ("allocate, shuffle", "gang", "shuffle is not implemented"),
+        ("enqueue", "gang, overcommit | sla", "sla after plugins that keep jobs out"),
         ("allocate", "gang, tdm", "plugin tdm is not implemented"),
     ],
 )
@@ -144,3 +145,25 @@ def test_the_default_runs_all_five_actions() -> None:
     conf = Conf()
     check_conf(conf)
     assert conf.actions == ("enqueue", "allocate", "preempt", "reclaim", "backfill")
+
+
+@pytest.mark.parametrize(
+    ("lines", "warned"),
+    [
+        ("  - name: gang\n    enablePreemptable: true", "preempt with `enablePreemptable: true` of gang"),
+        ("  - name: gang\n    enabledVictim: true", "switch 'victim' has no effect here"),
+    ],
+)  # fmt: skip
+def test_switches_that_are_traps_are_warned_of(lines: str, warned: str) -> None:
+    _, warnings = read(f"actions: 'allocate, preempt'\ntiers:\n- plugins:\n{lines}")
+    assert [warning for warning in warnings if warned in warning]
+
+
+def test_sla_in_the_first_tier_and_drf_with_hierarchy_are_no_traps() -> None:
+    text = (
+        "actions: 'enqueue, allocate, reclaim'\ntiers:\n- plugins:\n  - name: gang\n"
+        "    enableReclaimable: false\n  - name: sla\n- plugins:\n  - name: overcommit\n"
+        "  - name: drf\n    enableHierarchy: true\n"
+    )
+    _, warnings = read(text)
+    assert warnings == []

@@ -194,6 +194,17 @@ def hierarchy(conf: Conf) -> str:
     return str(world.decide().bound_pods)
 
 
+def keeps_to_budgets(conf: Conf) -> str:
+    """Whether a pod goes whose budget is used up."""
+    world = World(
+        queue(), priority_class("high", 9), nodes(1, cpu=1), budget(0, app="db"),
+        running("low", 1, minimum=1, pods={"labels": {"app": "db"}}),
+        gang("g", 1, cpu=1, priority_class="high"), conf=conf,
+    )  # fmt: skip
+    return evicted(world)
+
+
+PDB = FILE.replace("  - name: conformance\n", "  - name: conformance\n  - name: pdb\n")
 SLA = FILE.replace("  - name: conformance\n", "  - name: conformance\n  - name: sla\n    arguments:\n      sla-waiting-time: 1s\n")  # fmt: skip
 
 
@@ -234,6 +245,8 @@ CASES = [
     Case("gang", "enableJobStarving", starving, "", "low-0"),
     Case("gang", "enableJobPipelined", pipelined, "ns/small", "", "", SLA),
     Case("proportion", "enableHierarchy", hierarchy, "0", "2"),
+    Case("capacity", "enableHierarchy", hierarchy, "0", "2", "", FILE.replace("proportion", "capacity")),
+    Case("pdb", "enablePreemptable", keeps_to_budgets, "", "low-0", "", PDB),
 ]  # fmt: skip
 
 
@@ -281,9 +294,6 @@ def budget(allowed: int, **labels: str) -> PodDisruptionBudget:
         spec=PodDisruptionBudgetSpec(selector=LabelSelector(match_labels=labels)),
         status=PodDisruptionBudgetStatus(disruptions_allowed=allowed),
     )
-
-
-PDB = FILE.replace("  - name: conformance\n", "  - name: conformance\n  - name: pdb\n")
 
 
 def test_a_budget_that_is_used_up_protects_and_others_go_instead() -> None:

@@ -277,6 +277,8 @@ class Claims:
 
     def begun(self, groups: Iterable[GroupRow]) -> dict[str, None]:
         """Groups some of whose claims were given their place: they go first, or it is in vain."""
+        if not self._table.claims:
+            return {}
         return {
             group.key: None
             for group in groups

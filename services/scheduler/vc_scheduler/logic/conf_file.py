@@ -140,7 +140,7 @@ def lint(conf: Conf) -> list[str]:
         found.append(
             "proportion and capacity are both on: the first one decides what queues deserve"
         )
-    if "reclaim" in conf.actions and not {"proportion", "capacity"} & set(names):
+    if "reclaim" in conf.actions and not _shares(conf):
         found.append("reclaim is on without proportion or capacity: nothing will be reclaimed")
     if {"preempt", "reclaim"} & set(conf.actions):
         found += _silent_tier(conf) + _kept_gangs(conf)
@@ -152,6 +152,15 @@ def lint(conf: Conf) -> list[str]:
     if "gang" not in names:
         found.append("gang is off: jobs start in parts and may wait for one another forever")
     return found
+
+
+def _shares(conf: Conf) -> bool:
+    """Whether anybody says what queues deserve."""
+    return any(
+        plugin.name in ("proportion", "capacity")
+        or (plugin.name == "drf" and plugin.switches.get("hierarchy", False))
+        for plugin in conf.plugins
+    )
 
 
 def _without_effect(conf: Conf) -> list[str]:
