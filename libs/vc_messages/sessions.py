@@ -72,7 +72,7 @@ class Unblock(msgspec.Struct, frozen=True, kw_only=True):
 
     action: str
     """`create-queue`, `open-queue`, `raise-capability`, `raise-weight`, `raise-quota`, `free`,
-    `add-room`, `create-pods`, `create-claim`, `create-volume`, `bind-claim`, `free-claim`, `wait`,
+    `add-room`, `create-pods`, `create-claim`, `create-volume`, `bind-claim`, `free-claim`, `reach-volume`, `add-volume`, `wait`,
     `fix`."""
     target: str = ""
     """The queue or object to act on, where there is one."""

@@ -37,6 +37,8 @@ _UNBLOCK: Final = {
     "create-volume": "create volume {target}",
     "bind-claim": "bind claim {target} to a volume",
     "free-claim": "end the pod that uses claim {target}",
+    "reach-volume": "room for {amounts} on a node that reaches the volume of claim {target}",
+    "add-volume": "a free volume that suits claim {target}",
     "wait": "nothing to do but wait",
     "fix": "correct the manifest",
 }

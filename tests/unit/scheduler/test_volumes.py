@@ -277,3 +277,27 @@ def test_pods_without_volumes_carry_no_storage_into_a_session() -> None:
     world = World(queue(), NODES, [claim("c", volume="v"), volume("v")], gang("g", 1, cpu=1))
     assert world.snapshot().volumes.claims == {}
     assert not world.columns.volumes.put_claim(claim("c", volume="w"), gone=False)
+
+
+@pytest.mark.parametrize(
+    ("storage", "action", "cure"),
+    [
+        ([BOUND, volume("v", host="x")], "reach-volume", [node("x", labels={"host": "x"})]),
+        ([BOUND, volume("v", labels={"topology.kubernetes.io/zone": "z"})], "reach-volume", [node("z", labels={"topology.kubernetes.io/zone": "z"})]),
+        ([claim("c"), storage_class(waits=True, provisioner="kubernetes.io/no-provisioner")], "add-volume", [volume("free")]),
+        ([BOUND, volume("v"), *[drivers(n.metadata.name, count=0) for n in NODES]], "add-room", [node("more")]),
+    ],
+    ids=["affinity", "zone", "binding", "limits"],
+)  # fmt: skip
+def test_what_would_unblock_a_pod_that_no_node_can_give_its_volumes_does(
+    storage: list[ApiObject], action: str, cure: list[ApiObject]
+) -> None:
+    world = World(queue(), NODES, storage, [group("g", minimum=1), using("p", "c")])
+    reason = reason_of(world.session(), "g")
+    assert reason.unblock is not None
+    assert (reason.unblock.action, reason.unblock.pods) == (action, 1)
+    assert reason.unblock.target == ("" if action == "add-room" else "c")
+    world.put(*cure)
+    bind_claims(world, world.session())
+    world.session()
+    assert world.bound("g") == 1

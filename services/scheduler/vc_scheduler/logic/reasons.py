@@ -293,8 +293,26 @@ def does_not_fit(
         placeable_pods=placeable,
         amounts=amounts,
         checks=checks,
-        unblock=Unblock(action="add-room", pods=missing_pods, amounts=dict(shape.request)),
+        unblock=_room_or_volume(shape, filtered, pods=missing_pods),
     )
+
+
+def _room_or_volume(shape: Shape, filtered: Filtered, *, pods: int) -> Unblock:
+    """Room helps, unless no node has, or reaches, the volumes that the pod needs."""
+    closed = next((name for name, left in filtered.left if not left), "")
+    claims = ",".join(claim.name for claim in shape.peering.claims)
+    amounts = dict(shape.request)
+    if claims and closed in _VOLUME_CURES:
+        return Unblock(action=_VOLUME_CURES[closed], target=claims, pods=pods, amounts=amounts)
+    return Unblock(action="add-room", pods=pods, amounts=amounts)
+
+
+_VOLUME_CURES: Final = {
+    "volume affinity": "reach-volume",
+    "volume zone": "reach-volume",
+    "volume binding": "add-volume",
+}
+"""By the check that left no node: a node that reaches the volumes, or a free volume."""
 
 
 def _idle_amounts(
