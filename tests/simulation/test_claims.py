@@ -1,14 +1,16 @@
 """A job that mounts a claim somebody else has to make waits for it, and says so."""
 
+from typing import Any
+
 import pytest
 
 from tests.simulation.stack import CORE, Stack, gang_job
 from vc_clock import run_virtual
-from vc_cluster import NotFoundError
+from vc_cluster import ForbiddenError, NotFoundError
 from vc_model.keys import SELECTED_NODE
-from vc_model.kinds import CLAIMS, CSINODES, PODS, STORAGECLASSES, VOLUMES
+from vc_model.kinds import CLAIMS, CSINODES, PODS, STORAGECLASSES, VOLUMES, Kind
 from vc_model.struct import JsonObject
-from vc_simcluster import Registry, Resource
+from vc_simcluster import Registry, Resource, StoreCluster
 
 
 def with_volume(name: str, claim: str) -> JsonObject:
@@ -54,7 +56,22 @@ def test_pods_come_when_the_claim_does() -> None:
     run_virtual(main())
 
 
-def test_a_claim_that_waits_for_its_first_consumer_is_bound_where_the_pod_goes() -> None:
+@pytest.mark.parametrize("refusals", [0, 2])
+def test_a_claim_that_waits_for_its_first_consumer_is_bound_where_the_pod_goes(
+    refusals: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also when the API server does not take our word for it at first."""
+    patch = StoreCluster.patch
+    refused: list[str] = []
+
+    async def reluctant(self: StoreCluster, kind: Kind, *args: Any, **how: Any) -> JsonObject:
+        if kind is CLAIMS and len(refused) < refusals:
+            refused.append(how["name"])
+            raise ForbiddenError("not yet")
+        return await patch(self, kind, *args, **how)
+
+    monkeypatch.setattr(StoreCluster, "patch", reluctant)
+
     async def main() -> None:
         async with Stack(services=CORE) as stack:
             await stack.cluster.create(
@@ -94,6 +111,7 @@ def test_a_claim_that_waits_for_its_first_consumer_is_bound_where_the_pod_goes()
             volumes = stack.api.registry.for_kind(VOLUMES)
             made = stack.api.get(volumes, name=claim["spec"]["volumeName"])
             assert made["spec"]["claimRef"]["name"] == "data"
+            assert len(refused) == refusals
             assert stack.problems == []
 
     run_virtual(main())

@@ -301,3 +301,26 @@ def test_what_would_unblock_a_pod_that_no_node_can_give_its_volumes_does(
     bind_claims(world, world.session())
     world.session()
     assert world.bound("g") == 1
+
+
+@pytest.mark.parametrize("storage", [[], [claim("c"), storage_class()]], ids=["missing", "unbound"])
+def test_an_elastic_job_does_not_grow_by_a_pod_without_its_claim(storage: list[ApiObject]) -> None:
+    job = [group("g", minimum=1), using("a"), using("b", "c")]
+    world = World(queue(), NODES, storage, job)
+    world.session()
+    world.session()
+    assert list(world.where()) == ["a"]
+    world.put(claim("c", volume="v"), volume("v"))
+    world.session()
+    assert sorted(world.where()) == ["a", "b"]
+
+
+def test_an_elastic_job_grows_when_the_claim_of_its_pod_is_bound() -> None:
+    job = [group("g", minimum=1), using("a"), using("b", "c")]
+    world = World(queue(), NODES, [claim("c"), storage_class(waits=True)], job)
+    decisions = world.session()
+    assert list(world.where()) == ["a"]
+    assert [choice.claim for choice in decisions.claims] == ["ns/c"]
+    bind_claims(world, decisions)
+    world.session()
+    assert sorted(world.where()) == ["a", "b"]

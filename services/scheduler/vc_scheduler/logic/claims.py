@@ -139,6 +139,8 @@ class Claims:
 
     def binding(self, pod: PodRow) -> Mask:
         """Nodes where each unbound claim finds a volume or has one made."""
+        if self.obstacle(pod) is not None:
+            return np.zeros(len(self._static.names), dtype=np.bool_)
         mask = np.ones(len(self._static.names), dtype=np.bool_)
         unbound = [claim for claim in self._unbound(pod) if self._waits(claim)]
         for claim in unbound:
