@@ -1,11 +1,16 @@
 """How fast sessions decide.
 
-Four measurements, over nodes of mixed sizes of which a tenth is tainted, ten queues, and gangs of 50
-with four sizes of pods: a session that places everything, one in which nothing fits, one in which a
-single pod arrives, and the cost of taking a pod fact in. The session time includes the snapshot. Run by `python -m bench.bench_scheduler [nodes …]`.
+Over nodes of mixed sizes of which a tenth is tainted, ten queues, and gangs of 50 with four sizes of pods,
+a tenth of which may only go to one zone, with gang, priority, drf, proportion, predicates, nodeorder and
+binpack on: a session that places everything, one in which nothing fits, one in which a single pod
+arrives, and the cost of taking a pod fact in. Over full nodes: a session that makes room for a gang of 500
+inside its queue, and one that takes it back from another queue. The session time includes the snapshot.
+Growth is the exponent of time over nodes between the last two sizes. Run by
+`python -m bench.bench_scheduler [nodes …]`.
 """
 
 import gc
+import math
 import resource
 import sys
 import time
@@ -13,20 +18,30 @@ from collections.abc import Sequence
 from typing import Final
 
 import msgspec
-from tests.unit.scheduler.objects import gang, node, pod, queue
+from tests.unit.scheduler.objects import gang, group, node, pod, priority_class, queue
 from tests.unit.scheduler.world import World
 
 from bench.report import report
 from vc_model.meta import ApiObject
 from vc_model.node import Taint
+from vc_model.pod import Pod
 from vc_model.scheduling import PodGroup
+from vc_scheduler.logic.conf import Conf, PluginConf
 from vc_scheduler.logic.cycle import run_cycle
 from vc_scheduler.logic.decisions import Decisions
 
-SIZES: Final = (100, 1_000, 5_000)
+SIZES: Final = (100, 1_000, 5_000, 10_000)
+CONF: Final = Conf(tiers=(Conf().tiers[0], (*Conf().tiers[1], PluginConf(name="binpack"))))
+LARGE_GANG_PODS: Final = 500
+FULL_NODE_PODS: Final = 8
 PODS_PER_NODE: Final = 10
 GANG_PODS: Final = 50
 QUEUES: Final = 10
+HEADER: Final = (
+    "nodes", "pods", "load/s", "place all ms", "pods/s", "nothing fits ms", "one arrives ms",
+    "preempt ms", "reclaim ms", "MB",
+)  # fmt: skip
+GROWING: Final = ("place_all_ms", "nothing_fits_ms", "one_arrives_ms", "preempt_ms", "reclaim_ms")
 REPEATS: Final = 3
 """Of each session; the best counts, since two cores are shared with others."""
 
@@ -41,6 +56,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     pods_per_second: float
     nothing_fits_ms: float
     one_arrives_ms: float
+    preempt_ms: float
+    reclaim_ms: float
     memory_mb: float
 
 
@@ -85,8 +102,10 @@ def timed_session(world: World) -> tuple[float, Decisions]:
 
 def measure(count: int) -> Row:
     pods = count * PODS_PER_NODE
-    world = World([queue(f"queue-{q}") for q in range(QUEUES)], some_nodes(count))
+    world = World([queue(f"queue-{q}") for q in range(QUEUES)], some_nodes(count), conf=CONF)
     gangs = some_gangs(pods, cpu=("500m", "1", "1500m", "2"))
+    for at, job in enumerate(gangs[::10]):
+        job[:] = [_in_zone(obj, f"z{1 + at % 9}") for obj in job]
     began = time.perf_counter()
     for job in gangs:
         world.put(*job)
@@ -97,8 +116,10 @@ def measure(count: int) -> Row:
     world.session()
     world.session()  # counters; from here on everything rests
     arriving_seconds = one_arrives(world)
+    memory_mb = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    del world
 
-    refused = World([queue(f"queue-{q}") for q in range(QUEUES)], some_nodes(count))
+    refused = World([queue(f"queue-{q}") for q in range(QUEUES)], some_nodes(count), conf=CONF)
     for job in some_gangs(min(pods, 5 * count), cpu=("65", "70", "80", "90")):
         refused.put(*job)
     refused.session()  # everybody is told once; from then on nothing changes
@@ -112,7 +133,52 @@ def measure(count: int) -> Row:
         pods_per_second=round(pods / place_seconds),
         nothing_fits_ms=round(nothing_seconds * 1e3, 1),
         one_arrives_ms=round(arriving_seconds * 1e3, 2),
-        memory_mb=round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+        preempt_ms=round(evicting_seconds(count, queue_name="a") * 1e3, 1),
+        reclaim_ms=round(evicting_seconds(count, queue_name="b") * 1e3, 1),
+        memory_mb=memory_mb,
+    )
+
+
+def _in_zone(obj: ApiObject, zone: str) -> ApiObject:
+    if not isinstance(obj, Pod):
+        return obj
+    spec = msgspec.structs.replace(obj.spec, node_selector={"zone": zone})
+    return msgspec.structs.replace(obj, spec=spec)
+
+
+def evicting_seconds(count: int, *, queue_name: str) -> float:
+    """Room for a large gang on nodes that jobs of queue a fill; half of each job's pods can be spared."""
+    world = World(
+        priority_class("high", 100), queue("a"), queue("b"),
+        [node(f"node-{n:05}", cpu=2 * FULL_NODE_PODS) for n in range(count)],
+        conf=CONF,
+    )  # fmt: skip
+    for g in range(count * FULL_NODE_PODS // GANG_PODS):
+        members = [
+            pod(
+                f"job-{g}-{n}",
+                group=f"job-{g}",
+                requests={"cpu": "2", "memory": "1Gi"},
+                on=f"node-{(g * GANG_PODS + n) // FULL_NODE_PODS:05}",
+            )
+            for n in range(GANG_PODS)
+        ]
+        world.put(
+            group(f"job-{g}", minimum=GANG_PODS // 2, queue="a", phase="Running", age=g), *members
+        )
+    world.decide()
+    asked = min(LARGE_GANG_PODS, count * FULL_NODE_PODS // 4)
+    world.put(*gang("large", asked, queue=queue_name, priority_class="high", cpu=2, memory="1Gi"))
+    seconds, decisions = timed_session(world)
+    assert sum(len(eviction.pods) for eviction in decisions.evictions) == asked
+    return seconds
+
+
+def growth(rows: Sequence[Row], name: str) -> float:
+    """The exponent between the last two sizes."""
+    before, last = rows[-2], rows[-1]
+    return math.log(getattr(last, name) / getattr(before, name)) / math.log(
+        last.nodes / before.nodes
     )
 
 
@@ -138,11 +204,14 @@ def main(sizes: Sequence[int] = SIZES) -> None:
     """Print, write, end with the pairs."""
     rows = [measure(count) for count in sizes]
     last = rows[-1]
+    values = {f"scheduler_{name}": value for name, value in msgspec.structs.asdict(last).items()}
+    for name in GROWING if len(rows) > 1 else ():
+        values[f"scheduler_growth_{name}"] = growth(rows, name)
     report(
         "scheduler",
-        header=[name.replace("_", " ") for name in Row.__struct_fields__],
+        header=HEADER,
         rows=[[f"{value:,g}" for value in msgspec.structs.astuple(row)] for row in rows],
-        values={f"scheduler_{name}": value for name, value in msgspec.structs.asdict(last).items()},
+        values=values,
     )
 
 

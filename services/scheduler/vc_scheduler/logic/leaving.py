@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from vc_scheduler.logic.amounts import Amounts
 from vc_scheduler.logic.rows import PodRow
 from vc_scheduler.logic.session import Session
 from vc_scheduler.logic.shapes import Shape
@@ -21,7 +22,8 @@ class Leaving:
     def __init__(self, session: Session, pods: Sequence[PodRow], *, counted: bool) -> None:
         """`counted`: they still count for their queues (victims do, pods being deleted do not)."""
         self._session = session
-        self._counted = pods if counted else ()
+        self._freed = _freed(session, pods) if counted else {}
+        """By queue; added up once, since trials go and come back many times."""
         by_shape: dict[bytes, list[tuple[PodRow, int]]] = {}
         for pod in pods:
             row = session.snapshot.nodes.static.row(pod.node)
@@ -41,8 +43,8 @@ class Leaving:
         for shape, pods, rows in self._parts:
             self._session.rooms.leave(shape, rows)
             self._session.peers.put(pods, rows, sign=-1)
-        for pod in self._counted:
-            self._session.count_leaving(pod, sign=-1)
+        for queue, freed in self._freed.items():
+            self._session.count_leaving(queue, freed, sign=-1)
 
     def back(self, *, kept: bool) -> None:
         """They are there again, and with `kept` so is what was put in their place.
@@ -55,5 +57,21 @@ class Leaving:
                 self._session.rooms.take(shape, rows)
             else:
                 self._session.rooms.stay(shape, rows)
-        for pod in () if kept else self._counted:
-            self._session.count_leaving(pod, sign=1)
+        for queue, freed in self._freed.items() if not kept else ():
+            self._session.count_leaving(queue, freed, sign=1)
+
+
+def _freed(session: Session, pods: Sequence[PodRow]) -> dict[str, Amounts]:
+    """What pods take of their queues."""
+    counts: dict[tuple[str, bytes], tuple[Shape, int]] = {}
+    for pod in pods:
+        group = session.snapshot.everybody.get(pod.group)
+        if group is not None:
+            asked = (group.queue, pod.shape.key)
+            counts[asked] = (pod.shape, counts[asked][1] + 1 if asked in counts else 1)
+    freed: dict[str, Amounts] = {}
+    for (queue, _), (shape, count) in counts.items():
+        total = freed.setdefault(queue, {})
+        for name, amount in shape.request:
+            total[name] = total.get(name, 0) + amount * count
+    return freed

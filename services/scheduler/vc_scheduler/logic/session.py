@@ -229,12 +229,10 @@ class Session:
         self.places[group.key] = places
         self.evicted_uids.update({victim.uid: None for victim in victims})
 
-    def count_leaving(self, pod: PodRow, *, sign: int) -> None:
-        """A pod's queue gets back (-1), or has again (1), what the pod takes of it."""
-        group = self.snapshot.everybody.get(pod.group)
-        if group is not None:
-            for queue in self.line(group.queue):
-                _add(self.allocated(queue.name), dict(pod.shape.request), sign=sign)
+    def count_leaving(self, name: str, freed: Amounts, *, sign: int) -> None:
+        """A queue gets back (-1), or has again (1), what pods take of it."""
+        for queue in self.line(name):
+            _add(self.allocated(queue.name), freed, sign=sign)
 
     def bind(self, group: GroupRow, pod: PodRow, node: str) -> None:
         """Committed."""
