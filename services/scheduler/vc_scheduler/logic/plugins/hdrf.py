@@ -46,6 +46,8 @@ class Paths:
         self._known: dict[str, tuple[object, Standing]] = {}
         """By queue: what it was counted from, and the result."""
         self._deserved: dict[str, Amounts] | None = None
+        self._tops = [name for name in session.snapshot.queues if len(session.line(name)) == 1]
+        """Queues without a parent: they have the sums of those below."""
         for queue in session.snapshot.queues.values():
             self._add(queue)
         for group in session.snapshot.everybody.values():
@@ -79,10 +81,9 @@ class Paths:
         """Resources that the cluster has more of."""
         session = self._session
         total: Amounts = {}
-        for queue in session.snapshot.queues.values():
-            if len(session.line(queue.name)) == 1:
-                for name, amount in session.allocated(queue.name).items():
-                    total[name] = total.get(name, 0) + amount
+        for queue in self._tops:
+            for name, amount in session.allocated(queue).items():
+                total[name] = total.get(name, 0) + amount
         names = session.snapshot.nodes.resources
         return tuple(n for n in names if total.get(n, 0) < session.cluster_amounts(n)[0])
 
