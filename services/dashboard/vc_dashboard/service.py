@@ -28,6 +28,7 @@ from vc_model.kinds import CONFIGMAPS, JOBS, NODES, PODGROUPS, PODS, QUEUES
 from vc_runtime.context import Context
 from vc_runtime.follower import Follower
 from vc_runtime.letters import send_to_dead_letters
+from vc_runtime.long_lived import LongLived
 from vc_scheduler.logic.columns import KINDS
 
 INVARIANTS_SECONDS: Final = 5.0
@@ -49,6 +50,7 @@ class DashboardService:
             context, FOLLOWED, extra=(SESSIONS, USAGE_LEDGER), rest_seconds=REST_SECONDS
         )
         self.sessions = SessionMemory()
+        self._long_lived = LongLived()
         self.heavy = HeavyWork()
         self.past = Past(context, self.heavy)
         self.usage = UsageMemory()
@@ -85,6 +87,7 @@ class DashboardService:
                 self.usage.forget()
             for record in batch.records:
                 await self._take_record(record)
+            self._long_lived.took(len(batch.changes))
             if batch.changes or batch.rebuilt:
                 self._picture = None
                 self._changes += 1

@@ -1,11 +1,14 @@
 """What a session leaves behind: its record, and the commands its decisions become."""
 
+import pytest
+
 from tests.unit.scheduler.objects import gang, nodes, queue
 from tests.unit.scheduler.world import World
 from vc_messages.effects import EvictPod, PatchObject
 from vc_messages.record import Record
 from vc_messages.sessions import SessionRecord, session_message, session_of
 from vc_model.pod import Container, PodSpec, ResourceRequirements
+from vc_scheduler.logic import ledger as ledger_module
 from vc_scheduler.logic.amounts import Problems, pod_request
 from vc_scheduler.logic.commands import group_work, queue_effect, release_effects, status_effect
 from vc_scheduler.logic.decisions import PodRef, QueueAllocated, Release
@@ -28,6 +31,21 @@ def test_a_record_holds_what_is_new_and_an_empty_session_leaves_none() -> None:
     last = ledger.record(world.session(), NOW)
     assert last is not None
     assert (last.reasons, last.resolved, last.bound_pods) == ([], ["ns/waits"], 2)
+
+
+def test_reasons_beyond_the_bound_are_said_by_the_next_records(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ledger_module, "REASONS_RECORDED_MAX", 2)
+    ledger, said = Ledger(), []
+    world = World(queue(), nodes(1), *[gang(f"w{n}", 2, cpu=40) for n in range(5)])
+    for expected in (2, 2, 1):
+        record = ledger.record(world.session(), NOW)
+        assert record is not None
+        assert (len(record.reasons), record.waiting) == (expected, 5)
+        said += [job.group for job in record.reasons]
+    assert sorted(said) == [f"ns/w{n}" for n in range(5)]
+    assert ledger.record(world.session(), NOW) is None
 
 
 def test_after_a_rebuilt_view_everything_is_said_again() -> None:

@@ -32,15 +32,17 @@ class Ledger:
     """The reasons on record."""
 
     def __init__(self) -> None:
-        self._reasons: dict[str, JobReason] = {}
-        """By group; bounded by the number of groups that wait."""
+        self._reasons: dict[str, JobReason | None] = {}
+        """By group, as it was last said, None for one that was never; bounded by the groups that
+        wait."""
 
     def record(self, decisions: Decisions, timing: Timing) -> SessionRecord | None:
         """The record of a session, or None when it changed nothing."""
         now = {job.group: job for job in decisions.reasons}
         changed = [job for job in decisions.reasons if self._reasons.get(job.group) != job]
         resolved = sorted(group for group in self._reasons if group not in now)
-        self._reasons = now
+        unsaid = changed[REASONS_RECORDED_MAX:]
+        self._reasons = {**now, **{job.group: self._reasons.get(job.group) for job in unsaid}}
         acted = decisions.enqueued or decisions.binds or decisions.releases or decisions.evictions
         if not (acted or changed or resolved):
             return None
