@@ -1,8 +1,8 @@
 """Our control plane beside an API server: the embedded one, or a real kube-apiserver with etcd.
 
 All services run in this process on an in-memory bus, and talk to the API server over HTTP as they do
-anywhere. Users are kubectl. Neither API server has a kubelet or a controller of Deployments here: nodes
-are objects, and a test plays those parts where it needs them.
+anywhere. Users are kubectl. Neither API server has kubelets here: nodes are objects. The real one has
+its controller manager; where the embedded one lacks a controller, a test plays its part.
 """
 
 import asyncio
@@ -121,7 +121,9 @@ class ControlPlaneUnderTest:
         begun = self._clock.monotonic()
         while not await holds():
             waited = self._clock.monotonic() - begun
-            assert waited < READY_SECONDS_MAX, f"not within {waited:.0f} s: {what}"
+            if waited > READY_SECONDS_MAX:
+                there = await self.kubectl("get", "pods,podgroups,queues", "-A", "-o", "wide")
+                raise AssertionError(f"not within {waited:.0f} s: {what}\n{there.stdout}")
             await asyncio.sleep(POLL_SECONDS)
         return self._clock.monotonic() - begun
 

@@ -17,6 +17,7 @@ COLD_TIMES = 20
 BACK_SECONDS_MAX = 15.0
 """Until jobs are taken again after admission came back."""
 
+WEB = ("-l", "app=web")
 NAMESPACE: JsonObject = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ml"}}
 
 
@@ -33,7 +34,7 @@ async def test_the_control_plane_as_users_meet_it(backend: str, tmp_path: Path) 
         await invalid_objects_are_refused(plane)
         await one_file_applies_cold(plane)
         await a_closed_queue_refuses_jobs_and_drains(plane)
-        await a_deployment_runs_as_the_gang_it_asks_for(plane)
+        await a_deployment_runs_as_the_gang_it_asks_for(plane, backend)
         await without_admission_pods_are_created(plane)
 
 
@@ -98,12 +99,11 @@ async def one_file_applies_cold(plane: ControlPlaneUnderTest) -> None:
     assert found["spec"]["parent"] == f"cold-{COLD_TIMES - 1}"
     await plane.refused(queue("too-much", parent="cold-0", capability={"cpu": "5"}), "capability")
     await plane.eventually(lambda: _bound(plane, "cold-0", 2), "the first cold job is bound")
-    for number in range(COLD_TIMES):
-        await plane.kubectl("delete", "vcjob", "--all", "-n", f"cold-{number}", "--wait=false")
+    await _clear(plane)
 
 
-async def _bound(plane: ControlPlaneUnderTest, namespace: str, count: int) -> bool:
-    pods = (await plane.get("pods", "-n", namespace))["items"]
+async def _bound(plane: ControlPlaneUnderTest, namespace: str, count: int, *selector: str) -> bool:
+    pods = (await plane.get("pods", "-n", namespace, *selector))["items"]
     return len([pod for pod in pods if pod["spec"].get("nodeName")]) == count
 
 
@@ -133,21 +133,18 @@ async def a_closed_queue_refuses_jobs_and_drains(plane: ControlPlaneUnderTest) -
 
     await plane.eventually(is_closing, "the child is closing")
     await plane.refused(job("late", queue="team"), "spec.queue")
-    await plane.kubectl("delete", "vcjob", "stays", "-n", "ml", "--wait=false")
-    await _end_pods(plane)
+    await _clear(plane)
     await plane.eventually(is_closed, "both are closed")
 
 
-async def _end_pods(plane: ControlPlaneUnderTest) -> None:
-    """The kubelet's and the garbage collector's part: what was to go is gone."""
+async def _clear(plane: ControlPlaneUnderTest) -> None:
+    """Delete all jobs, and play the kubelet's part: nobody else ends their pods."""
+    await plane.kubectl("delete", "vcjob", "--all", "-A")
 
     async def are_gone() -> bool:
-        await plane.kubectl("delete", "pods", "--all", "-n", "ml", "--grace-period=0", "--force")
-        groups = (await plane.get("podgroups", "-n", "ml"))["items"]
-        for group in groups:
-            name = group["metadata"]["name"]
-            await plane.kubectl("delete", "podgroup", name, "-n", "ml", "--wait=false")
-        return not (await plane.get("pods", "-n", "ml"))["items"]
+        await plane.kubectl("delete", "pods", "--all", "-A", "--grace-period=0", "--force")
+        await plane.kubectl("delete", "podgroups", "--all", "-A")
+        return not (await plane.get("pods", "-A"))["items"]
 
     await plane.eventually(are_gone, "no pods are left")
 
@@ -157,44 +154,56 @@ def _pod_spec() -> JsonObject:
     return {"schedulerName": "volcano", "containers": [{"name": "c", "image": "i", "resources": asking}]}  # fmt: skip
 
 
-async def a_deployment_runs_as_the_gang_it_asks_for(plane: ControlPlaneUnderTest) -> None:
-    """We play the controller of Deployments: it copies annotations to its ReplicaSet, makes pods."""
+async def a_deployment_runs_as_the_gang_it_asks_for(
+    plane: ControlPlaneUnderTest, backend: str
+) -> None:
+    """Two of three pods wait; with the third the gang is bound whole.
+
+    The embedded API server has no controller of Deployments: there we play its part.
+    """
     template = {"metadata": {"labels": {"app": "web"}}, "spec": _pod_spec()}
     selector = {"matchLabels": {"app": "web"}}
-    spec = {"replicas": 3, "selector": selector, "template": template}
+    spec = {"replicas": 2, "selector": selector, "template": template}
     deployment = _object("apps/v1", "Deployment", "web", spec=spec)
     deployment["metadata"]["annotations"] = {GROUP_MIN_MEMBER: "3"}
     await plane.apply(deployment)
+    if backend == "embedded":
+        await _add_replicaset(plane, spec)
+        for number in (0, 1):
+            await _add_replica(plane, number)
+
+    async def are_told() -> bool:
+        pods = (await plane.get("pods", "-n", "ml", *WEB))["items"]
+        groups = {p["metadata"].get("annotations", {}).get(GROUP_NAME) for p in pods}
+        if len(pods) != 2 or len(groups) != 1 or None in groups:
+            return False
+        found = await plane.get("podgroup", str(groups.pop()), "-n", "ml")
+        return bool(found) and found["spec"]["minMember"] == 3
+
+    await plane.eventually(are_told, "both pods name one group of three")
+    assert await _bound(plane, "ml", 0, *WEB), "two of three must wait"
+    if backend == "embedded":
+        await _add_replica(plane, 2)
+    else:
+        await plane.kubectl("scale", "deployment", "web", "-n", "ml", "--replicas=3")
+    await plane.eventually(lambda: _bound(plane, "ml", 3, *WEB), "the gang is bound whole")
+
+
+async def _add_replicaset(plane: ControlPlaneUnderTest, spec: JsonObject) -> None:
+    """Annotations of a Deployment are copied to its ReplicaSet."""
     made = await plane.get("deployment", "web", "-n", "ml")
     replicaset = _object("apps/v1", "ReplicaSet", "web-1", spec=spec)
     replicaset["metadata"]["annotations"] = {GROUP_MIN_MEMBER: "3"}
     replicaset["metadata"]["ownerReferences"] = [_owner(made)]
     await plane.apply(replicaset)
+
+
+async def _add_replica(plane: ControlPlaneUnderTest, number: int) -> None:
     owner = await plane.get("replicaset", "web-1", "-n", "ml")
-    group = f"podgroup-{owner['metadata']['uid']}"
-
-    async def add(number: int) -> None:
-        pod = _object("v1", "Pod", f"web-1-{number}", spec=_pod_spec())
-        pod["metadata"] |= {"labels": {"app": "web"}, "ownerReferences": [_owner(owner)]}
-        done = await plane.kubectl("create", "-f", "-", documents=[pod])
-        assert done.returncode == 0, done.stderr
-
-    async def is_gang_of_three() -> bool:
-        found = await plane.get("podgroup", group, "-n", "ml")
-        return bool(found) and found["spec"]["minMember"] == 3
-
-    await add(0)
-    await add(1)
-    await plane.eventually(is_gang_of_three, "the ReplicaSet has its group")
-
-    async def are_told() -> bool:
-        pods = (await plane.get("pods", "-n", "ml"))["items"]
-        return all(p["metadata"].get("annotations", {}).get(GROUP_NAME) == group for p in pods)
-
-    await plane.eventually(are_told, "its pods name the group")
-    assert await _bound(plane, "ml", 0), "two of three must wait"
-    await add(2)
-    await plane.eventually(lambda: _bound(plane, "ml", 3), "the gang is bound whole")
+    pod = _object("v1", "Pod", f"web-1-{number}", spec=_pod_spec())
+    pod["metadata"] |= {"labels": {"app": "web"}, "ownerReferences": [_owner(owner)]}
+    done = await plane.kubectl("create", "-f", "-", documents=[pod])
+    assert done.returncode == 0, done.stderr
 
 
 def _owner(made: JsonObject) -> JsonObject:
