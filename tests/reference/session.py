@@ -136,33 +136,30 @@ class Session:
         return False
 
     def try_minimum(self, job: Job) -> list[str] | None:
-        """Put what it lacks on nodes; the nodes, or None and nothing lies there."""
+        """Put what it lacks on nodes; the nodes, or None and nothing lies there.
+
+        Pods that ask for something come first; where not all of one kind find room, others make up.
+        """
         done: list[tuple[Pod, Node]] = []
         for role, count in self.missing(job):
             left = count
             for pods in sorted(self._alike(job, role), key=lambda alike: alike[0].best_effort):
-                wanted = pods[:left]
-                if wanted and not self._put_all(job, wanted, done):
-                    for pod, node in reversed(done):
-                        self.take_off(job, pod, node)
-                    return None
-                left -= len(wanted)
+                left -= self._put_some(job, pods[:left], done)
             if left:
                 for pod, node in reversed(done):
                     self.take_off(job, pod, node)
                 return None
         return [node.name for _, node in done]
 
-    def _put_all(self, job: Job, pods: list[Pod], done: list[tuple[Pod, Node]]) -> bool:
-        if not self._queue_has_room(job, pods[0].request, len(pods)):
-            return False
-        for pod in pods:
+    def _put_some(self, job: Job, pods: list[Pod], done: list[tuple[Pod, Node]]) -> int:
+        """One after the other, until one finds no room; how many did."""
+        for count, pod in enumerate(pods):
             node = best_node(self.cluster, pod, binpack=self.binpack)
-            if node is None:
-                return False
+            if node is None or not self._queue_has_room(job, pod.request, 1):
+                return count
             self.put(job, pod, node)
             done.append((pod, node))
-        return True
+        return len(pods)
 
     def _place_more(self, job: Job, most: int, *, best_effort: bool) -> int:
         """As many as there is room for, one after the other; the next kind when one is stuck."""

@@ -186,3 +186,20 @@ def test_succeeded_members_count_for_the_gang() -> None:
     world.session()
     assert world.group("j").status.phase == "Running"
     assert (world.group("j").status.running, world.group("j").status.succeeded) == (1, 1)
+
+
+def test_tasks_that_fit_make_up_for_those_that_do_not() -> None:
+    """Three of any task are enough: one large pod and two small ones."""
+    large = [pod(f"l-{n}", group="j", role="large", requests={"cpu": 40}) for n in range(3)]
+    small = [pod(f"s-{n}", group="j", role="small", requests={"cpu": 10}) for n in range(3)]
+    world = World(nodes(1), queue(), [group("j", minimum=3), *large, *small])
+    world.session()
+    assert sorted(world.where()) == ["l-0", "s-0", "s-1"]
+
+
+def test_a_best_effort_pod_is_enough_where_one_of_any_task_is() -> None:
+    worker = pod("w-0", group="j", role="worker", requests={"cpu": 65})
+    idle = pod("i-0", group="j", role="idle")
+    world = World(nodes(1), queue(), [group("j", minimum=1), worker, idle])
+    world.session()
+    assert sorted(world.where()) == ["i-0"]

@@ -49,20 +49,57 @@ def _in_order(session: Session, group: GroupRow, missing: Missing) -> Missing:
 def _place_some(
     session: Session, group: GroupRow, *, role: str | None, count: int, statement: Statement
 ) -> Reason | None:
-    """Put `count` pods of a role (any, when None) on nodes; pods that ask for something first."""
+    """Put `count` pods of a role (any, when None) on nodes; pods that ask for something first.
+
+    Where not all of one kind find room, others that will do make up the number.
+    """
     left = count
+    short: Reason | None = None
     runs = [run for run in group.runs if role is None or run.role == role]
-    ordered = session.framework.voters.in_task_order(session, group, runs)
-    for run in sorted(ordered, key=asks_for_nothing):
+    in_order = session.framework.voters.in_task_order(session, group, runs)
+    ordered = sorted(in_order, key=asks_for_nothing)
+    for at, run in enumerate(ordered):
         waiting = len(session.waiting_pods(run))
         wanted = min(left, waiting)
         if wanted == 0:
             continue
         reason = _place_run(session, group, run=run, count=wanted, statement=statement)
-        if reason is not None:
-            return reason
-        left -= wanted
-    return reasons.not_placeable_yet(group, needed=count) if left else None
+        if reason is None:
+            left -= wanted
+            continue
+        short = short or reason
+        others = sum(len(session.waiting_pods(other)) for other in ordered[at + 1 :])
+        if others == 0:
+            return short
+        if len(session.waiting_pods(run)) == waiting:
+            _place_fewer(session, group, run=run, wanted=wanted, statement=statement)
+        left -= waiting - len(session.waiting_pods(run))
+        if left > others:
+            return short
+    return (short or reasons.not_placeable_yet(group, needed=count)) if left else None
+
+
+def _place_fewer(
+    session: Session, group: GroupRow, *, run: Run, wanted: int, statement: Statement
+) -> None:
+    """Put as many of `wanted` pods on nodes as the nodes and the queue have room for."""
+    if one_by_one(session, group, run):
+        for _ in range(wanted):
+            if not _place_one(session, group, run=run, statement=statement):
+                return
+        return
+    count = _admitted(session, group, run=run, wanted=wanted)
+    rows = session.rooms.place(run.shape, count) if count else None
+    if rows is not None:
+        statement.allocate(run, rows)
+
+
+def _place_one(session: Session, group: GroupRow, *, run: Run, statement: Statement) -> bool:
+    if refused_by_queue(session, group, run.shape, count=1) is not None:
+        return False
+    if session.framework.voters.refuse_pod(session, session.waiting_pods(run)[0]) is not None:
+        return False
+    return place_next(session, run, statement)
 
 
 def asks_for_nothing(run: Run) -> bool:

@@ -103,6 +103,8 @@ def _put(session: Session, group: GroupRow, run: Run, *, rows: Ints, statement: 
     for at in range(len(rows)):
         row = rows[at : at + 1]
         pod = session.waiting_pods(run)[0]
+        if session.framework.voters.refuse_pod(session, pod) is not None:
+            return False
         if not session.beside(pod).mask[row[0]] or not session.rooms.fits(run.shape, row):
             return False
         statement.allocate(run, row)
