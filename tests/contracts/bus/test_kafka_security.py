@@ -30,7 +30,7 @@ def secured(server: KafkaServer, *, port: int, keystore: Path) -> dict[str, str]
     door = f"SASL_SSL://{LOOPBACK}:{port}"
     names = ("PLAINTEXT", "SASL_SSL")
     return {
-        "listeners": f"{open_door},{door},CONTROLLER://{LOOPBACK}:{server._controller_port}",
+        "listeners": f"{open_door},{door},CONTROLLER://{LOOPBACK}:{server.controller_port}",
         "advertised.listeners": f"{open_door},{door}",
         "listener.security.protocol.map": ",".join(f"{n}:{n}" for n in names)
         + ",CONTROLLER:PLAINTEXT",
@@ -61,7 +61,7 @@ async def env(tmp_path: Path) -> AsyncIterator[dict[str, str]]:
     trusted.write_bytes(authority.key_pair.certificate)
     port = free_port()
     server = KafkaServer()
-    server._settings = secured(server, port=port, keystore=keystore)
+    server.settings = secured(server, port=port, keystore=keystore)
     async with server:
         yield {
             "KAFKA_BOOTSTRAP_SERVERS": f"{LOOPBACK}:{port}",
