@@ -7,7 +7,7 @@ PYROCLAST_HOME ?= .pyroclast
 export PYROCLAST_HOME
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up stack stack-down status test e2e check fix parts manifests audit bench bench-scheduler clean install
+.PHONY: help demo up stack stack-down status test e2e check fix parts manifests audit bench bench-scheduler bench-cluster clean install
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 17
@@ -74,6 +74,9 @@ bench: $(STAMP) ## measure; tables here, JSON in bench/results
 bench-scheduler: $(STAMP) ## sessions at 100 to 10,000 nodes, and how long the event loop stands still
 	@$(BIN)/python -m bench.bench_scheduler 100 1000 5000 10000
 	@$(BIN)/python -m bench.bench_loop_lag
+
+bench-cluster: $(STAMP) ## measure any cluster with vcjobs: ARGS='--kubeconfig FILE …'; --help lists the rest
+	@$(BIN)/python -m bench.cluster $(ARGS)
 
 clean: ## remove what make made in this folder
 	rm -rf $(VENV) $(PYROCLAST_HOME) bench/results .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist

@@ -4,7 +4,8 @@ The same commands and environments as `pyroclast stack` (`vc_cli.stack_plan`), p
 because a measurement wants less around it: no supervisor, and no Jaeger that takes CPU from what is
 measured. The API server is the embedded cluster in a process, or a real kube-apiserver with etcd and
 the controller manager. Real nodes are plain Node objects that are ready: nobody plays their kubelets,
-so no lease and no pod status competes for the API server with what is measured.
+so no lease and no pod status competes for the API server with what is measured. With `kwok` they run
+their pods, and the API server keeps an audit log.
 """
 
 import asyncio
@@ -31,7 +32,7 @@ from vc_cluster.kubernetes_http import Limits
 from vc_model.kinds import NODES
 from vc_model.struct import ResourceList
 from vc_model.times import format_time
-from vc_parts import ControlPlane, KafkaServer, RedisServer
+from vc_parts import ControlPlane, KafkaServer, KwokServer, RedisServer
 from vc_parts.ports import LOOPBACK, free_port
 from vc_parts.probe import http_get, wait_until
 from vc_parts.server import Server
@@ -108,7 +109,7 @@ class RealStack:
 
 
 @asynccontextmanager
-async def real_ground(*, real: bool, nodes: int) -> AsyncIterator[RealStack]:
+async def real_ground(*, real: bool, nodes: int, kwok: bool = False) -> AsyncIterator[RealStack]:
     """Servers and nodes without services; every process is ended on the way out.
 
     The folder with its logs stays when something failed.
@@ -120,7 +121,10 @@ async def real_ground(*, real: bool, nodes: int) -> AsyncIterator[RealStack]:
         stack.pids[OWN_NAME] = os.getpid()
         for server in (kafka, redis):
             await _start_server(stack, server)
-        await (_start_real if real else _start_embedded)(stack, nodes)
+        if kwok:
+            await _start_kwok(stack, nodes)
+        else:
+            await (_start_real if real else _start_embedded)(stack, nodes)
         yield stack
     shutil.rmtree(home, ignore_errors=True)
 
@@ -146,6 +150,15 @@ async def _start_real(stack: RealStack, nodes: int) -> None:
     await furnish(stack.kubeconfig, ())
     await _connect(stack)
     await stack.add_nodes(nodes)
+
+
+async def _start_kwok(stack: RealStack, nodes: int) -> None:
+    stack.plane = ControlPlane(folder=stack.home / "kubernetes", audit=True)
+    await _start_server(stack, stack.plane)
+    stack.kubeconfig = stack.plane.kubeconfig
+    await _start_server(stack, KwokServer(stack.kubeconfig, folder=stack.home / "kwok"))
+    await furnish(stack.kubeconfig, (NodePool(count=nodes, capacity=CAPACITY),))
+    await _connect(stack)
 
 
 async def _start_embedded(stack: RealStack, nodes: int) -> None:

@@ -1,0 +1,1 @@
+"""The benchmark of any cluster, run over HTTP on the embedded one."""

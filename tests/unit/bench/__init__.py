@@ -1,0 +1,1 @@
+"""What measures: statistics, charts and logs of requests."""
