@@ -11,7 +11,7 @@ from tests.integration.deploy.chart import NAMESPACE
 from tests.integration.deploy.everything import Everything
 from tests.integration.deploy.installed import Installed
 from tests.integration.parts.require import require as require_tool
-from tests.integration.stack.running import require
+from tests.integration.stack.running import eventually, require
 from tests.integration.vcctl.shell import Shell
 from tests.simulation.seeds import GROUND, documents
 from vc_model.struct import JsonObject
@@ -94,17 +94,18 @@ class Recipe:
 
     def issue_2_stuck_in_pending(self) -> None:
         self._kubectl.ok("get", "-n", NAMESPACE, "deploy/volcano-scheduler")
-        log = self._deployment.services["scheduler"].log.read_text().splitlines()[-100:]
-        assert any("jobs wait" in line for line in log)
+        log = self._deployment.services["scheduler"].log
+        eventually(lambda: "jobs wait" in log.read_text(), "the scheduler's log says who waits")
+        status = "{.status.allocated['nvidia\\.com/gpu']}"
+        self._sees.until("queue/training-queue", status, "8")
         shown = self._kubectl.ok("get", "queue", "training-queue", "-o", "yaml")
-        status = shown[shown.index("\nstatus:") :]
-        assert "allocated:" in status
-        assert 'nvidia.com/gpu: "8"' in status
+        assert "allocated:" in shown[shown.index("\nstatus:") :]
         path = "jsonpath={.items[*].spec.schedulerName}"
         named = self._kubectl.ok("get", "pods", "-n", "ml-training", "-o", path)
         assert set(named.split()) <= {"volcano"}
-        told = self._kubectl.ok("describe", "podgroup", JOB, "-n", "ml-training")
-        assert "Unschedulable" in told
+        why = "{.status.conditions[?(@.status=='True')].type}"
+        self._sees.until(f"podgroup/{JOB} -n ml-training", why, "Unschedulable")
+        assert "Unschedulable" in self._kubectl.ok("describe", "pg", JOB, "-n", "ml-training")
         self._kubectl.ok("delete", "vcjob", "urgent-training")
         self.phase(JOB, "Running", namespace="ml-training")
         self._kubectl.ok("delete", "vcjob", JOB, "-n", "ml-training")
