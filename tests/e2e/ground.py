@@ -19,6 +19,7 @@ from vc_cli.stack_plan import inherited_by
 from vc_parts import ControlPlane, KafkaServer, KwokServer, RedisServer
 from vc_parts.ports import LOOPBACK, free_port
 from vc_parts.probe import http_get, wait_until
+from vc_parts.process import Process
 from vc_parts.server import Server
 from vc_simcluster.node_pools import NodePool
 
@@ -48,6 +49,11 @@ class Ground:
     def __post_init__(self) -> None:
         self.kafka = KafkaServer(folder=self.home / "kafka")
         self.redis = RedisServer(folder=self.home / "redis")
+
+    @property
+    def processes(self) -> list[Process]:
+        """Of all servers that were started."""
+        return [process for server in self._started for process in server.processes]
 
     async def start(self) -> None:
         for server in (self.kafka, self.redis):

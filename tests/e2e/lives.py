@@ -34,6 +34,8 @@ class ServiceLives:
         self._keeping: asyncio.Task[None] | None = None
         self._ordered = False
         self.kills = 0
+        self.last_end = ""
+        """How it ended the last time, in words."""
         self.own_ends: list[str] = []
         """Ends that nobody ordered."""
         self._read_to = 0
@@ -53,7 +55,7 @@ class ServiceLives:
 
     async def _keep(self) -> None:
         while True:
-            how = await self._child.ended()
+            how = self.last_end = await self._child.ended()
             if not self._ordered:
                 self.own_ends.append(f"{self.instance} {how}")
             self._ordered = False
@@ -68,6 +70,11 @@ class ServiceLives:
         os.kill(self.pid, signal.SIGKILL)
         self.kills += 1
         return True
+
+    def terminate(self) -> None:
+        """SIGTERM, as a rolling update does it; it is started again when it has ended."""
+        self._ordered = True
+        os.kill(self.pid, signal.SIGTERM)
 
     def pause(self) -> None:
         """SIGSTOP, as on a machine that hangs."""
