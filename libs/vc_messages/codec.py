@@ -2,7 +2,8 @@
 
 The version is in a header, so a reader can refuse a message before it decodes it. A newer schema is
 refused, never guessed: the reader of an older release sends the message to `dead-letters` and goes
-on. Within a version fields may be added with defaults; everything else is a new version.
+on. Within a version fields may be added with defaults; everything else is a new version, which one
+release reads before the next one writes it (docs/adr/0014).
 """
 
 from collections.abc import Mapping
@@ -13,10 +14,14 @@ import msgspec
 from vc_messages.topics import MESSAGE_BYTES_MAX
 
 SCHEMA_VERSION: Final = 1
+"""What this release writes."""
+SCHEMA_VERSION_READ_MAX: Final = 1
+"""What it reads at the most: raised one release before `SCHEMA_VERSION` is."""
 CONTENT_TYPE: Final = "application/msgpack"
 
-_READABLE_SCHEMAS: Final = frozenset(str(n) for n in range(1, SCHEMA_VERSION + 1))
+_READABLE_SCHEMAS: Final = frozenset(str(n) for n in range(1, SCHEMA_VERSION_READ_MAX + 1))
 _SHOWN_CHARACTERS_MAX: Final = 40
+_VERSION_DIGITS_MAX: Final = 6
 
 HEADER_SCHEMA: Final = "schema"
 HEADER_CONTENT_TYPE: Final = "content-type"
@@ -30,6 +35,10 @@ _decoders: Final[dict[type, msgspec.msgpack.Decoder[Any]]] = {}
 
 class CodecError(ValueError):
     """A message that cannot be used; says why in one line."""
+
+
+class NewerSchemaError(CodecError):
+    """Written by a newer release: nothing is wrong with it, but this release cannot read it."""
 
 
 class MessageTooLargeError(CodecError):
@@ -77,6 +86,14 @@ def check_schema(headers: Mapping[str, str]) -> None:
     """Refuse a message that says nothing of its schema, or more than we know."""
     written = headers.get(HEADER_SCHEMA, "")
     if written not in _READABLE_SCHEMAS:
-        raise CodecError(
-            f"schema version {written[:_SHOWN_CHARACTERS_MAX]!r}: this release reads 1 to {SCHEMA_VERSION}; upgrade it first"
+        refused = NewerSchemaError if _is_newer(written) else CodecError
+        raise refused(
+            f"schema version {written[:_SHOWN_CHARACTERS_MAX]!r}: this release reads 1 to {SCHEMA_VERSION_READ_MAX}; upgrade it first"
         )
+
+
+def _is_newer(written: str) -> bool:
+    """Whether a release of ours could have written that, later."""
+    if not written.isascii() or not written.isdecimal() or len(written) > _VERSION_DIGITS_MAX:
+        return False
+    return int(written) > SCHEMA_VERSION_READ_MAX

@@ -24,9 +24,9 @@ from vc_messages.view import Change, IncarnationChanged, View, ViewState
 from vc_model.kinds import Kind
 from vc_runtime.backoff import delay_seconds
 from vc_runtime.context import Context
-from vc_runtime.letters import send_to_dead_letters
 from vc_runtime.meters import meter_view
 from vc_runtime.progress_reader import ProgressReader
+from vc_runtime.refusals import Refusals
 from vc_runtime.sources import AllPartitions, SharedPartitions, Source
 from vc_runtime.warm_start import WarmStart
 
@@ -68,7 +68,8 @@ class Follower:
             if group
             else AllPartitions(context.bus, [*facts, *self._extra])
         )
-        self._progress = ProgressReader(context)
+        self._refusals = Refusals(context)
+        self._progress = ProgressReader(context, self._refusals)
         self._warm_start = warm_start
         """Tried once: what goes wrong later goes wrong with a checkpoint too."""
         self._restored: ViewState | None = None
@@ -85,8 +86,8 @@ class Follower:
 
     def unready(self, partition: int | None = None) -> str:
         """Why nothing may be decided now, in one partition or in any of ours; empty when it may."""
-        if self._trouble:
-            return self._trouble
+        if why := self._trouble or self._refusals.why():
+            return why
         partitions = self.view.partitions if partition is None else (partition,)
         return self.view.unready(self._context.clock.monotonic(), partitions=partitions)
 
@@ -133,7 +134,7 @@ class Follower:
         await self._progress.close()
         await self._progress.open(view)
         if view.incarnation is None:
-            await self._wait_out("no progress on the bus yet")
+            await self._wait_out(self._refusals.why() or "no progress on the bus yet")
         else:
             if self._warm_start is not None:
                 self._restored = await self._warm_start.load(view)
@@ -148,6 +149,7 @@ class Follower:
         assignment are in our hands already, so a failure here means to begin from the beginning.
         """
         self.view = View(self._kinds, partitions=ours)
+        self._refusals.forget_facts()
         await self._progress.close()
         await self._progress.open(self.view)
         if self.view.incarnation is None:
@@ -167,8 +169,9 @@ class Follower:
             try:
                 change = self.view.apply(record, received_at=now, live=True)
             except CodecError as error:
-                await send_to_dead_letters(self._context, record, error)
+                await self._refusals.refuse(record, error)
                 continue
+            self._refusals.accepted(record)
             if change is not None:
                 changes.append(change)
         return Batch(changes=changes, records=others, rebuilt=rebuilt)

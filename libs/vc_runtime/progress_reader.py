@@ -13,7 +13,7 @@ from vc_messages.record import Record, TopicPartition
 from vc_messages.topics import PROGRESS
 from vc_messages.view import IncarnationChanged, View
 from vc_runtime.context import Context
-from vc_runtime.letters import send_to_dead_letters
+from vc_runtime.refusals import Refusals
 
 POLL_RECORDS_MAX: Final = 2000
 
@@ -24,8 +24,9 @@ STALLED_SECONDS: Final = 2.0
 class ProgressReader:
     """Follows `cluster.progress` into a view, and knows which records are news."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, refusals: Refusals) -> None:
         self._context = context
+        self._refusals = refusals
         self._reader: Reader | None = None
         self._live_from = 0
         self._polled_at = 0.0
@@ -57,7 +58,9 @@ class ProgressReader:
             except IncarnationChanged:
                 continue
             except CodecError as error:
-                await send_to_dead_letters(self._context, record, error)
+                await self._refusals.refuse(record, error)
+            else:
+                self._refusals.accepted(record)
 
     async def poll(self, view: View, *, wait_seconds: float = 0.0) -> None:
         """Take new progress in; IncarnationChanged when the topics were born anew."""
@@ -72,7 +75,9 @@ class ProgressReader:
                 live = record.offset >= self._live_from
                 view.apply(record, received_at=called_at, live=live)
             except CodecError as error:
-                await send_to_dead_letters(self._context, record, error)
+                await self._refusals.refuse(record, error)
+            else:
+                self._refusals.accepted(record)
 
     async def close(self) -> None:
         if self._reader is not None:

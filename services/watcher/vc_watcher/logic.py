@@ -12,7 +12,7 @@ drop it, but compaction would keep it, so the truth must be written over it.
 import msgspec
 
 from vc_jobplugin.redaction import redact
-from vc_messages.codec import CodecError
+from vc_messages.codec import CodecError, NewerSchemaError
 from vc_messages.facts import (
     FENCE_KEY,
     Stamp,
@@ -124,6 +124,9 @@ class Index:
         """Take in a record that is on the topic already, with the rules of every reader."""
         try:
             identity = identity_of(record)
+        except NewerSchemaError:
+            self.note_newer(record)
+            return
         except CodecError:
             return  # readers cannot use it either, and it is no object
         if identity.stamp.incarnation != self.stamp.incarnation:
@@ -153,6 +156,14 @@ class Index:
     def note_foreign(self, key: str, *, uid: str, partition: int) -> None:
         """Somebody wrote what must not stand."""
         self.foreign[key, partition] = Foreign(key, uid, partition)
+
+    def note_newer(self, record: Record) -> None:
+        """A newer release wrote before us. Readers of ours stand still until it is written over.
+
+        Its headers may mean anything by now; a tombstone for no uid still takes its place.
+        """
+        if record.key != FENCE_KEY:
+            self.note_foreign(record.key, uid="", partition=record.partition)
 
     def _is(self, key: str, *, uid: str, partition: int) -> bool:
         known = self._known.get(key)
@@ -226,7 +237,7 @@ class Index:
 
     def is_foreign(self, key: str) -> bool:
         """Whether the truth about this key must be written even if we wrote it before."""
-        return any(key == foreign_key for foreign_key, _ in self.foreign)
+        return any((key, p) in self.foreign for p in range(fact_partitions(self.kind)))
 
     def _tombstone(self, key: str, known: Known) -> Message:
         return tombstone_message(

@@ -10,7 +10,7 @@ from typing import Final
 
 from vc_bus import BusError, BusUnavailableError
 from vc_cluster import ClusterError
-from vc_messages.codec import CodecError
+from vc_messages.codec import CodecError, NewerSchemaError
 from vc_messages.facts import FENCE_KEY, Stamp, identity_of
 from vc_messages.progress import PROGRESS_PERIOD_SECONDS, progress_message, progress_of
 from vc_messages.record import Record, TopicPartition
@@ -109,13 +109,19 @@ class WatcherService:
         return Stamp(incarnation=incarnation, epoch=self._leadership.epoch)
 
     async def _incarnation(self) -> str:
-        """Of the newest progress on the bus; empty when there is none."""
+        """Of the newest progress on the bus; empty when there is none, or a newer release wrote it.
+
+        What that one wrote our readers cannot read, deletions included: all is told anew.
+        """
         newest = ""
         ends = await self._context.bus.end_offsets(PROGRESS.name)
         async for batch in self._read_to_end(PROGRESS.name, ends):
             for record in batch:
                 try:
                     newest = progress_of(record).stamp.incarnation
+                except NewerSchemaError as error:
+                    newest = ""
+                    self._context.log.warning("progress of a newer release: %s", error)
                 except CodecError as error:
                     self._context.log.warning("progress that cannot be read: %s", error)
         return newest
@@ -239,6 +245,12 @@ class WatcherService:
     async def _check_own(self, record: Record, index: Index, publisher: Publisher) -> None:
         try:
             identity = identity_of(record)
+        except NewerSchemaError as error:
+            self._context.log.warning("%s %r is overwritten: %s", record.topic, record.key, error)
+            index.note_newer(record)
+            if record.key != FENCE_KEY:
+                await self._overwrite(record, index, publisher)
+            return
         except CodecError:
             return  # readers cannot use it either
         if identity.stamp.epoch > index.stamp.epoch:

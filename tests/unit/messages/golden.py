@@ -32,6 +32,14 @@ def as_text(message: Message) -> str:
     return "\n".join([json.dumps(head, indent=1, sort_keys=True), *lines]) + "\n"
 
 
+def from_text(text: str) -> Message:
+    """What `as_text` was told, from a file that an earlier release may have written."""
+    head, _, digits = text.partition("\n}\n")
+    told = json.loads(head + "}")
+    value = None if told.pop("value") is None else bytes.fromhex(digits)
+    return Message(**told, value=value)
+
+
 def write() -> None:
     """Write every golden file."""
     FOLDER.mkdir(exist_ok=True)

@@ -18,6 +18,18 @@ from vc_messages.plugins import (
 )
 from vc_messages.progress import Progress, progress_message
 from vc_messages.record import Message, Record
+from vc_messages.sessions import (
+    Amount,
+    Check,
+    Evicted,
+    JobReason,
+    Placement,
+    QueueShare,
+    Reason,
+    SessionRecord,
+    Stage,
+    session_message,
+)
 from vc_messages.usage import UsageRow, usage_message
 from vc_model.job import Job, JobSpec, LifecyclePolicy, TaskSpec
 from vc_model.kinds import JOBS, PODS, QUEUES
@@ -117,6 +129,37 @@ def _reply() -> Message:
     return reply_message(reply)
 
 
+def _session() -> Message:
+    reason = Reason(
+        stage=Stage.GANG,
+        code="NotEnoughResources",
+        sentence="2 pods needed, 1 fits",
+        needed_pods=2,
+        placeable_pods=1,
+        amounts=[Amount(resource="cpu", needed=2000, available=1000, missing=1000)],
+        checks=[Check(name="resources", nodes_left=1)],
+    )
+    waits = JobReason(group="ml/train", uid="g", queue="default", position=1, reason=reason)
+    return session_message(
+        SessionRecord(
+            session_id="3-000042",
+            started_at=1_800_000_000.5,
+            took_ms=12.5,
+            nodes=4,
+            groups=2,
+            enqueued=["ml/next"],
+            bound_pods=1,
+            placements=[Placement(pod="ml/train-worker-0", uid="pod-uid", node="node-1")],
+            released=[],
+            waiting=1,
+            reasons=[waits],
+            resolved=["ml/done"],
+            queues=[QueueShare(queue="default", allocated={"cpu": "1"})],
+            evicted=[Evicted(pod="ml/low-0", uid="low", group="ml/train")],
+        )
+    )
+
+
 def _letter() -> Message:
     record = Record(
         topic=PODS.topic,
@@ -153,6 +196,7 @@ SAMPLES: dict[str, Message] = {
             forces=["svc"],
         )
     ),
+    "session": _session(),
     "usage-row": usage_message(
         UsageRow(
             queue="research",
