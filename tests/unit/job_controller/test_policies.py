@@ -364,6 +364,19 @@ def test_a_pod_that_only_seems_lost_is_neither_evicted_nor_made_again() -> None:
     assert decision.wake_after_seconds is not None
 
 
+def test_pods_that_only_seem_lost_are_looked_for_again_until_they_are_seen_or_gone() -> None:
+    first = job("Running", notes=ALIVE)
+    whole = observed(first, pod(0), pod(1), podgroup=podgroup("Running"))
+    of = after(first, written_status(first, decide(whole, now=NOW)))
+    assert read_notes(of.status.controlled_resources).plugins_for, (
+        "the plugins have answered: nothing else would wake us"
+    )
+    seen = observed(of, pod(1), podgroup=podgroup("Running"), pods_complete=False)
+    decision = decide(seen, now=NOW)
+    assert created(decision) == []
+    assert decision.wake_after_seconds is not None
+
+
 def test_a_lost_pod_without_a_policy_is_made_again() -> None:
     of = job("Running", notes=ALIVE)
     decision = decide(observed(of, pod(1), podgroup=podgroup("Running")), now=NOW)

@@ -87,8 +87,9 @@ def _live(sight: Sight) -> Work:
         return Work(effects=gone, trouble=Trouble("InvalidResources", str(error)))
     group = keep_podgroup(sight, wanted_spec(job, released, amounts))
     missing_pods = _missing(sight, released)
+    look_again = UNSURE_WAKE_SECONDS if any(sight.unsure.values()) else None
     if not missing_pods and sight.notes.plugins_for == sight.hash:
-        return Work(effects=(*gone, *group))
+        return Work(effects=(*gone, *group), wake_after_seconds=look_again)
     answers = plugins.consult(sight)
     trouble = answers.trouble or (_missing_claims(sight) if missing_pods else None)
     made: list[Effect] = []
@@ -96,11 +97,10 @@ def _live(sight: Sight) -> Work:
     if answers.complete and trouble is None and admits_pods(sight):
         made, more = _make(sight, missing_pods, answers)
         wake = 0.0 if more else wake
-    wake = sooner(wake, UNSURE_WAKE_SECONDS if any(sight.unsure.values()) else None)
     return Work(
         effects=(*gone, *group, *made, *_waiting_event(sight)),
         questions=answers.questions,
-        wake_after_seconds=wake,
+        wake_after_seconds=sooner(wake, look_again),
         trouble=trouble,
         notes={**plugins.plugin_notes(sight), **claim_notes(job)} if answers.complete else {},
         plugins_for=sight.hash if answers.complete else "",
