@@ -13,6 +13,7 @@ from bench.cluster.pod_times import PodTimes
 from bench.cluster.process_use import UseMeter
 from bench.cluster.results import STAGES, ShapeResult, Spread
 from bench.cluster.shapes import PodTemplate, Shape, job_name, manifest
+from bench.parts import load_average
 from vc_cluster import AlreadyExistsError, Cluster, ClusterError, NotFoundError
 from vc_model.kinds import JOBS, NAMESPACES, PODS
 from vc_model.meta import ApiObject
@@ -87,7 +88,12 @@ async def _measure(bench: Bench, shape: Shape) -> ShapeResult:
         await asyncio.sleep(SETTLE_SECONDS)
         result = summarise(shape, times, submitted, until=bench.until)
         requests = bench.audit_log.requests(pods=shape.total) if bench.audit_log else None
-        return msgspec.structs.replace(result, processes=use.used(), requests=requests)
+        return msgspec.structs.replace(
+            result,
+            processes=use.used(),
+            requests=requests,
+            load_average=round(load_average(), 2),
+        )
 
 
 # -- submitting ----------------------------------------------------------------------------------

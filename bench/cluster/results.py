@@ -66,6 +66,8 @@ class ShapeResult(msgspec.Struct, frozen=True, kw_only=True):
     """More than the shape has when pods were made again."""
     gaps: int = 0
     """Breaks of the watch, after which times are later than the truth."""
+    load_average: float = 0.0
+    """Of the machine that measured, at the end: a busy one makes everything on it slower."""
     processes: dict[str, ProcessUse] = {}
     requests: Requests | None = None
 

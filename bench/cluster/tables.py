@@ -13,14 +13,26 @@ _SHOWN: Final = ("p50", "p99", "last")
 
 def times_table(run: Run) -> str:
     """Seconds by shape and stage."""
-    header = ("SHAPE", "ACCEPTED", *(f"{s.upper()} p50 / p99 / last" for s in STAGES), "PODS/S")
+    header = (
+        "SHAPE",
+        "ACCEPTED",
+        *(f"{s.upper()} p50 / p99 / last" for s in STAGES),
+        "PODS/S",
+        "LOAD",
+    )
     return render(header, [_times_row(each) for each in run.shapes], width=WIDTH)
 
 
 def _times_row(each: ShapeResult) -> Sequence[str]:
     stages = [_spread(each.stages.get(stage)) for stage in STAGES]
     rate = f"{each.pods_per_second:.1f}" if each.complete else "not all"
-    return (str(each.shape), f"{each.accepted.last:.2f} s", *stages, rate)
+    return (
+        str(each.shape),
+        f"{each.accepted.last:.2f} s",
+        *stages,
+        rate,
+        f"{each.load_average:.1f}",
+    )
 
 
 def _spread(spread: Spread | None) -> str:
