@@ -5,6 +5,7 @@ memory of all of them and the audit log are told too. Not part of `python -m ben
 take minutes. Options go to `bench.cluster`: `python -m bench.bench_cluster --shapes 1x100`.
 """
 
+import signal
 import sys
 from typing import Final
 
@@ -34,12 +35,15 @@ async def measure() -> None:
 
 def main() -> bool:
     """False when it failed."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # end what was started here too
     parts = ["kafka", "redis", "kubernetes", "kwok"]
     try:
         return run_on(parts, measure, name="cluster", seconds_max=SECONDS_MAX)
     except MeasureError as error:
         print(f"\ncluster: failed: {error}", flush=True)
-        return False
+    except KeyboardInterrupt:
+        print("\ncluster: ended by hand", flush=True)
+    return False
 
 
 if __name__ == "__main__":
