@@ -1,4 +1,4 @@
-"""What a vcjob gets when it is created."""
+"""What a vcjob gets when it is created or changed."""
 
 from typing import Any
 
@@ -117,5 +117,12 @@ def test_an_unreadable_job_is_left_for_the_schema_to_refuse() -> None:
     assert response.patch == []
 
 
-def test_updates_are_not_defaulted() -> None:
-    assert ask("/jobs/mutate", bare(), operation="UPDATE").patch == []
+def test_what_an_update_leaves_out_is_filled_in_again() -> None:
+    patch = ask("/jobs/mutate", bare(), old=bare(), operation="UPDATE").patch
+    assert patch == ask("/jobs/mutate", bare()).patch != []
+
+
+def test_a_job_that_is_being_deleted_is_left_as_it_is() -> None:
+    going = bare()
+    going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    assert ask("/jobs/mutate", going, old=bare(), operation="UPDATE").patch == []

@@ -6,7 +6,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.unit.admission.objects import ask, assert_answers, case_id, job, task
+from tests.unit.admission.objects import ask, assert_answers, case_id, job, task, template, world
+from vc_admission.logic.endpoints import BY_PATH
+from vc_admission.logic.review import defaulted
+from vc_admission.logic.wire import Request
 from vc_model.struct import JsonObject
 
 OLD = job(
@@ -88,3 +91,83 @@ def test_a_job_that_is_being_deleted_may_lose_its_finalizers() -> None:
     new = changed(("queue",), "other")
     new["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     assert ask("/jobs/validate", new, old=OLD, operation="UPDATE").allowed
+
+
+def manifest(**spec: Any) -> JsonObject:
+    """A file as people write it: the least, and a device whose limit is filled in."""
+    containers = [{"name": "c", "image": "i", "resources": {"requests": {"nvidia.com/gpu": "1"}}}]
+    raw = job(plugins={"pytorch": []}, tasks=[{"replicas": 2, "template": template()}])
+    raw["spec"]["tasks"][0]["template"]["spec"]["containers"] = containers
+    raw["spec"]["tasks"][0]["template"]["spec"]["hostNetwork"] = True
+    for name in ("schedulerName", "queue", "minAvailable", "maxRetry"):
+        del raw["spec"][name]
+    raw["spec"].update(spec)
+    return raw
+
+
+def let_in(raw: JsonObject) -> JsonObject:
+    """The job as it is stored: with its defaults."""
+    request = Request(uid="1", operation="CREATE", object=raw)
+    return defaulted(request, world(), endpoint=BY_PATH["/jobs/mutate"])
+
+
+def applied(stored: JsonObject, file: JsonObject) -> JsonObject:
+    """What client-side apply makes of it: members stay, lists are the file's."""
+    return {**stored, "spec": {**stored["spec"], **file["spec"]}}
+
+
+class Applied(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that was applied, what is changed in its task or its spec, and the answer."""
+
+    says: str
+    task: JsonObject = {}
+    spec: JsonObject = {}
+    was: JsonObject = {}
+    """What the task had in the file that made the job."""
+    refused: str = ""
+
+
+FILES = (
+    Applied(says="the same file again changes nothing"),
+    Applied(says="replicas grow", task={"replicas": 5}),
+    Applied(says="replicas shrink with the gang", task={"replicas": 1}, spec={"minAvailable": 1}),
+    Applied(says="a gang that stays is not forgotten", task={"replicas": 1},
+            refused="spec.minAvailable: 2: is more than the 1 replicas"),
+    Applied(says="a default that is written out is no change", task={"maxRetry": 3, "name": "default0"}),
+    Applied(says="another number of retries is one", task={"maxRetry": 7},
+            refused="spec.tasks[0].maxRetry: 7: may not be changed"),
+    Applied(says="so is to leave out what was not the default", was={"maxRetry": 7},
+            refused="spec.tasks[0].maxRetry: 3: may not be changed"),
+    Applied(says="another name is one", task={"name": "worker"}, refused="spec.tasks[0].name"),
+    Applied(says="a task's gang that is left out is all its pods", was={"minAvailable": 1},
+            task={"replicas": 4}),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("case", FILES, ids=case_id)
+@pytest.mark.parametrize("defaulted_before", [True, False], ids=["mutated", "validated-alone"])
+def test_a_file_that_is_applied_again(case: Applied, defaulted_before: bool) -> None:
+    first, second = manifest(), manifest(**case.spec)
+    first["spec"]["tasks"][0].update(case.was)
+    second["spec"]["tasks"][0].update(case.task)
+    stored = let_in(first)
+    new = applied(stored, second)
+    if defaulted_before:
+        new = let_in(new)
+    response = ask("/jobs/validate", new, old=stored, operation="UPDATE")
+    assert_answers(response, case.refused)
+
+
+def test_a_whole_file_may_be_put_in_place_of_the_job() -> None:
+    """`kubectl replace` sends what the file has, without queue, scheduler and the like."""
+    response = ask("/jobs/validate", manifest(), old=let_in(manifest()), operation="UPDATE")
+    assert_answers(response, "")
+    elsewhere = let_in(manifest(queue="other"))
+    response = ask("/jobs/validate", manifest(), old=elsewhere, operation="UPDATE")
+    assert_answers(response, 'spec.queue: "default": may not be changed')
+
+
+def test_a_job_that_is_older_than_us_may_get_its_defaults() -> None:
+    assert_answers(
+        ask("/jobs/validate", let_in(manifest()), old=manifest(), operation="UPDATE"), ""
+    )

@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator
 import pytest
 from prometheus_client import generate_latest
 
-from tests.unit.admission.test_service import Rig, pod
+from tests.unit.admission.rig import Rig
+from tests.unit.admission.test_service import pod
 from vc_admission.config import Config
 from vc_admission.knowledge import Knowledge
 from vc_admission.logic.endpoints import ENDPOINTS

@@ -1,96 +1,21 @@
 """The shell on loopback: real HTTPS with a checked authority, the embedded cluster, the bus."""
 
-import asyncio
-import base64
 import io
-import ssl
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import aiohttp
 import msgspec
 import pytest
 
 from tests.unit.admission.objects import job, queue, task
+from tests.unit.admission.rig import Rig, until
 from vc_admission.authority import make_certificates
 from vc_admission.config import Config
-from vc_admission.service import AdmissionService, build
-from vc_bus.memory import MemoryBus
-from vc_clock import LoopClock
 from vc_cluster import ClusterError, ForbiddenError, ServerError
-from vc_model.kinds import JOBS, NAMESPACES, PODGROUPS, PODS, QUEUES, SECRETS
+from vc_model.kinds import JOBS, NAMESPACES, PODGROUPS, PODS, QUEUES
 from vc_model.struct import JsonObject
-from vc_runtime.context import Context
 from vc_simcluster.admission import WARNINGS
-from vc_simcluster.api import Api
-from vc_simcluster.cluster import StoreCluster
-from vc_simcluster.proxy import ServiceProxy
-from vc_simcluster.registry import Registry, crd_folder, load_crds
-from vc_simcluster.webhooks import WebhookAdmission
-from vc_snapshot.memory import MemorySnapshot
-from vc_watcher.config import Config as WatcherConfig
-from vc_watcher.service import build as build_watcher
-
-READY_SECONDS_MAX = 15.0
-
-
-class Rig:
-    """An embedded cluster with webhooks, a bus, and whatever services a test starts."""
-
-    def __init__(self) -> None:
-        self.clock = LoopClock()
-        self.api = Api(clock=self.clock, registry=Registry(crds=load_crds(crd_folder())))
-        self.cluster = StoreCluster(self.api)
-        self.webhooks = WebhookAdmission(self.api, services=ServiceProxy())
-        self.api.admission = self.webhooks
-        self.bus = MemoryBus(self.clock)
-        self.snapshot = MemorySnapshot()
-
-    def context(self, name: str) -> Context:
-        return Context(
-            name=name,
-            bus=self.bus,
-            cluster=self.cluster,
-            snapshot=self.snapshot,
-            clock=self.clock,
-            identity=f"{name}-test",
-        )
-
-    @asynccontextmanager
-    async def admission(self, **fields: Any) -> AsyncIterator[AdmissionService]:
-        config = Config(port=0, create_configurations=True, **fields)
-        service = build(self.context("admission"), config)
-        running = asyncio.create_task(service.run())
-        try:
-            await until(lambda: not service.unready())
-            yield service
-        finally:
-            running.cancel()
-            await asyncio.gather(running, return_exceptions=True)
-
-    @asynccontextmanager
-    async def watcher(self) -> AsyncIterator[None]:
-        running = asyncio.create_task(build_watcher(self.context("watcher"), WatcherConfig()).run())
-        try:
-            yield
-        finally:
-            running.cancel()
-            await asyncio.gather(running, return_exceptions=True)
-
-    async def authority(self) -> ssl.SSLContext:
-        secret = await self.cluster.get(
-            SECRETS, name="volcano-admission-certs", namespace="volcano-system"
-        )
-        pem = base64.b64decode(secret["data"]["ca.crt"]).decode()
-        return ssl.create_default_context(cadata=pem)
-
-
-async def until(condition: Any) -> None:
-    async with asyncio.timeout(READY_SECONDS_MAX):
-        while not condition():  # noqa: ASYNC110 - a service has no event to wait for
-            await asyncio.sleep(0.01)
 
 
 @pytest.fixture

@@ -2,6 +2,9 @@
 
 One table for the dispatcher, the HTTP routes and the webhook configurations, so that they cannot
 disagree. Names of webhooks are upstream's, because people see them in error messages.
+
+Unlike upstream, a job is defaulted when it is changed, too: `kubectl apply` replaces the list of
+tasks by the one in the file, which has none of the defaults that the job was let in with.
 """
 
 from typing import Final
@@ -33,8 +36,8 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
         return f"{verb}{self.kind.kind.lower()}.volcano.sh"
 
 
-def _mutate(kind: Kind) -> Endpoint:
-    return Endpoint(kind=kind, mutates=True, operations=(CREATE,))
+def _mutate(kind: Kind, *operations: str) -> Endpoint:
+    return Endpoint(kind=kind, mutates=True, operations=operations)
 
 
 def _validate(kind: Kind, *operations: str) -> Endpoint:
@@ -42,13 +45,13 @@ def _validate(kind: Kind, *operations: str) -> Endpoint:
 
 
 ENDPOINTS: Final[tuple[Endpoint, ...]] = (
-    _mutate(kinds.JOBS),
+    _mutate(kinds.JOBS, CREATE, UPDATE),
     _validate(kinds.JOBS, CREATE, UPDATE),
-    _mutate(kinds.QUEUES),
+    _mutate(kinds.QUEUES, CREATE),
     _validate(kinds.QUEUES, CREATE, UPDATE, DELETE),
-    _mutate(kinds.PODGROUPS),
+    _mutate(kinds.PODGROUPS, CREATE),
     _validate(kinds.PODGROUPS, CREATE),
-    _mutate(kinds.PODS),
+    _mutate(kinds.PODS, CREATE),
     _validate(kinds.PODS, CREATE),
     _validate(kinds.JOBFLOWS, CREATE, UPDATE),
     _validate(kinds.HYPERNODES, CREATE, UPDATE),

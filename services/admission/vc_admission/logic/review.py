@@ -75,7 +75,13 @@ def _is_being_deleted(request: Request) -> bool:
 # -- mutators ----------------------------------------------------------------------------------------
 
 
-def _mutate_job(_: Request, raw: JsonObject, world: World) -> JsonObject:
+def _mutate_job(request: Request, raw: JsonObject, world: World) -> JsonObject:
+    if request.operation == UPDATE and _is_being_deleted(request):
+        return raw
+    return _defaulted_job(raw, world)
+
+
+def _defaulted_job(raw: JsonObject, world: World) -> JsonObject:
     job = read(raw, Job, Findings())
     if job is None or len(job.spec.tasks) > TASKS_MAX:
         return raw
@@ -112,17 +118,24 @@ _MUTATORS: Final[dict[str, Mutator]] = {
 
 
 def _validate_job(found: Findings, request: Request, world: World) -> None:
+    if request.operation == UPDATE:
+        _validate_job_update(found, request, world)
+        return
     job = read(request.object or {}, Job, found)
     if job is None:
-        return
-    if request.operation == UPDATE:
-        old = read(request.old_object or {}, Job, found)
-        if old is not None:
-            check_job_update(found, old=old, new=job)
         return
     check_job(found, job, world=world)
     if not found.problems:
         warn_of_traps(found, job.spec, world=world)
+
+
+def _validate_job_update(found: Findings, request: Request, world: World) -> None:
+    """Both sides with their defaults: a job may be older than us, and we may be switched on for
+    validation alone, so neither has to have them. To leave out what is filled in is no change."""
+    job = read(_defaulted_job(request.object or {}, world), Job, found)
+    old = read(_defaulted_job(request.old_object or {}, world), Job, found)
+    if job is not None and old is not None:
+        check_job_update(found, old=old, new=job)
 
 
 def _validate_queue(found: Findings, request: Request, world: World) -> None:

@@ -1,4 +1,4 @@
-"""What a vcjob gets when it is created, and the user did not say.
+"""What a vcjob gets when it is created or changed, and the user did not say.
 
 The defaulted object is made from the raw one, so nothing we do not declare is lost; the patch is
 its difference. Order matters in one place: minAvailable is computed from the defaulted tasks. An

@@ -2,6 +2,7 @@
 
 Only the gang, the sizes of tasks, the priority class and the generated names of claims may change.
 Everything else of the spec is what the pods were made of. Each forbidden change is told by path.
+Both sides come here with their defaults, so that only what differs in effect is a change.
 """
 
 from typing import Final
