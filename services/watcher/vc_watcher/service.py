@@ -246,10 +246,11 @@ class WatcherService:
         try:
             identity = identity_of(record)
         except NewerSchemaError as error:
+            if record.key == FENCE_KEY:  # the next term of ours, if there is one, fences again
+                raise TermOverError(f"a newer release writes to {record.topic}") from None
             self._context.log.warning("%s %r is overwritten: %s", record.topic, record.key, error)
             index.note_newer(record)
-            if record.key != FENCE_KEY:
-                await self._overwrite(record, index, publisher)
+            await self._overwrite(record, index, publisher)
             return
         except CodecError:
             return  # readers cannot use it either
