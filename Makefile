@@ -37,7 +37,7 @@ status: $(STAMP) ## show each process of the stack: health, memory, lag, event a
 	@$(BIN)/pyroclast status
 
 test: $(STAMP) ## run the tests; parts that are absent are skipped with a sentence
-	@$(BIN)/python -m pytest -n auto --maxprocesses 4 --ignore tests/e2e $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal --ignore tests/e2e $(PYTEST_ARGS)
 
 e2e: $(STAMP) ## hurt the real stack: kills, pauses, outages (PYROCLAST_E2E=full for the whole counts)
 	@$(BIN)/python -m pytest -s tests/e2e $(PYTEST_ARGS)
