@@ -9,7 +9,7 @@ closed hours and accounts of gone pods in the API, all accounts in the cache.
 from dataclasses import dataclass, field
 
 import msgspec
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from vc_messages.usage import HOUR_SECONDS, UsageKey
@@ -258,6 +258,10 @@ ACCIDENTS = st.lists(
 
 @settings(max_examples=60, deadline=None)
 @given(lives=LIVES, accidents=ACCIDENTS)
+@example(
+    lives=[Life(number=0, bound=1, lasts=1, finishes=True, gone_after=3899, cpu=1, gpu=0, job=0)],
+    accidents=[Accident("replay", 13)],
+)
 def test_totals_are_those_of_a_brute_force_integration(
     lives: list[Life], accidents: list[Accident]
 ) -> None:

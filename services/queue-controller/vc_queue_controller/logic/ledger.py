@@ -66,7 +66,11 @@ class Ledger:
         """A pod as it is."""
         uid = pod.metadata.uid
         found = account_of(pod, scheduler_names=self._scheduler_names, now=now)
-        if found is None or self._is_settled(found):
+        if found is None:
+            return
+        if self._is_settled(found):
+            # A log that is read again tells first that it ran; that must not go on for ever.
+            self._forget(uid)
             return
         self._present[uid] = found.end is None
         known = self.accounts.get(uid)
@@ -184,6 +188,11 @@ class Ledger:
             self.accounts[account.uid] = account
             self.changes += 1
 
+    def _forget(self, uid: str) -> None:
+        self._present.pop(uid, None)
+        if self.accounts.pop(uid, None) is not None:
+            self.changes += 1
+
     def _is_settled(self, account: Account) -> bool:
         return (
             self.closed_until is not None
@@ -194,8 +203,7 @@ class Ledger:
     def _forget_before(self, moment: int) -> None:
         for uid, account in list(self.accounts.items()):
             if account.end is not None and account.end <= moment:
-                del self.accounts[uid]
-                self._present.pop(uid, None)
+                self._forget(uid)
 
 
 def hour_of(moment: float) -> int:
