@@ -10,7 +10,7 @@ import sys
 from typing import Final
 
 from bench.cluster.__main__ import parser, run
-from bench.cluster.measure import MeasureError
+from bench.cluster.setting import MeasureError
 from bench.parts import run_on
 from bench.real_stack import OWN_NAME, real_ground
 from bench.report import RESULTS

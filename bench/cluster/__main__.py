@@ -13,10 +13,11 @@ import msgspec
 
 from bench.cluster import chart, results, tables
 from bench.cluster.audit_log import OWN_SERVICE, AuditLog
-from bench.cluster.measure import Bench, MeasureError, measure
+from bench.cluster.measure import measure
 from bench.cluster.process_use import parse_pids
 from bench.cluster.results import STAGES, Run, ShapeResult
 from bench.cluster.room import room_for, why_no_room
+from bench.cluster.setting import Bench, MeasureError
 from bench.cluster.shapes import DEFAULT_SHAPES, PodTemplate, Shape, parse_shapes
 from vc_cluster import Cluster, ClusterError, NotFoundError
 from vc_cluster.kubernetes import connect
@@ -30,6 +31,7 @@ from vc_model.quantity import QuantityError
 WRITE_SECONDS_MAX: Final = 30.0
 """Of our own requests: a crowd of submissions may wait, and a time-out would spoil the count."""
 SHAPE_SECONDS_MAX: Final = 900.0
+WARM_UP_SECONDS_MAX: Final = 120.0
 
 T = TypeVar("T")
 
@@ -55,6 +57,12 @@ def parser() -> argparse.ArgumentParser:
     add("--tolerate-all", action="store_true", help="pods tolerate every taint, as KWOK's")
     add("--until", default="running", choices=STAGES[1:], help="bound, where nobody runs pods")
     add("--seconds-max", default=SHAPE_SECONDS_MAX, type=float, help="of a shape")
+    add(
+        "--warm-up-seconds",
+        default=WARM_UP_SECONDS_MAX,
+        type=float,
+        help="until a cluster is quiet",
+    )
     add("--audit-log", type=Path, metavar="FILE", help="of the API server: requests a pod")
     add("--pids", default="", type=_parsed(parse_pids), metavar="NAME=PID,…", help="CPU, memory")
     add("--label", default="", help="how the run is called in tables and chart")
@@ -119,6 +127,7 @@ async def run(arguments: argparse.Namespace) -> Run:
         template=template_of(arguments),
         until=arguments.until,
         seconds_max=arguments.seconds_max,
+        warm_up_seconds_max=arguments.warm_up_seconds,
         pids=arguments.pids,
         audit_log=AuditLog(arguments.audit_log) if arguments.audit_log else None,
         token=f"{random.getrandbits(64):016x}",

@@ -1,85 +1,83 @@
-"""One shape on a cluster: make a namespace, submit, watch, count, delete everything again."""
+"""One shape on a cluster: wait until it is quiet, submit, watch, count, delete everything again."""
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
 
-from bench.cluster.audit_log import AuditLog
 from bench.cluster.pod_times import PodTimes
 from bench.cluster.process_use import UseMeter
 from bench.cluster.results import STAGES, ShapeResult, Spread
-from bench.cluster.shapes import PodTemplate, Shape, job_name, manifest
+from bench.cluster.setting import Bench, MeasureError
+from bench.cluster.shapes import Shape, jobs_prefix, manifest
+from bench.cluster.writes import clean, create, delete_job, make_namespace, submit
 from bench.parts import load_average
-from vc_cluster import AlreadyExistsError, Cluster, ClusterError, NotFoundError
-from vc_model.kinds import JOBS, NAMESPACES, PODS
-from vc_model.meta import ApiObject
 
-SENT_AT_ONCE: Final = 16
-"""Requests that create or delete jobs; a busy user, not an attack."""
-ATTEMPTS_MAX: Final = 5
-RETRY_SECONDS: Final = 1.0
 SETTLE_SECONDS: Final = 2.0
 """For the writes behind the last pod, which belong to the cost of it."""
 PROGRESS_SECONDS: Final = 5.0
-CLEAN_SECONDS_MAX: Final = 300.0
-LOOK_SECONDS: Final = 0.5
-TOKEN_LABEL: Final = "bench.pyroclast.dev/run"
-
-
-class MeasureError(Exception):
-    """Why nothing could be measured, and what to do about it."""
-
-
-class Bench(msgspec.Struct, frozen=True, kw_only=True):
-    """How to measure; the same for all shapes of a run."""
-
-    cluster: Cluster
-    namespace: str
-    token: str
-    """On the namespace: one that another has made is never deleted."""
-    template: PodTemplate
-    until: str
-    """The stage that is waited for."""
-    seconds_max: float
-    """Of a shape."""
-    pids: Mapping[str, int]
-    audit_log: AuditLog | None
-    say: Callable[[str], None]
+WARM_UP: Final = "warm-up"
+QUIET_SECONDS: Final = 3.0
+"""A single pod that gets through in less found nothing before it."""
 
 
 async def measure(bench: Bench, shape: Shape) -> ShapeResult:
     """Whatever happens, nothing of it is left in the cluster."""
     try:
-        await _make_namespace(bench)
+        await make_namespace(bench)
+        await warm_up(bench, shape)
         return await _measure(bench, shape)
     finally:
         await clean(bench, shape)
 
 
-async def _make_namespace(bench: Bench) -> None:
-    metadata = {"name": bench.namespace, "labels": {TOKEN_LABEL: bench.token}}
-    body = {"apiVersion": NAMESPACES.api_version, "kind": NAMESPACES.kind, "metadata": metadata}
+async def warm_up(bench: Bench, shape: Shape) -> None:
+    """Send single pods until one gets through at once.
+
+    Whoever plays the nodes may still be busy with the deletions of the shape before, long after the
+    last object is gone, and would be measured instead of the scheduler.
+    """
+    took = QUIET_SECONDS if bench.warm_up_seconds_max else 0.0
+    number = 0
     try:
-        await bench.cluster.create(NAMESPACES, body)
-    except AlreadyExistsError:
-        raise MeasureError(
-            f"namespace {bench.namespace} exists already; name one that the run may make and delete"
-        ) from None
+        async with asyncio.timeout(bench.warm_up_seconds_max or None):
+            while took >= QUIET_SECONDS:
+                took = await _single_pod(bench, f"{WARM_UP}-{number}")
+                number += 1
+    except TimeoutError:
+        bench.say(
+            f"{shape}: the cluster is not quiet after {bench.warm_up_seconds_max:g} s "
+            f"({number} single pods were {bench.until}); measuring all the same"
+        )
+
+
+async def _single_pod(bench: Bench, name: str) -> float:
+    """Seconds until it came to the stage that is waited for."""
+    body = manifest(Shape(1, 1), 0, bench.template)
+    body["metadata"]["name"] = name
+    async with PodTimes(bench.cluster, bench.namespace, jobs_prefix=name) as times:
+        began = time.perf_counter()
+        await create(bench, body)
+        await times.until(bench.until, 1)
+        took = time.perf_counter() - began
+    await delete_job(bench, name)
+    return took
 
 
 async def _measure(bench: Bench, shape: Shape) -> ShapeResult:
     if bench.audit_log is not None:
         bench.audit_log.begin()
-    async with PodTimes(bench.cluster, bench.namespace) as times, UseMeter(bench.pids) as use:
+    async with (
+        PodTimes(bench.cluster, bench.namespace, jobs_prefix=jobs_prefix(shape)) as times,
+        UseMeter(bench.pids) as use,
+    ):
         progress = asyncio.create_task(_tell(bench, shape, times))
         submitted: dict[str, tuple[float, float]] = {}
         try:
             async with asyncio.timeout(bench.seconds_max):
-                await _submit(bench, shape, submitted)
+                await submit(bench, shape, submitted)
                 await times.until(bench.until, shape.total)
         except TimeoutError:
             bench.say(f"{shape}: not over within {bench.seconds_max:g} s: {_state(times)}")
@@ -94,49 +92,6 @@ async def _measure(bench: Bench, shape: Shape) -> ShapeResult:
             requests=requests,
             load_average=round(load_average(), 2),
         )
-
-
-# -- submitting ----------------------------------------------------------------------------------
-
-
-async def _submit(bench: Bench, shape: Shape, submitted: dict[str, tuple[float, float]]) -> None:
-    """All jobs; when each was sent and accepted, by its name."""
-    slots = asyncio.Semaphore(SENT_AT_ONCE)
-
-    async def one(number: int) -> None:
-        async with slots:
-            sent = time.perf_counter()
-            await _create(bench, manifest(shape, number, bench.template))
-            submitted[job_name(shape, number)] = (sent, time.perf_counter())
-
-    await _together(one(number) for number in range(shape.jobs))
-
-
-async def _together(works: Iterable[Coroutine[None, None, None]]) -> None:
-    """All at once; the first failure ends the others and is raised as it is, not in a group."""
-    try:
-        async with asyncio.TaskGroup() as group:
-            for work in works:
-                group.create_task(work)
-    except BaseExceptionGroup as failures:
-        raise failures.exceptions[0] from None
-
-
-async def _create(bench: Bench, body: dict[str, object]) -> None:
-    """A server that is busy is asked again, as any client does; the wait counts."""
-    for attempt in range(1, ATTEMPTS_MAX + 1):
-        try:
-            await bench.cluster.create(JOBS, body, namespace=bench.namespace)
-        except AlreadyExistsError:
-            if attempt == 1:
-                raise
-            return  # ours: the first answer was lost
-        except ClusterError as error:
-            if not error.temporary or attempt == ATTEMPTS_MAX:
-                raise MeasureError(f"the cluster takes no jobs: {error}") from error
-            await asyncio.sleep(RETRY_SECONDS)
-        else:
-            return
 
 
 # -- telling -------------------------------------------------------------------------------------
@@ -187,55 +142,3 @@ def summarise(
         pods_made=times.made,
         gaps=times.gaps,
     )
-
-
-# -- leaving nothing -----------------------------------------------------------------------------
-
-
-async def clean(bench: Bench, shape: Shape) -> None:
-    """Delete jobs first, so that nobody makes their pods anew, then the namespace; wait for its end."""
-    bench.say(f"{shape}: deleting what was made")
-    with suppress(NotFoundError):
-        space = await bench.cluster.get(NAMESPACES, name=bench.namespace)
-        if space["metadata"].get("labels", {}).get(TOKEN_LABEL) != bench.token:
-            return
-        if "deletionTimestamp" not in space["metadata"]:
-            await _delete_jobs(bench)
-            await bench.cluster.delete(NAMESPACES, name=bench.namespace)
-    deadline = time.perf_counter() + CLEAN_SECONDS_MAX
-    while left := await _left(bench):
-        if time.perf_counter() > deadline:
-            raise MeasureError(
-                f"namespace {bench.namespace} is not gone after {CLEAN_SECONDS_MAX:.0f} s ({left}); "
-                f"look at `kubectl describe namespace {bench.namespace}`"
-            )
-        await asyncio.sleep(LOOK_SECONDS)
-
-
-async def _delete_jobs(bench: Bench) -> None:
-    page = await bench.cluster.list(JOBS, namespace=bench.namespace)
-    names = [msgspec.json.decode(raw, type=ApiObject).metadata.name for raw in page.items]
-    slots = asyncio.Semaphore(SENT_AT_ONCE)
-
-    async def one(name: str) -> None:
-        async with slots:
-            with suppress(NotFoundError):
-                await bench.cluster.delete(
-                    JOBS, name=name, namespace=bench.namespace, propagation="Background"
-                )
-
-    await _together(one(name) for name in names)
-
-
-async def _left(bench: Bench) -> str:
-    """What is still there; empty when the namespace is gone."""
-    try:
-        await bench.cluster.get(NAMESPACES, name=bench.namespace)
-        page = await bench.cluster.list(PODS, namespace=bench.namespace)
-    except NotFoundError:
-        return ""
-    except ClusterError as error:
-        if not error.temporary:
-            raise
-        return str(error)
-    return f"{len(page.items)} pods left"

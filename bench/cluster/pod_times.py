@@ -52,9 +52,11 @@ _decoder: Final = msgspec.json.Decoder(_Pod)
 class PodTimes:
     """Times of `time.perf_counter` by pod, first seen; a pod that is made again keeps its first ones."""
 
-    def __init__(self, cluster: Cluster, namespace: str) -> None:
+    def __init__(self, cluster: Cluster, namespace: str, *, jobs_prefix: str) -> None:
+        """Of pods whose job's name begins so; others are not looked at."""
         self._cluster = cluster
         self._namespace = namespace
+        self._jobs_prefix = jobs_prefix
         self._changed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._uids: set[str] = set()
@@ -113,9 +115,12 @@ class PodTimes:
 
     def _take(self, pod: _Pod) -> None:
         now, name = time.perf_counter(), pod.metadata.name
-        self._uids.add(pod.metadata.uid)
         owners = pod.metadata.owner_references
-        self.jobs[name] = next((owner.name for owner in owners if owner.controller), "")
+        job = next((owner.name for owner in owners if owner.controller), "")
+        if not job.startswith(self._jobs_prefix):
+            return
+        self._uids.add(pod.metadata.uid)
+        self.jobs[name] = job
         self.at["created"].setdefault(name, now)
         if pod.spec.node_name:
             self.at["bound"].setdefault(name, now)

@@ -55,8 +55,13 @@ def parse_shapes(text: str) -> list[Shape]:
     return list(dict.fromkeys(Shape.parse(each) for each in text.split(",") if each.strip()))
 
 
+def jobs_prefix(shape: Shape) -> str:
+    """How the names of all its jobs begin."""
+    return f"bench-{shape}-"
+
+
 def job_name(shape: Shape, number: int) -> str:
-    return f"bench-{shape}-{number}"
+    return f"{jobs_prefix(shape)}{number}"
 
 
 def manifest(shape: Shape, number: int, template: PodTemplate) -> JsonObject:

@@ -100,6 +100,7 @@ async def test_a_run_that_is_ended_by_hand_cleans_up(
 ) -> None:
     before = await namespaces(stack)
     words = ["--shapes", "2x3", "--scheduler-name", "nobody", "--namespace", "by-hand"]
+    words += ["--warm-up-seconds", "0"]
     running = await command(stack.kubeconfig, *words)
     async with asyncio.timeout(WAIT_SECONDS_MAX):
         while len((await stack.cluster.list(JOBS, namespace="by-hand")).items) < 2:  # noqa: ASYNC110
@@ -117,12 +118,14 @@ async def test_a_shape_that_is_not_over_in_time_fails_with_what_was_reached(
 ) -> None:
     arguments = parser().parse_args(
         ["--kubeconfig", str(stack.kubeconfig), "--shapes", "1x2", "--scheduler-name", "nobody"]
-        + ["--seconds-max", "1", "--json", str(tmp_path / "a.json")]
+        + ["--warm-up-seconds", "1", "--seconds-max", "1", "--json", str(tmp_path / "a.json")]
     )
     whole = await run(arguments)
     assert not whole.shapes[0].complete
     assert whole.shapes[0].reached["bound"] == 0
-    assert "1x2: not over within 1 s" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "1x2: the cluster is not quiet after 1 s" in said
+    assert "1x2: not over within 1 s" in said
 
 
 async def test_a_namespace_that_exists_is_neither_used_nor_deleted(stack: EmbeddedStack) -> None:

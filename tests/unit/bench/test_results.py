@@ -6,9 +6,10 @@ from typing import cast
 
 import pytest
 from bench.cluster import chart, results, tables
-from bench.cluster.measure import MeasureError, summarise
+from bench.cluster.measure import summarise
 from bench.cluster.pod_times import PodTimes
 from bench.cluster.results import Spread
+from bench.cluster.setting import MeasureError
 from bench.cluster.shapes import Shape
 
 from tests.unit.bench.runs import run
@@ -18,7 +19,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def seen(**stages: dict[str, float]) -> PodTimes:
-    times = PodTimes(cast("Cluster", None), "n")
+    times = PodTimes(cast("Cluster", None), "n", jobs_prefix="")
     times.at |= stages
     times.jobs = {pod: pod.partition("-")[0] for at in stages.values() for pod in at}
     return times
