@@ -8,7 +8,7 @@ read. Where the description leaves a choice, it is made here once, and the real 
 - Queues take turns by priority, then by share of what they deserve from the top of the tree down, then
   by age, uid and name; jobs of a queue by priority, then those without their minimum, then by
   dominant share, then by age, uid and key.
-- A job gets its minimum whole; then, a turn each, up to `ELASTIC_PODS` more pods while other queues wait.
+- A job gets its minimum whole; then, a turn each, a sixteenth of its waiting pods (one to eight) while other jobs wait.
 - Shares are whole millionths; amounts are whole thousandths of a CPU or bytes.
 - Victims go in bundles: pods that a job can do without one by one, the last first, or all that it has.
   Bundles are taken in the order of `evictions.cost`, as many as are needed; then those that turn out not

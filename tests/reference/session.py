@@ -18,7 +18,7 @@ from tests.reference.nodes import best_node
 from tests.reference.shares import MILLION, Shares, holds, share, with_more
 from vc_model.meta import ApiObject
 
-ELASTIC_PODS = 8
+ELASTIC_PODS, ELASTIC_PART = 8, 16
 Missing = list[tuple[str | None, int]]
 
 
@@ -86,13 +86,14 @@ class Session:
         while waiting:
             job = self.next_job(waiting)
             waiting.remove(job)
-            contested = any(other.queue != job.queue for other in waiting)
             if self.starving(job):
                 more = self.place_minimum(job)
                 if not more:
                     waiting = self.unless_fifo(job, waiting)
             else:
-                most = ELASTIC_PODS if contested else len(job.pods)
+                more_pods = [pod for pod in self.waiting(job) if not pod.best_effort]
+                part = max(1, min(ELASTIC_PODS, len(more_pods) // ELASTIC_PART))
+                most = part if waiting else len(job.pods)
                 more = self._place_more(job, most, best_effort=False) > 0
             if more and any(not pod.best_effort for pod in self.waiting(job)):
                 waiting.append(job)

@@ -4,7 +4,8 @@
    left half bound are completed before anybody else gets the room.
 2. Then queues and jobs take turns. A job without its minimum gets it in one statement, or
    room that pods which leave will free, or a reason.
-3. A job that has its minimum comes back for more, a few pods at a time while other queues wait.
+3. A job that has its minimum comes back for more, a few pods at a time while others wait, so that
+   shares grow side by side: drf is about that.
 """
 
 from collections.abc import Mapping
@@ -21,8 +22,9 @@ from vc_scheduler.logic.rows import PENDING, GroupRow, Run
 from vc_scheduler.logic.session import Session
 
 ELASTIC_PODS_MAX: Final = 8
-"""Pods beyond the minimum that a job places per turn while other queues wait: fair enough to keep
-shares even, and few enough turns for jobs of thousands."""
+ELASTIC_PART: Final = 16
+"""Pods beyond the minimum that a job places per turn while others wait: a sixteenth of those that wait,
+at least one and at most eight. Small jobs share to the pod, and jobs of thousands have few turns."""
 
 
 def allocate(session: Session) -> None:
@@ -44,7 +46,7 @@ def allocate(session: Session) -> None:
         if session.starving(group):
             placed = _place_gang(session, group)
         else:
-            most = ELASTIC_PODS_MAX if turns.contested else group.pending
+            most = _ration(session, group) if turns.contested(group) else group.pending
             if session.framework.voters.rations:
                 most = 1
             placed = place_more(session, group, _asking(group), pods_max=most) > 0
@@ -93,6 +95,11 @@ def _place_gang(session: Session, group: GroupRow) -> bool:
     if reason is not None and not hold_future_room(session, group, missing):
         session.refuse(group, reason)
     return reason is None
+
+
+def _ration(session: Session, group: GroupRow) -> int:
+    waiting = sum(len(session.waiting_pods(run)) for run in _asking(group))
+    return max(1, min(ELASTIC_PODS_MAX, waiting // ELASTIC_PART))
 
 
 def _asking(group: GroupRow) -> tuple[Run, ...]:

@@ -60,7 +60,6 @@ class Turns:
         self._jobs[group.queue].clear()
         return behind
 
-    @property
-    def contested(self) -> bool:
-        """Whether another queue waits for its turn."""
-        return bool(self._queues)
+    def contested(self, group: GroupRow) -> bool:
+        """Whether another job waits for its turn, of another queue or of its own."""
+        return bool(self._queues) or bool(self._jobs[group.queue])
