@@ -78,6 +78,7 @@ class Trial:
         self._sessions = 0
         self.now = now
         self.put(objects)
+        self._columns.forget_absent()  # promises of room that pods tell of hold here too
 
     # -- facts -----------------------------------------------------------------------------------
 
