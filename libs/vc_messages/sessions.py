@@ -67,18 +67,38 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     nodes_left: int
 
 
+class Where(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Which nodes room must be on; any node, where it says nothing."""
+
+    node: str = ""
+    """The one of this name."""
+    labels: dict[str, str] = {}
+    """They have these labels. Where only the label counts, its value is empty."""
+    apart: list[str] = []
+    """Each pod on a node of its own, with a value of its own for each of these labels."""
+    across: list[str] = []
+    """As much room at every value of these labels."""
+    taints: list[str] = []
+    """Taints that keep its pods from nodes that would do: room is on nodes without them, or the pods
+    tolerate them."""
+
+
 class Unblock(msgspec.Struct, frozen=True, kw_only=True):
-    """What would let the job run: so much more of something."""
+    """What would take this reason away: so much more of something, somewhere."""
 
     action: str
-    """`create-queue`, `open-queue`, `raise-capability`, `raise-weight`, `raise-quota`, `free`,
-    `add-room`, `create-pods`, `create-claim`, `create-volume`, `bind-claim`, `free-claim`, `reach-volume`, `add-volume`, `wait`,
-    `fix`."""
+    """`create-queue`, `open-queue`, `raise-capability`, `raise-weight`, `raise-quota`, `add-room`,
+    `create-pods`, `lift-gates`, `create-peer`, `create-claim`, `create-volume`, `bind-claim`,
+    `free-claim`, `reach-volume`, `add-volume`, `wait`, `fix`."""
     target: str = ""
-    """The queue or object to act on, where there is one."""
+    """The queue or object to act on, where there is one; of `create-peer` the labels of the pod."""
     pods: int = 0
     """Room for so many more pods, of `amounts` each."""
     amounts: dict[str, int] = {}
+    weight: int = 0
+    """Of `raise-weight`: the least that helps."""
+    where: Where | None = None
+    """Of `add-room` and `reach-volume`."""
 
 
 class Reason(msgspec.Struct, frozen=True, kw_only=True):

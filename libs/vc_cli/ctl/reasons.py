@@ -28,16 +28,17 @@ _UNBLOCK: Final = {
     "create-queue": "create queue {target}",
     "open-queue": "vcctl queue operate -n {target} -a open",
     "raise-capability": "raise the capability of queue {target} by {amounts}, or wait for its jobs",
-    "free": "free {amounts}",
-    "add-room": "room for {amounts}{pods}",
+    "add-room": "room for {amounts}{pods}{where}",
     "create-pods": "{count} more pods of {target}",
-    "raise-weight": "raise the weight of queue {target}, or wait for its jobs",
+    "lift-gates": "remove the scheduling gates of {count} pods of {target}",
+    "create-peer": "a pod with the labels {target} for it to be near",
+    "raise-weight": "raise the weight of queue {target} to {weight}, or wait for its jobs",
     "raise-quota": "raise ResourceQuota {target} by {amounts}, or wait for pods of the namespace",
     "create-claim": "create claim {target}",
     "create-volume": "create volume {target}",
     "bind-claim": "bind claim {target} to a volume",
     "free-claim": "end the pod that uses claim {target}",
-    "reach-volume": "room for {amounts} on a node that reaches the volume of claim {target}",
+    "reach-volume": "room for {amounts} on a node that reaches the volume of claim {target}{where}",
     "add-volume": "a free volume that suits claim {target}",
     "wait": "nothing to do but wait",
     "fix": "correct the manifest",
@@ -114,4 +115,24 @@ def _unblock(unblock: JsonObject) -> str:
         amounts=text or "nothing more",
         pods=f" each, for {pods} more pods" if pods else "",
         count=pods,
+        weight=unblock.get("weight", 0),
+        where=_where(unblock.get("where") or {}),
     )
+
+
+def _where(where: JsonObject) -> str:
+    """Which nodes the room must be on."""
+    labels = [f"{key}={value}" if value else key for key, value in _items(where, "labels")]
+    parts = [
+        (" on node {}", [where["node"]] if where.get("node") else []),
+        (" on nodes with {}", labels),
+        (" on nodes each with its own {}", where.get("apart") or []),
+        (" at every {}", where.get("across") or []),
+        (" on nodes without {}, unless its pods tolerate it", where.get("taints") or []),
+    ]
+    return "".join(form.format(", ".join(found)) for form, found in parts if found)
+
+
+def _items(where: JsonObject, key: str) -> list[tuple[str, str]]:
+    found = where.get(key)
+    return list(found.items()) if isinstance(found, dict) else []

@@ -160,7 +160,8 @@ def test_checks_are_counted_one_after_the_other() -> None:
         "room for 0 of the 1 pods of cpu 2 that must start together; 0/5 nodes take another: "
         "1 not ready, 1 cordoned, 1 do not match the node selector, "
         "1 have taints that are not tolerated, "
-        "1 insufficient cpu (at most cpu 1 free on a node); it starts when 1 more pod finds room"
+        "1 insufficient cpu (at most cpu 1 free on a node); it starts when 1 more pod finds room "
+        "on nodes with zone=z"
     )
 
 

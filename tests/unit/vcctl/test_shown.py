@@ -160,6 +160,30 @@ EXPLAINED = {
 }
 
 
+@pytest.mark.parametrize(
+    ("where", "says"),
+    [
+        (None, "room for cpu 2 each, for 3 more pods"),
+        ({"labels": {"disk": "ssd", "rack": ""}}, "3 more pods on nodes with disk=ssd, rack"),
+        ({"node": "n7"}, "3 more pods on node n7"),
+        ({"apart": ["zone"]}, "3 more pods on nodes each with its own zone"),
+        ({"across": ["zone"]}, "3 more pods at every zone"),
+        ({"taints": ["a=b:NoSchedule"]}, "3 more pods on nodes without a=b:NoSchedule, unless its pods tolerate it"),
+    ],
+    ids=["anywhere", "labels", "a node", "apart", "across", "taints"],
+)  # fmt: skip
+def test_room_is_asked_for_where_it_helps(where: dict[str, object] | None, says: str) -> None:
+    unblock = {
+        "action": "add-room",
+        "pods": 3,
+        "amounts": {"cpu": 2000, "pods": 1000},
+        "where": where,
+    }
+    explained = {**EXPLAINED, "unblock": unblock}
+    lines = "\n".join(explain.answer(job("Pending"), {"position": 1, "explanation": explained}))
+    assert says in lines
+
+
 def test_an_explanation_has_the_numbers() -> None:
     lines = "\n".join(explain.answer(job("Pending"), {"position": 4, "explanation": EXPLAINED}))
     for part in (

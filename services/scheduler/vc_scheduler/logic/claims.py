@@ -107,11 +107,18 @@ class Claims:
 
     def _all(self, pod: PodRow, check: Callable[[VolumeRow], Mask]) -> Mask:
         mask = np.ones(len(self._static.names), dtype=np.bool_)
-        for key in claims_of(pod):
-            claim = self._table.claims.get(key)
-            if claim is not None and claim.bound and claim.volume in self._table.volumes:
-                mask &= check(self._table.volumes[claim.volume])
+        for volume in self.bound_volumes(pod):
+            mask &= check(volume)
         return mask
+
+    def bound_volumes(self, pod: PodRow) -> list[VolumeRow]:
+        """The volumes its claims are bound to, as far as they exist."""
+        claims = [self._table.claims.get(key) for key in claims_of(pod)]
+        return [
+            self._table.volumes[claim.volume]
+            for claim in claims
+            if claim is not None and claim.bound and claim.volume in self._table.volumes
+        ]
 
     def _reach(self, volume: VolumeRow) -> Mask:
         known = self._reached.get(volume.name)

@@ -9,6 +9,7 @@ minResources hold nothing and are left alone, and so are those that have pods on
 
 from typing import Final
 
+from vc_messages.sessions import Reason
 from vc_model.scheduling import PodGroupCondition
 from vc_scheduler.logic import reasons
 from vc_scheduler.logic.groups import read_time
@@ -35,30 +36,35 @@ def send_back(session: Session) -> None:
         over_at = read_time(said.last_transition_time) + INQUEUE_SECONDS
         if session.now < over_at:
             session.wake(over_at)
-        elif not _fits(session, group):
-            session.send_back(group, reasons.inqueue_timeout(INQUEUE_SECONDS))
+            continue
+        why = _misfit(session, group)
+        if why is not None:
+            session.send_back(group, reasons.inqueue_timeout(INQUEUE_SECONDS, why))
 
 
-def rests(session: Session, group: GroupRow) -> bool:
-    """Whether it went back and has to stay there: it would only take its share again."""
+def rests(session: Session, group: GroupRow) -> Reason | None:
+    """Why it went back and has to stay there: it would only take its share again."""
     said = _unschedulable(group)
     if said is None or said.reason != reasons.INQUEUE_TIMEOUT:
-        return False
+        return None
     over_at = read_time(said.last_transition_time) + REST_SECONDS
-    if session.now >= over_at or _fits(session, group):
-        return False
+    why = _misfit(session, group) if session.now < over_at else None
+    if why is None:
+        return None
     session.wake(over_at)
-    return True
+    return reasons.inqueue_timeout(INQUEUE_SECONDS, why)
 
 
-def _fits(session: Session, group: GroupRow) -> bool:
-    """Whether its gang has room now."""
+def _misfit(session: Session, group: GroupRow) -> Reason | None:
+    """Why its gang has no room now; None when it has."""
+    missing = session.framework.missing(group)
     if not group.runs:
-        return False
+        needed = sum(count for _, count in missing)
+        return reasons.not_enough_pods(group, role="", has=group.valid, least=needed)
     statement = Statement(session, group)
-    fits = try_minimum(session, group, session.framework.missing(group), statement) is None
+    why = try_minimum(session, group, missing, statement)
     statement.discard()
-    return fits
+    return why
 
 
 def _unschedulable(group: GroupRow) -> PodGroupCondition | None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from vc_messages.sessions import Reason
 from vc_scheduler.logic import reasons
+from vc_scheduler.logic.misfits import Beside, does_not_fit
 from vc_scheduler.logic.rows import GroupRow, Run
 from vc_scheduler.logic.session import Session
 from vc_scheduler.logic.shapes import Shape
@@ -131,7 +132,7 @@ def _place_run(
     partial = rooms.place(shape, fitting) if fitting else None
     if partial is not None:
         statement.allocate(run, partial)  # so that the reason sees what the nodes lack then
-    reason = reasons.does_not_fit(shape, wanted=count, placeable=fitting, rooms=rooms)
+    reason = does_not_fit(shape, wanted=count, placeable=fitting, rooms=rooms)
     session.misfits[known] = reason
     return reason
 
@@ -144,12 +145,12 @@ def _place_each(session: Session, run: Run, *, count: int, statement: Statement)
         if refusal is not None:
             return refusal
         if not place_next(session, run, statement):
-            return reasons.does_not_fit(
+            return does_not_fit(
                 run.shape,
                 wanted=count,
                 placeable=placed,
                 rooms=session.rooms,
-                filtered=session.beside(pod),
+                beside=Beside(pod, session.peers, session.beside(pod)),
             )
     return None
 

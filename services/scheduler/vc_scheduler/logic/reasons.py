@@ -7,19 +7,16 @@ its one sentence. Sentences start with what is missing and end with what would h
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
+import msgspec
 
-from vc_messages.sessions import Amount, Check, Reason, Stage, Unblock
-from vc_scheduler.logic.amounts import POD_UNITS, PODS, shown, shown_all
+from vc_messages.sessions import Amount, Reason, Stage, Unblock
+from vc_scheduler.logic.amounts import shown
 from vc_scheduler.logic.rows import GroupRow, QueueRow
-from vc_scheduler.logic.shapes import Shape
-from vc_scheduler.logic.table import Filtered, Mask
 from vc_scheduler.logic.volume_rows import names
 
 if TYPE_CHECKING:
     from vc_scheduler.logic.claims import Obstacle
     from vc_scheduler.logic.policies import QuotaRow
-    from vc_scheduler.logic.rooms import Rooms
 
 NOT_ENOUGH_RESOURCES: Final = "NotEnoughResources"
 NOT_ENOUGH_TASKS: Final = "NotEnoughTasks"
@@ -92,10 +89,15 @@ def not_placeable_yet(group: GroupRow, *, needed: int) -> Reason:
     return Reason(
         stage=Stage.TASKS,
         code=NOT_ENOUGH_TASKS,
-        sentence=f"{group.gated} pods have scheduling gates; {needed} more are needed for the gang",
+        sentence=(
+            f"{group.gated} pods have scheduling gates; {needed} more are needed for the gang: "
+            "it starts when the gates are removed"
+        ),
         needed_pods=needed,
         placeable_pods=group.candidates,
-        unblock=Unblock(action="wait", pods=needed - group.candidates),
+        unblock=Unblock(
+            action="lift-gates", target=group.name, pods=max(1, needed - group.candidates)
+        ),
     )
 
 
@@ -202,15 +204,16 @@ def guaranteed(queue: str, resource: str, *, needed: int, available: int) -> Rea
     )
 
 
-def inqueue_timeout(seconds: float) -> Reason:
-    return Reason(
+def inqueue_timeout(seconds: float, why: Reason) -> Reason:
+    """`why` is what its gang lacks: that is what would help."""
+    return msgspec.structs.replace(
+        why,
         stage=Stage.OVERCOMMIT,
         code=INQUEUE_TIMEOUT,
         sentence=(
             f"it was let in for {seconds:g} s and found no room, so others may have its share; "
-            "it is let in again when its gang fits, or after a rest"
+            f"it is let in again when its gang fits, or after a rest: {why.sentence}"
         ),
-        unblock=Unblock(action="add-room"),
     )
 
 
@@ -234,12 +237,16 @@ def over_quota(
     )
 
 
-def overused(queue: str) -> Reason:
+def overused(queue: QueueRow, *, weight: int) -> Reason:
+    """`weight` is the least with which it would deserve more."""
     return Reason(
         stage=Stage.QUOTA,
         code=NOT_ENOUGH_RESOURCES,
-        sentence=f"queue {queue!r} has all that it deserves; with more weight it deserves more",
-        unblock=Unblock(action="raise-weight", target=queue),
+        sentence=(
+            f"queue {queue.name!r} has all that it deserves; "
+            f"with a weight of {weight} instead of {queue.weight} it deserves more"
+        ),
+        unblock=Unblock(action="raise-weight", target=queue.name, weight=weight),
     )
 
 
@@ -254,131 +261,6 @@ def overcommitted(needed: Mapping[str, int], available: Mapping[str, int]) -> Re
         amounts=amounts,
         unblock=Unblock(action="add-room", amounts=missing),
     )
-
-
-def does_not_fit(
-    shape: Shape,
-    *,
-    wanted: int,
-    placeable: int,
-    rooms: "Rooms",
-    filtered: Filtered | None = None,
-) -> Reason:
-    """The nodes have no room for all: which checks they passed, what they lack.
-
-    Called while the pods that do fit lie on their nodes, so that what the nodes lack is what keeps
-    the next one away: that is what fragmentation looks like. `filtered` says where that next one may
-    go, when this depends on the pods that lie there.
-    """
-    filtered = filtered or rooms.filtered(shape)
-    total = rooms.nodes.count
-    allowed = int(filtered.mask.sum())
-    amounts, lacking = _idle_amounts(
-        shape, wanted=wanted, lying=placeable, rooms=rooms, mask=filtered.mask
-    )
-    checks = [Check(name=name, nodes_left=left) for name, left in filtered.left]
-    request = {name: amount for name, amount in shape.request if name != PODS}
-    missing_pods = wanted - placeable
-    stage = Stage.GANG if allowed or placeable else Stage.PREDICATE
-    why = _refusals(total, filtered.left, lacking)
-    return Reason(
-        stage=stage,
-        code=NOT_ENOUGH_RESOURCES,
-        sentence=(
-            f"room for {placeable} of the {wanted} pods of {shown_all(request)} that must start "
-            f"together; 0/{total} nodes take another: {why}; "
-            f"it starts when {missing_pods} more {'pod finds' if missing_pods == 1 else 'pods find'} room"
-        ),
-        needed_pods=wanted,
-        placeable_pods=placeable,
-        amounts=amounts,
-        checks=checks,
-        unblock=_room_or_volume(shape, filtered, pods=missing_pods),
-    )
-
-
-def _room_or_volume(shape: Shape, filtered: Filtered, *, pods: int) -> Unblock:
-    """Room helps, unless no node has, or reaches, the volumes that the pod needs."""
-    closed = next((name for name, left in filtered.left if not left), "")
-    claims = ",".join(claim.name for claim in shape.peering.claims)
-    amounts = dict(shape.request)
-    if claims and closed in _VOLUME_CURES:
-        return Unblock(action=_VOLUME_CURES[closed], target=claims, pods=pods, amounts=amounts)
-    return Unblock(action="add-room", pods=pods, amounts=amounts)
-
-
-_VOLUME_CURES: Final = {
-    "volume affinity": "reach-volume",
-    "volume zone": "reach-volume",
-    "volume binding": "add-volume",
-}
-"""By the check that left no node: a node that reaches the volumes, or a free volume."""
-
-
-def _idle_amounts(
-    shape: Shape, *, wanted: int, lying: int, rooms: "Rooms", mask: Mask
-) -> tuple[list[Amount], list[tuple[int, str]]]:
-    """Per resource: needed, idle on the allowed nodes, missing; and how many nodes lack it."""
-    idle = np.maximum(rooms.nodes.allocatable - rooms.used, 0)[mask]
-    amounts: list[Amount] = []
-    lacking: list[tuple[int, str]] = []
-    for name, request in shape.request:
-        column = rooms.nodes.resources.get(name)
-        if column is None:
-            available, lack, most = 0, int(mask.sum()), 0
-        else:
-            free = sum(idle[:, column].tolist())  # Python integers: int64 may not hold it
-            available = free + lying * request
-            lack = int((idle[:, column] < request).sum())
-            most = int(idle[:, column].max(initial=0))
-        needed = request * wanted
-        amounts.append(
-            Amount(
-                resource=name,
-                needed=needed,
-                available=available,
-                missing=max(0, needed - available),
-            )
-        )
-        if lack:
-            lacking.append((lack, _lack_text(name, most)))
-    return amounts, lacking
-
-
-def _lack_text(resource: str, most: int) -> str:
-    if resource == PODS:
-        return f"too many pods (at most {most // POD_UNITS} more on a node)"
-    return f"insufficient {resource} (at most {shown(resource, most)} free on a node)"
-
-
-def _refusals(total: int, left: tuple[tuple[str, int], ...], lacking: list[tuple[int, str]]) -> str:
-    """How many nodes each check took away, then what the others lack."""
-    texts: list[str] = []
-    before = total
-    for name, after in left:
-        if after < before:
-            texts.append(f"{before - after} {_CHECK_TEXTS.get(name, 'fail ' + name)}")
-        before = after
-    texts += [f"{count} {text}" for count, text in lacking]
-    return ", ".join(texts) or "there are no nodes"
-
-
-_CHECK_TEXTS: Final = {
-    "ready": "not ready",
-    "schedulable": "cordoned",
-    "node selector": "do not match the node selector",
-    "node affinity": "do not match the node affinity",
-    "taints": "have taints that are not tolerated",
-    "host ports": "have its host ports taken",
-    "pod affinity": "have no pod near that its affinity asks for",
-    "pod anti-affinity": "are near a pod that its anti-affinity shuns",
-    "anti-affinity of placed pods": "are near a pod whose anti-affinity shuns it",
-    "volume affinity": "cannot reach its volumes",
-    "volume zone": "are in another zone than its volumes",
-    "volume binding": "have no volume for its claims, and none can be made there",
-    "volume limits": "have as many volumes as they can attach",
-    "topology spread": "would be skewed more than its topology spread allows",
-}
 
 
 def _amounts(needed: Mapping[str, int], available: Mapping[str, int]) -> list[Amount]:

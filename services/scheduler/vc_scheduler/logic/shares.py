@@ -21,6 +21,8 @@ SHARE_POINTS: Final = 1_000_000
 """A share of 1, in fixed point."""
 SHARE_MAX: Final = 1_000 * SHARE_POINTS
 """Of a queue that has something and deserves nothing."""
+WEIGHT_MAX: Final = 65_535
+"""Of a queue; more is not allowed by the API."""
 _UNBOUNDED: Final = 2**62
 
 
@@ -58,9 +60,16 @@ def _at(claim: Claim, level: int) -> int:
 class Tree:
     """The queues of a session as a tree, and what they ask for."""
 
-    def __init__(self, session: "Session", *, flat: bool = False) -> None:
-        """`flat`: every queue stands alone, as if none had a parent."""
+    def __init__(
+        self,
+        session: "Session",
+        *,
+        flat: bool = False,
+        weights: Mapping[str, int] | None = None,
+    ) -> None:
+        """`flat`: every queue stands alone, as if none had a parent. `weights`: other than written."""
         self._flat = flat
+        self._weights = weights or {}
         self._session = session
         self._queues = session.snapshot.queues
         self.children: dict[str, list[QueueRow]] = {}
@@ -150,7 +159,7 @@ class Tree:
         claims = [
             Claim(
                 name=row.name,
-                weight=row.weight,
+                weight=self._weights.get(row.name, row.weight),
                 least=self.guarantee(row).get(resource, 0),
                 most=min(
                     self.request(row.name).get(resource, 0),

@@ -7,7 +7,7 @@ was let in and found no room in time goes back first (`inqueue.py`).
 from vc_messages.sessions import Reason
 from vc_scheduler.logic import reasons
 from vc_scheduler.logic.actions.turns import Turns
-from vc_scheduler.logic.inqueue import INQUEUE_SECONDS, rests, send_back
+from vc_scheduler.logic.inqueue import rests, send_back
 from vc_scheduler.logic.rows import PENDING, GroupRow
 from vc_scheduler.logic.session import Session
 
@@ -36,6 +36,4 @@ def _refusal(session: Session, group: GroupRow) -> Reason | None:
     """The first gate that says no; a group without minResources is always let in."""
     if group.min_resources is None:
         return None
-    if rests(session, group):
-        return reasons.inqueue_timeout(INQUEUE_SECONDS)
-    return session.framework.voters.refuse_enqueue(session, group)
+    return rests(session, group) or session.framework.voters.refuse_enqueue(session, group)

@@ -1,6 +1,6 @@
 """Nobody beyond its capability, nor into what siblings are guaranteed; for proportion and capacity."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from vc_messages.sessions import Reason
@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from vc_scheduler.logic.session import Session
 
 
+Line = Sequence[QueueRow]
+"""A queue and those above it."""
+
+
 class Limits:
     """Checks along a queue's line."""
 
@@ -22,32 +26,61 @@ class Limits:
         self._flat = flat
 
     def _line(self, session: "Session", queue: str) -> list[QueueRow]:
-        """The queue and those above it; without hierarchy the queue alone."""
+        """Without hierarchy the queue alone."""
         return session.line(queue)[: 1 if self._flat else None]
 
     def refuse_enqueue(self, session: "Session", group: GroupRow) -> Reason | None:
         """minResources beside what is allocated and promised; lower priorities can make room."""
         needed = dict(group.min_resources or ())
-        for queue in self._line(session, group.queue):
-            taken = session.committed(queue.name)
-            available = {n: most - taken.get(n, 0) for n, most in self._limits[queue.name].items()}
-            if _over(needed, available):
-                freed = preemptable(session, group)
-                if _over(needed, {n: left + freed.get(n, 0) for n, left in available.items()}):
-                    return reasons.over_capability(queue.name, needed, available)
-        return None
+        line = self._line(session, group.queue)
+        taken = {row.name: session.committed(row.name) for row in line}
+        if self._holds(line, needed, taken):
+            return None
+        freed = preemptable(session, group)
+        lower = {
+            name: {n: amount - freed.get(n, 0) for n, amount in amounts.items()}
+            for name, amounts in taken.items()
+        }
+        if self._holds(line, needed, lower):
+            return None
+        return self._reason(line, needed, taken)
 
     def refuse_pods(
         self, session: "Session", group: GroupRow, *, shape: Shape, count: int
     ) -> Reason | None:
         """`count` pods beside what is allocated."""
         needed = {name: amount * count for name, amount in shape.request}
-        for queue in self._line(session, group.queue):
-            taken = session.allocated(queue.name)
-            available = {n: most - taken.get(n, 0) for n, most in self._limits[queue.name].items()}
-            if _over(needed, available):
-                return reasons.over_capability(queue.name, needed, available)
+        line = self._line(session, group.queue)
+        taken = {row.name: session.allocated(row.name) for row in line}
+        if not self._holds(line, needed, taken):
+            return self._reason(line, needed, taken)
         return session.guarantees.refuse(group.queue, needed)
+
+    def _holds(self, line: Line, needed: Amounts, taken: Mapping[str, Amounts]) -> bool:
+        return not any(_over(needed, self._left(row, taken)) for row in line)
+
+    def _left(self, row: QueueRow, taken: Mapping[str, Amounts]) -> Amounts:
+        has = taken[row.name]
+        return {name: most - has.get(name, 0) for name, most in self._limits[row.name].items()}
+
+    def _reason(self, line: Line, needed: Amounts, taken: Mapping[str, Amounts]) -> Reason:
+        """Names the queue whose capability must be raised: its own, or one above it.
+
+        A queue's limit is not only its capability: what is left above it may be kept for others.
+        """
+        for row in line:
+            has = taken[row.name]
+            own = {name: most - has.get(name, 0) for name, most in row.capability}
+            if _over(needed, own):
+                return reasons.over_capability(row.name, needed, own)
+        for at, row in enumerate(line):
+            for name, left in self._left(row, taken).items():
+                if needed.get(name, 0) > left:
+                    above = [r.name for r in line[at + 1 :] if name in dict(r.capability)]
+                    return reasons.guaranteed(
+                        above[0] if above else "", name, needed=needed[name], available=left
+                    )
+        raise AssertionError("a queue that holds it was asked why it does not")
 
 
 def _over(needed: Amounts, available: Amounts) -> bool:

@@ -34,6 +34,7 @@ from vc_scheduler.logic.table import Mask, StaticTable
 if TYPE_CHECKING:
     from vc_scheduler.logic.session import Session
 
+TAINTS = "taints"
 _CORDON = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 
 
@@ -71,7 +72,7 @@ class Predicates:
             if constraints.terms is not None:
                 yield "node affinity", any_term(constraints.terms, nodes)
         if self._taints:
-            yield "taints", tolerated(constraints.tolerations, nodes)
+            yield TAINTS, tolerated(constraints.tolerations, nodes)
 
     def peer_checks(self, peers: Peers, pod: PodRow) -> Iterable[tuple[str, Mask]]:
         """In the order of Volcano's filters."""

@@ -14,7 +14,7 @@ from vc_scheduler.logic.framework import OrderKey
 from vc_scheduler.logic.plugins.limits import Limits
 from vc_scheduler.logic.rows import GroupRow, QueueRow
 from vc_scheduler.logic.shapes import Shape
-from vc_scheduler.logic.shares import Tree, share_of
+from vc_scheduler.logic.shares import WEIGHT_MAX, Tree, share_of
 
 if TYPE_CHECKING:
     from vc_scheduler.logic.session import Session
@@ -30,6 +30,7 @@ class Proportion:
         self._tree: Tree | None = None
         self._deserved: dict[str, Amounts] = {}
         self._limits = Limits({})
+        self._weights: dict[str, int] = {}
 
     def deserved(self, session: "Session") -> Mapping[str, Amounts]:
         """Of the session's beginning: what is asked for does not change within it."""
@@ -46,12 +47,29 @@ class Proportion:
         return (-queue.priority, tuple(shares))
 
     def refuse_turn(self, session: "Session", queue: QueueRow) -> Reason | None:
-        """With `enabledOverused: true`: a queue that has all it deserves borrows nothing."""
-        fair, has = self.deserved(session).get(queue.name, {}), session.allocated(queue.name)
-        asked = {n: amount for n, amount in fair.items() if amount and n not in NOT_REQUESTED}
-        if asked and all(has.get(name, 0) >= amount for name, amount in asked.items()):
-            return reasons.overused(queue.name)
-        return None
+        """With `enabledOverused: true`: a queue that has all it deserves borrows nothing.
+
+        A queue that could not deserve more with any weight has its turn: there is no room for it, and
+        that is what its jobs are told.
+        """
+        if not _overused(self.deserved(session).get(queue.name, {}), session, queue):
+            return None
+        weight = self._helpful_weight(session, queue)
+        return reasons.overused(queue, weight=weight) if weight else None
+
+    def _helpful_weight(self, session: "Session", queue: QueueRow) -> int:
+        """The least weight with which it deserves more than it has; 0 when none helps."""
+        if queue.name not in self._weights:
+            low, high = queue.weight, WEIGHT_MAX + 1
+            while low + 1 < high:  # not helpful, helpful
+                middle = (low + high) // 2
+                tree = Tree(session, flat=self._flat, weights={queue.name: middle})
+                if _overused(tree.by_weight().get(queue.name, {}), session, queue):
+                    low = middle
+                else:
+                    high = middle
+            self._weights[queue.name] = high if high <= WEIGHT_MAX else 0
+        return self._weights[queue.name]
 
     def refuse_enqueue(self, session: "Session", group: GroupRow) -> Reason | None:
         self._prepare(session)
@@ -68,3 +86,10 @@ class Proportion:
             self._tree = Tree(session, flat=self._flat)
             self._deserved = self._tree.by_weight()
             self._limits = Limits(self._tree.limits(), flat=self._flat)
+
+
+def _overused(fair: Amounts, session: "Session", queue: QueueRow) -> bool:
+    """It has all that it deserves, of everything that it asks for."""
+    has = session.allocated(queue.name)
+    asked = {n: amount for n, amount in fair.items() if amount and n not in NOT_REQUESTED}
+    return bool(asked) and all(has.get(name, 0) >= amount for name, amount in asked.items())

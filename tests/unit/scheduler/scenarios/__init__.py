@@ -1,0 +1,1 @@
+"""The scenarios that matter, as tables: a cluster literal, and who then runs, leaves and waits."""

@@ -1,0 +1,101 @@
+"""Each reason that has nothing to do with nodes: what is refused before anybody looks for room."""
+
+from tests.unit.scheduler.objects import gang, group, nodes, pod, queue
+from tests.unit.scheduler.scenarios.scenario import Scenario, Wait, plugins
+from tests.unit.scheduler.storage import claim, storage_class, volume
+from tests.unit.scheduler.test_resourcequota import quota
+from tests.unit.scheduler.test_volumes import using
+from vc_model.meta import ApiObject
+from vc_scheduler.logic.inqueue import INQUEUE_SECONDS
+
+QUOTAS = plugins("resourcequota", "overcommit", "predicates", "proportion", "nodeorder")
+TWO = nodes(2, cpu=4)
+
+
+def stored(name: str, *, job: str = "g", on: str = "") -> list[ApiObject]:
+    """A job of one pod with a claim."""
+    return [group(job, minimum=1), using(f"{job}-0", name, job=job, on=on)]
+
+
+def invalid(says: str, *fix: ApiObject) -> dict[str, Wait]:
+    return {"g": Wait(stage="invalid", code="Invalid", unblock="fix", says=says, fix=fix)}
+
+
+def volumes(code: str, unblock: str, says: str, *then: str) -> dict[str, Wait]:
+    return {"g": Wait(stage="volumes", code=code, unblock=unblock, says=says, then=then)}
+
+
+GATED = [pod(f"p{n}", group="g", requests={"cpu": "1"}, gates=["wait"] if n else []) for n in range(3)]  # fmt: skip
+
+TABLE = [
+    Scenario(
+        id="a queue that does not exist",
+        cluster=[queue(), TWO, gang("g", 2, cpu=1, queue="none")],
+        waits={"g": Wait(stage="queue-missing", code="QueueNotFound", unblock="create-queue", says="queue 'none' does not exist")},
+    ),
+    Scenario(
+        id="a queue that is closed",
+        cluster=[queue("shut", state="Closed"), TWO, gang("g", 2, cpu=1, queue="shut", phase="Pending")],
+        waits={"g": Wait(stage="queue-closed", code="QueueClosed", unblock="open-queue", says="queue 'shut' is Closed")},
+    ),
+    Scenario(
+        id="a pod whose request is no quantity",
+        cluster=[queue(), TWO, gang("g", 1, cpu="many"), gang("other", 1, cpu=1)],
+        runs={"other": 1}, waits=invalid("many", *gang("g", 1, cpu=1)[1:]),
+    ),
+    Scenario(
+        id="a group whose minResources are no quantity",
+        cluster=[queue(), TWO, gang("g", 1, cpu=1, min_resources={"cpu": "few"}), gang("other", 1, cpu=1)],
+        runs={"other": 1}, waits=invalid("few", gang("g", 1, cpu=1)[0]),
+    ),
+    Scenario(
+        id="a queue whose capability is no quantity",
+        cluster=[[queue(), queue("odd", capability={"cpu": "lots"})], TWO, gang("g", 1, cpu=1, queue="odd"), gang("other", 1, cpu=1)],
+        runs={"other": 1}, waits=invalid("queue 'odd'", queue("odd")),
+    ),
+    Scenario(
+        id="pods that do not exist yet",
+        cluster=[queue(), TWO, gang("g", 2, minimum=4, cpu=1)],
+        waits={"g": Wait(stage="tasks", code="NotEnoughTasks", unblock="create-pods", says="2 of the 4 pods that the gang needs exist")},
+    ),
+    Scenario(
+        id="pods of a task that do not exist yet",
+        cluster=[queue(), TWO, [group("g", minimum=3, roles={"ps": 1, "worker": 2}), pod("w0", group="g", role="worker"), pod("w1", group="g", role="worker"), pod("w2", group="g", role="worker")]],
+        waits={"g": Wait(stage="tasks", code="NotEnoughPodsOfTask", unblock="create-pods", says="0 of the 1 pods of task 'ps'")},
+    ),
+    Scenario(
+        id="pods with scheduling gates",
+        cluster=[queue(), TWO, group("g", minimum=2), GATED],
+        waits={"g": Wait(stage="tasks", code="NotEnoughTasks", unblock="lift-gates", says="2 pods have scheduling gates")},
+    ),
+    Scenario(
+        id="a pod that could not be bound rests",
+        cluster=[queue(), TWO, gang("g", 2, cpu=1)], not_bound="g-worker-0",
+        waits={"g": Wait(stage="bind", code="BindFailed", unblock="wait", says="1 pods could not be bound")},
+    ),
+    Scenario(
+        id="the cluster has let in as much as it can hold",
+        cluster=[queue(), TWO, gang("full", 8, cpu=1, age=9, min_resources={"cpu": "8"}), gang("g", 2, cpu=1, phase="Pending", min_resources={"cpu": "2"})],
+        runs={"full": 8}, waits={"g": Wait(stage="overcommit", unblock="add-room", says="the cluster has let in as much as it can hold: cpu 2 needed, 1600m left", then=["gang"])},
+    ),
+    Scenario(
+        id="a quota of the namespace is used up",
+        cluster=[queue(), TWO, quota({"cpu": "4"}, {"cpu": "3"}), gang("g", 2, cpu=1, phase="Pending", min_resources={"cpu": "2"})],
+        conf=QUOTAS, waits={"g": Wait(stage="namespace-quota", unblock="raise-quota", says="cpu 2 needed, 1 left")},
+    ),
+    Scenario(
+        id="a job that was let in and found no room goes back",
+        cluster=[queue(), TWO, gang("g", 1, cpu=6, phase="Pending", min_resources={"cpu": "6"})], later=INQUEUE_SECONDS,
+        waits={"g": Wait(stage="overcommit", code="InqueueTimeout", unblock="add-room", says="room for 0 of the 1 pods of cpu 6")},
+    ),
+    Scenario(id="a claim that does not exist", cluster=[queue(), TWO, stored("c")], waits=volumes("ClaimNotFound", "create-claim", "claim 'ns/c' does not exist", "volumes")),
+    Scenario(id="a claim that its class has to bind", cluster=[queue(), TWO, claim("c"), storage_class(), stored("c")], waits=volumes("ClaimNotBound", "bind-claim", "storage class 'slow' has to give it a volume")),
+    Scenario(id="a claim that is given its place and waits for its volume", cluster=[queue(), TWO, claim("c"), storage_class(waits=True), stored("c")], waits=volumes("ClaimNotBound", "bind-claim", "its room is kept until its claims are bound")),
+    Scenario(id="a claim whose volume does not exist", cluster=[queue(), TWO, claim("c", volume="v"), stored("c")], waits=volumes("VolumeNotFound", "create-volume", "volume 'v' of claim 'ns/c' does not exist")),
+    Scenario(id="a claim that has lost its volume", cluster=[queue(), TWO, claim("c", volume="v", phase="Lost"), stored("c")], waits=volumes("VolumeNotFound", "create-volume", "has lost its volume 'v'")),
+    Scenario(
+        id="a claim that one pod alone may use",
+        cluster=[queue(), TWO, claim("c", volume="v", modes=("ReadWriteOncePod",)), volume("v"), stored("c", job="first", on="node-01"), stored("c")],
+        runs={"first": 1}, waits=volumes("ClaimInUse", "free-claim", "another pod uses it"),
+    ),
+]  # fmt: skip
