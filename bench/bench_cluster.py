@@ -30,7 +30,9 @@ async def measure() -> None:
         given += ["--pids", ",".join(f"{name}={pid}" for name, pid in pids.items())]
         given += ["--label", "pyroclast", "--json", str(RESULTS / "cluster.json")]
         given += ["--chart", str(RESULTS / "cluster.svg")]
-        await run(parser().parse_args(given + sys.argv[1:]))
+        whole = await run(parser().parse_args(given + sys.argv[1:]))
+        if late := [str(each.shape) for each in whole.shapes if not each.complete]:
+            raise MeasureError(f"not over in time: {', '.join(late)}")
 
 
 def main() -> bool:
