@@ -140,6 +140,12 @@ async def test_beside_volcano_only_pods_that_name_us_are_bound(
         theirs = json.loads(kubectl.ok("get", "pods", "-l", "side=theirs", "-o", "json"))["items"]
         assert len(theirs) == volcano.PODS
         assert [pod["spec"].get("nodeName") for pod in theirs] == [None] * volcano.PODS
+        group = json.loads(kubectl.ok("get", "podgroup", "theirs", "-o", "json"))
+        said = group.get("status", {})
+        assert not said.get("conditions"), "their scheduler speaks of their pods"
+        assert said.get("phase", "") in ("", "Pending", "Inqueue"), (
+            "let in at most, before it had pods"
+        )
     finally:
         await deployment.stop()
 

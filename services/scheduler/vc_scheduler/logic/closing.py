@@ -23,7 +23,7 @@ from vc_scheduler.logic.rows import GroupRow, PodRow
 from vc_scheduler.logic.session import Session
 
 TASKS_GRACE_SECONDS: Final = 5.0
-"""A new group whose pods are still being created is not called unschedulable before."""
+"""A group whose pods are still being created is not called unschedulable before."""
 
 POD_SCHEDULED: Final = "PodScheduled"
 _UNSCHEDULABLE: Final = "Unschedulable"
@@ -81,6 +81,8 @@ def _status(session: Session, group: GroupRow) -> StatusChange | None:
         name=group.name,
         uid=group.uid,
         status=due.status,
+        changes_conditions=due.status.conditions != group.status.conditions,
+        seen_version=group.status_version,
         refusal=reason.sentence if tell and reason is not None else "",
         told=_told(group, reason, session.now) if tell and reason is not None else None,
     )
@@ -91,11 +93,20 @@ def _spoken(session: Session, group: GroupRow) -> Reason | None:
     reason = session.reason(group)
     if reason is None or reason.stage is not Stage.TASKS:
         return reason
-    speak_at = group.created + TASKS_GRACE_SECONDS
+    speak_at = _pods_wanted_since(session, group) + TASKS_GRACE_SECONDS
     if session.now >= speak_at:
         return reason
     session.wake(speak_at)
     return None
+
+
+def _pods_wanted_since(session: Session, group: GroupRow) -> float:
+    """Who makes the pods may wait until the group is let in, however long ago it was made."""
+    if group.tasks:
+        return group.created
+    if session.phase(group) != group.status.phase:
+        return session.now
+    return max(group.created, group.status_written_at)
 
 
 def _told(group: GroupRow, reason: Reason, now: float) -> Told | None:

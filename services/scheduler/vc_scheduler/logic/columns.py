@@ -25,7 +25,14 @@ from vc_model.node import Node
 from vc_model.pod import Pod
 from vc_model.scheduling import PodGroup, PodGroupStatus, PriorityClass, Queue
 from vc_scheduler.logic.evictions import Evictions
-from vc_scheduler.logic.groups import GroupSpec, StatusNote, make_row, read_group, use_of
+from vc_scheduler.logic.groups import (
+    GroupSpec,
+    StatusNote,
+    make_row,
+    read_group,
+    use_of,
+    version_number,
+)
 from vc_scheduler.logic.holds import Holds
 from vc_scheduler.logic.nodes import NodeColumns
 from vc_scheduler.logic.nominations import told_nomination
@@ -203,7 +210,10 @@ class Columns:
         if note.uid != group.metadata.uid:
             del self._notes[key]
             return None
-        if note.version is not None and _number(group.metadata.resource_version) >= note.version:
+        if (
+            note.version is not None
+            and version_number(group.metadata.resource_version) >= note.version
+        ):
             self._notes[key] = msgspec.structs.replace(note, status=group.status)
         return note
 
@@ -263,7 +273,7 @@ class Columns:
         """The API server took it."""
         note = self._notes.get(key)
         if note is not None and note.uid == uid:
-            self._notes[key] = msgspec.structs.replace(note, version=_number(version))
+            self._notes[key] = msgspec.structs.replace(note, version=version_number(version))
             spec = self._specs.get(key)
             if spec is not None:
                 self._settle_note(key, spec.group)
@@ -373,6 +383,7 @@ def _is_partial(row: GroupRow) -> bool:
     """Some members are bound, the gang never ran whole, and nobody runs it: a crash between binds."""
     return (
         len(row.placed) > 0
+        and not row.foreign
         and row.ready < row.min_member
         and row.status.phase in ("", PENDING, INQUEUE)
     )
@@ -383,7 +394,3 @@ def _same_status(before: GroupSpec | None, note: StatusNote | None, group: PodGr
     if note is not None and note.status.phase == group.status.phase:
         return True
     return before is not None and before.group.status == group.status
-
-
-def _number(version: str) -> int:
-    return int(version) if version.isdecimal() else 0

@@ -1,7 +1,9 @@
 """Decisions as commands for the cluster and the bus. Pure; the shell applies them.
 
 A pod group's status goes out after the binds it speaks of, so that it never promises what a crash
-has prevented. The scheduler patches only `status` (protocol 16), guarded by the object's uid.
+has prevented. The scheduler patches only `status` (protocol 16), guarded by the object's uid. A merge
+patch replaces a list whole, so conditions go out only when one of ours changes, and then the object must
+be the one in which everybody else's were seen.
 """
 
 import msgspec
@@ -11,6 +13,7 @@ from vc_model.graft import to_json
 from vc_model.keys import BOUND_BY_CONTROLLER, GANG_RELEASED, SELECTED_NODE
 from vc_model.kinds import CLAIMS, PODGROUPS, PODS, QUEUES, VOLUMES
 from vc_model.meta import object_key
+from vc_model.struct import JsonObject
 from vc_scheduler.logic.decisions import (
     Decisions,
     Eviction,
@@ -100,18 +103,20 @@ def claim_effect(choice: ClaimChoice) -> PatchObject:
 
 def status_effect(change: StatusChange) -> PatchObject:
     """A merge patch of `status` alone; counters that are zero are said, not left out."""
-    status = {
+    status: JsonObject = {
         "phase": change.status.phase,
         "running": change.status.running,
         "succeeded": change.status.succeeded,
         "failed": change.status.failed,
-        "conditions": [to_json(condition) for condition in change.status.conditions],
     }
+    if change.changes_conditions:
+        status["conditions"] = [to_json(condition) for condition in change.status.conditions]
     return PatchObject(
         kind=PODGROUPS,
         namespace=change.namespace,
         name=change.name,
         uid=change.uid,
+        resource_version=change.seen_version if change.changes_conditions else "",
         patch={"status": status},
     )
 

@@ -45,6 +45,10 @@ class StatusChange(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     uid: str
     status: PodGroupStatus
+    changes_conditions: bool = True
+    """Whether the conditions are others than those that are there."""
+    seen_version: str = ""
+    """resourceVersion in which those that are there were seen; empty when it is not known."""
     refusal: str = ""
     """The sentence, when people are to be told by an event."""
     told: Told | None = None

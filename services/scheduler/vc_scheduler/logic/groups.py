@@ -3,12 +3,18 @@
 A group is counted anew only when something of it changed since the last session; everybody else's
 row is the one of last time. What a group takes of its queue is added and taken off with its row, so
 the sums per queue are always those of the rows.
+
+A group does not say which scheduler it is for; its pods do. As long as it has none it is let in like
+any other, so that its pods are made. When it has pods and none is ours to place, others place them: of
+a vcjob that our job-controller runs (its group has the job's own name) the phase follows the pods, and
+any other group is a stranger, which is left alone.
 """
 
 from typing import Final
 
 import msgspec
 
+from vc_messages.partition import vcjob_owner
 from vc_model.keys import (
     SLA_WAITING_TIME,
     SLA_WAITING_TIME_LEGACY,
@@ -106,6 +112,7 @@ def make_row(
     """Count a group's pods. `pods` in task order, `held` the uids not to be tried now."""
     group = spec.group
     counts = _Counts(pods, held)
+    foreign = bool(pods) and not any(pod.ours for pod in pods)
     row = GroupRow(
         key=group.key,
         namespace=group.metadata.namespace,
@@ -119,6 +126,7 @@ def make_row(
         min_resources=spec.min_resources,
         problem=spec.problem,
         status=note.status if note is not None else group.status,
+        status_version=_status_version(group, note),
         status_written_at=note.written_at if note is not None else 0.0,
         runs=counts.runs(),
         placed=tuple(counts.placed),
@@ -135,8 +143,32 @@ def make_row(
         tasks=len(pods),
         annotations=spec.annotations,
         quota_resources=spec.quota_resources,
+        elsewhere=counts.elsewhere,
+        foreign=foreign,
+        stranger=foreign and not _of_our_vcjob(group),
     )
-    return msgspec.structs.replace(row, settled=rests(row))
+    return msgspec.structs.replace(row, settled=row.stranger or rests(row))
+
+
+def _status_version(group: PodGroup, note: StatusNote | None) -> str:
+    """Of the newer of fact and note; the note of a write under way has none yet."""
+    seen = group.metadata.resource_version
+    if note is None:
+        return seen
+    if note.version is None:
+        return ""
+    return seen if version_number(seen) >= note.version else str(note.version)
+
+
+def version_number(version: str) -> int:
+    """A resourceVersion as a number, 0 for one that is none."""
+    return int(version) if version.isdecimal() else 0
+
+
+def _of_our_vcjob(group: PodGroup) -> bool:
+    """Our job-controller gives the group the job's own name, Volcano's appends the uid."""
+    owner = vcjob_owner(group)
+    return owner is not None and owner.name == group.metadata.name
 
 
 class _Counts:
@@ -146,7 +178,7 @@ class _Counts:
         self.by_status: dict[Task, int] = {}
         self.placed: list[PodRow] = []
         self.allocated: Amounts = {}
-        self.pending = self.held = self.gated = self.broken = 0
+        self.pending = self.held = self.gated = self.broken = self.elsewhere = 0
         self.broken_why = ""
         self._candidates: list[PodRow] = []
         self._ready: dict[str, int] = {}
@@ -165,6 +197,7 @@ class _Counts:
         elif pod.status is Task.PENDING and pod.ours:
             self._count_pending(pod, held)
         else:
+            self.elsewhere += pod.status is Task.PENDING
             return
         self._valid[pod.role] = self._valid.get(pod.role, 0) + 1
 
@@ -203,12 +236,14 @@ class _Counts:
 
 
 def use_of(row: GroupRow) -> QueueUse:
-    """What a group takes of its queue; one that runs and has members who are done claims no more."""
+    """What a group takes of its queue; one that runs and has members who are done claims no more, and
+    to strangers nothing is promised."""
     allocated = dict(row.allocated)
     promised: Amounts = {}
     elastic: Amounts = {}
-    claims = row.status.phase == INQUEUE or (
-        row.status.phase == RUNNING and len(row.placed) >= row.min_member
+    claims = not row.stranger and (
+        row.status.phase == INQUEUE
+        or (row.status.phase == RUNNING and len(row.placed) >= row.min_member)
     )
     for name, least in row.min_resources or ():
         has = allocated.get(name, 0)

@@ -52,8 +52,10 @@ def phase_of(row: GroupRow, outlook: Outlook) -> str:
         return UNKNOWN
     scheduled = len(row.placed) + outlook.bound_now + row.succeeded + row.failed
     if scheduled and scheduled >= row.min_member:
-        finished = row.succeeded + row.failed == scheduled and not row.pending
+        finished = row.succeeded + row.failed == scheduled and not (row.pending or row.elsewhere)
         return COMPLETED if finished else RUNNING
+    if row.foreign and outlook.phase in (RUNNING, UNKNOWN):
+        return UNKNOWN if row.running else INQUEUE  # it was let in, and others place its pods
     return INQUEUE if outlook.phase == INQUEUE else PENDING
 
 
@@ -66,7 +68,7 @@ def next_status(row: GroupRow, outlook: Outlook, *, session_id: str, now: float)
         running=row.running,
         succeeded=row.succeeded,
         failed=row.failed,
-        conditions=_conditions(known, outlook, phase=phase, stamp=(session_id, format_time(now))),
+        conditions=_conditions(row, outlook, phase=phase, stamp=(session_id, format_time(now))),
     )
     if phase != known.phase or _kinds(wanted) != _kinds(known):
         return StatusDue(status=wanted, tell=outlook.reason is not None)
@@ -85,30 +87,35 @@ def rests(row: GroupRow) -> bool:
     if row.pending or row.status.phase in ("", PENDING):
         return False
     outlook = Outlook(phase=row.status.phase)
-    wanted = _conditions(row.status, outlook, phase=row.status.phase, stamp=("", ""))
+    wanted = _conditions(row, outlook, phase=row.status.phase, stamp=("", ""))
     return (
         phase_of(row, outlook) == row.status.phase
         and _counters(row.status) == (row.running, row.succeeded, row.failed)
         and _kinds(msgspec.structs.replace(row.status, conditions=wanted)) == _kinds(row.status)
-        and (row.ready + row.failed >= row.min_member or row.status.phase == COMPLETED)
+        and (
+            row.foreign or row.ready + row.failed >= row.min_member or row.status.phase == COMPLETED
+        )
     )
 
 
 def _conditions(
-    known: PodGroupStatus, outlook: Outlook, *, phase: str, stamp: tuple[str, str]
+    row: GroupRow, outlook: Outlook, *, phase: str, stamp: tuple[str, str]
 ) -> list[PodGroupCondition]:
     """Ours brought up to date, everybody else's kept; the time of a condition that stays, stays.
 
     Only that of Unschedulable starts anew with each phase: it tells since when a group that was let in
-    finds no room (`inqueue.py`).
+    finds no room (`inqueue.py`). Of pods that others place we say nothing, and only take back what we
+    said while there were none.
     """
+    known = row.status
     wanted: dict[str, PodGroupCondition] = {}
     if outlook.reason is not None:
         wanted[UNSCHEDULABLE] = _condition(
             UNSCHEDULABLE, _TRUE, reason=outlook.reason.code, message=outlook.reason.sentence
         )
     elif phase in (RUNNING, COMPLETED):
-        wanted[SCHEDULED] = _condition(SCHEDULED, _TRUE, reason=_READY_REASON)
+        if not row.foreign:
+            wanted[SCHEDULED] = _condition(SCHEDULED, _TRUE, reason=_READY_REASON)
         if any(c.type == UNSCHEDULABLE for c in known.conditions):
             wanted[UNSCHEDULABLE] = _condition(UNSCHEDULABLE, _FALSE, reason=_READY_REASON)
     conditions = []

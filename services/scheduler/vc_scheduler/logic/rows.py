@@ -118,6 +118,8 @@ class GroupRow(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     problem: str
     status: PodGroupStatus
     """As written by us last, or as the fact says when that is newer."""
+    status_version: str
+    """resourceVersion that had this status; empty while our write is under way."""
     status_written_at: float
     """When we last wrote it, in this life; 0 for never."""
     runs: tuple[Run, ...]
@@ -145,6 +147,12 @@ class GroupRow(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """minResources as written, with the keys of quotas."""
     settled: bool = False
     """Nothing to decide: no pod waits and the status says what is."""
+    elsewhere: int = 0
+    """Pending pods that another scheduler is to place."""
+    foreign: bool = False
+    """It has pods, and none of them names us: they are counted, and never spoken of."""
+    stranger: bool = False
+    """Foreign, and of no vcjob of ours: its status and what it waits for are somebody else's."""
 
     @property
     def ready(self) -> int:

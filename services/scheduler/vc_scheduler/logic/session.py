@@ -100,8 +100,12 @@ class Session:
         return self.snapshot.priorities.get(group.priority_class, 0)
 
     def starving(self, group: GroupRow) -> bool:
-        """Has not its minimum yet."""
-        return not self.binds.get(group.key) and bool(self.framework.missing(group))
+        """Has not its minimum yet, and we are to give it."""
+        return (
+            not group.foreign
+            and not self.binds.get(group.key)
+            and bool(self.framework.missing(group))
+        )
 
     def waiting_pods(self, run: Run) -> tuple[PodRow, ...]:
         """Pods of a run that lie nowhere yet."""
