@@ -18,7 +18,7 @@ import yaml
 
 from bench.bench_embedded import job
 from bench.parts import load_average, run_on
-from bench.pod_watch import PodWatch
+from bench.pod_times import PodTimes
 from bench.real_stack import CAPACITY, real_stack
 from bench.report import report
 from vc_cli.embedded import EmbeddedStack
@@ -65,21 +65,21 @@ async def submit(cluster: Cluster, shape: Shape) -> None:
             group.create_task(one(number))
 
 
-async def measure_shape(cluster: Cluster, watch: PodWatch, shape: Shape) -> float:
+async def measure_shape(cluster: Cluster, watch: PodTimes, shape: Shape) -> float:
     """Seconds until the last pod was seen."""
-    wanted = len(watch.created) + shape.jobs * shape.pods
+    wanted = len(watch.at["created"]) + shape.jobs * shape.pods
     started = time.perf_counter()
     await submit(cluster, shape)
 
     async def all_there() -> bool:
-        return len(watch.created) >= wanted
+        return len(watch.at["created"]) >= wanted
 
     await wait_until(
         all_there,
         seconds_max=SHAPE_SECONDS_MAX,
-        otherwise=lambda: f"{shape.name}: {wanted - len(watch.created)} pods are missing",
+        otherwise=lambda: f"{shape.name}: {wanted - len(watch.at['created'])} pods are missing",
     )
-    return max(watch.created.values()) - started
+    return max(watch.at["created"].values()) - started
 
 
 async def measure_embedded() -> None:
@@ -92,7 +92,7 @@ async def measure_embedded() -> None:
             nodes.write_text(yaml.safe_dump({"nodes": [{"count": NODES, "capacity": CAPACITY}]}))
             async with EmbeddedStack(home=home, nodes=nodes) as stack:
                 await stack.wait_until_ready()
-                async with PodWatch(stack.cluster) as watch:
+                async with PodTimes(stack.cluster) as watch:
                     took[shape.name] = await measure_shape(stack.cluster, watch, shape)
     tell("jobs_embedded", took)
 
@@ -104,7 +104,7 @@ async def measure_real() -> None:
     """
     took: dict[str, float] = {}
     try:
-        async with real_stack(real=True, nodes=NODES) as stack, PodWatch(stack.cluster) as watch:
+        async with real_stack(real=True, nodes=NODES) as stack, PodTimes(stack.cluster) as watch:
             for shape in SHAPES:
                 took[shape.name] = await measure_shape(stack.cluster, watch, shape)
     finally:

@@ -13,7 +13,7 @@ from typing import Final
 
 from bench.bench_embedded import job
 from bench.parts import load_average, run_on
-from bench.pod_watch import PodWatch
+from bench.pod_times import PodTimes
 from bench.processes import CpuCount
 from bench.real_stack import RealStack, real_stack
 from bench.report import percentile, report
@@ -31,24 +31,24 @@ PROCESSES_SHOWN: Final = 4
 
 
 async def measure_rounds(
-    stack: RealStack, watch: PodWatch, rounds: int, *, name: str
+    stack: RealStack, watch: PodTimes, rounds: int, *, name: str
 ) -> list[float]:
     """Milliseconds from submission to the last bind of each gang."""
     samples = []
     for number in range(rounds):
         body = job(f"{name}-{number}", replicas=GANG)
-        wanted = len(watch.bound) + GANG
+        wanted = len(watch.at["bound"]) + GANG
         started = time.perf_counter()
         await stack.cluster.create(JOBS, body, namespace="default")
-        await watch.until_bound(wanted, seconds_max=ROUND_SECONDS_MAX)
-        samples.append((max(watch.bound.values()) - started) * 1000)
+        await watch.until("bound", wanted, seconds_max=ROUND_SECONDS_MAX)
+        samples.append((max(watch.at["bound"].values()) - started) * 1000)
         await asyncio.sleep(PAUSE_SECONDS)
     return samples
 
 
 async def measure(name: str, *, real: bool) -> None:
     """Start a stack, measure, report."""
-    async with real_stack(real=real, nodes=NODES) as stack, PodWatch(stack.cluster) as watch:
+    async with real_stack(real=real, nodes=NODES) as stack, PodTimes(stack.cluster) as watch:
         await measure_rounds(stack, watch, WARM_UP_ROUNDS, name="warm")
         cpu = CpuCount(stack.pids)
         samples = await measure_rounds(stack, watch, ROUNDS, name="gang")

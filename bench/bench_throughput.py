@@ -15,7 +15,7 @@ from bench.api_load import Writes, between, writes_at
 from bench.bench_embedded import job
 from bench.bench_stack import measure_rounds
 from bench.parts import load_average, run_on
-from bench.pod_watch import PodWatch
+from bench.pod_times import PodTimes
 from bench.processes import CpuCount
 from bench.real_stack import OWN_NAME, RealStack, real_ground
 from bench.report import report
@@ -126,21 +126,21 @@ async def submit(stack: RealStack, load: Load) -> None:
     await asyncio.gather(*(one(number) for number in range(load.jobs)))
 
 
-async def measure_load(stack: RealStack, watch: PodWatch, load: Load) -> Measured:
+async def measure_load(stack: RealStack, watch: PodTimes, load: Load) -> Measured:
     """Submit and wait until everything is bound."""
     assert stack.plane is not None
-    already = len(watch.bound)
+    already = len(watch.at["bound"])
     writes, cpu = await writes_at(stack.plane), CpuCount(stack.pids)
     started = time.perf_counter()
     await submit(stack, load)
     submitted = time.perf_counter() - started
-    await watch.until_bound(already + load.jobs * load.pods, seconds_max=BOUND_SECONDS_MAX)
+    await watch.until("bound", already + load.jobs * load.pods, seconds_max=BOUND_SECONDS_MAX)
     used = cpu.used()
-    bound = list(watch.bound.values())[already:]
+    bound = list(watch.at["bound"].values())[already:]
     return Measured(
         load=load,
         submitted=submitted,
-        created=max(watch.created.values()) - started,
+        created=max(watch.at["created"].values()) - started,
         first_bound=bound[0] - started,
         bound=bound[-1] - started,
         cpu=used,
@@ -154,7 +154,7 @@ async def measure() -> None:
     async with real_ground(real=True, nodes=LOADS[0].nodes) as stack:
         anchor = await measure_anchor(stack)
         await stack.start_services()
-        async with PodWatch(stack.cluster) as watch:
+        async with PodTimes(stack.cluster) as watch:
             await measure_rounds(stack, watch, WARM_UP_ROUNDS, name="warm")
             measured: list[Measured] = []
             try:
@@ -164,7 +164,7 @@ async def measure() -> None:
                     tell(measured, anchor)
 
 
-async def measure_loads(stack: RealStack, watch: PodWatch, measured: list[Measured]) -> None:
+async def measure_loads(stack: RealStack, watch: PodTimes, measured: list[Measured]) -> None:
     """One after the other; what was measured before one fails is told all the same."""
     nodes = LOADS[0].nodes
     for load in LOADS:

@@ -15,10 +15,11 @@ from bench.cluster import chart, results, tables
 from bench.cluster.audit_log import OWN_SERVICE, AuditLog
 from bench.cluster.measure import measure
 from bench.cluster.process_use import parse_pids
-from bench.cluster.results import STAGES, Run, ShapeResult
+from bench.cluster.results import Run, ShapeResult
 from bench.cluster.room import room_for, why_no_room
 from bench.cluster.setting import Bench, MeasureError
 from bench.cluster.shapes import DEFAULT_SHAPES, PodTemplate, Shape, parse_shapes
+from bench.pod_times import STAGES
 from vc_cluster import Cluster, ClusterError, NotFoundError
 from vc_cluster.kubernetes import connect
 from vc_cluster.kubernetes_config import ConfigurationError

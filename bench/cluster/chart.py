@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from typing import Final
 from xml.sax.saxutils import escape
 
-from bench.cluster.results import STAGES, Run, ShapeResult, Spread
+from bench.cluster.results import Run, ShapeResult, Spread
 from bench.cluster.shapes import Shape
+from bench.pod_times import STAGES
 
 WIDTH: Final = 960
 LEFT: Final = 190

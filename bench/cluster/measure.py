@@ -7,13 +7,13 @@ from typing import Final
 
 import msgspec
 
-from bench.cluster.pod_times import PodTimes
 from bench.cluster.process_use import UseMeter
-from bench.cluster.results import STAGES, ShapeResult, Spread
+from bench.cluster.results import ShapeResult, Spread
 from bench.cluster.setting import Bench, MeasureError
 from bench.cluster.shapes import Shape, jobs_prefix, manifest
 from bench.cluster.writes import clean, create, delete_job, make_namespace, submit
 from bench.parts import load_average
+from bench.pod_times import STAGES, PodTimes
 
 SETTLE_SECONDS: Final = 2.0
 """For the writes behind the last pod, which belong to the cost of it."""

@@ -2,15 +2,12 @@
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Final, Self
+from typing import Self
 
 import msgspec
 
 from bench.cluster.shapes import Shape
 from bench.report import percentile
-
-STAGES: Final = ("created", "bound", "running")
-"""What happens to a pod, in order."""
 
 
 class ResultsError(ValueError):

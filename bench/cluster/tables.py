@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Final
 
-from bench.cluster.results import STAGES, Run, ShapeResult, Spread
+from bench.cluster.results import Run, ShapeResult, Spread
+from bench.pod_times import STAGES
 from vc_cli.tables import render
 
 WIDTH: Final = 140

@@ -7,10 +7,10 @@ from typing import cast
 import pytest
 from bench.cluster import chart, results, tables
 from bench.cluster.measure import summarise
-from bench.cluster.pod_times import PodTimes
 from bench.cluster.results import Spread
 from bench.cluster.setting import MeasureError
 from bench.cluster.shapes import Shape
+from bench.pod_times import PodTimes
 
 from tests.unit.bench.runs import run
 from vc_cluster import Cluster

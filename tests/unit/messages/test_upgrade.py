@@ -12,6 +12,7 @@ import pytest
 
 from tests.unit.messages.golden import FOLDER, from_text
 from tests.unit.messages.samples import SAMPLES
+from tests.unit.messages.test_wire_format import as_record
 from vc_messages import codec
 from vc_messages.codec import (
     HEADER_SCHEMA,
@@ -27,7 +28,7 @@ from vc_messages.dead_letters import DeadLetter
 from vc_messages.facts import Identity, identity_of, object_of
 from vc_messages.plugins import PluginAnnouncement, PluginReply, PluginRequest
 from vc_messages.progress import Progress, progress_of
-from vc_messages.record import Message, Record
+from vc_messages.record import Record
 from vc_messages.sessions import SessionRecord, session_of
 from vc_messages.topics import ALL, PLUGINS
 from vc_messages.usage import UsageRow, usage_of
@@ -66,17 +67,6 @@ TYPES: Final[tuple[type[msgspec.Struct], ...]] = (
     DeadLetter,
     *(kind.type for kind in WATCHED),
 )
-
-
-def as_record(message: Message) -> Record:
-    return Record(
-        topic=message.topic,
-        partition=message.partition,
-        offset=0,
-        key=message.key,
-        value=message.value,
-        headers=message.headers,
-    )
 
 
 def written_by_an_older_release(name: str) -> Record:

@@ -1,4 +1,4 @@
-"""When the pods of a namespace were created, bound and running, as anybody sees it who watches them.
+"""When pods were created, bound and running, as anybody sees it who watches them.
 
 One watch, decoded just far enough, so that looking costs little of what is looked at. A watch that
 breaks is taken up by a list; times of what happened in between are then too late, and the gap counts.
@@ -11,10 +11,11 @@ from typing import Final, Self
 
 import msgspec
 
-from bench.cluster.results import STAGES
 from vc_cluster import Cluster, ClusterError
 from vc_model.kinds import PODS
 
+STAGES: Final = ("created", "bound", "running")
+"""What happens to a pod, in order."""
 WATCH_SECONDS: Final = 3_600.0
 PAUSE_SECONDS: Final = 0.5
 """Before a watch that broke is taken up again."""
@@ -52,7 +53,7 @@ _decoder: Final = msgspec.json.Decoder(_Pod)
 class PodTimes:
     """Times of `time.perf_counter` by pod, first seen; a pod that is made again keeps its first ones."""
 
-    def __init__(self, cluster: Cluster, namespace: str, *, jobs_prefix: str) -> None:
+    def __init__(self, cluster: Cluster, namespace: str = "", *, jobs_prefix: str = "") -> None:
         """Of pods whose job's name begins so; others are not looked at."""
         self._cluster = cluster
         self._namespace = namespace
@@ -128,15 +129,24 @@ class PodTimes:
             self.at["running"].setdefault(name, now)
         self._changed.set()
 
-    async def until(self, stage: str, count: int) -> None:
-        """Wait until so many pods came to a stage; a watch that broke for good raises here."""
+    async def until(self, stage: str, count: int, *, seconds_max: float | None = None) -> None:
+        """Wait until so many pods came to a stage; TimeoutError tells how far they came."""
+        try:
+            async with asyncio.timeout(seconds_max):
+                while len(self.at[stage]) < count:
+                    self._changed.clear()
+                    await self._watched()
+        except TimeoutError:
+            reached = ", ".join(f"{number:,} {what}" for what, number in self.reached().items())
+            raise TimeoutError(f"{count:,} pods not {stage} in time: {reached}") from None
+
+    async def _watched(self) -> None:
+        """Until something changed; a watch that broke for good raises here instead of waiting."""
         assert self._task is not None
-        while len(self.at[stage]) < count:
-            self._changed.clear()
-            changed = asyncio.ensure_future(self._changed.wait())
-            try:
-                await asyncio.wait({changed, self._task}, return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                changed.cancel()
-            if self._task.done():
-                self._task.result()
+        changed = asyncio.ensure_future(self._changed.wait())
+        try:
+            await asyncio.wait({changed, self._task}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            changed.cancel()
+        if self._task.done():
+            self._task.result()
