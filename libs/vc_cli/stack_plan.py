@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from vc_cli.services import SERVICES
+from vc_model.scheduler_names import SCHEDULER_NAMES, scheduler_names
 
 SNAPSHOT_SERVICES: Final = frozenset({"queue-controller", "scheduler", "dashboard"})
 """Who talks to Redis."""
@@ -25,12 +26,18 @@ SHARED_KEYS: Final = (
 """What every service is told."""
 
 OWN_KEYS: Final[dict[str, tuple[str, ...]]] = {
-    "scheduler": ("REDIS_URL",),
-    "queue-controller": ("REDIS_URL",),
-    "dashboard": ("REDIS_URL", "DASHBOARD_HOST", "PYROCLAST_DASHBOARD_PORT"),
-    "admission": ("ADMISSION_HOST", "ADMISSION_PORT", "ADMISSION_CREATE_CONFIGURATIONS"),
+    "scheduler": ("REDIS_URL", SCHEDULER_NAMES),
+    "podgroup-controller": (SCHEDULER_NAMES,),
+    "queue-controller": ("REDIS_URL", SCHEDULER_NAMES),
+    "dashboard": ("REDIS_URL", "DASHBOARD_HOST", "PYROCLAST_DASHBOARD_PORT", SCHEDULER_NAMES),
+    "admission": (
+        "ADMISSION_HOST",
+        "ADMISSION_PORT",
+        "ADMISSION_CREATE_CONFIGURATIONS",
+        f"ADMISSION_{SCHEDULER_NAMES}",
+    ),
 }
-"""What only one service is told."""
+"""What only some services are told. Whose pods are ours is one answer for all that ask."""
 
 _PROGRAM_KEYS: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "PYTHONPATH")
 _OUR_KEYS: Final = ("LOG_LEVEL", "LOG_FORMAT", "PYROCLAST_COMPAT")
@@ -66,6 +73,7 @@ def environment_of(
     service: str, addresses: Addresses, *, health_port: int, inherited: Mapping[str, str]
 ) -> dict[str, str]:
     """The whole environment of a service's process."""
+    names = ",".join(scheduler_names(inherited))
     told = {
         "KAFKA_BOOTSTRAP_SERVERS": addresses.kafka,
         "KUBECONFIG": addresses.accounts.get(service, addresses.kubeconfig),
@@ -77,6 +85,8 @@ def environment_of(
         "ADMISSION_HOST": addresses.host,
         "ADMISSION_PORT": str(addresses.admission_port),
         "ADMISSION_CREATE_CONFIGURATIONS": "" if service in addresses.accounts else "true",
+        f"ADMISSION_{SCHEDULER_NAMES}": inherited.get(f"ADMISSION_{SCHEDULER_NAMES}", names),
+        SCHEDULER_NAMES: names,
     }
     wanted = keys_of(service)
     return {

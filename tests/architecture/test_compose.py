@@ -45,6 +45,26 @@ def test_a_service_is_told_the_same_keys_in_both(service: str) -> None:
     assert set(containers()[service]["environment"]) == keys_of(service)
 
 
+def test_all_who_ask_whose_pods_are_ours_are_told_the_same() -> None:
+    """Who was not told would decide, charge, group or try pods by another name than the scheduler."""
+    told = {
+        service: container["environment"][key]
+        for service, container in containers().items()
+        if service in SERVICES
+        for key in container["environment"]
+        if key.endswith("SCHEDULER_NAMES")
+    }
+    asking = {
+        service
+        for service, package in SERVICES.items()
+        if "scheduler_names(env"
+        in (ROOT / "services" / service / package / "config.py").read_text()
+    }
+    assert set(told) == asking
+    assert {"scheduler", "dashboard"} < asking
+    assert set(told.values()) == {"${SCHEDULER_NAMES:-volcano}"}
+
+
 @pytest.mark.parametrize("service", SERVICES)
 def test_a_service_has_an_image_of_its_own_from_the_one_dockerfile(service: str) -> None:
     container = containers()[service]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from vc_admission.logic.world import QUEUE_DEPTH_MAX, Compat, Settings
-from vc_model.keys import SCHEDULER_NAME
+from vc_model.scheduler_names import scheduler_names
 
 PORT_MAX: Final = 65535
 _TRUE: Final = frozenset({"1", "true", "yes", "on"})
@@ -66,14 +66,9 @@ def _settings(env: Mapping[str, str]) -> Settings:
     compat = env.get("PYROCLAST_COMPAT", Compat.SEEDS.value)
     if compat not in {mode.value for mode in Compat}:
         raise ValueError(f"PYROCLAST_COMPAT={compat!r}: write seeds or upstream")
-    names = tuple(
-        name.strip()
-        for name in env.get("ADMISSION_SCHEDULER_NAMES", SCHEDULER_NAME).split(",")
-        if name.strip()
-    )
     return Settings(
         compat=Compat(compat),
-        scheduler_names=names or (SCHEDULER_NAME,),
+        scheduler_names=scheduler_names(env, "ADMISSION_SCHEDULER_NAMES"),
         queue_depth_max=_number(env, "ADMISSION_MAX_QUEUE_DEPTH", QUEUE_DEPTH_MAX, low=1, high=64),
         root_queue_protection=_switch(env, "ADMISSION_ROOT_QUEUE_PROTECTION", default=True),
         allocated_pods_check=_switch(env, "ADMISSION_QUEUE_ALLOCATED_PODS_CHECK"),

@@ -4,16 +4,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from vc_model.keys import SCHEDULER_NAME
+from vc_model.scheduler_names import scheduler_names
+
 PORT_MAX: Final = 65535
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """Where it listens."""
+    """Where it listens, and whose pods the scheduler places."""
 
     host: str = "127.0.0.1"
     port: int = 8080
     """0 picks a free one."""
+    scheduler_names: tuple[str, ...] = (SCHEDULER_NAME,)
+    """As the scheduler is told; else trials would place nothing, or what is not ours to place."""
 
     @classmethod
     def from_env(cls, env: Mapping[str, str]) -> "Config":
@@ -23,4 +28,8 @@ class Config:
             raise ValueError(
                 f"PYROCLAST_DASHBOARD_PORT={port!r}: write a number from 0 to {PORT_MAX}"
             )
-        return cls(host=env.get("DASHBOARD_HOST", cls.host), port=int(port))
+        return cls(
+            host=env.get("DASHBOARD_HOST", cls.host),
+            port=int(port),
+            scheduler_names=scheduler_names(env),
+        )

@@ -143,6 +143,7 @@ class DashboardService:
             basis=basis,
             now=self._context.clock.now(),
             stale=self.stale(),
+            scheduler_names=self._config.scheduler_names,
         )
 
     def stale(self) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from vc_model.keys import SCHEDULER_NAME
+from vc_model.scheduler_names import scheduler_names
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,5 +17,4 @@ class Config:
     @classmethod
     def from_env(cls, environment: Mapping[str, str]) -> "Config":
         """`SCHEDULER_NAMES`, separated by commas."""
-        given = environment.get("SCHEDULER_NAMES", SCHEDULER_NAME)
-        return cls(scheduler_names=frozenset(name for name in given.split(",") if name))
+        return cls(scheduler_names=frozenset(scheduler_names(environment)))

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from vc_model.keys import SCHEDULER_NAME
+from vc_model.scheduler_names import scheduler_names
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +28,6 @@ class Config:
         `SCHEDULER_NAMES`."""
         prefix = "QUEUE_CONTROLLER_"
         default = cls()
-        names = environment.get("SCHEDULER_NAMES", ",".join(default.scheduler_names))
         return cls(
             counters_period_seconds=float(
                 environment.get(f"{prefix}COUNTERS_PERIOD_SECONDS")
@@ -40,5 +40,5 @@ class Config:
             usage_jobs_per_hour=int(
                 environment.get(f"{prefix}USAGE_JOBS_PER_HOUR") or default.usage_jobs_per_hour
             ),
-            scheduler_names=tuple(name.strip() for name in names.split(",") if name.strip()),
+            scheduler_names=scheduler_names(environment),
         )

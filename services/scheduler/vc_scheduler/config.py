@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from vc_model.scheduler_names import scheduler_names
 from vc_scheduler.logic.conf import DEFAULT_SCHEDULER_NAMES, Conf
 
 DEBOUNCE_SECONDS: Final = 0.03
@@ -33,10 +34,9 @@ class Config:
     def from_env(cls, environment: Mapping[str, str]) -> "Config":
         """`SCHEDULER_NAMES` (comma list), `SCHEDULER_THREADS`, `SCHEDULER_DEBOUNCE_SECONDS`,
         `SCHEDULER_CONF` (path of Volcano's file), `SCHEDULER_CONFIGMAP` (name of the ConfigMap)."""
-        names = [name.strip() for name in environment.get("SCHEDULER_NAMES", "").split(",")]
         debounce = environment.get("SCHEDULER_DEBOUNCE_SECONDS", "")
         return cls(
-            scheduler_names=tuple(name for name in names if name) or DEFAULT_SCHEDULER_NAMES,
+            scheduler_names=scheduler_names(environment),
             threads=environment.get("SCHEDULER_THREADS", "true").lower() != "false",
             conf_path=environment.get("SCHEDULER_CONF", ""),
             conf_map=environment.get("SCHEDULER_CONFIGMAP", CONF_MAP),

@@ -36,12 +36,9 @@ ONLY_ON_A_CLUSTER = {
 }  # fmt: skip
 """Keys that a stack inherits or does without."""
 ONLY_THERE = {
-    "scheduler": {"SCHEDULER_NAMES", "SCHEDULER_CONFIGMAP"},
-    "queue-controller": {"SCHEDULER_NAMES"},
-    "podgroup-controller": {"SCHEDULER_NAMES"},
+    "scheduler": {"SCHEDULER_CONFIGMAP"},
     "admission": {
-        "ADMISSION_SCHEDULER_NAMES", "ADMISSION_SERVICE", "ADMISSION_SECRET",
-        "ADMISSION_CONFIGURATION", "ADMISSION_CONFIGMAP",
+        "ADMISSION_SERVICE", "ADMISSION_SECRET", "ADMISSION_CONFIGURATION", "ADMISSION_CONFIGMAP",
     },
 }  # fmt: skip
 NOT_THERE = {"KUBECONFIG", "ADMISSION_CREATE_CONFIGURATIONS"}

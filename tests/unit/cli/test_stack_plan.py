@@ -53,6 +53,22 @@ def test_a_service_keeps_its_own_settings_and_how_to_log_in_to_kafka() -> None:
     assert told("scheduler")["LOG_LEVEL"] == "debug"
 
 
+def test_one_setting_says_to_all_whose_pods_are_ours() -> None:
+    asking = [service for service in SERVICES if "SCHEDULER_NAMES" in keys_of(service)]
+    assert asking == ["podgroup-controller", "queue-controller", "scheduler", "dashboard"]
+    for given, wanted in (({}, "volcano"), ({"SCHEDULER_NAMES": "one, two"}, "one,two")):
+        envs = {
+            service: environment_of(service, ADDRESSES, health_port=1, inherited=given)
+            for service in (*asking, "admission", "watcher")
+        }
+        assert [envs[service]["SCHEDULER_NAMES"] for service in asking] == [wanted] * len(asking)
+        assert envs["admission"]["ADMISSION_SCHEDULER_NAMES"] == wanted
+        assert "SCHEDULER_NAMES" not in envs["watcher"]
+    own = {"SCHEDULER_NAMES": "one", "ADMISSION_SCHEDULER_NAMES": "one,two"}
+    env = environment_of("admission", ADDRESSES, health_port=1, inherited=own)
+    assert env["ADMISSION_SCHEDULER_NAMES"] == "one,two"
+
+
 def test_without_traces_nobody_is_told_where_to_send_them() -> None:
     addresses = Addresses(kafka="k", redis="r", kubeconfig="c")
     env = environment_of("watcher", addresses, health_port=1, inherited={})

@@ -171,6 +171,25 @@ def test_a_job_that_does_not_fit_says_why_and_more_nodes_help() -> None:
     assert only(cluster.ask(manifest("a", 3, cpu="3"), add_nodes=like)).runs
 
 
+def test_whose_pods_are_tried_is_what_the_scheduler_is_told() -> None:
+    ground = _with(Cluster(queue(), nodes(1, cpu=4)).ground(), scheduler_names=("mine", "also"))
+
+    def ask(scheduler: str) -> WhatIf:
+        document = manifest("a", 2)
+        if scheduler:
+            document["spec"]["schedulerName"] = scheduler
+        return what_if(ground, WhatIfQuestion(documents=[document]))
+
+    for scheduler in ("", "mine", "also"):
+        assert only(ask(scheduler)).runs
+        assert ask(scheduler).notes == []
+    answer = ask("volcano")
+    assert not only(answer).runs
+    assert answer.notes == [
+        "ml/a: schedulerName 'volcano' places its pods; only those of mine, also are tried"
+    ]
+
+
 def test_more_nodes_alone_say_who_would_start() -> None:
     cluster = Cluster(queue(), nodes(1, cpu=4))
     cluster.run(manifest("big", 2, cpu="3"))

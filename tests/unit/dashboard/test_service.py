@@ -202,6 +202,11 @@ async def test_what_cannot_be_answered_says_why(
 
 def test_the_environment_is_read_and_checked() -> None:
     assert Config.from_env({}).port == 8080
+    assert Config.from_env({}).scheduler_names == ("volcano",)
+    assert Config.from_env({"SCHEDULER_NAMES": "mine, volcano"}).scheduler_names == (
+        "mine",
+        "volcano",
+    )
     assert Config.from_env({"PYROCLAST_DASHBOARD_PORT": "0"}).port == 0
     with pytest.raises(ValueError, match="PYROCLAST_DASHBOARD_PORT"):
         Config.from_env({"PYROCLAST_DASHBOARD_PORT": "http"})

@@ -17,6 +17,7 @@ from vc_job_controller.logic.pods import PodMaker
 from vc_job_controller.logic.resources import min_resources
 from vc_model import kinds
 from vc_model.job import Job
+from vc_model.keys import SCHEDULER_NAME
 from vc_model.kinds import JOBS, QUEUES
 from vc_model.meta import ApiObject, ObjectMeta, OwnerReference
 from vc_model.node import Node
@@ -58,13 +59,20 @@ def make(
     queues: Mapping[str, Queue],
     priorities: Mapping[str, PriorityClass],
     now: float,
+    scheduler_names: tuple[str, ...] = (SCHEDULER_NAME,),
 ) -> Made:
     """Objects of all documents; ManifestError names the first that cannot be used."""
     made = Made()
     for document in documents:
         named = (document.get("apiVersion"), document.get("kind"))
         if named == (JOBS.api_version, JOBS.kind):
-            _add_job(made, document, priorities, now)
+            job = _job(document, now=now, scheduler_name=scheduler_names[0])
+            if job.spec.scheduler_name not in scheduler_names:
+                made.notes.append(
+                    f"{job.key}: schedulerName {job.spec.scheduler_name!r} places its pods; "
+                    f"only those of {', '.join(scheduler_names)} are tried"
+                )
+            _add_job(made, job, priorities)
         elif named == (QUEUES.api_version, QUEUES.kind):
             made.objects.append(_queue(_convert(document, Queue), queues))
         else:
@@ -97,9 +105,8 @@ def _queue(queue: ApiObject, known: Mapping[str, Queue]) -> Queue:
     return msgspec.structs.replace(queue, metadata=metadata, status=status)
 
 
-def _add_job(
-    made: Made, document: JsonObject, priorities: Mapping[str, PriorityClass], now: float
-) -> None:
+def _job(document: JsonObject, *, now: float, scheduler_name: str) -> Job:
+    """As admission would let it in."""
     job = _convert(document, Job)
     assert isinstance(job, Job)
     written = job.metadata
@@ -112,7 +119,12 @@ def _add_job(
         uid=f"what-if/{namespace}/{name}",
         creation_timestamp=format_time(now),
     )
-    job = with_defaults(msgspec.structs.replace(job, metadata=metadata))
+    scheduler = job.spec.scheduler_name or scheduler_name
+    spec = msgspec.structs.replace(job.spec, scheduler_name=scheduler)
+    return with_defaults(msgspec.structs.replace(job, metadata=metadata, spec=spec))
+
+
+def _add_job(made: Made, job: Job, priorities: Mapping[str, PriorityClass]) -> None:
     made.jobs.append(job)
     made.objects.extend(_objects(job, priorities, made.notes))
     if sum(isinstance(obj, Pod) for obj in made.objects) > PODS_MAX:

@@ -21,7 +21,7 @@ from vc_model.kinds import JOBS
 from vc_model.meta import ApiObject, controller_of, object_key
 from vc_model.node import Node
 from vc_model.scheduling import PodGroup, PriorityClass, Queue
-from vc_scheduler.logic.conf import Conf
+from vc_scheduler.logic.conf import DEFAULT_SCHEDULER_NAMES, Conf
 from vc_scheduler.logic.figures import QueueFigures
 from vc_scheduler.logic.what_if import Outcome, Trial, Victim
 
@@ -39,6 +39,8 @@ class Ground(msgspec.Struct, frozen=True, kw_only=True):
     basis: str
     now: float
     stale: str
+    scheduler_names: tuple[str, ...] = DEFAULT_SCHEDULER_NAMES
+    """Who names one of these is placed by the scheduler whose logic is run."""
 
     def trial(self) -> Trial:
         """A cluster of its own; the pods of jobs that are let in are made as in the other one."""
@@ -49,7 +51,13 @@ class Ground(msgspec.Struct, frozen=True, kw_only=True):
             job = self._job_of(groups.get(key))
             return pods_of(job, priorities) if job is not None else ()
 
-        return Trial(self.objects, self.conf, now=self.now, make_pods=make_pods)
+        return Trial(
+            self.objects,
+            self.conf,
+            now=self.now,
+            scheduler_names=self.scheduler_names,
+            make_pods=make_pods,
+        )
 
     def _job_of(self, group: PodGroup | None) -> Job | None:
         owner = controller_of(group.metadata) if group is not None else None
@@ -78,6 +86,7 @@ def what_if(ground: Ground, question: WhatIfQuestion) -> WhatIf:
         queues={o.key: o for o in ground.objects if isinstance(o, Queue)},
         priorities=ground.priorities(),
         now=ground.now,
+        scheduler_names=ground.scheduler_names,
     )
     trial = ground.trial()
     before = trial.settle()
