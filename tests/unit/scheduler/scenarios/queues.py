@@ -178,6 +178,13 @@ TABLE = [
                "much": Wait(stage="quota", unblock="raise-weight", says="queue 'b' has all that it deserves", then=["gang"])},
     ),
     Scenario(
+        id="the least weight that would help is told",
+        cluster=[[queue("a"), queue("b", weight=3)], TEN, gang("five", 5, queue="a", cpu=1, age=9), gang("other", 9, minimum=5, queue="b", cpu=1)],
+        then=[gang("more", 1, queue="a", cpu=1)],
+        conf=OVERUSED, runs={"five": 5, "other": 5},
+        waits={"more": Wait(stage="quota", unblock="raise-weight", says="with a weight of 3 instead of 1 it deserves more", then=["gang"])},
+    ),
+    Scenario(
         id="a queue that deserves everything is told of room, not of weight",
         cluster=[queue("a"), nodes(1, cpu=4), gang("all", 4, queue="a", cpu=1, age=9), gang("more", 1, queue="a", cpu=1)],
         conf=OVERUSED, runs={"all": 4}, waits={"more": Wait(stage="gang", unblock="add-room")},

@@ -69,6 +69,11 @@ TABLE = [
         waits={"g": Wait(stage="tasks", code="NotEnoughTasks", unblock="lift-gates", says="2 pods have scheduling gates")},
     ),
     Scenario(
+        id="more pods with scheduling gates than the gang can do without",
+        cluster=[queue(), TWO, group("g", minimum=3), GATED],
+        waits={"g": Wait(stage="tasks", code="NotEnoughTasks", unblock="lift-gates", says="2 pods have scheduling gates; 3 more are needed")},
+    ),
+    Scenario(
         id="a pod that could not be bound rests",
         cluster=[queue(), TWO, gang("g", 2, cpu=1)], not_bound="g-worker-0",
         waits={"g": Wait(stage="bind", code="BindFailed", unblock="wait", says="1 pods could not be bound")},
