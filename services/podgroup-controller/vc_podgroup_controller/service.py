@@ -62,7 +62,8 @@ class PodGroupController:
         """Pods that are ours to group, by group and key."""
         self._owners: dict[str, Workload] = {}
         self._ended: set[str] = set()
-        """uids of groups whose deletion the API server has taken."""
+        """uids of groups whose deletion the API server has taken, until the view shows it: never more
+        than there are groups in the view."""
 
     def unready(self) -> str:
         return self._follower.unready()
@@ -97,13 +98,16 @@ class PodGroupController:
     # -- being told ------------------------------------------------------------------------------
 
     def _take(self, change: Change) -> None:
-        for obj in (change.before, change.after):
+        before, after = change.before, change.after
+        if isinstance(before, PodGroup) and _uid(after) != before.metadata.uid:
+            self._ended.discard(before.metadata.uid)
+        for obj in (before, after):
             if obj is None:
                 continue
             uid = self._uid_of(obj)
             if not uid:
                 continue
-            self._store(uid, change.key, obj, present=obj is change.after)
+            self._store(uid, change.key, obj, present=obj is after)
             self._queue.add(uid)
 
     def _uid_of(self, obj: ApiObject) -> str:
@@ -172,6 +176,10 @@ class PodGroupController:
             self._queue.retry(uid)
         else:
             self._queue.succeeded(uid)
+
+
+def _uid(obj: ApiObject | None) -> str:
+    return obj.metadata.uid if obj is not None else ""
 
 
 def build(context: Context, config: Config | None = None) -> PodGroupController:

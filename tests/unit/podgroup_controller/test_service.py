@@ -8,7 +8,7 @@ import msgspec
 from tests.simulation.stack import Stack
 from vc_clock import run_virtual
 from vc_model import keys
-from vc_model.kinds import COMMANDS, PODGROUPS, PODS, QUEUES
+from vc_model.kinds import COMMANDS, PODGROUPS, PODS, QUEUES, REPLICASETS
 from vc_model.scheduling import PodGroup, Queue
 from vc_model.struct import JsonObject
 from vc_runtime.context import Service
@@ -115,6 +115,66 @@ def test_a_standby_with_work_it_may_not_do_does_not_spin() -> None:
     run_virtual(main())
 
 
+def test_a_group_that_was_deleted_is_forgotten_when_it_is_seen_to_be_gone() -> None:
+    """Once it was remembered for ever, one uid for each workload that was scaled to nothing."""
+
+    async def main() -> None:
+        async with Stack(services=SERVICES) as stack:
+            body = {
+                "apiVersion": REPLICASETS.api_version,
+                "kind": REPLICASETS.kind,
+                "metadata": {"name": "rs"},
+                "spec": {"replicas": 1},
+            }
+            owner = await stack.cluster.create(REPLICASETS, body, namespace="default")
+            reference = {
+                "apiVersion": REPLICASETS.api_version,
+                "kind": REPLICASETS.kind,
+                "name": "rs",
+                "uid": owner["metadata"]["uid"],
+                "controller": True,
+            }
+            await stack.clock.sleep(10)
+            controller: Any = stack.running["podgroup-controller"]
+            ended = _remember_all(controller)
+            for turn in range(TURNS):
+                pod = plain_pod(f"p-{turn}")
+                pod["metadata"]["ownerReferences"] = [reference]
+                await _scale(stack, 1)
+                await stack.cluster.create(PODS, pod, namespace="default")
+                await stack.until(lambda: bool(groups(stack)), seconds=20, what="a group")
+                await stack.clock.sleep(1)
+                await _scale(stack, 0)
+                await stack.cluster.delete(
+                    PODS, name=f"p-{turn}", namespace="default", grace_seconds=0
+                )
+                await stack.until(lambda: not groups(stack), seconds=20, what="no group")
+                await stack.clock.sleep(1)
+            assert len(ended) == TURNS, "each was remembered for a while"
+            assert controller._ended == set()
+            assert stack.problems == []
+
+    run_virtual(main())
+
+
+async def _scale(stack: Stack, replicas: int) -> None:
+    patch = {"spec": {"replicas": replicas}}
+    await stack.cluster.patch(REPLICASETS, patch, name="rs", namespace="default")
+
+
+def _remember_all(controller: Any) -> list[str]:
+    """All that the controller ever takes for ended, in their order."""
+    seen: list[str] = []
+
+    class Recording(set[str]):
+        def add(self, uid: str) -> None:
+            seen.append(uid)
+            super().add(uid)
+
+    controller._ended = Recording()
+    return seen
+
+
 def _count_polls(service: Service) -> "count[int]":
     """Counts how often a service looks at the bus."""
     follower: Any = service._follower  # type: ignore[attr-defined] # nobody else may know
@@ -129,4 +189,5 @@ def _count_polls(service: Service) -> "count[int]":
 
 
 SECONDS = 10
+TURNS = 3
 POLLS_PER_SECOND_MAX = 25
