@@ -126,7 +126,8 @@ class DashboardService:
         """What looks wrong; an unready view is partial, so nothing is said on it."""
         found: list[Finding] = []
         if not self._follower.unready():
-            found = await asyncio.to_thread(find, await self.picture())
+            names = self._config.scheduler_names
+            found = await asyncio.to_thread(find, await self.picture(), names)
         now = self._context.clock.monotonic()
         self._seen = remember(self._seen, found, now=now)
         return found, self._seen, now

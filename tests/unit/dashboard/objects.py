@@ -52,6 +52,7 @@ def pod(
         ),
         spec=PodSpec(
             node_name=node,
+            scheduler_name="volcano",
             containers=[Container(resources=ResourceRequirements(requests={"cpu": cpu}))],
         ),
         status=PodStatus(phase=phase),

@@ -211,6 +211,17 @@ def test_a_partial_gang_is_excused_for_a_while_only() -> None:
     assert holding(picture, seconds=TRANSIENT_SECONDS_MAX)[GANGS_WHOLE] is False
 
 
+def test_who_places_the_pods_of_a_gang_decides_whether_it_may_be_partial() -> None:
+    picture = make_picture(
+        jobs=[job("a")],
+        groups=[group("a", gang=2)],
+        pods=[pod("a", 0), pod("a", 1, node="")],
+        nodes=[node("n1")],
+    )
+    assert [finding.invariant for finding in find(picture, ("volcano", "two"))] == [GANGS_WHOLE]
+    assert find(picture, ("two",)) == []
+
+
 def test_a_gang_that_runs_out_is_not_partial() -> None:
     picture = make_picture(
         jobs=[job("a")],

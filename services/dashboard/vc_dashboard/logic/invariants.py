@@ -6,7 +6,7 @@ violation at once where no moment excuses it (a full node, a full queue), and af
 one does.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
 import msgspec
@@ -16,6 +16,7 @@ from vc_dashboard.logic.answers import Invariant, Invariants, Violation
 from vc_dashboard.logic.picture import Picture, is_placed
 from vc_dashboard.logic.queues import used_with_below
 from vc_model import kinds
+from vc_model.keys import SCHEDULER_NAME
 from vc_model.meta import controller_of
 
 TRANSIENT_SECONDS_MAX: Final = 30.0
@@ -46,12 +47,12 @@ Seen = Mapping[str, float]
 """When each finding was first seen, by its key; monotonic seconds."""
 
 
-def find(picture: Picture) -> list[Finding]:
-    """Everything that looks wrong."""
+def find(picture: Picture, scheduler_names: Collection[str] = (SCHEDULER_NAME,)) -> list[Finding]:
+    """Everything that looks wrong; pods that name one of the schedulers are placed by ours."""
     return [
         *_full_nodes(picture),
         *_full_queues(picture),
-        *_partial_gangs(picture),
+        *_partial_gangs(picture, scheduler_names),
         *_orphans(picture),
     ]
 
@@ -142,10 +143,15 @@ def _over(
         yield Finding(invariant=invariant, object=name, message="; ".join(parts), numbers=numbers)
 
 
-def _partial_gangs(picture: Picture) -> Iterator[Finding]:
-    """Some pods hold nodes, but fewer than the gang needs; those that ran to their end count."""
+def _partial_gangs(picture: Picture, scheduler_names: Collection[str]) -> Iterator[Finding]:
+    """Some pods hold nodes, but fewer than the gang needs; those that ran to their end count.
+
+    Another scheduler may place the pods of its groups one by one: it made no such promise.
+    """
     for key, group in picture.groups.items():
         pods = picture.members.get(key, [])
+        if not any(pod.spec.scheduler_name in scheduler_names for pod in pods):
+            continue
         placed = sum(is_placed(pod) for pod in pods)
         ran = sum(bool(pod.spec.node_name) for pod in pods)
         if placed and ran < group.spec.min_member and not group.metadata.deletion_timestamp:
