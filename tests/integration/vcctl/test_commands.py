@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.integration.vcctl.commands import FLOWS
 from tests.integration.vcctl.shell import BIN, Shell
 from vc_clock import LoopClock
 
@@ -190,22 +191,6 @@ def test_pods_of_jobs(shell: Shell) -> None:
     assert shell.good("vcctl pod list -j ghost").out == "No resources found\n"
     items = json.loads(shell.good("vcctl pod list -j podded -o json").out)["items"]
     assert [item["kind"] for item in items] == ["Pod", "Pod"]
-
-
-FLOWS = """
-apiVersion: flow.volcano.sh/v1alpha1
-kind: JobTemplate
-metadata: {name: step}
-spec:
-  minAvailable: 1
-  tasks:
-  - {name: t, replicas: 1, template: {spec: {containers: [{name: c, image: i}]}}}
----
-apiVersion: flow.volcano.sh/v1alpha1
-kind: JobFlow
-metadata: {name: steps}
-spec: {flows: [{name: step}], jobRetainPolicy: retain}
-"""
 
 
 def test_flows_and_templates(shell: Shell, tmp_path: Path) -> None:

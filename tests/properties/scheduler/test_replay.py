@@ -17,9 +17,9 @@ from tests.properties.scheduler import test_evictions as evictions
 from tests.properties.scheduler import test_sessions as sessions
 from tests.unit.scheduler.objects import gang, node, priority_class, queue
 from tests.unit.scheduler.recording import Recording
+from tests.unit.scheduler.test_determinism import a_bit_of_everything
 from tests.unit.scheduler.world import World
 from vc_model import kinds
-from vc_model.node import Taint
 from vc_scheduler.logic.conf import Conf, PluginConf
 
 ROOT = Path(__file__).parents[3]
@@ -70,17 +70,7 @@ def test_recorded_sessions_with_evictions_replay_to_the_same_bytes(data: st.Data
 
 def records() -> Recording:
     """A world with a bit of everything, recorded over five sessions."""
-    taint = Taint(key="t", effect="NoSchedule")
-    world = World(
-        [node(f"n{i}", cpu=8 + i % 3, taints=[taint] if i % 5 == 0 else []) for i in range(20)],
-        [queue(f"q{i}", weight=i + 1, capability={"cpu": "60"} if i else {}) for i in range(4)],
-        priority_class("high", 9),
-        *[
-            gang(f"g{i}", 1 + i % 7, minimum=1 + i % 3, queue=f"q{i % 4}", age=i % 5, cpu=1 + i % 4,
-                 phase="Pending" if i % 2 else "Inqueue", priority_class="high" if i % 6 == 0 else "")
-            for i in range(40)
-        ],
-    )  # fmt: skip
+    world = a_bit_of_everything()
     recording = Recording(world)
     for turn in range(5):
         recording.session()

@@ -16,10 +16,10 @@ from vc_scheduler.logic.decisions import Decisions
 ROOT = Path(__file__).parents[3]
 
 
-def digest() -> str:
-    """Decisions of three sessions over a world with a bit of everything."""
+def a_bit_of_everything() -> World:
+    """Taints, capabilities, priorities, gangs that are in and others that wait."""
     taint = Taint(key="t", effect="NoSchedule")
-    world = World(
+    return World(
         [node(f"n{i}", cpu=8 + i % 3, taints=[taint] if i % 5 == 0 else []) for i in range(20)],
         [queue(f"q{i}", weight=i + 1, capability={"cpu": "60"} if i else {}) for i in range(4)],
         priority_class("high", 9),
@@ -29,6 +29,11 @@ def digest() -> str:
             for i in range(40)
         ],
     )  # fmt: skip
+
+
+def digest() -> str:
+    """Decisions of three sessions over a world with a bit of everything."""
+    world = a_bit_of_everything()
     whole = hashlib.sha256()
     encoder = msgspec.msgpack.Encoder(order="deterministic")
     for _ in range(3):
