@@ -198,6 +198,11 @@ def draw(runs: Sequence[Run], file: Path | None) -> None:
 
 def compare(arguments: argparse.Namespace) -> int:
     one, other = (results.read(file) for file in arguments.compare)
+    if one.label == other.label:
+        one, other = (
+            msgspec.structs.replace(run, label=f"{run.label} {file.stem}")
+            for run, file in zip((one, other), arguments.compare, strict=True)
+        )
     print(tables.comparison_table(one, other))
     draw([one, other], arguments.chart)
     return 0

@@ -121,14 +121,15 @@ def comparison_table(one: Run, other: Run) -> str:
 
 
 def _compared(one: ShapeResult, other: ShapeResult) -> list[Sequence[str]]:
+    if not (one.complete and other.complete):
+        return [(str(other.shape), "not all pods in one of them", "-", "-", "-")]
     pairs = {
         f"{stage} {what} s": (getattr(one.stages[stage], what), getattr(other.stages[stage], what))
         for stage in STAGES
         if stage in one.stages and stage in other.stages
         for what in _SHOWN
     }
-    if one.complete and other.complete:
-        pairs["pods/s"] = (one.pods_per_second, other.pods_per_second)
+    pairs["pods/s"] = (one.pods_per_second, other.pods_per_second)
     if one.requests and other.requests:
         pairs["requests a pod"] = (one.requests.per_pod, other.requests.per_pod)
         pairs["writes a pod"] = (one.requests.writes_per_pod, other.requests.writes_per_pod)

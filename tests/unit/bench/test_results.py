@@ -6,6 +6,7 @@ from typing import cast
 
 import pytest
 from bench.cluster import chart, results, tables
+from bench.cluster.__main__ import main
 from bench.cluster.measure import summarise
 from bench.cluster.results import Spread
 from bench.cluster.setting import MeasureError
@@ -92,6 +93,24 @@ def test_two_runs_are_compared_by_ratio_where_both_have_the_shape() -> None:
     assert ["1x10", "pods/s", "1.33", "2.67", "2.00"] in words
     assert ["1x10", "CPU s", "4.00", "2.00", "0.50"] in words
     assert not any(row.startswith("2x2") for row in rows)
+
+
+def test_a_run_that_was_not_over_is_not_compared() -> None:
+    one, other = run("a", Shape(1, 10)), run("b", Shape(1, 10), complete=False)
+    (_, row) = tables.comparison_table(one, other).splitlines()
+    assert row.split("   ")[-1] == "-"
+    assert "not all pods" in row
+
+
+def test_two_runs_of_one_name_are_told_apart_by_their_files(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = [tmp_path / "old.json", tmp_path / "new.json"]
+    for file in files:
+        results.write(run("ours", Shape(1, 10)), file)
+    assert main(["--compare", *map(str, files), "--chart", str(tmp_path / "both.svg")]) == 0
+    assert "ours new / ours old" in capsys.readouterr().out
+    assert "ours old, ours new" in (tmp_path / "both.svg").read_text()
 
 
 @pytest.mark.parametrize(
