@@ -9,6 +9,7 @@ session time is what recording costs. Run by `python -m bench.bench_loop_lag [no
 """
 
 import asyncio
+import gc
 import sys
 import time
 from collections.abc import AsyncIterator
@@ -177,6 +178,13 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     """The median."""
 
 
+def _put_aside() -> None:
+    """What the API server and the bus hold is elsewhere in truth: the collector has no business with
+    it here, where a walk over it (0.6 million objects, 100 ms) would count as the scheduler's."""
+    gc.collect()
+    gc.freeze()
+
+
 async def measure(nodes: int, *, records: bool) -> Measured:
     run = Run()
     took: list[float] = []
@@ -190,6 +198,7 @@ async def measure(nodes: int, *, records: bool) -> Measured:
     for one in gangs:
         await run.publish(one)
     count = len(gangs) * GANG_PODS
+    _put_aside()
     async with scheduler_of(run, took, records=records):
         await run.until_bound(count)
         placing, sessions = run.taken(), list(took)
@@ -225,7 +234,10 @@ def main(nodes: int = NODES) -> None:
         ],
         values={f"loop_lag_{name}_ms": value for name, value in with_records.items()},
     )
-    if rows["with records"].arriving_lag_max > LAG_MS_BAR:
+    if (
+        max(rows["with records"].placing_lag_max, rows["with records"].arriving_lag_max)
+        > LAG_MS_BAR
+    ):
         print(f"the loop stood still for more than {LAG_MS_BAR:g} ms while sessions ran")
 
 
