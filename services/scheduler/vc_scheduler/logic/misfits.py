@@ -2,6 +2,7 @@
 
 from typing import Final, NamedTuple
 
+import msgspec
 import numpy as np
 
 from vc_messages.sessions import Amount, Check, Reason, Stage, Unblock, Where
@@ -72,6 +73,14 @@ def does_not_fit(
         checks=checks,
         unblock=cure,
     )
+
+
+def and_then(reason: Reason, *, pods: int) -> Reason:
+    """The same, of a gang that has so many pods of other tasks which nobody has looked at yet."""
+    if not pods or not reason.checks:
+        return reason
+    also = f"; then {pods} {'pod' if pods == 1 else 'pods'} of its other tasks must find room too"
+    return msgspec.structs.replace(reason, sentence=reason.sentence + also)
 
 
 def _cure(

@@ -8,7 +8,7 @@ import numpy as np
 
 from vc_messages.sessions import Reason
 from vc_scheduler.logic import reasons
-from vc_scheduler.logic.misfits import Beside, does_not_fit
+from vc_scheduler.logic.misfits import Beside, and_then, does_not_fit
 from vc_scheduler.logic.rows import GroupRow, Run
 from vc_scheduler.logic.session import Session
 from vc_scheduler.logic.shapes import Shape
@@ -30,11 +30,12 @@ def try_minimum(
     session: Session, group: GroupRow, missing: Missing, statement: Statement
 ) -> Reason | None:
     """Put what the gang lacks on nodes; nothing lies there when it does not fit whole."""
-    for role, count in _in_order(session, group, missing):
+    ordered = _in_order(session, group, missing)
+    for at, (role, count) in enumerate(ordered, start=1):
         reason = _place_some(session, group, role=role, count=count, statement=statement)
         if reason is not None:
             statement.discard()
-            return reason
+            return and_then(reason, pods=sum(count for _, count in ordered[at:]))
     return None
 
 

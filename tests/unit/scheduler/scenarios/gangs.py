@@ -94,6 +94,12 @@ TABLE = [
         waits={"tf": Wait(stage="gang", unblock="add-room", says="room for 3 of the 4 pods")},
     ),
     Scenario(
+        id="2 ps and 4 workers where there is room for none of them",
+        cluster=[queue(), nodes(1, cpu=1), gang("full", 1, cpu=1, age=9), training("tf")],
+        runs={"full": 1},
+        waits={"tf": Wait(stage="gang", unblock="add-room", says="2 more pods find room; then 4 pods of its other tasks must find room too", then=["gang"])},
+    ),
+    Scenario(
         id="2 ps and 4 workers run where there is room for six",
         cluster=[queue(), nodes(2, cpu=3), training("tf")],
         runs={"tf": 6},
