@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.parts.require import require
-from tests.unit.admission.objects import job, queue, task
+from tests.unit.admission.objects import job, queue, task, template
 from vc_admission.config import Config
 from vc_admission.service import build
 from vc_bus.memory import MemoryBus
@@ -107,6 +107,7 @@ async def test_a_real_api_server_asks_us() -> None:
         async with admission(plane):
             await eventually_created(plane, queue("default"))
             await asks_and_answers(plane)
+            await is_scaled_by_its_file(plane)
         await absent(plane)
         async with admission(plane):
             await eventually_created(plane, job("back", queue="child"))
@@ -154,6 +155,18 @@ async def asks_and_answers(plane: ControlPlane) -> None:
     assert "may not be changed on a job" in patched.stderr
     deleted = await kubectl(plane, "delete", "queue", "dept", "--wait=false")
     assert "delete first: child" in deleted.stderr
+
+
+async def is_scaled_by_its_file(plane: ControlPlane) -> None:
+    """`kubectl apply` sends the file's list of tasks, without what was filled in at first."""
+    for replicas in (2, 5):
+        written = job("scaled", tasks=[{"replicas": replicas, "template": template()}])
+        done = await kubectl(plane, "apply", "-f", "-", documents=[written])
+        assert done.returncode == 0, done.stderr
+    found = await kubectl(plane, "get", "vcjob", "scaled", "-n", "ml", "-o", "json")
+    (made,) = json.loads(found.stdout)["spec"]["tasks"]
+    told = {name: made[name] for name in ("name", "replicas", "minAvailable", "maxRetry")}
+    assert told == {"name": "default0", "replicas": 5, "minAvailable": 5, "maxRetry": 3}
 
 
 async def absent(plane: ControlPlane) -> None:
