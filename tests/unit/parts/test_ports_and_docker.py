@@ -2,6 +2,7 @@
 
 import socket
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -16,10 +17,20 @@ def test_ports_are_distinct_and_below_the_ephemeral_range() -> None:
     assert max(found) < ports._ephemeral_low()
 
 
-def test_a_port_in_use_is_not_handed_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    with socket.socket() as taken:
+def listener_with_a_free_neighbour() -> socket.socket:
+    """Others on this machine take ports too, so the next one up is not always free."""
+    while True:
+        taken = socket.socket()
         taken.bind((ports.LOOPBACK, 0))
         taken.listen()
+        with socket.socket() as probe, suppress(OSError, OverflowError):
+            probe.bind((ports.LOOPBACK, taken.getsockname()[1] + 1))
+            return taken
+        taken.close()
+
+
+def test_a_port_in_use_is_not_handed_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    with listener_with_a_free_neighbour() as taken:
         port = taken.getsockname()[1]
         monkeypatch.setattr(ports, "LOWEST_PORT", port)
         monkeypatch.setattr(ports, "_ephemeral_low", lambda: port + 2)
