@@ -21,7 +21,7 @@ from vc_model.kinds import NAMESPACES
 from vc_model.struct import JsonObject
 from vc_runtime.adapters import Adapters
 from vc_runtime.health import HealthServer
-from vc_runtime.host import Host
+from vc_runtime.host import Build, Host
 from vc_simcluster.api import Api
 from vc_simcluster.cluster import StoreCluster
 from vc_simcluster.http_server import EmbeddedServer, serve
@@ -34,11 +34,22 @@ from vc_snapshot.memory import MemorySnapshot
 READY_SECONDS_MAX: Final = 30.0
 _READY_LOOK_SECONDS: Final = 0.02
 
-_DEFAULTS: Final = {"ADMISSION_CREATE_CONFIGURATIONS": "true", "ADMISSION_PORT": "0"}
-"""What the services' own configuration does not assume: there is no chart that registers webhooks
+_ADMISSION: Final = {"ADMISSION_CREATE_CONFIGURATIONS": "true", "ADMISSION_PORT": "0"}
+"""What admission's own configuration does not assume: there is no chart that registers webhooks
 here, and two embedded stacks must not fight for a port."""
 
 _log = logging.getLogger("pyroclast.embedded")
+
+
+def _build_here(service: str) -> Build:
+    """How to make a service in this process, whose environment is not ours to change."""
+    if service != "admission":
+        return build_of(service)
+    from vc_admission.config import Config
+    from vc_admission.service import build
+
+    config = Config.from_env({**_ADMISSION, **os.environ})
+    return lambda context: build(context, config)
 
 
 class NotReadyError(RuntimeError):
@@ -56,8 +67,6 @@ class EmbeddedStack:
         services: Iterable[str] = tuple(SERVICES),
         nodes: Path | None = None,
     ) -> None:
-        for name, value in _DEFAULTS.items():
-            os.environ.setdefault(name, value)
         self._home = home
         self._api_port = api_port
         self._services = tuple(services)
@@ -102,7 +111,7 @@ class EmbeddedStack:
         )
         self._exit.push_async_callback(adapters.close_tracers)
         self.host = Host(
-            {name: (adapters.context(name), build_of(name)) for name in self._services}
+            {name: (adapters.context(name), _build_here(name)) for name in self._services}
         )
         running = asyncio.create_task(self.host.run())
         self._exit.push_async_callback(_cancel, running)
