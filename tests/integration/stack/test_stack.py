@@ -24,7 +24,8 @@ pytestmark = [
     pytest.mark.xdist_group("stack"),
 ]
 
-RESIDENT_BYTES_MAX = 120_000_000
+RESIDENT_BYTES_MAX = 120 * 2**20
+"""As a pod's limit of `120Mi` counts."""
 """Of a service at rest."""
 
 
