@@ -25,8 +25,7 @@ pytestmark = [
 ]
 
 RESIDENT_BYTES_MAX = 120 * 2**20
-"""As a pod's limit of `120Mi` counts."""
-"""Of a service at rest."""
+"""Of a service at rest, as a pod's limit of `120Mi` counts."""
 
 
 @pytest.fixture(scope="module")
