@@ -69,7 +69,7 @@ def _fact_topic(kind: kinds.Kind) -> Topic:
 
 def fact_partitions(kind: kinds.Kind) -> int:
     """How many logs a kind's facts are split into."""
-    return PARTITIONS if kind in KINDS_OF_JOBS else 1
+    return BY_NAME[kind.topic].partitions
 
 
 def plugin_requests(plugin: str) -> Topic:
