@@ -1,10 +1,9 @@
 """Where the API server is and how we prove who we are.
 
 kubernetes-asyncio reads kubeconfig files, runs credential plugins and knows a pod's service
-account. Importing it costs half a second and some forty megabytes, so it is imported when a
-connection is made and not before. It renews tokens in several ways of its own; here they are one:
-`Access.authorization` looks for a newer token about once a minute, and `Access.renew` asks for one
-at once after the API server refused the old one.
+account. It renews tokens in several ways of its own; here they are one: `Access.authorization`
+looks for a newer token about once a minute, and `Access.renew` asks for one at once after the API
+server refused the old one.
 """
 
 import asyncio
@@ -18,6 +17,7 @@ import yaml
 
 from vc_clock import Clock
 from vc_cluster.errors import ServerError
+from vc_cluster.kubernetes_library import library
 
 IN_CLUSTER: Final = "in-cluster"
 """The source of configuration of a pod: its service account."""
@@ -69,14 +69,12 @@ async def open_access(
         raise ConfigurationError(
             "no cluster given: set KUBECONFIG to a kubeconfig file, or run in a pod"
         )
-    from kubernetes_asyncio.client import Configuration
-
     loader: Loader
     if source == IN_CLUSTER:
         loader = ServiceAccountLoader(environment)
     else:
         loader = KubeconfigLoader(source, context=context)
-    access = Access(Configuration(), loader, clock=clock)
+    access = Access(library().Configuration(), loader, clock=clock)
     await access.load()
     return access
 
@@ -168,9 +166,7 @@ class KubeconfigLoader:
     async def _first(self, configuration: Any) -> Any:
         if not _any_exists(self._paths):
             raise ConfigurationError(f"kubeconfig {self._paths!r} does not exist")
-        from kubernetes_asyncio.config import load_kube_config
-
-        return await load_kube_config(
+        return await library().load_kube_config(
             config_file=self._paths,
             context=self._context or None,
             client_configuration=configuration,
@@ -191,9 +187,7 @@ class ServiceAccountLoader:
         self._folder = folder
 
     async def load(self, configuration: Any, *, anew: bool) -> float:  # noqa: ARG002 - files are always read anew
-        from kubernetes_asyncio.config import load_incluster_config
-
-        load_incluster_config(  # type: ignore[no-untyped-call]
+        library().load_incluster_config(
             client_configuration=configuration,
             try_refresh_token=False,
             token_filename=str(self._folder / "token"),
@@ -209,12 +203,10 @@ def _any_exists(paths: str) -> bool:
 
 async def _loud(loading: Awaitable[float]) -> float:
     """Turn whatever kubernetes-asyncio throws at a broken configuration into one sentence."""
-    from kubernetes_asyncio.config import ConfigException
-
     try:
         async with asyncio.timeout(RENEW_SECONDS_MAX):
             return await loading
-    except ConfigException as error:
+    except library().ConfigException as error:
         raise ConfigurationError(str(error)) from error
     except TimeoutError as error:
         raise ConfigurationError(f"credentials took more than {RENEW_SECONDS_MAX:g} s") from error

@@ -25,6 +25,7 @@ from vc_clock import Clock
 from vc_cluster.errors import ServerError, TooLargeError, TooManyRequestsError, UnauthorizedError
 from vc_cluster.kubernetes_config import Access
 from vc_cluster.kubernetes_errors import answer_error
+from vc_cluster.kubernetes_library import library
 
 READ_ATTEMPTS_MAX: Final = 4
 RETRY_FIRST_SECONDS: Final = 0.05
@@ -108,8 +109,6 @@ class ApiConnection:
         self, access: Access, *, service: str, clock: Clock, limits: Limits, chance: random.Random
     ) -> None:
         """Opens the session, so it needs a running loop."""
-        from kubernetes_asyncio.client.rest import RESTClientObject
-
         self.limits = limits
         self.requests: Counter[tuple[str, str]] = Counter()
         """Requests sent, by verb and kind; a repeated read counts each time."""
@@ -119,7 +118,9 @@ class ApiConnection:
         self._slots = asyncio.Semaphore(limits.requests_max)
         self._watches = 0
         configuration = access.configuration
-        rest = RESTClientObject(configuration, maxsize=limits.requests_max + limits.watches_max)
+        rest = library().RESTClientObject(
+            configuration, maxsize=limits.requests_max + limits.watches_max
+        )
         self._session: aiohttp.ClientSession = rest.pool_manager
         # aiohttp would send a PUT or DELETE again when the connection breaks, and tell nobody.
         self._session._retry_connection = False  # noqa: SLF001 - there is no public switch

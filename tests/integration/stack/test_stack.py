@@ -24,8 +24,8 @@ pytestmark = [
     pytest.mark.xdist_group("stack"),
 ]
 
-RESIDENT_BYTES_MAX = 120 * 2**20
-"""Of a service at rest, as a pod's limit of `120Mi` counts."""
+RESIDENT_BYTES_MAX = 120_000_000
+"""Of a service at rest."""
 
 
 @pytest.fixture(scope="module")
