@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 import pytest
@@ -9,13 +10,17 @@ import pytest
 from tests.simulation.stack import CORE, WALL_AT_ZERO, Stack, gang_job
 from vc_bus.memory import MemoryBus
 from vc_clock import run_virtual
+from vc_cluster import ForbiddenError
 from vc_messages.record import TopicPartition
 from vc_messages.topics import USAGE_LEDGER
 from vc_messages.usage import UsageRow, usage_of
-from vc_model.kinds import CONFIGMAPS
+from vc_model.kinds import CONFIGMAPS, Kind
 from vc_model.pod import Pod
+from vc_model.struct import JsonObject
 from vc_model.times import parse_time
+from vc_queue_controller.ledger_store import CHECKPOINT
 from vc_queue_controller.logic.ledger_documents import PREFIX, entries_of, hours_of, unpack_hour
+from vc_simcluster.cluster import StoreCluster
 
 HOUR = int(WALL_AT_ZERO) // 3600 * 3600
 BEGINS_BEFORE = 300
@@ -111,6 +116,61 @@ def test_a_job_that_is_deleted_while_it_runs_is_charged_to_its_end() -> None:
     run_virtual(main())
 
 
+class Refusing(StoreCluster):
+    """An API server that refuses us ConfigMaps while `refuses`."""
+
+    refuses = False
+
+    def _check(self, kind: Kind) -> None:
+        if self.refuses and kind is CONFIGMAPS:
+            raise ForbiddenError("configmaps are forbidden")
+
+    async def get(self, kind: Kind, *, name: str, namespace: str = "") -> JsonObject:
+        self._check(kind)
+        return await super().get(kind, name=name, namespace=namespace)
+
+    async def create(self, kind: Kind, body: JsonObject, *, namespace: str = "") -> JsonObject:
+        self._check(kind)
+        return await super().create(kind, body, namespace=namespace)
+
+    async def patch(self, kind: Kind, *args: Any, **named: Any) -> JsonObject:
+        self._check(kind)
+        return await super().patch(kind, *args, **named)
+
+
+def test_while_hours_cannot_be_closed_usage_is_told_and_saved(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def main() -> None:
+        stack = Stack(seed=7, wall_at_zero=HOUR + 3600 - BEGINS_BEFORE)
+        stack.cluster = cluster = Refusing(stack.api)
+        async with stack:
+            await stack.clock.sleep(20)
+            cluster.refuses = True
+            await stack.clock.sleep(BEGINS_BEFORE + SETTLED_SECONDS)
+            await stack.submit(gang_job("late", replicas=3, cpu="2", run_seconds=37))
+            await stack.clock.sleep(90)
+            held = _integrated(stack.pods(), until=HOUR + 7200)
+            told = await _told(stack.bus)
+            assert not _closed(stack)
+            assert held["cpu"] > 0
+            assert _sums(told, closed=False) == held
+            saved = await stack.snapshot.load(CHECKPOINT)
+            assert saved is not None
+            assert saved.row_counts == {"accounts": 3}
+            assert stack.clock.now() - saved.written_at < 20
+            cluster.refuses = False
+            await stack.clock.sleep(3600)
+            assert _closed(stack) == held
+            assert not stack.problems
+
+    with caplog.at_level("WARNING"):
+        run_virtual(main())
+    assert [m for m in caplog.messages if "usage" in m] == [
+        "usage is written later: configmaps are forbidden"
+    ]
+
+
 DELAYS_SECONDS_MAX = 4
 """Times of the API are whole seconds, and a pod starts a moment after it is bound."""
 
@@ -119,8 +179,8 @@ def _running(stack: Stack) -> list[Pod]:
     return [pod for pod in stack.pods() if pod.status.phase == "Running"]
 
 
-def _integrated(pods: list[Pod]) -> Counter[str]:
-    """Unit-seconds of all pods, from what they say, over both hours."""
+def _integrated(pods: list[Pod], *, until: int = HOUR + 3600) -> Counter[str]:
+    """Unit-seconds of all pods that ended until then, from what they say."""
     held: Counter[str] = Counter()
     for pod in pods:
         (bound,) = [c for c in pod.status.conditions if c.type == "PodScheduled"]
@@ -133,7 +193,7 @@ def _integrated(pods: list[Pod]) -> Counter[str]:
         )
         assert begin is not None
         assert end is not None
-        if end <= HOUR + 3600:
+        if end <= until:
             held["cpu"] += int(end - begin) * 2000
             held["memory"] += int(end - begin) * GIB
     return held
@@ -170,9 +230,9 @@ async def _told(bus: MemoryBus) -> dict[str, UsageRow]:
     return rows
 
 
-def _sums(rows: dict[str, UsageRow]) -> Counter[str]:
+def _sums(rows: dict[str, UsageRow], *, closed: bool = True) -> Counter[str]:
     held: Counter[str] = Counter()
     for row in rows.values():
-        if row.closed:
+        if row.closed is closed:
             held.update({name: int(text) for name, text in row.held.items()})
     return held

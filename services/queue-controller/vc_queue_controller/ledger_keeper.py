@@ -2,11 +2,12 @@
 
 The keeper hears of every pod from the moment it runs, leading or not, so a successor knows what its
 predecessor knew. Who begins to lead joins that with what was kept (`LedgerStore`), and then, in each
-period: closes hours that are over, publishes rows that changed, and saves. A wiped bus is told
-everything again, closed hours included.
+period: closes hours that are over, publishes rows that changed, and saves. Each of these goes on where
+another cannot: while ConfigMaps are refused, the bus and the cache still get everything. A wiped bus is
+told everything again, closed hours included.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Final
 
 from vc_bus import BusError
@@ -67,10 +68,13 @@ class LedgerKeeper:
         """Rows of open hours, as the topic has them."""
         self._told_closed = False
         """The topic has the closed hours."""
-        self._saved = self._kept = -1
-        """Changes of the ledger that the cache and the API server have."""
+        self._kept = -1
+        """Changes of the ledger that the API server has."""
         self._keep_at = 0.0
-        self._trouble = ""
+        self._troubles: frozenset[str] = frozenset()
+        """What went wrong in this period so far."""
+        self._troubles_before: frozenset[str] = frozenset()
+        """In the last period: it is not said again."""
 
     # -- being told ------------------------------------------------------------------------------
 
@@ -102,22 +106,20 @@ class LedgerKeeper:
         """Until cancelled."""
         while True:
             await self._context.clock.sleep(self._config.usage_period_seconds)
+            self._troubles_before, self._troubles = self._troubles, frozenset()
             try:
                 await self.keep()
-                self._trouble = ""
-            except (ClusterError, BusError, LostLeadershipError) as error:
-                if isinstance(error, BusError):
-                    self._forget_published()
+            except (ClusterError, LostLeadershipError) as error:
                 self._say(f"usage is written later: {error}")
 
     def _say(self, trouble: str) -> None:
-        """Once for each trouble."""
-        if trouble != self._trouble:
+        """Once for each trouble, however many periods it lasts."""
+        if trouble not in self._troubles | self._troubles_before:
             self._context.log.warning("%s", trouble)
-        self._trouble = trouble
+        self._troubles |= {trouble}
 
     async def keep(self) -> None:
-        """One period."""
+        """One period; raises when nothing can be known or somebody else leads."""
         now = self._context.clock.now()
         if not self._may_write():
             self._loaded = None
@@ -127,9 +129,25 @@ class LedgerKeeper:
         if self._loaded != self._epoch():
             await self._load(now)
         self._name_queues()
-        await self._close_hours(now)
-        await self._tell(now)
-        await self._save()
+        for step in (
+            self._close_hours,
+            self._tell_closed,
+            self._tell_open,
+            self._keep_open,
+            self._save,
+        ):
+            await self._try(step, now)
+
+    async def _try(self, step: Callable[[float], Awaitable[None]], now: float) -> None:
+        """One step; when it cannot be done the others are, and the next period tries again."""
+        try:
+            await step(now)
+        except SnapshotUnavailableError as error:
+            self._say(f"usage is not in the snapshot cache: {error}")
+        except (ClusterError, BusError) as error:
+            if isinstance(error, BusError):
+                self._forget_published()
+            self._say(f"usage is written later: {error}")
 
     async def _load(self, now: float) -> None:
         """What predecessors kept; the days tell up to when hours are closed."""
@@ -145,7 +163,7 @@ class LedgerKeeper:
                 self.ledger.close_until(max(entries) + HOUR_SECONDS)
                 break
         self.ledger.begin(now=now)
-        self._saved = self._kept = -1
+        self._kept = -1
         self._keep_at = 0.0
         self._loaded = epoch
 
@@ -177,23 +195,24 @@ class LedgerKeeper:
 
     # -- the topic -------------------------------------------------------------------------------
 
-    async def _tell(self, now: float) -> None:
-        if not self._told_closed:
-            await self._tell_closed(now)
-            self._told_closed = True
+    async def _tell_closed(self, now: float) -> None:
+        """Once, and again for a bus that lost them."""
+        if self._told_closed:
+            return
+        for day in days_before(now, self._config.usage_days):
+            entries = await self._store.day(day)
+            for hour, packed in entries.items():
+                rows = self._unpacked(packed, hour)
+                await self._publish(_replaced({}, rows, hour, closed=True))
+        self._told_closed = True
+
+    async def _tell_open(self, now: float) -> None:
         accounts = tuple(self.ledger.accounts.values())
         for hour in self.ledger.open_hours(now=now):
             rows = await aside(rows_of_hour, accounts, hour=hour, now=now)
             before = self._published.get(hour, {})
             await self._publish(_replaced(before, rows, hour, closed=False))
             self._published[hour] = rows
-
-    async def _tell_closed(self, now: float) -> None:
-        for day in days_before(now, self._config.usage_days):
-            entries = await self._store.day(day)
-            for hour, packed in entries.items():
-                rows = self._unpacked(packed, hour)
-                await self._publish(_replaced({}, rows, hour, closed=True))
 
     async def _publish(self, messages: list[Message]) -> None:
         for at in range(0, len(messages), PUBLISHED_TOGETHER_MAX):
@@ -213,18 +232,19 @@ class LedgerKeeper:
 
     # -- saving ----------------------------------------------------------------------------------
 
-    async def _save(self) -> None:
+    async def _keep_open(self, _: float) -> None:
+        """Pods that are gone, for good; who runs can be seen again."""
         changes = self.ledger.changes
         monotonic = self._context.clock.monotonic()
-        if self._kept != changes and monotonic >= self._keep_at:
-            left_out = await self._store.keep_open(self.ledger.state(gone_only=True))
-            if left_out:
-                self._say(f"usage of {left_out} pods that are gone is only in the snapshot cache")
-            self._kept, self._keep_at = changes, monotonic + OPEN_PERIOD_SECONDS
-        try:
-            await self._store.save(self.ledger.state(), epoch=self._epoch())
-        except SnapshotUnavailableError as error:
-            self._say(f"usage is not in the snapshot cache: {error}")
+        if self._kept == changes or monotonic < self._keep_at:
+            return
+        left_out = await self._store.keep_open(self.ledger.state(gone_only=True))
+        if left_out:
+            self._say(f"usage of {left_out} pods that are gone is only in the snapshot cache")
+        self._kept, self._keep_at = changes, monotonic + OPEN_PERIOD_SECONDS
+
+    async def _save(self, _: float) -> None:
+        await self._store.save(self.ledger.state(), epoch=self._epoch())
 
 
 def _replaced(before: Rows, rows: Rows, hour: int, *, closed: bool) -> list[Message]:
