@@ -26,6 +26,7 @@ SHARED_KEYS: Final = (
 """What every service is told."""
 
 OWN_KEYS: Final[dict[str, tuple[str, ...]]] = {
+    "job-controller": (SCHEDULER_NAMES,),
     "scheduler": ("REDIS_URL", SCHEDULER_NAMES),
     "podgroup-controller": (SCHEDULER_NAMES,),
     "queue-controller": ("REDIS_URL", SCHEDULER_NAMES),

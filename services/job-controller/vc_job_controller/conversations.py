@@ -28,14 +28,16 @@ class _Conversation(msgspec.Struct):
 class Conversations:
     """Questions and answers by the key of the job."""
 
-    def __init__(self) -> None:
+    def __init__(self, scheduler_name: str) -> None:
+        self._scheduler_name = scheduler_name
         self._by_job: dict[str, _Conversation] = {}
 
     def hash_of(self, key: str, job: Job) -> str:
         """The hash answers must be about; computed once per spec."""
         talk = self._by_job.setdefault(key, _Conversation())
         if talk.spec != job.spec:
-            talk.spec, talk.spec_hash = job.spec, hash_of(with_defaults(job))
+            talk.spec = job.spec
+            talk.spec_hash = hash_of(with_defaults(job, self._scheduler_name))
         return talk.spec_hash
 
     def note_question(self, key: str, request: PluginRequest, *, at: float) -> None:

@@ -10,6 +10,7 @@ are materialised from their beginnings, and a lost reply is asked for again.
 """
 
 import asyncio
+import os
 from collections.abc import Iterable
 from typing import Final
 
@@ -93,7 +94,7 @@ class JobController:
         """The view is new: nothing that was derived from the old one holds."""
         self._queue = WorkQueue(self._context)
         self._belongings = Belongings()
-        self._conversations = Conversations()
+        self._conversations = Conversations(self._config.scheduler_name)
         self._expectations = Expectations()
         self._ended: dict[str, set[str]] = {}
         """Per job, uids whose deletion the API server has taken."""
@@ -285,6 +286,7 @@ class JobController:
             pods_complete=self._pods_reach(job),
             counters_due=written_at is None or now - written_at >= COUNTERS_PERIOD_SECONDS,
             trouble=self._troubles.get(key),
+            scheduler_name=self._config.scheduler_name,
             traceparent=entry.identity.traceparent,
         )
 
@@ -391,5 +393,5 @@ def trouble_of(outcome: Outcome) -> Trouble | None:
 
 
 def build(context: Context, config: Config | None = None) -> JobController:
-    """The service on its context."""
-    return JobController(context, config or Config())
+    """The service on its context; without a Config the environment says."""
+    return JobController(context, config or Config.from_env(os.environ))

@@ -122,7 +122,7 @@ class JobSpans:
             edition=step.edition,
             attributes={
                 "job": job.key,
-                "queue": with_defaults(job).spec.queue,
+                "queue": job.spec.queue or keys.DEFAULT_QUEUE,
                 "pods": replicas_of(job.spec),
                 **phase,
             },
@@ -178,7 +178,7 @@ def first_pods(job: Job) -> int:
 def is_bound(seen: Observed) -> bool:
     """Whether the gang has its nodes."""
     bound = sum(1 for pod in own_pods(seen) if pod.spec.node_name)
-    return bound >= max(1, with_defaults(seen.job).spec.min_available)
+    return bound >= max(1, with_defaults(seen.job, seen.scheduler_name).spec.min_available)
 
 
 def phase_in(patch: PatchObject) -> str:

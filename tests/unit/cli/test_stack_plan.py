@@ -55,7 +55,13 @@ def test_a_service_keeps_its_own_settings_and_how_to_log_in_to_kafka() -> None:
 
 def test_one_setting_says_to_all_whose_pods_are_ours() -> None:
     asking = [service for service in SERVICES if "SCHEDULER_NAMES" in keys_of(service)]
-    assert asking == ["podgroup-controller", "queue-controller", "scheduler", "dashboard"]
+    assert asking == [
+        "job-controller",
+        "podgroup-controller",
+        "queue-controller",
+        "scheduler",
+        "dashboard",
+    ]
     for given, wanted in (({}, "volcano"), ({"SCHEDULER_NAMES": "one, two"}, "one,two")):
         envs = {
             service: environment_of(service, ADDRESSES, health_port=1, inherited=given)

@@ -171,6 +171,16 @@ def test_a_job_that_does_not_fit_says_why_and_more_nodes_help() -> None:
     assert only(cluster.ask(manifest("a", 3, cpu="3"), add_nodes=like)).runs
 
 
+def test_pods_that_are_not_made_yet_name_the_scheduler_that_we_are() -> None:
+    made = make([manifest("a", 2)], queues={}, priorities={}, now=EPOCH)
+    (job,) = made.jobs
+    groups = [o for o in made.objects if isinstance(o, PodGroup)]
+    cluster = Cluster(queue(), nodes(1, cpu=4), groups)
+    cluster.jobs = [_with(job, spec=_with(job.spec, scheduler_name=""))]
+    ground = _with(cluster.ground(), scheduler_names=("mine", "also"))
+    assert len(ground.trial().settle().placements[job.key]) == 2
+
+
 def test_whose_pods_are_tried_is_what_the_scheduler_is_told() -> None:
     ground = _with(Cluster(queue(), nodes(1, cpu=4)).ground(), scheduler_names=("mine", "also"))
 

@@ -4,6 +4,7 @@ import pytest
 
 from vc_admission.config import Config as AdmissionConfig
 from vc_dashboard.config import Config as DashboardConfig
+from vc_job_controller.config import Config as JobConfig
 from vc_model.scheduler_names import scheduler_names
 from vc_podgroup_controller.config import Config as PodGroupConfig
 from vc_queue_controller.config import Config as QueueConfig
@@ -24,6 +25,7 @@ def test_every_service_reads_the_same(given: str, names: tuple[str, ...]) -> Non
     env = {"SCHEDULER_NAMES": given, "ADMISSION_SCHEDULER_NAMES": given}
     assert scheduler_names(env) == names
     assert SchedulerConfig.from_env(env).scheduler_names == names
+    assert JobConfig.from_env(env).scheduler_name == names[0]
     assert QueueConfig.from_env(env).scheduler_names == names
     assert DashboardConfig.from_env(env).scheduler_names == names
     assert AdmissionConfig.from_env(env).settings.scheduler_names == names

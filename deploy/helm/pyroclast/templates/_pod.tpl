@@ -34,7 +34,7 @@
 - name: REDIS_URL
   valueFrom: {secretKeyRef: {name: {{ include "pyroclast.redisSecret" .root }}, key: url}}
 {{- end }}
-{{- if has .service (list "scheduler" "podgroup-controller" "queue-controller" "dashboard") }}
+{{- if has .service (list "job-controller" "scheduler" "podgroup-controller" "queue-controller" "dashboard") }}
 - name: SCHEDULER_NAMES
   value: {{ $values.schedulerName | quote }}
 {{- end }}

@@ -119,9 +119,7 @@ def _job(document: JsonObject, *, now: float, scheduler_name: str) -> Job:
         uid=f"what-if/{namespace}/{name}",
         creation_timestamp=format_time(now),
     )
-    scheduler = job.spec.scheduler_name or scheduler_name
-    spec = msgspec.structs.replace(job.spec, scheduler_name=scheduler)
-    return with_defaults(msgspec.structs.replace(job, metadata=metadata, spec=spec))
+    return with_defaults(msgspec.structs.replace(job, metadata=metadata), scheduler_name)
 
 
 def _add_job(made: Made, job: Job, priorities: Mapping[str, PriorityClass]) -> None:
@@ -169,9 +167,9 @@ def _objects(
 
 
 def pods_of(job: Job, priorities: Mapping[str, PriorityClass]) -> Iterable[Pod]:
-    """All pods of a job's tasks that wait for no other; the first `PODS_MAX` of them."""
+    """All pods of a defaulted job's tasks that wait for no other; the first `PODS_MAX` of them."""
     left = PODS_MAX
-    for task in with_defaults(job).spec.tasks:
+    for task in job.spec.tasks:
         if task.depends_on is None:
             maker = PodMaker(job, task, (), forwarded=False)
             for index in range(min(task.replicas, left)):

@@ -16,6 +16,7 @@ from vc_dashboard.logic.future_answers import (
     WhatIfQuestion,
 )
 from vc_dashboard.logic.manifests import Made, ManifestError, make, more_nodes, pods_of, refusals
+from vc_job_controller.logic.defaults import with_defaults
 from vc_model.job import Job
 from vc_model.kinds import JOBS
 from vc_model.meta import ApiObject, controller_of, object_key
@@ -49,7 +50,9 @@ class Ground(msgspec.Struct, frozen=True, kw_only=True):
 
         def make_pods(key: str) -> Iterable[ApiObject]:
             job = self._job_of(groups.get(key))
-            return pods_of(job, priorities) if job is not None else ()
+            if job is None:
+                return ()
+            return pods_of(with_defaults(job, self.scheduler_names[0]), priorities)
 
         return Trial(
             self.objects,

@@ -9,21 +9,21 @@ from typing import Final
 import msgspec
 
 from vc_model.job import Job, JobSpec, TaskSpec
-from vc_model.keys import DEFAULT_QUEUE, SCHEDULER_NAME
+from vc_model.keys import DEFAULT_QUEUE
 from vc_model.struct import JsonObject
 
 MAX_RETRY: Final = 3
 """Of a job and of a task, where none is written."""
 
 
-def with_defaults(job: Job) -> Job:
-    """The job as admission would have let it in."""
+def with_defaults(job: Job, scheduler_name: str) -> Job:
+    """The job as admission would have let it in; `scheduler_name` is the first of ours."""
     spec = job.spec
     tasks = [_task(task, position) for position, task in enumerate(spec.tasks)]
     defaulted = msgspec.structs.replace(
         spec,
         queue=spec.queue or DEFAULT_QUEUE,
-        scheduler_name=spec.scheduler_name or SCHEDULER_NAME,
+        scheduler_name=spec.scheduler_name or scheduler_name,
         max_retry=spec.max_retry or MAX_RETRY,
         tasks=tasks,
         min_available=spec.min_available or sum(task.min_available or 0 for task in tasks),

@@ -7,6 +7,7 @@ import msgspec
 from vc_messages.effects import Effect
 from vc_messages.plugins import PluginAnnouncement, PluginReply, PluginRequest
 from vc_model.job import Command, Job
+from vc_model.keys import SCHEDULER_NAME
 from vc_model.pod import Pod
 from vc_model.scheduling import PodGroup, PriorityClass, Queue
 
@@ -51,6 +52,8 @@ class Observed(msgspec.Struct, frozen=True, kw_only=True):
     """Whether counters may be written now; phases always may."""
     trouble: Trouble | None = None
     """Why the last decision could not be carried out."""
+    scheduler_name: str = SCHEDULER_NAME
+    """Who places the pods of a job that does not say."""
     traceparent: str = ""
 
 

@@ -43,7 +43,7 @@ class Sight(msgspec.Struct, frozen=True, kw_only=True):
 
 def look(seen: Observed) -> Sight:
     """The first look."""
-    job = with_defaults(seen.job)
+    job = with_defaults(seen.job, seen.scheduler_name)
     return _look(seen, job, members=Members(job, seen.pods), hashed=seen.spec_hash or hash_of(job))
 
 
