@@ -71,10 +71,12 @@ class Chunker:
         yield HEAD, _encoder.encode(_head_of(self._kinds, state))
         kept: dict[tuple[TopicPartition, str], _Slice] = {}
         for kind in self._kinds:
-            for partition, rows in enumerate(_by_partition(state.tables[kind.topic])):
+            table = state.tables[kind.topic]
+            for partition, keys in enumerate(_keys_by_partition(table)):
                 log = TopicPartition(kind.topic, partition)
-                for number, cut in enumerate(_cut(rows)):
-                    made = kept[log, cut[0][0]] = self._slice(log, cut)
+                for number, cut in enumerate(_cut(keys)):
+                    rows = [(key, table[key]) for key in cut]
+                    made = kept[log, cut[0]] = self._slice(log, rows)
                     yield f"{kind.topic}/{partition}/{number}", made.chunk
         self._slices = kept
 
@@ -193,26 +195,23 @@ def _by_log(kinds: tuple[Kind, ...], numbers: Mapping[str, list[int]]) -> dict[T
     }
 
 
-def _by_partition(table: dict[str, Entry]) -> list[list[tuple[str, Entry]]]:
-    rows: list[list[tuple[str, Entry]]] = [[] for _ in range(PARTITIONS)]
-    for item in table.items():
-        rows[item[1].partition].append(item)
-    return rows
+def _keys_by_partition(table: dict[str, Entry]) -> list[list[str]]:
+    """Keys only: a pair for each of 50,000 rows would wake the garbage collector."""
+    keys: list[list[str]] = [[] for _ in range(PARTITIONS)]
+    for key, entry in table.items():
+        keys[entry.partition].append(key)
+    return keys
 
 
-def _cut(rows: list[tuple[str, Entry]]) -> Iterator[list[tuple[str, Entry]]]:
+def _cut(keys: list[str]) -> Iterator[list[str]]:
     """Slices by key; a slice ends with a key that says so, or when it is full."""
-    rows.sort(key=_key_of)
+    keys.sort()
     begin = 0
-    for end, (key, _) in enumerate(rows, start=1):
+    for end, key in enumerate(keys, start=1):
         last = zlib.crc32(key.encode()) % SLICE_ROWS_MEAN == 0
-        if last or end - begin == SLICE_ROWS_MAX or end == len(rows):
-            yield rows[begin:end]
+        if last or end - begin == SLICE_ROWS_MAX or end == len(keys):
+            yield keys[begin:end]
             begin = end
-
-
-def _key_of(item: tuple[str, Entry]) -> str:
-    return item[0]
 
 
 def _row_of(key: str, entry: Entry) -> _Row[Any]:

@@ -135,15 +135,11 @@ class PartitionLog:
         self.start = max(self.start, min(offset, self.end))
 
     def _compact(self, oldest: float) -> None:
-        last = {stored.key: stored.offset for stored in self._entries}
+        last = {stored.key: stored for stored in self._entries}
         self._entries = [
             stored
-            for stored in self._entries
-            if stored.offset == self.end - 1
-            or (
-                last[stored.key] == stored.offset
-                and not (stored.tombstone and stored.written_at <= oldest)
-            )
+            for stored in sorted(last.values())  # by offset, which comes first and is its own
+            if not stored.tombstone or stored.written_at > oldest or stored.offset == self.end - 1
         ]
 
     def _expire(self, oldest: float) -> None:
