@@ -163,11 +163,14 @@ def _objects(
         ),
         spec=wanted_spec(job, tasks, least),
     )
-    yield from pods_of(job, priorities)
+    yield from pods_of(job, priorities, scheduler_name=job.spec.scheduler_name)
 
 
-def pods_of(job: Job, priorities: Mapping[str, PriorityClass]) -> Iterable[Pod]:
-    """All pods of a defaulted job's tasks that wait for no other; the first `PODS_MAX` of them."""
+def pods_of(
+    job: Job, priorities: Mapping[str, PriorityClass], *, scheduler_name: str
+) -> Iterable[Pod]:
+    """All pods of a job's tasks that wait for no other; the first `PODS_MAX` of them."""
+    job = with_defaults(job, scheduler_name)
     left = PODS_MAX
     for task in job.spec.tasks:
         if task.depends_on is None:

@@ -16,7 +16,6 @@ from vc_dashboard.logic.future_answers import (
     WhatIfQuestion,
 )
 from vc_dashboard.logic.manifests import Made, ManifestError, make, more_nodes, pods_of, refusals
-from vc_job_controller.logic.defaults import with_defaults
 from vc_model.job import Job
 from vc_model.kinds import JOBS
 from vc_model.meta import ApiObject, controller_of, object_key
@@ -52,7 +51,7 @@ class Ground(msgspec.Struct, frozen=True, kw_only=True):
             job = self._job_of(groups.get(key))
             if job is None:
                 return ()
-            return pods_of(with_defaults(job, self.scheduler_names[0]), priorities)
+            return pods_of(job, priorities, scheduler_name=self.scheduler_names[0])
 
         return Trial(
             self.objects,
