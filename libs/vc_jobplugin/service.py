@@ -19,7 +19,6 @@ from vc_cluster import ClusterError, NotFoundError
 from vc_jobplugin.answers import Core, Decorated, Found, Reference
 from vc_jobplugin.config import PluginConfig
 from vc_messages.codec import HEADER_TRACEPARENT, CodecError, decode
-from vc_messages.dead_letters import dead_letter_message
 from vc_messages.plugins import (
     APPLY,
     REMOVE,
@@ -36,6 +35,7 @@ from vc_runtime.backoff import delay_seconds
 from vc_runtime.context import Context
 from vc_runtime.effects import EffectApplier, Outcome, OutcomeStatus
 from vc_runtime.job_fields import job_fields
+from vc_runtime.letters import dead_letter
 from vc_runtime.tracing import Teller
 
 REQUESTS_PER_POLL_MAX: Final = 256
@@ -203,9 +203,7 @@ class PluginService:
         try:
             request = decode(record.value or b"", into=PluginRequest, headers=record.headers)
         except CodecError as error:
-            self._context.log.error("dead letter: %s %r: %s", record.topic, record.key, error)
-            letter = dead_letter_message(record, service=self.name, error=str(error))
-            return _Answer(message=letter)
+            return _Answer(message=dead_letter(self._context, record, error))
         reply = await self.reply_to(request)
         if reply is None:
             return None

@@ -7,7 +7,7 @@ release reads before the next one writes it (docs/adr/0014).
 """
 
 from collections.abc import Mapping
-from typing import Any, Final, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 import msgspec
 
@@ -36,13 +36,20 @@ _decoders: Final[dict[type, msgspec.msgpack.Decoder[Any]]] = {}
 class CodecError(ValueError):
     """A message that cannot be used; says why in one line."""
 
+    code: ClassVar[str] = "unreadable"
+    """For programs; each class of these has its own."""
+
 
 class NewerSchemaError(CodecError):
     """Written by a newer release: nothing is wrong with it, but this release cannot read it."""
 
+    code = "newer-schema"
+
 
 class MessageTooLargeError(CodecError):
     """Larger than a topic takes."""
+
+    code = "too-large"
 
 
 def encode(value: msgspec.Struct) -> bytes:

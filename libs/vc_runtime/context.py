@@ -5,7 +5,7 @@ import random
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, Counter
 
 from vc_bus import Bus
 from vc_clock import Clock
@@ -46,6 +46,17 @@ class Context:
     metrics: CollectorRegistry = field(default_factory=CollectorRegistry)
     tracer: Tracer = field(default_factory=NoTracer)
     """Where the steps of jobs are told."""
+    dead_letters: Counter = field(init=False)
+    """Counted for the service as a whole, however many logs it follows."""
+
+    def __post_init__(self) -> None:
+        letters = Counter(
+            "pyroclast_dead_letters",
+            "Records that were put aside, by topic and why: unreadable, newer-schema, too-large.",
+            ("service", "topic", "reason"),
+            registry=self.metrics,
+        )
+        object.__setattr__(self, "dead_letters", letters)
 
     @property
     def log(self) -> logging.Logger:

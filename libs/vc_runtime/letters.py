@@ -1,21 +1,31 @@
-"""Putting aside what nobody can read."""
+"""Putting aside what nobody can read: said, counted, and kept with where it came from."""
 
 from vc_bus import BusError
+from vc_messages.codec import CodecError
 from vc_messages.dead_letters import dead_letter_message
-from vc_messages.record import Record
+from vc_messages.record import Message, Record
 from vc_runtime.context import Context
 
 
-async def send_to_dead_letters(context: Context, record: Record, error: Exception) -> None:
+def dead_letter(context: Context, record: Record, error: CodecError) -> Message:
+    """The letter about a record nobody can use, to be published; it is said and counted here."""
+    context.log.error("dead letter: %s: %s", _place(record), error)
+    context.dead_letters.labels(context.name, record.topic, error.code).inc()
+    return dead_letter_message(record, service=context.name, error=str(error))
+
+
+async def send_to_dead_letters(context: Context, record: Record, error: CodecError) -> None:
     """Put a record nobody can use aside, and go on with the next.
 
     A bus that is away does not stop the reader either: the record stays where it was read, and the
     log says where that is.
     """
-    place = f"{record.topic}[{record.partition}]@{record.offset} {record.key!r}"
-    context.log.error("dead letter: %s: %s", place, error)
-    message = dead_letter_message(record, service=context.name, error=str(error))
+    letter = dead_letter(context, record, error)
     try:
-        await context.bus.publish([message])
+        await context.bus.publish([letter])
     except BusError as away:
-        context.log.error("dead letter of %s not delivered: %s", place, away)
+        context.log.error("dead letter of %s not delivered: %s", _place(record), away)
+
+
+def _place(record: Record) -> str:
+    return f"{record.topic}[{record.partition}]@{record.offset} {record.key!r}"
