@@ -2,19 +2,20 @@
 
 The API server is the one part that everybody shares, so who asks it for how much must be seen from
 outside. Kinds, verbs and codes are fixed sets: the number of series is bounded by the code.
+
+Methods keep the signatures of the cluster they count for, which are therefore written nowhere here.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
-from typing import Final, TypeVar
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
+from typing import Any, Final, ParamSpec, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from vc_clock import Clock
 from vc_cluster import Cluster, ClusterError
-from vc_cluster.interface import ListPage, Preconditions, WatchEvent
 from vc_model.kinds import PODS, Kind
-from vc_model.struct import JsonObject
 
+_P = ParamSpec("_P")
 _T = TypeVar("_T")
 _OK: Final = "200"
 _SECONDS: Final = (0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)
@@ -26,7 +27,6 @@ class MeteredCluster:
     def __init__(
         self, cluster: Cluster, *, service: str, clock: Clock, registry: CollectorRegistry
     ) -> None:
-        self._cluster = cluster
         self._service = service
         self._clock = clock
         self._requests = Counter(
@@ -42,140 +42,59 @@ class MeteredCluster:
             buckets=_SECONDS,
             registry=registry,
         )
+        self.list = self._counted("list", cluster.list)
+        self.watch = self._counted_watch(cluster.watch)
+        self.get = self._counted("get", cluster.get)
+        self.create = self._counted("create", cluster.create)
+        self.replace = self._counted("update", cluster.replace)
+        self.patch = self._counted("patch", cluster.patch)
+        self.delete = self._counted("delete", cluster.delete)
+        self.bind = self._counted("bind", cluster.bind)
+        self.evict = self._counted("evict", cluster.evict)
+        self.close = cluster.close
 
-    async def _counted(self, verb: str, kind: Kind, request: Awaitable[_T]) -> _T:
-        began = self._clock.monotonic()
-        code = _OK
-        try:
-            return await request
-        except ClusterError as error:
-            code = str(error.code)
-            raise
-        finally:
-            self._seconds.labels(self._service, verb).observe(self._clock.monotonic() - began)
-            self._requests.labels(self._service, verb, kind.short, code).inc()
+    def _counted(
+        self, verb: str, ask: Callable[_P, Coroutine[Any, Any, _T]]
+    ) -> Callable[_P, Coroutine[Any, Any, _T]]:
+        async def counted(*args: _P.args, **named: _P.kwargs) -> _T:
+            began = self._clock.monotonic()
+            code = _OK
+            try:
+                return await ask(*args, **named)
+            except ClusterError as error:
+                code = str(error.code)
+                raise
+            finally:
+                self._seconds.labels(self._service, verb).observe(self._clock.monotonic() - began)
+                self._count(verb, _kind_in(*args, **named), code)
 
-    async def list(
-        self,
-        kind: Kind,
-        *,
-        namespace: str = "",
-        label_selector: str = "",
-        field_selector: str = "",
-        limit: int = 0,
-        continue_token: str = "",
-    ) -> ListPage:
-        request = self._cluster.list(
-            kind,
-            namespace=namespace,
-            label_selector=label_selector,
-            field_selector=field_selector,
-            limit=limit,
-            continue_token=continue_token,
-        )
-        return await self._counted("list", kind, request)
+        return counted
 
-    async def watch(
-        self,
-        kind: Kind,
-        *,
-        resource_version: str,
-        namespace: str = "",
-        timeout_seconds: float = 300.0,
-    ) -> AsyncIterator[WatchEvent]:
-        code = _OK
-        events = self._cluster.watch(
-            kind,
-            resource_version=resource_version,
-            namespace=namespace,
-            timeout_seconds=timeout_seconds,
-        )
-        try:
-            async for event in events:
-                yield event
-        except ClusterError as error:
-            code = str(error.code)
-            raise
-        finally:
-            self._requests.labels(self._service, "watch", kind.short, code).inc()
-            if isinstance(events, AsyncGenerator):  # whoever leaves early ends the request
-                await events.aclose()
+    def _counted_watch(
+        self, watch: Callable[_P, AsyncIterator[_T]]
+    ) -> Callable[_P, AsyncIterator[_T]]:
+        async def counted(*args: _P.args, **named: _P.kwargs) -> AsyncIterator[_T]:
+            code = _OK
+            events = watch(*args, **named)
+            try:
+                async for event in events:
+                    yield event
+            except ClusterError as error:
+                code = str(error.code)
+                raise
+            finally:
+                self._count("watch", _kind_in(*args, **named), code)
+                if isinstance(events, AsyncGenerator):  # whoever leaves early ends the request
+                    await events.aclose()
 
-    async def get(self, kind: Kind, *, name: str, namespace: str = "") -> JsonObject:
-        request = self._cluster.get(kind, name=name, namespace=namespace)
-        return await self._counted("get", kind, request)
+        return counted
 
-    async def create(self, kind: Kind, body: JsonObject, *, namespace: str = "") -> JsonObject:
-        request = self._cluster.create(kind, body, namespace=namespace)
-        return await self._counted("create", kind, request)
+    def _count(self, verb: str, kind: Kind, code: str) -> None:
+        self._requests.labels(self._service, verb, kind.short, code).inc()
 
-    async def replace(
-        self, kind: Kind, body: JsonObject, *, namespace: str = "", subresource: str = ""
-    ) -> JsonObject:
-        request = self._cluster.replace(kind, body, namespace=namespace, subresource=subresource)
-        return await self._counted("update", kind, request)
 
-    async def patch(
-        self,
-        kind: Kind,
-        patch: JsonObject,
-        *,
-        name: str,
-        namespace: str = "",
-        subresource: str = "",
-        preconditions: Preconditions | None = None,
-    ) -> JsonObject:
-        request = self._cluster.patch(
-            kind,
-            patch,
-            name=name,
-            namespace=namespace,
-            subresource=subresource,
-            preconditions=preconditions,
-        )
-        return await self._counted("patch", kind, request)
-
-    async def delete(
-        self,
-        kind: Kind,
-        *,
-        name: str,
-        namespace: str = "",
-        preconditions: Preconditions | None = None,
-        grace_seconds: int | None = None,
-        propagation: str = "",
-    ) -> None:
-        request = self._cluster.delete(
-            kind,
-            name=name,
-            namespace=namespace,
-            preconditions=preconditions,
-            grace_seconds=grace_seconds,
-            propagation=propagation,
-        )
-        await self._counted("delete", kind, request)
-
-    async def bind(
-        self,
-        *,
-        namespace: str,
-        name: str,
-        uid: str,
-        node: str,
-        annotations: dict[str, str] | None = None,
-    ) -> None:
-        request = self._cluster.bind(
-            namespace=namespace, name=name, uid=uid, node=node, annotations=annotations
-        )
-        await self._counted("bind", PODS, request)
-
-    async def evict(
-        self, *, namespace: str, name: str, uid: str, grace_seconds: int | None = None
-    ) -> None:
-        request = self._cluster.evict(
-            namespace=namespace, name=name, uid=uid, grace_seconds=grace_seconds
-        )
-        await self._counted("evict", PODS, request)
-
-    async def close(self) -> None:
-        await self._cluster.close()
+def _kind_in(*args: object, **named: object) -> Kind:
+    """What a request is about; those that do not say (bind, evict) are about pods."""
+    kind = named.get("kind", args[0] if args else PODS)
+    assert isinstance(kind, Kind)
+    return kind

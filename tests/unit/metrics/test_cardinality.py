@@ -94,6 +94,8 @@ def test_requests_are_counted_by_what_became_of_them() -> None:
         cluster = MeteredCluster(StoreCluster(api), service="s", clock=clock, registry=registry)
         with pytest.raises(NotFoundError):
             await cluster.get(QUEUES, name="absent")
+        with pytest.raises(NotFoundError):
+            await cluster.bind(namespace="ns", name="absent", uid="u", node="n")
         body = {"apiVersion": QUEUES.api_version, "kind": "Queue", "metadata": {"name": "q"}}
         await cluster.create(QUEUES, body)
         page = await cluster.list(QUEUES)
@@ -104,6 +106,7 @@ def test_requests_are_counted_by_what_became_of_them() -> None:
     counted = series(asyncio.run(ask()), "pyroclast_api_requests_total")
     assert counted == {
         ("404", "queues", "s", "get"): 1,
+        ("404", "pods", "s", "bind"): 1,
         ("200", "queues", "s", "create"): 1,
         ("200", "queues", "s", "list"): 1,
         ("200", "queues", "s", "watch"): 1,
