@@ -6,7 +6,8 @@ binpack on: a session that places everything, one in which nothing fits, one in 
 arrives, and the cost of taking a pod fact in. Over full nodes: a session that makes room for a gang of 500
 inside its queue, and one that takes it back from another queue. The session time includes the snapshot.
 Growth is the exponent of time over nodes between the last two sizes. Run by
-`python -m bench.bench_scheduler [nodes …]`.
+`python -m bench.bench_scheduler [--images] [nodes …]`; with `--images` each node has 50 images of 200, and
+each gang names one of them.
 """
 
 import gc
@@ -37,6 +38,8 @@ FULL_NODE_PODS: Final = 8
 PODS_PER_NODE: Final = 10
 GANG_PODS: Final = 50
 QUEUES: Final = 10
+IMAGES: Final = 200
+IMAGES_A_NODE: Final = 50
 HEADER: Final = (
     "nodes", "pods", "load/s", "place all ms", "pods/s", "nothing fits ms", "one arrives ms",
     "preempt ms", "reclaim ms", "MB",
@@ -61,7 +64,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     memory_mb: float
 
 
-def some_nodes(count: int) -> list[ApiObject]:
+def some_nodes(count: int, *, images: int = 0) -> list[ApiObject]:
+    """Mixed nodes, each with so many images."""
     taint = Taint(key="dedicated", effect="NoSchedule")
     return [
         node(
@@ -69,9 +73,14 @@ def some_nodes(count: int) -> list[ApiObject]:
             cpu=(16, 32, 64)[n % 3],
             labels={"zone": f"z{n % 10}"},
             taints=[taint] if n % 10 == 0 else [],
+            images={_image(n + i): 2**29 for i in range(images)},
         )
         for n in range(count)
     ]
+
+
+def _image(number: int) -> str:
+    return f"registry.example/team/image-{number % IMAGES}:1"
 
 
 def some_gangs(pods: int, *, cpu: tuple[str, ...]) -> list[list[ApiObject]]:
@@ -100,12 +109,15 @@ def timed_session(world: World) -> tuple[float, Decisions]:
     return best, decisions
 
 
-def measure(count: int) -> Row:
+def measure(count: int, *, images: int = 0) -> Row:
     pods = count * PODS_PER_NODE
-    world = World([queue(f"queue-{q}") for q in range(QUEUES)], some_nodes(count), conf=CONF)
+    nodes = some_nodes(count, images=images)
+    world = World([queue(f"queue-{q}") for q in range(QUEUES)], nodes, conf=CONF)
     gangs = some_gangs(pods, cpu=("500m", "1", "1500m", "2"))
     for at, job in enumerate(gangs[::10]):
         job[:] = [_in_zone(obj, f"z{1 + at % 9}") for obj in job]
+    for at, job in enumerate(gangs if images else ()):
+        job[:] = [_naming(obj, _image(at)) for obj in job]
     began = time.perf_counter()
     for job in gangs:
         world.put(*job)
@@ -143,6 +155,14 @@ def _in_zone(obj: ApiObject, zone: str) -> ApiObject:
     if not isinstance(obj, Pod):
         return obj
     spec = msgspec.structs.replace(obj.spec, node_selector={"zone": zone})
+    return msgspec.structs.replace(obj, spec=spec)
+
+
+def _naming(obj: ApiObject, image: str) -> ApiObject:
+    if not isinstance(obj, Pod):
+        return obj
+    containers = [msgspec.structs.replace(c, image=image) for c in obj.spec.containers]
+    spec = msgspec.structs.replace(obj.spec, containers=containers)
     return msgspec.structs.replace(obj, spec=spec)
 
 
@@ -200,9 +220,9 @@ def one_arrives(world: World) -> float:
     return best
 
 
-def main(sizes: Sequence[int] = SIZES) -> None:
+def main(sizes: Sequence[int] = SIZES, *, images: int = 0) -> None:
     """Print, write, end with the pairs."""
-    rows = [measure(count) for count in sizes]
+    rows = [measure(count, images=images) for count in sizes]
     last = rows[-1]
     values = {f"scheduler_{name}": value for name, value in msgspec.structs.asdict(last).items()}
     for name in GROWING if len(rows) > 1 else ():
@@ -216,4 +236,6 @@ def main(sizes: Sequence[int] = SIZES) -> None:
 
 
 if __name__ == "__main__":
-    main([int(given) for given in sys.argv[1:]] or SIZES)
+    given = [argument for argument in sys.argv[1:] if argument != "--images"]
+    asked = IMAGES_A_NODE if "--images" in sys.argv else 0
+    main([int(size) for size in given] or SIZES, images=asked)

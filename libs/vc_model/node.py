@@ -1,5 +1,8 @@
 """The parts of a Node that decide where a pod may go."""
 
+import msgspec
+
+from vc_model.images import ContainerImage, pack_images
 from vc_model.meta import ApiObject
 from vc_model.struct import ApiStruct, ResourceList
 
@@ -27,13 +30,6 @@ class NodeCondition(ApiStruct, frozen=True, kw_only=True):
     reason: str = ""
 
 
-class ContainerImage(ApiStruct, frozen=True, kw_only=True):
-    """An image that is already there; only scoring looks at it."""
-
-    names: list[str] = []
-    size_bytes: int = 0
-
-
 class NodeStatus(ApiStruct, frozen=True, kw_only=True):
     """What the node has."""
 
@@ -41,6 +37,15 @@ class NodeStatus(ApiStruct, frozen=True, kw_only=True):
     allocatable: ResourceList = {}
     conditions: list[NodeCondition] = []
     images: list[ContainerImage] = []
+    """As the API server lists them; empty after reading."""
+    packed_images: bytes = b""
+    """The same in a few bytes, see `vc_model.images`. Packed as it is read, so that nobody who follows
+    nodes holds the names of all images of all of them."""
+
+    def __post_init__(self) -> None:
+        if self.images:
+            msgspec.structs.force_setattr(self, "packed_images", pack_images(self.images))
+            msgspec.structs.force_setattr(self, "images", [])
 
 
 class Node(ApiObject, frozen=True, kw_only=True):

@@ -1,6 +1,6 @@
 """The parts of a Pod that somebody decides on.
 
-Env, args, images and other texts are left out on purpose: the watcher decodes a pod into this
+Env, args and other texts are left out on purpose: the watcher decodes a pod into this
 struct, and what is not declared never reaches the bus.
 """
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from vc_model.images import PAIR, image_id
 from vc_model.meta import ApiObject
 from vc_model.node import Node as ApiNode
 from vc_model.node import Taint
@@ -31,6 +32,8 @@ class Node:
     taints: list[Taint]
     ready: bool
     schedulable: bool
+    images: dict[str, int]
+    """By the name's id, as facts carry it: how many bytes it takes here."""
     pods: list["Pod"] = field(default_factory=list)
 
     @property
@@ -56,6 +59,8 @@ class Pod:
     status: str
     """Pending, Placed, Succeeded or Failed."""
     preemptable: bool
+    images: list[str]
+    """One per container."""
 
     @property
     def best_effort(self) -> bool:
@@ -64,7 +69,7 @@ class Pod:
     @property
     def kind(self) -> tuple[object, ...]:
         """Pods of one kind, next to one another, are placed together or not at all."""
-        return (self.role, sorted(self.request.items()), sorted(self.selector.items()), self.tolerations, self.required, self.ports)  # fmt: skip
+        return (self.role, sorted(self.request.items()), sorted(self.selector.items()), self.tolerations, self.required, self.ports, self.images)  # fmt: skip
 
 
 @dataclass(eq=False)
@@ -172,7 +177,12 @@ def _node(node: ApiNode) -> Node:
         taints=[t for t in node.spec.taints if t.effect in ("NoSchedule", "NoExecute")],
         ready=ready,
         schedulable=not node.spec.unschedulable,
+        images=_images(node.status.packed_images),
     )
+
+
+def _images(packed: bytes) -> dict[str, int]:
+    return {f"{number % 2**64:016x}": size for number, size in PAIR.iter_unpack(packed)}
 
 
 def _pod(pod: ApiPod) -> Pod:
@@ -193,6 +203,7 @@ def _pod(pod: ApiPod) -> Pod:
         node=pod.spec.node_name,
         status=status or ("Placed" if pod.spec.node_name else "Pending"),
         preemptable=pod.metadata.annotations.get(PREEMPTABLE) != "false",
+        images=[image_id(container.image) for container in pod.spec.containers],
     )
 
 

@@ -6,6 +6,7 @@ from tests.reference.cluster import Cluster, Node, Pod
 from tests.reference.shares import MILLION
 from vc_model.node import Taint
 
+MEBI = 1024 * 1024
 GPU = "nvidia.com/gpu"
 CORDON = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 
@@ -13,18 +14,30 @@ CORDON = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 def best_node(cluster: Cluster, pod: Pod, *, binpack: bool) -> Node | None:
     """The best score of those that have room, the first of equals."""
     fitting = [node for node in cluster.nodes.values() if _fits(pod, node)]
-    return max(fitting, key=lambda node: _score(pod, node, binpack=binpack), default=None)
+    return max(fitting, key=lambda node: _score(cluster, pod, node, binpack=binpack), default=None)
 
 
-def _score(pod: Pod, node: Node, *, binpack: bool) -> int:
-    """Spread and balanced, and with binpack full."""
+def _score(cluster: Cluster, pod: Pod, node: Node, *, binpack: bool) -> int:
+    """Spread and balanced, near its images, and with binpack full."""
     cpu, memory = _part(pod, node, "cpu"), _part(pod, node, "memory")
     score = 2 * MILLION - (cpu + memory) // 2 - _apart(pod, node, cpu, memory)
+    score += _locality(cluster, pod, node)
     if binpack:
         counted = [name for name in pod.request if name in ("cpu", "memory") or "/" in name]
         parts = sum(_part(pod, node, name) for name in counted)
         score += parts // len(counted) if counted else 0
     return score
+
+
+def _locality(cluster: Cluster, pod: Pod, node: Node) -> int:
+    """How much of its images is there, each counted by the part of the nodes that have it."""
+    ready = [other for other in cluster.nodes.values() if other.ready]
+    there = 0
+    for image in pod.images:
+        having = [other for other in ready if image in other.images]
+        there += node.images.get(image, 0) * len(having) // len(ready)
+    most = 1000 * MEBI * len(pod.images)
+    return (max(23 * MEBI, min(there, most)) - 23 * MEBI) * MILLION // (most - 23 * MEBI)
 
 
 def _apart(pod: Pod, node: Node, cpu: int, memory: int) -> int:

@@ -4,7 +4,16 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vc_scheduler.logic.fit import Ints, capacity, place, placeable, rank_keys
+from vc_scheduler.logic.fit import (
+    NO_ROOM,
+    SCORE_MAX,
+    Ints,
+    capacity,
+    has_room,
+    place,
+    placeable,
+    rank_keys,
+)
 
 
 def naive(count: int, idle: Ints, request: Ints, scores: Ints) -> list[int] | None:
@@ -55,3 +64,10 @@ def test_placing_at_once_equals_placing_one_by_one(
         score_rows=lambda rows, deep: scores[rows, :deep].copy(),
     )
     assert rows_placed.tolist() == expected
+
+
+@given(score=st.integers(-SCORE_MAX, SCORE_MAX), nodes=st.integers(1, 100_000))
+def test_no_score_makes_room_where_there_is_none(score: int, nodes: int) -> None:
+    more = np.array([score], dtype=np.int64) * nodes
+    assert not has_room(np.array([NO_ROOM], dtype=np.int64) + more).any()
+    assert has_room(np.zeros(1, dtype=np.int64) + more).all()

@@ -39,7 +39,17 @@ REQUESTS: list[ResourceList] = [
 LIMITS: list[ResourceList | None] = [None, None, {"cpu": "6"}, {"cpu": "9", "memory": "6Gi"}, {"pods": "5"}]  # fmt: skip
 FAIR: list[ResourceList | None] = [None, {"cpu": "4"}, {"cpu": "2", "memory": "4Gi"}]
 MINIMUMS: list[ResourceList | None] = [None, {"cpu": "2"}, {"cpu": "1", "memory": "1Gi"}]
+MEBI = 1024 * 1024
+IMAGES = {
+    "tools:1": 900 * MEBI,
+    "train": 20_000 * MEBI,
+    "ps:latest": 4_000 * MEBI,
+    "tiny": 9 * MEBI,
+}
 KEPT: list[ResourceList | None] = [None, None, None, {"cpu": "2"}]
+
+
+SOME_IMAGES = st.lists(st.sampled_from(sorted(IMAGES)), unique=True, max_size=3)
 
 
 @st.composite
@@ -55,6 +65,7 @@ def some_nodes(draw: st.DrawFn) -> list[ApiObject]:
             taints=[TAINT] if draw(st.integers(0, 4)) == 0 else [],
             ready=draw(st.integers(0, 6)) != 0,
             unschedulable=draw(st.integers(0, 8)) == 0,
+            images={name: IMAGES[name] for name in draw(SOME_IMAGES)},
         )
         for index in range(draw(st.integers(1, 5)))
     ]
@@ -100,6 +111,7 @@ def a_job(draw: st.DrawFn, name: str) -> list[ApiObject]:
         tolerations = draw(st.sampled_from([(), (Toleration(operator="Exists"),)]))
         ports = draw(st.sampled_from([(), (), (), (80,)]))
         annotations = draw(st.sampled_from([None, None, None, NO]))
+        image = draw(st.sampled_from(["", "train:latest", "ps", "tools:1", "tiny", "unheard-of"]))
         job += [
             pod(
                 f"{name}-{role}-{n}",
@@ -111,6 +123,7 @@ def a_job(draw: st.DrawFn, name: str) -> list[ApiObject]:
                 tolerations=tolerations,
                 host_ports=ports,
                 annotations=annotations,
+                image=image,
             )
             for n in range(count)
         ]

@@ -37,9 +37,11 @@ def test_recorded_sessions_of_random_clusters_replay_to_the_same_bytes(data: st.
         running = [p for p in world.pods() if p.status.phase == "Running"]
         if running:
             world.finish(data.draw(st.sampled_from(running)).metadata.name)
-        match data.draw(st.integers(0, 3)):
+        match data.draw(st.integers(0, 4)):
             case 0:
-                world.put(node(f"late{turn}", cpu=4))
+                world.put(node(f"late{turn}", cpu=4, images={"big": 2**33}))
+            case 4:
+                world.put(node("n0", cpu=8, images={"other:1": 2**33}))
             case 1 if nodes and turn == 1:
                 world.delete(kinds.NODES, nodes[0].key)
             case 2:

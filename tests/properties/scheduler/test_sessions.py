@@ -38,6 +38,7 @@ def some_nodes(draw: st.DrawFn) -> list[ApiObject]:
             labels={"zone": draw(st.sampled_from("ab"))},
             taints=[TAINT] if draw(st.booleans()) and draw(st.booleans()) else [],
             ready=draw(st.sampled_from([True, True, True, False])),
+            images=draw(st.sampled_from([{}, {"big": 2**33}, {"big": 2**32, "other:1": 2**31}])),
         )
         for index in range(draw(st.integers(0, 5)))
     ]
@@ -79,6 +80,7 @@ def a_job(draw: st.DrawFn, name: str) -> list[ApiObject]:
             )
         )  # fmt: skip
         selector = draw(st.sampled_from([{}, {}, {"zone": "a"}]))
+        image = draw(st.sampled_from(["", "big", "other:1"]))
         tolerations = draw(st.sampled_from([(), (Toleration(operator="Exists"),)]))
         job += [
             pod(
@@ -88,6 +90,7 @@ def a_job(draw: st.DrawFn, name: str) -> list[ApiObject]:
                 requests=dict(requests),
                 selector=selector,
                 tolerations=tolerations,
+                image=image,
             )
             for n in range(count)
         ]

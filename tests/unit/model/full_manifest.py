@@ -36,6 +36,8 @@ def _sample(info: inspect.Type) -> Any:
             return [_sample(info.item_type)]
         case inspect.StrType():
             return "text"
+        case inspect.BytesType():
+            return "dGV4dA=="
         case inspect.BoolType():
             return True
         case inspect.IntType():

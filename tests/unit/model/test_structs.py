@@ -18,6 +18,8 @@ EVERY_KIND = [kind for kind in vars(kinds).values() if isinstance(kind, Kind)]
 @pytest.mark.parametrize("kind", EVERY_KIND, ids=lambda kind: kind.short)
 def test_a_full_manifest_is_read_and_written_back(kind: Kind) -> None:
     manifest = full_manifest(kind.type)
+    if kind is kinds.NODES:
+        del manifest["status"]["images"]  # packed as they are read: test_images
     read = msgspec.json.decode(msgspec.json.encode(manifest), type=kind.type)
     assert to_json(read) == without_unknown(manifest)
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from vc_model import kinds
+from vc_model.images import ContainerImage
 from vc_model.keys import OVERUSE_TOLERANCE
 from vc_model.meta import ApiObject, ObjectMeta, OwnerReference
 from vc_model.node import Node, NodeCondition, NodeSpec, NodeStatus, Taint
@@ -49,6 +50,7 @@ def node(
     taints: Iterable[Taint] = (),
     ready: bool = True,
     unschedulable: bool = False,
+    images: Mapping[str, int] | None = None,
 ) -> Node:
     """A node; by default as the embedded cluster makes them."""
     allocatable: ResourceList = {"cpu": str(cpu), "memory": memory, "pods": str(pods)}
@@ -61,6 +63,7 @@ def node(
             allocatable=allocatable,
             capacity=allocatable,
             conditions=[NodeCondition(type="Ready", status="True" if ready else "False")],
+            images=[ContainerImage(names=[n], size_bytes=s) for n, s in (images or {}).items()],
         ),
     )
 
@@ -164,6 +167,7 @@ def pod(
     annotations: Mapping[str, str] | None = None,
     pod_priority_class: str = "",
     preemption_policy: str | None = None,
+    image: str = "",
 ) -> Pod:
     """A pod; bound when `on` names a node."""
     owner = OwnerReference(
@@ -182,6 +186,7 @@ def pod(
         spec=PodSpec(
             containers=[
                 Container(
+                    image=image,
                     resources=ResourceRequirements(requests=requests or {}, limits=limits or {}),
                     ports=[ContainerPort(container_port=n, host_port=n) for n in host_ports],
                 )

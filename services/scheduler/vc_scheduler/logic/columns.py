@@ -162,6 +162,7 @@ class Columns:
         self.peers.replace(before, after)
         if _has_claims(before, after):
             self.volumes.replace(before, after)
+        self.nodes.images.replace(before, after)
         if before is not None:
             if before.node and before.status in ON_NODE:
                 self.nodes.remove_pod(before.node, before.shape)
@@ -308,9 +309,11 @@ class Columns:
         self.refresh(now=now, groups_max=len(self._dirty))
         if self._adopts:
             self._adopt_nominations(now)
+        nodes = self.nodes.table()
         return Snapshot(
             session_id=session_id,
-            nodes=self.nodes.table(),
+            nodes=nodes,
+            images=self.nodes.images.table(nodes.static),
             groups=tuple(self._rows[key] for key in sorted(self._unsettled)),
             peers=self.peers.table(self.pods.values),
             everybody=dict(self._rows),

@@ -19,9 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
 
-NO_ROOM: Final = np.iinfo(np.int64).min
-"""Below every score."""
+NO_ROOM: Final = -(2**62)
+"""Below every score, and so far below, and above the least integer, that it stays there when scores are
+added to it or taken away."""
 
 SCORE_MAX: Final = 2**40
 """Scores are fixed-point integers below this, so that a score and a node fit one int64 key."""
@@ -53,6 +55,11 @@ def rank_keys(rows: Ints, scores: Ints, capacities: Ints, *, count: int) -> Ints
     keys = scores * count + (count - 1 - rows)
     keys[capacities <= 0] = NO_ROOM
     return keys
+
+
+def has_room(keys: Ints) -> Mask:
+    """Where a key, to which scores may have been added, is one of a node with room."""
+    return keys > NO_ROOM // 2
 
 
 def placeable(capacities: Ints, wanted: int) -> int:
@@ -103,6 +110,6 @@ def _best(keys: Ints, count: int) -> Ints:
         rows = np.argpartition(keys, len(keys) - count)[-count:]
     else:
         rows = np.arange(len(keys))
-    best: Ints = rows[keys[rows] != NO_ROOM]
+    best: Ints = rows[has_room(keys[rows])]
     best.sort()
     return best

@@ -20,6 +20,7 @@ import numpy as np
 
 from vc_messages.sessions import Reason
 from vc_scheduler.logic.amounts import Amounts
+from vc_scheduler.logic.images import ImageRow
 from vc_scheduler.logic.peers import Peers
 from vc_scheduler.logic.rows import GroupRow, PodRow, QueueRow
 from vc_scheduler.logic.shapes import Shape
@@ -95,6 +96,19 @@ class NodeScorer(Protocol):
 
     def score(self, candidates: Candidates) -> Ints:
         """[node, pod]"""
+        ...
+
+
+@runtime_checkable
+class ImageScorer(Protocol):
+    """What images that are there already are worth, whatever else lies on the nodes."""
+
+    name: ClassVar[str]
+
+    def image_score(
+        self, images: tuple[str, ...], there: Mapping[str, ImageRow], nodes: StaticTable
+    ) -> Ints | None:
+        """Over all nodes, for containers with these images; None when it is the same everywhere."""
         ...
 
 
@@ -212,6 +226,7 @@ class Framework:
         self.filters: list[NodeFilter] = asked.at("predicate", NodeFilter)
         self.peer_filters: list[PeerFilter] = asked.at("predicate", PeerFilter)
         self.scorers: list[NodeScorer] = asked.at("nodeorder", NodeScorer)
+        self.image_scorers: list[ImageScorer] = asked.at("nodeorder", ImageScorer)
         self.job_orders: list[JobOrder] = asked.at("joborder", JobOrder)
         self.queue_orders: list[QueueOrder] = asked.at("queueorder", QueueOrder)
         self.enqueue_gates: list[EnqueueGate] = asked.at("jobenqueued", EnqueueGate)
@@ -257,6 +272,14 @@ class Framework:
             with self._stopwatch.part(SCORING, plugin.name):
                 total += plugin.score(candidates)
         return total
+
+    def image_score(
+        self, images: tuple[str, ...], there: Mapping[str, ImageRow], nodes: StaticTable
+    ) -> Ints | None:
+        """The sum over plugins; None when none has anything to say."""
+        found = [plugin.image_score(images, there, nodes) for plugin in self.image_scorers]
+        told = [score for score in found if score is not None]
+        return np.sum(told, axis=0, dtype=np.int64) if told else None
 
     def job_key(self, session: "Session", group: GroupRow) -> OrderKey:
         """Plugins in tier order, then creation, then uid: a total order."""

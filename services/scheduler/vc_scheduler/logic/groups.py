@@ -221,6 +221,7 @@ class _Counts:
             if (
                 last is not None
                 and last.shape.key == pod.shape.key
+                and last.shape.images == pod.shape.images
                 and (last.role, last.priority) == (pod.role, pod.priority)
             ):
                 runs[-1].append(pod)

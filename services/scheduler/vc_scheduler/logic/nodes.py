@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from vc_model.node import Node, Taint
 from vc_scheduler.logic.amounts import Problems, read_amounts
+from vc_scheduler.logic.images import ImageColumns
 from vc_scheduler.logic.shapes import Shape
 from vc_scheduler.logic.table import NodeTable, StaticTable
 
@@ -54,6 +55,9 @@ class NodeColumns:
         self._free: list[int] = []
         self._vectors: dict[bytes, Ints] = {}
         self._static: StaticTable | None = None
+        self.images = ImageColumns()
+        """Which nodes have which images; they only say where pods would rather be, so a change of
+        them leaves the masks and wakes nobody."""
         for name in ("cpu", "memory", "pods"):
             self.column(name)
 
@@ -106,6 +110,7 @@ class NodeColumns:
         for column, amount in columns:
             if column is not None:
                 self.allocatable[row, column] = amount
+        self.images.put(row, node.status.packed_images)
         facts = _facts_of(node)
         same = self._facts.get(row) == facts
         if not same:
@@ -122,6 +127,7 @@ class NodeColumns:
         del self._facts[row]
         self._static = None
         self.allocatable[row] = 0
+        self.images.put(row, b"")
         self._give_back(name, row)
         return True
 

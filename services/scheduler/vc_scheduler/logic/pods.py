@@ -132,6 +132,7 @@ def same_for_sessions(before: PodRow | None, after: PodRow | None) -> bool:
         and before.group == after.group
         and before.order == after.order
         and before.shape.key == after.shape.key
+        and before.shape.images == after.shape.images
         and (before.status is after.status or confirmed)
         and before.node == after.node
         and (before.ours, before.gated) == (after.ours, after.gated)

@@ -5,12 +5,15 @@ that something was put on or taken off since: a session of a thousand gangs of o
 divide five thousand rows a thousand times.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from vc_scheduler.logic.fit import NO_ROOM, Ints, capacity, place, placeable, rank_keys
+from vc_scheduler.logic.fit import NO_ROOM, Ints, capacity, has_room, place, placeable, rank_keys
 from vc_scheduler.logic.framework import Candidates, Framework
+from vc_scheduler.logic.images import ImageRow
 from vc_scheduler.logic.shapes import Shape
 from vc_scheduler.logic.table import Filtered, Mask, NodeTable
 
@@ -33,10 +36,15 @@ class _Room:
 class Rooms:
     """The working copy of what is used, and what each shape makes of it."""
 
-    def __init__(self, nodes: NodeTable, framework: Framework) -> None:
+    def __init__(
+        self, nodes: NodeTable, framework: Framework, images: Mapping[str, ImageRow]
+    ) -> None:
         self.nodes = nodes
         self.used: Ints = nodes.used.copy()
         self._framework = framework
+        self._images = images
+        self._image_scores: dict[tuple[str, ...], _Bonus | None] = {}
+        """By what containers run: what a node is worth more for having it already."""
         self._rooms: dict[bytes, _Room] = {}
         self._requests: dict[bytes, Ints] = {}
         self._log: list[Ints] = []
@@ -60,11 +68,12 @@ class Rooms:
         room = self._room(shape)
         if placeable(room.capacities, count) < count:
             return None
+        bonus = self._image_score(shape)
         return place(
             count,
             capacities=room.capacities,
-            keys=room.keys,
-            score_rows=_Scoring(self, room).scores,
+            keys=room.keys if bonus is None else room.keys + bonus.keys,
+            score_rows=_Scoring(self, room, bonus).scores,
         )
 
     def fits(self, shape: Shape, rows: Ints) -> bool:
@@ -79,12 +88,25 @@ class Rooms:
         """
         known = self._room(shape).keys
         keys = np.where(mask, known, NO_ROOM)
+        bonus = self._image_score(shape)
         if more is not None:
-            keys = np.where(keys == NO_ROOM, NO_ROOM, keys + more * self.nodes.count)
+            keys += more * self.nodes.count
+        if bonus is not None:
+            keys += bonus.keys
         if not len(keys):
             return None
         row = int(keys.argmax())
-        return row if keys[row] != NO_ROOM else None
+        return row if has_room(keys[row]) else None
+
+    def _image_score(self, shape: Shape) -> "_Bonus | None":
+        if not self._images or not shape.images:
+            return None
+        asked = shape.images
+        if asked not in self._image_scores:
+            found = self._framework.image_score(asked, self._images, self.nodes.static)
+            known = None if found is None else _Bonus(found, found * self.nodes.count)
+            self._image_scores[asked] = known
+        return self._image_scores[asked]
 
     def take(self, shape: Shape, rows: Ints) -> None:
         """Pods of the shape sit on these rows (a row may come more than once)."""
@@ -183,12 +205,21 @@ class Rooms:
         )
 
 
+class _Bonus(NamedTuple):
+    """Something to be added to the scores of nodes, and the same as ranks."""
+
+    scores: Ints
+    keys: Ints
+
+
 @dataclass(frozen=True, eq=False)
 class _Scoring:
     """Scores rows for one shape, as `fit.place` asks for it."""
 
     rooms: Rooms
     room: _Room
+    bonus: "_Bonus | None"
 
     def scores(self, rows: Ints, deep: int) -> Ints:
-        return self.rooms.score(self.room, rows, deep=deep)
+        scores = self.rooms.score(self.room, rows, deep=deep)
+        return scores if self.bonus is None else scores + self.bonus.scores[rows, None]

@@ -31,7 +31,7 @@ class Session:
         self.snapshot = snapshot
         self.framework = framework
         self.now = now
-        self.rooms = Rooms(snapshot.nodes, framework)
+        self.rooms = Rooms(snapshot.nodes, framework, snapshot.images)
         claims = Claims(snapshot.volumes, snapshot.nodes)
         self.peers = Peers(snapshot.peers, snapshot.nodes.static, claims)
         self.choices: list[ClaimChoice] = []

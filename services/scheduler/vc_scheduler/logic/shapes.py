@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
+from vc_model.images import image_id
 from vc_model.pod import PodSpec, Toleration
 from vc_model.selectors import LabelSelectorRequirement
 from vc_scheduler.logic.amounts import NOT_REQUESTED, Problems, pod_request
@@ -60,6 +61,9 @@ class Shape(msgspec.Struct, frozen=True, eq=False):
     """What it says about other pods."""
     problem: str = ""
     """Why a pod of this shape cannot be placed at all."""
+    images: tuple[str, ...] = ()
+    """One per container, as `vc_model.images.image_id` names them. No part of the key: images say where
+    a pod would rather be, and what fits where is worked out once for shapes that differ in nothing else."""
 
     @property
     def best_effort(self) -> bool:
@@ -80,6 +84,7 @@ class _Written(msgspec.Struct, frozen=True):
     spread: list[Any]
     ports: tuple[Any, ...]
     claims: tuple[Any, ...]
+    images: tuple[str, ...]
 
 
 class Shapes:
@@ -87,7 +92,7 @@ class Shapes:
 
     def __init__(self) -> None:
         self._by_text: dict[bytes, Shape] = {}
-        self._by_key: dict[bytes, Shape] = {}
+        self._by_key: dict[tuple[bytes, tuple[str, ...]], Shape] = {}
 
     def of(self, spec: PodSpec) -> Shape:
         """The shape of a pod."""
@@ -102,6 +107,7 @@ class Shapes:
             spread=list(spec.topology_spread_constraints),
             ports=host_ports(spec),
             claims=claim_names(spec),
+            images=_image_names(spec),
         )
         text = _encoder.encode(written)
         shape = self._by_text.get(text)
@@ -110,7 +116,7 @@ class Shapes:
                 self._by_text.clear()
                 self._by_key.clear()
             shape = _read(spec)
-            shape = self._by_text[text] = self._by_key.setdefault(shape.key, shape)
+            shape = self._by_text[text] = self._by_key.setdefault((shape.key, shape.images), shape)
         return shape
 
 
@@ -135,7 +141,18 @@ def _read(spec: PodSpec) -> Shape:
         preferred=preferred,
         peering=peering,
         problem=problem,
+        images=_images(spec),
     )
+
+
+def _image_names(spec: PodSpec) -> tuple[str, ...]:
+    return tuple(c.image for listed in (spec.init_containers, spec.containers) for c in listed)
+
+
+def _images(spec: PodSpec) -> tuple[str, ...]:
+    """In an order of their own: which container runs which is all the same."""
+    names = _image_names(spec)
+    return tuple(sorted(map(image_id, names))) if any(names) else ()
 
 
 def _required_terms(spec: PodSpec, problems: Problems) -> tuple[NodeTerm, ...] | None:

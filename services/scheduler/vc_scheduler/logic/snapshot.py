@@ -7,6 +7,7 @@ thread while the columns move on, and run again later to the same bytes.
 from dataclasses import dataclass, field
 
 from vc_scheduler.logic.amounts import Amounts
+from vc_scheduler.logic.images import ImageRow
 from vc_scheduler.logic.nominations import Nomination
 from vc_scheduler.logic.peer_index import PeerTable
 from vc_scheduler.logic.policies import BudgetRow, QuotaRow
@@ -66,5 +67,7 @@ class Snapshot:
     """PodDisruptionBudgets, by key."""
     volumes: VolumeTable = field(default_factory=VolumeTable)
     """Storage, as far as waiting pods ask for any."""
+    images: dict[str, ImageRow] = field(default_factory=dict)
+    """Where images are that waiting pods name, by their ids."""
     held_until: float | None = None
     """When the first pod held back after a failed bind may be tried again."""

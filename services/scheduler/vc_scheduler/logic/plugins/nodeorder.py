@@ -3,8 +3,8 @@
 Scores are fixed-point: 100 points are `POINTS`. Each quotient is one IEEE division per element,
 rounded down to an integer before anything is added, so the sums are exact and the same everywhere.
 What a shape prefers (node affinity, taints that only advise) is one array per shape; what depends on
-other pods is in `peer_scores`. Both are measured against the nodes the shape may go to. Image
-locality is not scored: it would make a shape of every image, and shapes are what makes us fast.
+other pods is in `peer_scores`. Both are measured against the nodes the shape may go to. Image locality is
+one array per set of images, added where a node is chosen, so that images make no shapes.
 """
 
 from collections.abc import Mapping
@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vc_scheduler.logic.framework import Candidates
+from vc_scheduler.logic.images import ImageRow, locality
 from vc_scheduler.logic.node_masks import any_term, intolerable
 from vc_scheduler.logic.plugins.arguments import weight
 from vc_scheduler.logic.plugins.peer_scores import POINTS, nearness, spreading
 from vc_scheduler.logic.rows import PodRow
-from vc_scheduler.logic.table import Ints, Mask
+from vc_scheduler.logic.table import Ints, Mask, StaticTable
 
 if TYPE_CHECKING:
     from vc_scheduler.logic.session import Session
@@ -38,6 +39,7 @@ class NodeOrder:
         self._affinity = weight(arguments, "nodeaffinity.weight", 2)
         self._taints = weight(arguments, "tainttoleration.weight", 3)
         self._peers = weight(arguments, "podaffinity.weight", 2)
+        self._images = weight(arguments, "imagelocality.weight", 1)
         self._spread = weight(arguments, "podtopologyspread.weight", 2)
         self._preferred: dict[bytes, Ints] = {}
         """By shape, over all nodes; a plugin lives as long as its session."""
@@ -63,6 +65,12 @@ class NodeOrder:
         if peering.soft_spread and self._spread:
             found.append(self._spread * spreading(peers, pod, mask))
         return np.sum(found, axis=0, dtype=np.int64) if found else None
+
+    def image_score(
+        self, images: tuple[str, ...], there: Mapping[str, ImageRow], nodes: StaticTable
+    ) -> Ints | None:
+        found = locality(images, there, nodes, points=POINTS) if self._images else None
+        return None if found is None else self._images * found
 
     def _preferences(self, candidates: Candidates) -> Ints:
         shape, nodes, allowed = candidates.shape, candidates.nodes, candidates.allowed
