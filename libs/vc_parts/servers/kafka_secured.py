@@ -7,8 +7,6 @@ The controller's listener stays plain on loopback: it is one process talking to 
 import secrets
 from pathlib import Path
 
-from cryptography.hazmat.primitives import serialization
-
 from vc_parts.certificates import Authority
 from vc_parts.ports import LOOPBACK
 from vc_parts.probe import kafka_answers
@@ -82,20 +80,11 @@ class SecuredKafka(KafkaServer):
             "sasl.mechanism.inter.broker.protocol": MECHANISM,
             f"listener.name.sasl_ssl.{MECHANISM.lower()}.sasl.jaas.config": login,
             "ssl.keystore.type": "PEM",
-            "ssl.keystore.key": _one_line(_pkcs8(pair.key)),
+            "ssl.keystore.key": _one_line(pair.key),
             "ssl.keystore.certificate.chain": _one_line(pair.certificate),
             "ssl.truststore.type": "PEM",
             "ssl.truststore.certificates": _one_line(self._authority.key_pair.certificate),
         }
-
-
-def _pkcs8(key: bytes) -> bytes:
-    """The only form of a key that Java reads from PEM."""
-    return serialization.load_pem_private_key(key, password=None).private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
-    )
 
 
 def _one_line(pem: bytes) -> str:

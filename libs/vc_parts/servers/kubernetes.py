@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
-from vc_parts.certificates import Authority, issue_signing_key, write_private
+from vc_parts.certificates import Authority, issue_signing_key, write_pair, write_private
 from vc_parts.control_plane_flags import (
     AUDIT_POLICY,
     CONTROLLERS,
@@ -105,9 +105,9 @@ class ControlPlane(Server):
 
     def _write_files(self) -> None:
         files = self.files
-        self._authority.key_pair.write(self.folder, "ca")
+        write_pair(self._authority.key_pair, self.folder, "ca")
         server = self._authority.issue_server("kube-apiserver", hosts=SERVER_HOSTS)
-        server.write(self.folder, "apiserver")
+        write_pair(server, self.folder, "apiserver")
         private, public = issue_signing_key()
         write_private(files.account_key, private)
         files.account_public_key.write_bytes(public)

@@ -9,7 +9,7 @@ import contextlib
 import ssl
 from pathlib import Path
 
-from vc_parts.certificates import Authority
+from vc_parts.certificates import Authority, write_pair
 from vc_parts.ports import LOOPBACK
 
 CHUNK_BYTES = 65_536
@@ -22,7 +22,7 @@ class TlsTunnel:
         self._target_port = target_port
         authority = Authority("pyroclast-tunnel")
         pair = authority.issue_server("redis", hosts=(LOOPBACK, "localhost"))
-        certificate, key = pair.write(folder, "tunnel")
+        certificate, key = write_pair(pair, folder, "tunnel")
         self.ca = folder / "tunnel-ca.crt"
         self.ca.write_bytes(authority.key_pair.certificate)
         self._context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)

@@ -8,7 +8,7 @@ import yaml
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from vc_parts.certificates import Authority, issue_signing_key, write_private
+from vc_parts.certificates import Authority, issue_signing_key, write_pair, write_private
 from vc_parts.kubeconfig import User, admin, kubeconfig, token_file, write_kubeconfig
 
 
@@ -40,7 +40,7 @@ def test_the_signing_key_and_its_public_half_belong_together() -> None:
 
 
 def test_keys_are_readable_by_their_owner_only(tmp_path: Path) -> None:
-    _, key = Authority().key_pair.write(tmp_path, "ca")
+    _, key = write_pair(Authority().key_pair, tmp_path, "ca")
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
     again = tmp_path / "again"
     write_private(again, b"a long text")
