@@ -6,7 +6,8 @@ import msgspec
 
 from vc_jobplugin.answers import Decorated, Found, Reference
 from vc_jobplugin.arguments import Flag, Parsed, described, parse
-from vc_jobplugin.hosts import hosts, no_such_task, task_named
+from vc_jobplugin.hosts import hosts
+from vc_jobplugin.roles import roles_of
 from vc_messages.plugins import (
     EnvVar,
     JobDecoration,
@@ -43,16 +44,11 @@ class PytorchCore:
 
     def decorate(self, request: PluginRequest, found: Found) -> Decorated:  # noqa: ARG002
         """Every task learns where the master is; masters and workers also who they are."""
-        parsed = parse(request.arguments, FLAGS)
-        if parsed.problem:
-            return Decorated(problem=parsed.problem)
-        job = request.job
-        master = task_named(job, parsed.text("master"))
-        worker = task_named(job, parsed.text("worker"))
-        if master is None:
-            return Decorated(problem=no_such_task(job, parsed.text("master"), argument="master"))
-        if worker is None and "worker" in parsed.given:
-            return Decorated(problem=no_such_task(job, parsed.text("worker"), argument="worker"))
+        job, parsed = request.job, parse(request.arguments, FLAGS)
+        tasks_of, problem = roles_of(job, parsed, ("master", "worker"), needed=("master",))
+        if problem:
+            return Decorated(problem=problem)
+        master, worker = tasks_of["master"], tasks_of.get("worker")
         address = next(iter(hosts(job, master)), "")
         size = master.replicas + (worker.replicas if worker else 0)
         known = TaskDecoration(

@@ -7,7 +7,8 @@ import msgspec
 
 from vc_jobplugin.answers import Decorated, Found, Reference
 from vc_jobplugin.arguments import Flag, described, parse
-from vc_jobplugin.hosts import hosts, no_such_task, task_named
+from vc_jobplugin.hosts import hosts
+from vc_jobplugin.roles import roles_of
 from vc_messages.plugins import (
     INDEX_SYMBOL,
     EnvVar,
@@ -45,17 +46,10 @@ class TensorflowCore:
 
     def decorate(self, request: PluginRequest, found: Found) -> Decorated:  # noqa: ARG002
         """Every task gets the whole cluster and its own type; a single pod has no cluster."""
-        parsed = parse(request.arguments, FLAGS)
-        if parsed.problem:
-            return Decorated(problem=parsed.problem)
-        job = request.job
-        roles: dict[str, TaskSpec] = {}
-        for role in ROLES:
-            task = task_named(job, parsed.text(role))
-            if task is not None:
-                roles[role] = task
-            elif role in parsed.given:
-                return Decorated(problem=no_such_task(job, parsed.text(role), argument=role))
+        job, parsed = request.job, parse(request.arguments, FLAGS)
+        roles, problem = roles_of(job, parsed, ROLES, needed=())
+        if problem:
+            return Decorated(problem=problem)
         if [task.replicas for task in job.spec.tasks] == [1]:
             return Decorated(decoration=JobDecoration())
         cluster = _cluster(job, roles, port=parsed.number("port"))
