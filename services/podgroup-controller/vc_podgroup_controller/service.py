@@ -4,7 +4,7 @@ Work is keyed by the uid that names the group. A new leader first waits until it
 what the API server had when it began to lead.
 """
 
-import asyncio
+import os
 from typing import Final
 
 from vc_messages.view import Change
@@ -23,11 +23,9 @@ from vc_model.scheduling import PodGroup
 from vc_podgroup_controller.config import Config
 from vc_podgroup_controller.logic import PREFIX, Observed, decide, group_uid
 from vc_runtime.context import Context
-from vc_runtime.effects import EffectApplier, OutcomeStatus
+from vc_runtime.effects import OutcomeStatus
 from vc_runtime.expectations import Expectations
-from vc_runtime.follower import Follower
-from vc_runtime.leader import Leadership
-from vc_runtime.takeover import Takeover
+from vc_runtime.lead import Lead
 from vc_runtime.workqueue import WorkQueue
 
 POLL_SECONDS: Final = 0.1
@@ -47,10 +45,7 @@ class PodGroupController:
         self.name = context.name
         self._context = context
         self._config = config
-        self._follower = Follower(context, _KINDS, rest_seconds=REST_SECONDS)
-        self._leadership = Leadership(context)
-        self._takeover = Takeover(context, self._leadership)
-        self._applier = EffectApplier(context, may_write=lambda: self._leadership.leading)
+        self._lead = Lead(context, _KINDS, rest_seconds=REST_SECONDS)
         self._may_work = False
         """We lead, and the view is complete and fresh."""
         self._start_over()
@@ -66,26 +61,19 @@ class PodGroupController:
         than there are groups in the view."""
 
     def unready(self) -> str:
-        return self._follower.unready()
+        return self._lead.unready()
 
     async def run(self) -> None:
-        try:
-            async with asyncio.TaskGroup() as group:
-                group.create_task(self._leadership.run())
-                group.create_task(self._follow())
-        finally:
-            await self._follower.close()
+        await self._lead.run(self._follow())
 
     async def _follow(self) -> None:
         while True:
-            batch = await self._follower.poll(wait_seconds=self._wait_seconds())
+            batch = await self._lead.follower.poll(wait_seconds=self._wait_seconds())
             if batch.rebuilt:
                 self._start_over()
             for change in batch.changes:
                 self._take(change)
-            self._may_work = not self._follower.unready() and await self._takeover.over(
-                self._follower.view
-            )
+            self._may_work = await self._lead.may_decide()
             if self._may_work:
                 await self._work()
 
@@ -137,7 +125,7 @@ class PodGroupController:
 
     async def _work(self) -> None:
         for uid in self._queue.take_due(limit=GROUPS_PER_TURN_MAX):
-            if self._expectations.unseen(uid, self._follower.view):
+            if self._expectations.unseen(uid, self._lead.view):
                 self._queue.add(uid, delay=UNSEEN_SECONDS)
                 continue
             seen = self._observe(uid)
@@ -149,9 +137,7 @@ class PodGroupController:
         anyone = owner or next(iter(pods.values()), None)
         if anyone is None:
             return None
-        group = self._follower.view.get(
-            PODGROUPS, object_key(anyone.metadata.namespace, PREFIX + uid)
-        )
+        group = self._lead.view.get(PODGROUPS, object_key(anyone.metadata.namespace, PREFIX + uid))
         if isinstance(group, PodGroup) and group.metadata.uid in self._ended:
             group = None
         return Observed(
@@ -162,7 +148,7 @@ class PodGroupController:
 
     async def _apply(self, uid: str, seen: Observed) -> None:
         failed = False
-        for outcome in await self._applier.apply(decide(seen)):
+        for outcome in await self._lead.applier.apply(decide(seen)):
             kind = getattr(outcome.effect, "kind", None)
             if outcome.status is not OutcomeStatus.DONE:
                 failed = True
@@ -183,5 +169,5 @@ def _uid(obj: ApiObject | None) -> str:
 
 
 def build(context: Context, config: Config | None = None) -> PodGroupController:
-    """The service on its adapters."""
-    return PodGroupController(context, config or Config())
+    """The service on its adapters; without a Config the environment says."""
+    return PodGroupController(context, config or Config.from_env(os.environ))

@@ -6,7 +6,6 @@ deciding on less would carry out commands a second time. Pods are for the usage 
 (`ledger_keeper.py`); no queue is looked at because of them.
 """
 
-import asyncio
 import os
 from typing import Final
 
@@ -20,11 +19,9 @@ from vc_queue_controller.ledger_keeper import LedgerKeeper
 from vc_queue_controller.logic import Observed, decide
 from vc_queue_controller.meters import QueueMeters, meter_ledger
 from vc_runtime.context import Context
-from vc_runtime.effects import EffectApplier, OutcomeStatus
+from vc_runtime.effects import OutcomeStatus
 from vc_runtime.expectations import Expectations
-from vc_runtime.follower import Follower
-from vc_runtime.leader import Leadership
-from vc_runtime.takeover import Takeover
+from vc_runtime.lead import Lead
 
 POLL_SECONDS: Final = 0.1
 REST_SECONDS: Final = 0.1
@@ -40,22 +37,19 @@ class QueueController:
         self.name = context.name
         self._context = context
         self._config = config
-        self._follower = Follower(context, _KINDS, rest_seconds=REST_SECONDS)
-        self._leadership = Leadership(context)
-        self._takeover = Takeover(context, self._leadership)
-        self._applier = EffectApplier(context, may_write=lambda: self._leadership.leading)
+        self._lead = Lead(context, _KINDS, rest_seconds=REST_SECONDS)
         self._expectations = Expectations()
         self._taken_over = False
         """We lead, and the view holds what the last leader may have done."""
         self._usage = LedgerKeeper(
             context,
             config,
-            view=lambda: self._follower.view,
-            may_write=lambda: self._taken_over and self._leadership.leading,
-            epoch=lambda: self._takeover.epoch,
+            view=lambda: self._lead.view,
+            may_write=lambda: self._taken_over and self._lead.leading,
+            epoch=lambda: self._lead.epoch,
         )
         self._meters = QueueMeters(context)
-        meter_ledger(context, self._usage.ledger, leading=lambda: self._leadership.leading)
+        meter_ledger(context, self._usage.ledger, leading=lambda: self._lead.leading)
         self._dirty = True
         self._due_at = 0.0
         self._epoch = -1
@@ -63,31 +57,25 @@ class QueueController:
 
     def unready(self) -> str:
         """Also while the queues that jobs fall back on are not made yet."""
-        why = self._follower.unready()
-        missing = [n for n in (ROOT_QUEUE, DEFAULT_QUEUE) if not self._follower.view.get(QUEUES, n)]
+        why = self._lead.unready()
+        missing = [n for n in (ROOT_QUEUE, DEFAULT_QUEUE) if not self._lead.view.get(QUEUES, n)]
         return why or (f"no queue {missing[0]} yet" if missing else "")
 
     async def run(self) -> None:
-        try:
-            async with asyncio.TaskGroup() as group:
-                group.create_task(self._leadership.run())
-                group.create_task(self._follow())
-                group.create_task(self._usage.run())
-        finally:
-            await self._follower.close()
+        await self._lead.run(self._follow(), self._usage.run())
 
     async def _follow(self) -> None:
         while True:
-            batch = await self._follower.poll(wait_seconds=POLL_SECONDS)
-            ready = not self._follower.unready()
+            batch = await self._lead.follower.poll(wait_seconds=POLL_SECONDS)
+            ready = not self._lead.unready()
             self._usage.take(batch.changes, rebuilt=batch.rebuilt, ready=ready)
             if batch.rebuilt:
                 self._expectations.clear()
             if batch.rebuilt or any(change.kind is not PODS for change in batch.changes):
                 self._dirty = True
-            if self._epoch != self._takeover.epoch:
-                self._epoch, self._dirty = self._takeover.epoch, True
-            over = await self._takeover.over(self._follower.view)
+            if self._epoch != self._lead.epoch:
+                self._epoch, self._dirty = self._lead.epoch, True
+            over = await self._lead.taken_over()
             if not over and self._taken_over:
                 self._meters.clear()
             self._taken_over = over and ready
@@ -97,12 +85,12 @@ class QueueController:
     def _may_decide(self) -> bool:
         if not self._dirty or self._context.clock.monotonic() < self._due_at:
             return False
-        if self._follower.unready():
+        if self._lead.unready():
             return False
-        return not self._expectations.unseen(_ALL, self._follower.view)
+        return not self._expectations.unseen(_ALL, self._lead.view)
 
     async def _decide(self) -> None:
-        view = self._follower.view
+        view = self._lead.view
         seen = Observed(
             queues=tuple(q for q in view.objects(QUEUES) if isinstance(q, Queue)),
             groups=tuple(g for g in view.objects(PODGROUPS) if isinstance(g, PodGroup)),
@@ -115,7 +103,7 @@ class QueueController:
             await self._apply(effects)
 
     async def _apply(self, effects: list[Effect]) -> None:
-        for outcome in await self._applier.apply(effects):
+        for outcome in await self._lead.applier.apply(effects):
             kind = getattr(outcome.effect, "kind", None)
             if outcome.status is not OutcomeStatus.DONE:
                 self._dirty = True

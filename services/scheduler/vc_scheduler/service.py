@@ -8,6 +8,7 @@ decisions out; the *recorder* (`recorder.py`) keeps what they were and what they
 """
 
 import asyncio
+import os
 from typing import Final
 
 from vc_clock import VirtualLoop
@@ -15,11 +16,8 @@ from vc_model.kinds import CONFIGMAPS, PODGROUPS
 from vc_model.meta import ApiObject, object_key
 from vc_runtime.checkpoint_writer import CheckpointWriter
 from vc_runtime.context import Context
-from vc_runtime.effects import EffectApplier
-from vc_runtime.follower import Follower
-from vc_runtime.leader import Leadership
+from vc_runtime.lead import Lead
 from vc_runtime.long_lived import LongLived
-from vc_runtime.takeover import Takeover
 from vc_runtime.warm_start import WarmStart
 from vc_scheduler.conf_source import CONF_LOOK_SECONDS, ConfSource
 from vc_scheduler.config import Config
@@ -62,21 +60,18 @@ class Scheduler:
         self._config = config
         self._conf = ConfSource(config.conf, config.conf_path, context.log)
         self._conf.look()
-        self._follower = Follower(
+        self._lead = Lead(
             context,
             FOLLOWED,
             warm_start=WarmStart(context, CHECKPOINT),
             rest_seconds=REST_SECONDS,
         )
-        self._leadership = Leadership(context)
         self._checkpoints = CheckpointWriter(
             context,
             CHECKPOINT,
-            view=lambda: self._follower.view,
-            may_write=lambda: self._leadership.leading and not self._follower.unready(),
+            view=lambda: self._lead.view,
+            may_write=lambda: self._lead.leading and not self._lead.unready(),
         )
-        self._takeover = Takeover(context, self._leadership)
-        self._applier = EffectApplier(context, may_write=lambda: self._leadership.leading)
         self._columns = Columns(config.scheduler_names)
         self._long_lived = LongLived()
         self._ledger = Ledger()
@@ -91,10 +86,10 @@ class Scheduler:
         self._new_view = True
         self._applied = asyncio.Event()
         """The columns hold all that the view does; only then the view's word counts for them."""
-        self._recorder = SessionRecorder(context, self._applier, threads=config.threads)
+        self._recorder = SessionRecorder(context, self._lead.applier, threads=config.threads)
         self._writers = Writers(
             context,
-            self._applier,
+            self._lead.applier,
             self._columns,
             observer=self._observer,
             spans=self._spans,
@@ -105,20 +100,17 @@ class Scheduler:
         self._problems: dict[str, str] = {}
 
     def unready(self) -> str:
-        return self._follower.unready()
+        return self._lead.unready()
 
     async def run(self) -> None:
-        try:
-            async with asyncio.TaskGroup() as group:
-                group.create_task(self._leadership.run())
-                group.create_task(self._follow())
-                group.create_task(self._schedule())
-                group.create_task(self._writers.run())
-                group.create_task(self._recorder.run())
-                group.create_task(self._look_at_conf())
-                group.create_task(self._checkpoints.run())
-        finally:
-            await self._follower.close()
+        await self._lead.run(
+            self._follow(),
+            self._schedule(),
+            self._writers.run(),
+            self._recorder.run(),
+            self._look_at_conf(),
+            self._checkpoints.run(),
+        )
 
     async def _look_at_conf(self) -> None:
         """A changed file counts from the next session on."""
@@ -131,7 +123,7 @@ class Scheduler:
         """As the view has it at the start of a session; what is to be told, the leader tells."""
         if self._config.conf_map:
             key = object_key(self._context.namespace, self._config.conf_map)
-            self._conf.see(self._follower.view.get(CONFIGMAPS, key))
+            self._conf.see(self._lead.view.get(CONFIGMAPS, key))
         self._observer.meters.conf_refused(self._conf.refused)
         for event in self._conf.untold():
             await self._writers.hand_over("configuration", event)
@@ -140,7 +132,7 @@ class Scheduler:
 
     async def _follow(self) -> None:
         while True:
-            batch = await self._follower.poll(wait_seconds=POLL_SECONDS)
+            batch = await self._lead.follower.poll(wait_seconds=POLL_SECONDS)
             self._applied.clear()
             if batch.rebuilt:
                 self._columns.rebuild()
@@ -189,7 +181,7 @@ class Scheduler:
     async def _may_decide(self) -> bool:
         """Leading, complete and fresh (protocol 6, 7, 11)."""
         await self._applied.wait()
-        return not self._follower.unready() and await self._takeover.over(self._follower.view)
+        return await self._lead.may_decide()
 
     async def _session(self) -> None:
         clock = self._context.clock
@@ -199,7 +191,7 @@ class Scheduler:
         await self._look_at_conf_map()
         if self._new_view:
             self._columns.forget_absent()
-            self._spans.recover(self._follower.view)
+            self._spans.recover(self._lead.view)
             self._new_view = False
         while self._columns.refresh(now=clock.now(), groups_max=BREATH_GROUPS):
             await clock.sleep(0)
@@ -208,7 +200,7 @@ class Scheduler:
                 return
         started_at, began = clock.now(), clock.monotonic()
         self._sessions += 1
-        session_id = f"{self._takeover.epoch}-{self._sessions}"
+        session_id = f"{self._lead.epoch}-{self._sessions}"
         snapshot = self._columns.snapshot(session_id, now=started_at)
         self._observer.meters.opened(clock.monotonic() - opening)
         conf = self._conf.conf
@@ -216,7 +208,7 @@ class Scheduler:
         self._ended_at = clock.monotonic()
         took = self._ended_at - began
         self._observer.session(decisions, took_seconds=took)
-        if not self._leadership.leading or self._takeover.epoch != self._leadership.epoch:
+        if not self._lead.goes_on:
             self._wanted.set()
             return
         self._due_at = decisions.wake_at
@@ -276,7 +268,7 @@ class Scheduler:
         return True
 
     def _group_of(self, key: str) -> ApiObject | None:
-        return self._follower.view.get(PODGROUPS, key)
+        return self._lead.view.get(PODGROUPS, key)
 
     def _queue_is_due(self, queue: QueueAllocated) -> bool:
         now = self._context.clock.now()
@@ -291,4 +283,4 @@ class Scheduler:
 def build(context: Context, config: Config | None = None) -> Scheduler:
     """The service on its adapters, with the extensions that are installed."""
     load_extensions(context.log)
-    return Scheduler(context, config or Config())
+    return Scheduler(context, config or Config.from_env(os.environ))

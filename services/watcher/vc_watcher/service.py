@@ -5,6 +5,7 @@ Each term starts from what the topics and the API server say, never from memory.
 """
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from typing import Final
 
@@ -296,4 +297,4 @@ def _first(error: BaseException) -> BaseException:
 
 def build(context: Context, config: Config | None = None) -> WatcherService:
     """The service on its adapters."""
-    return WatcherService(context, config or Config())
+    return WatcherService(context, config or Config.from_env(os.environ))

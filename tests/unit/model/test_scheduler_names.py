@@ -2,7 +2,10 @@
 
 import pytest
 
+from tests.builders.contexts import memory_context
 from vc_admission.config import Config as AdmissionConfig
+from vc_cli.services import SERVICES, build_of
+from vc_cli.stack_plan import keys_of
 from vc_dashboard.config import Config as DashboardConfig
 from vc_job_controller.config import Config as JobConfig
 from vc_model.scheduler_names import scheduler_names
@@ -30,6 +33,20 @@ def test_every_service_reads_the_same(given: str, names: tuple[str, ...]) -> Non
     assert DashboardConfig.from_env(env).scheduler_names == names
     assert AdmissionConfig.from_env(env).settings.scheduler_names == names
     assert PodGroupConfig.from_env(env).scheduler_names == set(names)
+
+
+def test_in_one_process_every_service_reads_it_as_it_does_in_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SCHEDULER_NAMES", "mine, volcano")
+    built = {
+        name: build_of(name)(memory_context(name))._config  # type: ignore[attr-defined]
+        for name in SERVICES
+        if "SCHEDULER_NAMES" in keys_of(name)
+    }
+    assert built.pop("job-controller").scheduler_name == "mine"
+    assert sorted(built) == ["dashboard", "podgroup-controller", "queue-controller", "scheduler"]
+    assert all(set(config.scheduler_names) == {"mine", "volcano"} for config in built.values())
 
 
 def test_without_the_key_it_is_volcano() -> None:

@@ -177,7 +177,7 @@ def _remember_all(controller: Any) -> list[str]:
 
 def _count_polls(service: Service) -> "count[int]":
     """Counts how often a service looks at the bus."""
-    follower: Any = service._follower  # type: ignore[attr-defined] # nobody else may know
+    follower: Any = service._lead.follower  # type: ignore[attr-defined] # nobody else may know
     counter, poll = count(), follower.poll
 
     async def counted(**how: Any) -> Any:

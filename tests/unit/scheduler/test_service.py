@@ -214,7 +214,7 @@ def test_a_standby_takes_over_and_nobody_decides_before_it_has_seen_everything()
         await shell.nodes(2)
         await shell.gang("first", 2)
         await shell.until(lambda: shell.phase("first") == "Running", "bound by the leader")
-        leading = [s._leadership.leading for s in shell.schedulers]
+        leading = [s._lead.leading for s in shell.schedulers]
         assert sum(leading) == 1
         number = leading.index(True)
         await shell.stop(f"scheduler-{number}")
@@ -222,7 +222,7 @@ def test_a_standby_takes_over_and_nobody_decides_before_it_has_seen_everything()
         await shell.until(
             lambda: shell.phase("second") == "Running", "taken over", seconds=3 * LEASE_SECONDS + 10
         )
-        assert shell.schedulers[1 - number]._takeover.epoch == 2
+        assert shell.schedulers[1 - number]._lead.epoch == 2
 
     tell(story, schedulers=2)
 

@@ -1,0 +1,1 @@
+"""What tests of several packages, and benches, make their worlds of."""

@@ -1,0 +1,45 @@
+"""A service's world on the in-memory twins: what a test does not say is new and empty."""
+
+import random
+
+from vc_bus import Bus
+from vc_bus.memory import MemoryBus
+from vc_clock import Clock, LoopClock
+from vc_cluster import Cluster
+from vc_runtime.context import Context
+from vc_runtime.tracing import NoTracer, Tracer
+from vc_simcluster.api import Api
+from vc_simcluster.cluster import StoreCluster
+from vc_simcluster.registry import Registry, crd_folder, load_crds
+from vc_snapshot import SnapshotStore
+from vc_snapshot.memory import MemorySnapshot
+
+
+def memory_context(
+    name: str = "test",
+    *,
+    identity: str = "test",
+    clock: Clock | None = None,
+    bus: Bus | None = None,
+    cluster: Cluster | None = None,
+    snapshot: SnapshotStore | None = None,
+    tracer: Tracer | None = None,
+    seed: int = 0,
+) -> Context:
+    """Contexts that share a world are given the same bus, cluster and clock."""
+    clock = clock or LoopClock()
+    return Context(
+        name=name,
+        bus=bus or MemoryBus(clock),
+        cluster=cluster or memory_cluster(clock),
+        snapshot=snapshot or MemorySnapshot(),
+        clock=clock,
+        identity=identity,
+        chance=random.Random(seed),
+        tracer=tracer or NoTracer(),
+    )
+
+
+def memory_cluster(clock: Clock) -> StoreCluster:
+    """A cluster that knows our kinds, and has nothing in it."""
+    return StoreCluster(Api(clock=clock, registry=Registry(crds=load_crds(crd_folder()))))
