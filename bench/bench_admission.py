@@ -18,6 +18,7 @@ from multiprocessing.connection import Connection
 from typing import Any, Final
 
 import msgspec
+from tests.builders.contexts import memory_cluster, memory_context
 
 from bench.parts import load_average
 from bench.report import percentile, report
@@ -28,10 +29,6 @@ from vc_clock import LoopClock
 from vc_model.kinds import NAMESPACES, QUEUES, SECRETS
 from vc_model.struct import JsonObject
 from vc_runtime.context import Context
-from vc_simcluster.api import Api
-from vc_simcluster.cluster import StoreCluster
-from vc_simcluster.registry import Registry, crd_folder, load_crds
-from vc_snapshot.memory import MemorySnapshot
 from vc_watcher.config import Config as WatcherConfig
 from vc_watcher.service import build as build_watcher
 
@@ -106,14 +103,10 @@ def _serve(pipe: "Connection[Any, Any]") -> None:
 
 async def _serve_until_told(pipe: "Connection[Any, Any]") -> None:
     clock = LoopClock()
-    api = Api(clock=clock, registry=Registry(crds=load_crds(crd_folder())))
-    cluster, bus = StoreCluster(api), MemoryBus(clock)
+    cluster, bus = memory_cluster(clock), MemoryBus(clock)
 
     def context(name: str) -> Context:
-        return Context(
-            name=name, bus=bus, cluster=cluster, snapshot=MemorySnapshot(), clock=clock,
-            identity=name,
-        )  # fmt: skip
+        return memory_context(name, identity=name, clock=clock, bus=bus, cluster=cluster)
 
     await cluster.create(NAMESPACES, _object("Namespace", "v1", "ml", {}))
     for number in range(QUEUES_COUNT):

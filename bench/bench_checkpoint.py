@@ -17,6 +17,7 @@ from typing import Final, TypeVar
 
 import msgspec
 from prometheus_client import CollectorRegistry
+from tests.builders.contexts import memory_context
 from tests.unit.scheduler.objects import queue
 
 from bench.bench_scheduler import QUEUES, some_gangs, some_nodes
@@ -184,9 +185,7 @@ async def measure() -> None:
     async with some_store() as (where, store):
         clock = LoopClock()
         bus, cluster = MemoryBus(clock, seed=1), StoreCluster(Api(clock=clock, registry=Registry()))
-        context = Context(
-            name=NAME, bus=bus, cluster=cluster, snapshot=store, clock=clock, identity=NAME
-        )
+        context = memory_context(NAME, clock=clock, bus=bus, cluster=cluster, snapshot=store)
         objects = world()
         count = len(objects)
         await publish(bus, objects)

@@ -17,7 +17,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Final
 
 import msgspec
-from prometheus_client import CollectorRegistry
+from tests.builders.contexts import memory_context, our_registry
 from tests.unit.scheduler.objects import gang, queue
 
 from bench.bench_scheduler import GANG_PODS, PODS_PER_NODE, QUEUES, some_gangs, some_nodes
@@ -31,13 +31,10 @@ from vc_model.kinds import NAMESPACES, PODS
 from vc_model.meta import ApiObject, object_key
 from vc_model.pod import Pod
 from vc_model.struct import JsonObject
-from vc_runtime.context import Context
 from vc_scheduler.recorder import Held
 from vc_scheduler.service import FOLLOWED, Scheduler, build
 from vc_simcluster.api import Api
 from vc_simcluster.cluster import StoreCluster
-from vc_simcluster.registry import Registry, crd_folder, load_crds
-from vc_snapshot.memory import MemorySnapshot
 
 NODES: Final = 5_000
 TICK_SECONDS: Final = 0.002
@@ -90,7 +87,7 @@ class Run:
     def __init__(self) -> None:
         self.clock = LoopClock()
         self.bus = MemoryBus(self.clock)
-        api = Api(clock=self.clock, registry=Registry(crds=load_crds(crd_folder())))
+        api = Api(clock=self.clock, registry=our_registry())
         self.cluster = Willing(api, self.bus)
         self.late_ms: list[float] = []
         self._version = 0
@@ -138,15 +135,7 @@ class Run:
 
 @asynccontextmanager
 async def scheduler_of(run: Run, took_ms: list[float], *, records: bool) -> AsyncIterator[None]:
-    context = Context(
-        name="scheduler",
-        bus=run.bus,
-        cluster=run.cluster,
-        snapshot=MemorySnapshot(),
-        clock=run.clock,
-        identity="bench",
-        metrics=CollectorRegistry(),
-    )
+    context = memory_context("scheduler", clock=run.clock, bus=run.bus, cluster=run.cluster)
     scheduler: Scheduler = build(context)
     keep = scheduler._recorder.keep  # noqa: SLF001 - to see each session without a second reader
 

@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 import msgspec
+from tests.builders.contexts import memory_context
 
 from bench.bench_embedded import job as manifest
 from bench.parts import load_average, run_on
@@ -28,11 +29,7 @@ from vc_model.job import Job
 from vc_parts import KafkaServer
 from vc_parts.probe import wait_until
 from vc_plugin_env.service import build
-from vc_runtime.context import Context, Service
-from vc_simcluster.api import Api
-from vc_simcluster.cluster import StoreCluster
-from vc_simcluster.registry import Registry
-from vc_snapshot.memory import MemorySnapshot
+from vc_runtime.context import Service
 
 PLUGIN: Final = "env"
 PODS: Final = 1000
@@ -56,15 +53,7 @@ def question(number: int) -> PluginRequest:
 @asynccontextmanager
 async def plugin_on(bus: Bus) -> AsyncIterator[None]:
     """The service, up and following its requests."""
-    clock = LoopClock()
-    context = Context(
-        name=f"plugin-{PLUGIN}",
-        bus=bus,
-        cluster=StoreCluster(Api(clock=clock, registry=Registry(crds=[]))),
-        snapshot=MemorySnapshot(),
-        clock=clock,
-        identity="bench",
-    )
+    context = memory_context(f"plugin-{PLUGIN}", bus=bus)
     service = build(context)
     running = asyncio.create_task(service.run())
     try:

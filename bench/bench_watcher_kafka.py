@@ -11,6 +11,9 @@ import time
 from collections.abc import AsyncIterator
 from typing import Final
 
+from tests.builders.contexts import memory_context
+from tests.builders.watching import watch_of
+
 from bench.bench_watch import pod_bytes
 from bench.parts import load_average, run_on
 from bench.processes import cpu_seconds
@@ -19,19 +22,12 @@ from vc_bus.kafka import KafkaBus, KafkaConfig
 from vc_clock import LoopClock
 from vc_cluster import WatchEvent
 from vc_cluster.kubernetes_watch import EventReader
-from vc_messages.facts import Stamp
 from vc_messages.topics import BY_NAME
 from vc_model.kinds import PODS, Kind
 from vc_parts import KafkaServer
-from vc_runtime.context import Context
 from vc_simcluster.api import Api
 from vc_simcluster.cluster import StoreCluster
 from vc_simcluster.registry import Registry
-from vc_snapshot.memory import MemorySnapshot
-from vc_watcher.config import Config
-from vc_watcher.kindwatch import KindWatch, Publisher
-from vc_watcher.logic import Index
-from vc_watcher.meters import Meters
 
 EVENTS: Final = 40_000
 CHUNK_BYTES: Final = 64 * 1024
@@ -76,22 +72,8 @@ async def through(bus: KafkaBus, recorded: bytes) -> float:
     """Seconds from opening the watch until the bus has acknowledged every event."""
     clock = LoopClock()
     cluster = ReplayedWatch(Api(clock=clock, registry=Registry()), recorded)
-    context = Context(
-        name="watcher",
-        bus=bus,
-        cluster=cluster,
-        snapshot=MemorySnapshot(),
-        clock=clock,
-        identity="bench",
-    )
-    watch = KindWatch(
-        context,
-        Config(),
-        index=Index(PODS, stamp=Stamp(incarnation="bench", epoch=1)),
-        publisher=Publisher(context, may_write=lambda: True),
-        meters=Meters(context.metrics),
-        end_offsets=await bus.end_offsets(PODS.topic),
-    )
+    context = memory_context("watcher", clock=clock, bus=bus, cluster=cluster)
+    watch = await watch_of(context, PODS)
     running = asyncio.create_task(watch.run())
     try:
         while watch.published < EVENTS and not running.done():  # noqa: ASYNC110 - it only counts

@@ -1,6 +1,9 @@
 """A service's world on the in-memory twins: what a test does not say is new and empty."""
 
+import functools
 import random
+
+import msgspec
 
 from vc_bus import Bus
 from vc_bus.memory import MemoryBus
@@ -42,4 +45,15 @@ def memory_context(
 
 def memory_cluster(clock: Clock) -> StoreCluster:
     """A cluster that knows our kinds, and has nothing in it."""
-    return StoreCluster(Api(clock=clock, registry=Registry(crds=load_crds(crd_folder()))))
+    return StoreCluster(Api(clock=clock, registry=our_registry()))
+
+
+def our_registry() -> Registry:
+    """Of our kinds; decoded anew for each, so that nothing is shared by reference."""
+    return Registry(crds=msgspec.json.decode(_crds()))
+
+
+@functools.cache
+def _crds() -> bytes:
+    """Reading them takes most of a tenth of a second."""
+    return msgspec.json.encode(load_crds(crd_folder()))

@@ -5,7 +5,6 @@ that raise, nodes over their allocatable, pods created twice under one name and 
 """
 
 import asyncio
-import functools
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -13,6 +12,7 @@ from typing import Any, Final, Self
 
 import msgspec
 
+from tests.builders.contexts import memory_context, our_registry
 from tests.simulation.mortal import Life, Mortal, ProcessDied
 from tests.simulation.traces import Traces
 from vc_bus.memory import Faults, MemoryBus
@@ -29,7 +29,7 @@ from vc_simcluster.cluster import StoreCluster
 from vc_simcluster.identity import seeded_uids
 from vc_simcluster.node_pools import DEFAULT_POOLS, NodePool
 from vc_simcluster.nodes import SimulatedNodes
-from vc_simcluster.registry import Registry, crd_folder, load_crds
+from vc_snapshot import SnapshotStore
 from vc_snapshot.memory import MemorySnapshot
 
 WALL_AT_ZERO: Final = 1_800_000_000.0
@@ -38,12 +38,6 @@ RESTART_SECONDS: Final = 0.5
 
 CORE: Final = ("watcher", "job-controller", "plugin-env", "queue-controller", "scheduler")
 """The shortest way of a gang job through all kinds of services."""
-
-
-@functools.cache
-def _crds() -> bytes:
-    """Read once, decoded anew for each run: nothing is shared by reference."""
-    return msgspec.json.encode(load_crds(crd_folder()))
 
 
 class Stack:
@@ -70,7 +64,7 @@ class Stack:
         self.clock = LoopClock(wall_at_zero=wall_at_zero)
         self.api = Api(
             clock=self.clock,
-            registry=Registry(crds=msgspec.json.decode(_crds())),
+            registry=our_registry(),
             uid_source=seeded_uids(seed),
         )
         self.cluster = StoreCluster(self.api)
@@ -103,6 +97,19 @@ class Stack:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self.nodes.stop()
+
+    def context(
+        self, name: str, *, identity: str = "test", snapshot: SnapshotStore | None = None
+    ) -> Context:
+        """Of somebody who is none of the services: it lives on when they die."""
+        return memory_context(
+            name,
+            identity=identity,
+            clock=self.clock,
+            bus=self.bus,
+            cluster=self.cluster,
+            snapshot=snapshot or self.snapshot,
+        )
 
     def _context(self, name: str, life: Life) -> Context:
         number = len(self.lives[name])

@@ -2,7 +2,6 @@
 
 import asyncio
 import importlib
-import random
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,6 @@ from vc_jobplugin.answers import Core
 from vc_jobplugin.service import PluginService
 from vc_messages.topics import plugin_requests
 from vc_model.kinds import PODS
-from vc_runtime.context import Context
 
 PACKAGE = "acme_greeting"
 TOPIC = plugin_requests("greeting")
@@ -62,15 +60,7 @@ def guest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Core:
 
 
 def service(stack: Stack, core: Core) -> PluginService:
-    context = Context(
-        name="plugin-greeting",
-        bus=stack.bus,
-        cluster=stack.cluster,
-        snapshot=stack.snapshot,
-        clock=stack.clock,
-        identity="plugin-greeting-0",
-        chance=random.Random(0),
-    )
+    context = stack.context("plugin-greeting", identity="plugin-greeting-0")
     return PluginService(context, core)
 
 

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+from tests.builders.contexts import our_registry
 from vc_admission.config import Config
 from vc_admission.service import AdmissionService, build
 from vc_bus.memory import MemoryBus
@@ -16,7 +17,6 @@ from vc_runtime.context import Context
 from vc_simcluster.api import Api
 from vc_simcluster.cluster import StoreCluster
 from vc_simcluster.proxy import ServiceProxy
-from vc_simcluster.registry import Registry, crd_folder, load_crds
 from vc_simcluster.webhooks import WebhookAdmission
 from vc_snapshot.memory import MemorySnapshot
 from vc_watcher.config import Config as WatcherConfig
@@ -30,7 +30,7 @@ class Rig:
 
     def __init__(self) -> None:
         self.clock = LoopClock()
-        self.api = Api(clock=self.clock, registry=Registry(crds=load_crds(crd_folder())))
+        self.api = Api(clock=self.clock, registry=our_registry())
         self.cluster = StoreCluster(self.api)
         self.webhooks = WebhookAdmission(self.api, services=ServiceProxy())
         self.api.admission = self.webhooks

@@ -4,16 +4,14 @@ import asyncio
 
 import pytest
 
+from tests.builders.contexts import memory_context
 from vc_admission.certificates import CertificateKeeper
 from vc_admission.config import Config
-from vc_bus.memory import MemoryBus
 from vc_clock import LoopClock
 from vc_model.kinds import NAMESPACES, SECRETS
 from vc_model.struct import JsonObject
-from vc_runtime.context import Context
 from vc_simcluster.api import Api
 from vc_simcluster.cluster import StoreCluster
-from vc_snapshot.memory import MemorySnapshot
 
 NOW = 1_800_000_000.0
 DAY = 86_400.0
@@ -30,14 +28,7 @@ async def cluster() -> StoreCluster:
 def keeper(cluster: StoreCluster, *, days: float = 0.0) -> CertificateKeeper:
     """One replica whose clock stands so many days after the first."""
     clock = LoopClock(wall_at_zero=NOW + days * DAY)
-    context = Context(
-        name="admission",
-        bus=MemoryBus(clock),
-        cluster=cluster,
-        snapshot=MemorySnapshot(),
-        clock=clock,
-        identity="test",
-    )
+    context = memory_context("admission", clock=clock, cluster=cluster)
     return CertificateKeeper(context, Config())
 
 

@@ -9,18 +9,16 @@ from pathlib import Path
 
 import pytest
 
+from tests.builders.contexts import memory_context
 from tests.integration.parts.require import require
 from tests.unit.admission.objects import job, queue, task, template
 from vc_admission.config import Config
 from vc_admission.service import build
-from vc_bus.memory import MemoryBus
 from vc_clock import LoopClock
 from vc_cluster.kubernetes import connect
 from vc_model.struct import JsonObject
 from vc_parts import ControlPlane, obtain
-from vc_runtime.context import Context
 from vc_simcluster.registry import crd_folder
-from vc_snapshot.memory import MemorySnapshot
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.slow, pytest.mark.timeout(240)]
 
@@ -52,14 +50,7 @@ async def apply(plane: ControlPlane, *documents: JsonObject) -> subprocess.Compl
 async def admission(plane: ControlPlane) -> AsyncIterator[None]:
     clock = LoopClock()
     cluster = await connect(service="admission", kubeconfig=str(plane.kubeconfig), clock=clock)
-    context = Context(
-        name="admission",
-        bus=MemoryBus(clock),
-        cluster=cluster,
-        snapshot=MemorySnapshot(),
-        clock=clock,
-        identity="admission-test",
-    )
+    context = memory_context("admission", clock=clock, cluster=cluster)
     service = build(context, Config(port=0, create_configurations=True))
     running = asyncio.create_task(service.run())
     try:

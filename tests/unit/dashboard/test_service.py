@@ -9,6 +9,7 @@ import aiohttp
 import msgspec
 import pytest
 
+from tests.builders.contexts import memory_cluster
 from tests.unit.dashboard.objects import session
 from tests.unit.scheduler.objects import gang, node, queue
 from tests.unit.scheduler.recording import Recording
@@ -21,9 +22,6 @@ from vc_dashboard.service import DashboardService, build
 from vc_messages.sessions import entry_bytes, session_message
 from vc_model.kinds import JOBS, NAMESPACES, QUEUES
 from vc_runtime.context import Context
-from vc_simcluster.api import Api
-from vc_simcluster.cluster import StoreCluster
-from vc_simcluster.registry import Registry, crd_folder, load_crds
 from vc_snapshot.memory import MemorySnapshot
 from vc_watcher.config import Config as WatcherConfig
 from vc_watcher.service import build as build_watcher
@@ -34,7 +32,7 @@ READY_SECONDS_MAX = 15.0
 @pytest.fixture
 async def service() -> AsyncIterator[DashboardService]:
     clock = LoopClock()
-    cluster = StoreCluster(Api(clock=clock, registry=Registry(crds=load_crds(crd_folder()))))
+    cluster = memory_cluster(clock)
     bus, snapshot = MemoryBus(clock), MemorySnapshot()
 
     def context(name: str) -> Context:

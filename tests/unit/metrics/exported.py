@@ -8,15 +8,9 @@ from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry
 
-from vc_bus.memory import MemoryBus
+from tests.builders.contexts import memory_context
 from vc_cli.services import SERVICES, build_of
-from vc_clock import LoopClock
-from vc_runtime.adapters import Adapters
 from vc_runtime.host import Host, metered
-from vc_simcluster.api import Api
-from vc_simcluster.cluster import StoreCluster
-from vc_simcluster.registry import Registry, crd_folder, load_crds
-from vc_snapshot.memory import MemorySnapshot
 
 EVERY_PROCESS = "every process"
 SUFFIXES = {"histogram": ("_bucket", "_sum", "_count"), "counter": ("",), "gauge": ("",)}
@@ -57,17 +51,9 @@ def exported() -> dict[str, Meter]:
 
 
 def _registries() -> dict[str, CollectorRegistry]:
-    clock = LoopClock()
-    api = Api(clock=clock, registry=Registry(crds=load_crds(crd_folder())))
-    adapters = Adapters(
-        bus=MemoryBus(clock),
-        cluster=StoreCluster(api),
-        snapshot=MemorySnapshot(),
-        clock=clock,
-    )
     registries: dict[str, CollectorRegistry] = {}
     for name in SERVICES:
-        context = metered(adapters.context(name))
+        context = metered(memory_context(name))
         build_of(name)(context)
         registries[name] = context.metrics
     (own,) = Host({}).registries()

@@ -6,6 +6,7 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.builders.contexts import our_registry
 from tests.unit.scheduler.objects import gang, node, queue
 from tests.unit.scheduler.world import World
 from vc_clock import LoopClock
@@ -18,7 +19,6 @@ from vc_scheduler.logic.figures import figures
 from vc_scheduler.share_meters import ShareMeters
 from vc_simcluster.api import Api
 from vc_simcluster.cluster import StoreCluster
-from vc_simcluster.registry import Registry, crd_folder, load_crds
 
 
 def series(registry: CollectorRegistry, name: str) -> dict[tuple[str, ...], float]:
@@ -90,7 +90,7 @@ def test_queues_jobs_and_namespaces_lose_their_series_with_themselves() -> None:
 def test_requests_are_counted_by_what_became_of_them() -> None:
     async def ask() -> CollectorRegistry:
         clock, registry = LoopClock(), CollectorRegistry()
-        api = Api(clock=clock, registry=Registry(crds=load_crds(crd_folder())))
+        api = Api(clock=clock, registry=our_registry())
         cluster = MeteredCluster(StoreCluster(api), service="s", clock=clock, registry=registry)
         with pytest.raises(NotFoundError):
             await cluster.get(QUEUES, name="absent")

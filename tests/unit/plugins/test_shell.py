@@ -2,19 +2,17 @@
 
 import threading
 
+from tests.builders.contexts import memory_context
 from tests.unit.job_controller.builders import job
 from tests.unit.plugins.test_plugins import request
-from vc_bus.memory import MemoryBus
 from vc_clock import LoopClock, run_virtual
 from vc_jobplugin.service import PluginService
 from vc_model.kinds import NAMESPACES
 from vc_plugin_ssh.logic import KeyPair
 from vc_plugin_ssh.service import SshCore
-from vc_runtime.context import Context
 from vc_simcluster.api import Api
 from vc_simcluster.cluster import StoreCluster
 from vc_simcluster.registry import Registry
-from vc_snapshot.memory import MemorySnapshot
 
 
 async def threads_of_keys() -> list[threading.Thread]:
@@ -29,14 +27,7 @@ async def threads_of_keys() -> list[threading.Thread]:
     cluster = StoreCluster(Api(clock=clock, registry=Registry(crds=[])))
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ns"}}
     await cluster.create(NAMESPACES, namespace)
-    context = Context(
-        name="plugin-ssh",
-        bus=MemoryBus(clock),
-        cluster=cluster,
-        snapshot=MemorySnapshot(),
-        clock=clock,
-        identity="test",
-    )
+    context = memory_context("plugin-ssh", clock=clock, cluster=cluster)
     service = PluginService(context, SshCore(make), slow=True)
     reply = await service.reply_to(request(job("Pending")))
     assert reply is not None

@@ -2,15 +2,10 @@
 
 from prometheus_client import CollectorRegistry, generate_latest
 
-from vc_bus.memory import MemoryBus
-from vc_clock import LoopClock
+from tests.builders.contexts import memory_context
 from vc_model.meta import ObjectMeta
 from vc_model.scheduling import PodGroup, PodGroupSpec, PodGroupStatus, Queue, QueueStatus
 from vc_queue_controller.meters import QueueMeters
-from vc_runtime.context import Context
-from vc_simcluster.api import Api
-from vc_simcluster.cluster import StoreCluster
-from vc_snapshot.memory import MemorySnapshot
 
 
 def queue(name: str, state: str = "Open") -> Queue:
@@ -26,15 +21,7 @@ def group(name: str, queue_name: str, phase: str) -> PodGroup:
 
 
 def meters() -> tuple[QueueMeters, CollectorRegistry]:
-    clock = LoopClock()
-    context = Context(
-        name="queue-controller",
-        bus=MemoryBus(clock),
-        cluster=StoreCluster(Api(clock=clock)),
-        snapshot=MemorySnapshot(),
-        clock=clock,
-        identity="test",
-    )
+    context = memory_context("queue-controller")
     return QueueMeters(context), context.metrics
 
 

@@ -20,7 +20,6 @@ from vc_runtime.checkpoint_writer import (
     CHECKPOINT_REFRESH_SECONDS,
     CheckpointWriter,
 )
-from vc_runtime.context import Context
 from vc_runtime.follower import Batch, Follower
 from vc_runtime.warm_start import LOAD_SECONDS_MAX, WarmStart
 from vc_snapshot import Checkpoint
@@ -51,14 +50,7 @@ class Replica:
     """A follower with a writer beside it."""
 
     def __init__(self, stack: Stack, snapshot: CountingSnapshot) -> None:
-        self.context = context = Context(
-            name="test",
-            bus=stack.bus,
-            cluster=stack.cluster,
-            snapshot=snapshot,
-            clock=stack.clock,
-            identity="one",
-        )
+        self.context = context = stack.context("test", snapshot=snapshot)
         self.leading = True
         self.batches: list[Batch] = []
         self.follower = Follower(context, [QUEUES, NODES], warm_start=WarmStart(context, NAME))

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from tests.builders.contexts import memory_context
 from vc_bus.limits import TOPIC_MESSAGE_BYTES_MAX
-from vc_bus.memory import MemoryBus
 from vc_clock import LoopClock, run_virtual
 from vc_cluster import ForbiddenError, ServerError
 from vc_messages.effects import (
@@ -21,11 +21,9 @@ from vc_messages.effects import (
 )
 from vc_messages.record import Message
 from vc_model.kinds import CONFIGMAPS, EVENTS, PODS
-from vc_runtime.context import Context
 from vc_runtime.effects import ATTEMPTS_MAX, EffectApplier, Outcome, OutcomeStatus
 from vc_simcluster.api import Api
 from vc_simcluster.cluster import StoreCluster
-from vc_snapshot.memory import MemorySnapshot
 
 OWNER = "11111111-1111-4111-8111-111111111111"
 OLDER = "22222222-2222-4222-8222-222222222222"
@@ -40,14 +38,7 @@ class World:
         self.failures: list[Exception] = []
         self.calls: list[str] = []
         self.leading = True
-        context = Context(
-            name="job-controller",
-            bus=MemoryBus(self.clock),
-            cluster=self,
-            snapshot=MemorySnapshot(),
-            clock=self.clock,
-            identity="one",
-        )
+        context = memory_context("job-controller", clock=self.clock, cluster=self)
         self.applier = EffectApplier(context, may_write=lambda: self.leading)
 
     def __getattr__(self, name: str) -> Any:

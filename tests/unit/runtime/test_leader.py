@@ -3,16 +3,14 @@
 import asyncio
 from typing import Any
 
+from tests.builders.contexts import memory_context
 from tests.simulation.mortal import Life, Mortal
-from vc_bus.memory import MemoryBus
 from vc_clock import LoopClock, run_virtual
 from vc_cluster import ServerError
 from vc_model.kinds import LEASES, NAMESPACES
-from vc_runtime.context import Context
 from vc_runtime.leader import LEASE_SECONDS, REQUEST_SECONDS_MAX, Leadership
 from vc_simcluster.api import Api
 from vc_simcluster.cluster import StoreCluster
-from vc_snapshot.memory import MemorySnapshot
 
 
 class World:
@@ -32,13 +30,11 @@ class World:
 
     def candidate(self, name: str, cluster: Any = None) -> Leadership:
         life = self.lives[name] = Life()
-        context = Context(
-            name="scheduler",
-            bus=MemoryBus(self.clock),
-            cluster=Mortal(cluster or self.cluster, life, name="cluster"),
-            snapshot=MemorySnapshot(),
-            clock=self.clock,
+        context = memory_context(
+            "scheduler",
             identity=name,
+            clock=self.clock,
+            cluster=Mortal(cluster or self.cluster, life, name="cluster"),
         )
         leadership = Leadership(context)
         self.tasks.append(asyncio.create_task(leadership.run()))

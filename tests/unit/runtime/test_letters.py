@@ -5,6 +5,7 @@ import logging
 
 import pytest
 
+from tests.builders.contexts import memory_context
 from vc_bus.memory import MemoryBus
 from vc_clock import LoopClock, run_virtual
 from vc_messages.codec import CodecError, MessageTooLargeError, NewerSchemaError, decode
@@ -14,10 +15,6 @@ from vc_messages.topics import ALL, DEAD_LETTERS, plugin_requests
 from vc_plugin_env.service import build
 from vc_runtime.context import Context
 from vc_runtime.letters import send_to_dead_letters
-from vc_simcluster.api import Api
-from vc_simcluster.cluster import StoreCluster
-from vc_simcluster.registry import Registry
-from vc_snapshot.memory import MemorySnapshot
 
 RECORD = Record(topic="cluster.pods", partition=3, offset=7, key="ns/p", value=b"\xc1", headers={})
 
@@ -26,14 +23,7 @@ async def context_with_topics(name: str) -> Context:
     clock = LoopClock()
     bus = MemoryBus(clock)
     await bus.ensure_topics(ALL)
-    return Context(
-        name=name,
-        bus=bus,
-        cluster=StoreCluster(Api(clock=clock, registry=Registry(crds=[]))),
-        snapshot=MemorySnapshot(),
-        clock=clock,
-        identity="test",
-    )
+    return memory_context(name, clock=clock, bus=bus)
 
 
 async def letters_on(context: Context) -> list[DeadLetter]:

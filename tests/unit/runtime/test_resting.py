@@ -8,7 +8,6 @@ from tests.simulation.stack import Stack
 from tests.unit.runtime.test_checkpoints import queue
 from vc_clock import run_virtual
 from vc_model.kinds import QUEUES
-from vc_runtime.context import Context
 from vc_runtime.follower import Follower
 
 REST_SECONDS: Final = 1.0
@@ -19,14 +18,7 @@ EVENT_SECONDS: Final = 0.1
 def test_news_after_silence_come_at_once_and_a_crowd_in_few_reads() -> None:
     async def main() -> None:
         async with Stack(services=["watcher"]) as stack:
-            context = Context(
-                name="test",
-                bus=stack.bus,
-                cluster=stack.cluster,
-                snapshot=stack.snapshot,
-                clock=stack.clock,
-                identity="test",
-            )
+            context = stack.context("test")
             follower = Follower(context, [QUEUES], rest_seconds=REST_SECONDS)
             while follower.unready():
                 await follower.poll()

@@ -6,7 +6,6 @@ from typing import Any
 from tests.simulation.stack import Stack
 from vc_clock import run_virtual
 from vc_model.kinds import JOBS, PODGROUPS
-from vc_runtime.context import Context
 from vc_runtime.follower import Follower
 
 GROUP_COUNT = 40
@@ -17,14 +16,7 @@ class Replica:
 
     def __init__(self, stack: Stack, name: str) -> None:
         self._stack = stack
-        context = Context(
-            name="test",
-            bus=stack.bus,
-            cluster=stack.cluster,
-            snapshot=stack.snapshot,
-            clock=stack.clock,
-            identity=name,
-        )
+        context = stack.context("test", identity=name)
         self.follower = Follower(context, [PODGROUPS, JOBS], group="test")
         self.decided: set[str] = set()
         self.task = asyncio.create_task(self._run())

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from vc_bus.memory import MemoryBus
+from tests.builders.contexts import memory_context
 from vc_clock import LoopClock, run_virtual
 from vc_cluster import ListPage
 from vc_messages.facts import Stamp
@@ -12,12 +12,10 @@ from vc_messages.record import Record
 from vc_messages.topics import fact_partitions
 from vc_messages.view import View
 from vc_model.kinds import CONFIGMAPS, NAMESPACES, PODS, Kind
-from vc_runtime.context import Context
 from vc_runtime.leader import LEASE_SECONDS, REQUEST_SECONDS_MAX, Leadership
 from vc_runtime.takeover import Takeover
 from vc_simcluster.api import Api
 from vc_simcluster.cluster import StoreCluster
-from vc_snapshot.memory import MemorySnapshot
 
 KINDS = (PODS, CONFIGMAPS)
 SYSTEM = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "volcano-system"}}
@@ -45,14 +43,7 @@ class World:
         self._told = 0
 
     async def lead(self, name: str) -> tuple[Takeover, asyncio.Task[None]]:
-        context = Context(
-            name="scheduler",
-            bus=MemoryBus(self.clock),
-            cluster=self.cluster,
-            snapshot=MemorySnapshot(),
-            clock=self.clock,
-            identity=name,
-        )
+        context = memory_context("scheduler", identity=name, clock=self.clock, cluster=self.cluster)
         leadership = Leadership(context)
         leading = asyncio.create_task(leadership.run())
         await leadership.wait_until_leading()

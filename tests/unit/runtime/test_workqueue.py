@@ -3,27 +3,16 @@
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from vc_bus.memory import MemoryBus
+from tests.builders.contexts import memory_context
 from vc_clock import LoopClock, run_virtual
 from vc_runtime.backoff import LONGEST_SECONDS
-from vc_runtime.context import Context
 from vc_runtime.workqueue import WorkQueue
-from vc_simcluster.api import Api
-from vc_simcluster.cluster import StoreCluster
-from vc_snapshot.memory import MemorySnapshot
 
 
 def run(test: Callable[[WorkQueue, LoopClock], Coroutine[Any, Any, None]]) -> None:
     async def main() -> None:
         clock = LoopClock(wall_at_zero=1.8e9)
-        context = Context(
-            name="test",
-            bus=MemoryBus(clock),
-            cluster=StoreCluster(Api(clock=clock)),
-            snapshot=MemorySnapshot(),
-            clock=clock,
-            identity="one",
-        )
+        context = memory_context(clock=clock)
         await test(WorkQueue(context), clock)
 
     run_virtual(main())

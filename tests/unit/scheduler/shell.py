@@ -12,6 +12,7 @@ from typing import Any, Final, Self
 
 import msgspec
 
+from tests.builders.contexts import our_registry
 from vc_bus.memory import MemoryBus
 from vc_clock import LoopClock
 from vc_cluster import ClusterError
@@ -30,7 +31,6 @@ from vc_scheduler.service import Scheduler, build
 from vc_simcluster.api import Api
 from vc_simcluster.cluster import StoreCluster
 from vc_simcluster.identity import seeded_uids
-from vc_simcluster.registry import Registry, crd_folder, load_crds
 from vc_snapshot.memory import MemorySnapshot
 from vc_watcher.service import build as build_watcher
 
@@ -105,7 +105,7 @@ class Shell:
         self.clock = LoopClock(wall_at_zero=WALL_AT_ZERO)
         self.api = Api(
             clock=self.clock,
-            registry=Registry(crds=load_crds(crd_folder())),
+            registry=our_registry(),
             uid_source=seeded_uids(1),
         )
         self.cluster = UnreliableCluster(self.api)

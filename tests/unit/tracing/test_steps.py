@@ -2,9 +2,9 @@
 
 import msgspec
 
+from tests.builders.contexts import memory_context
 from tests.unit.job_controller.builders import NOW, UID, job, observed, pod, podgroup, task
 from tests.unit.tracing.heard import Heard
-from vc_bus.memory import MemoryBus
 from vc_clock import LoopClock, run_virtual
 from vc_job_controller.logic.phases import COMPLETED, RUNNING
 from vc_job_controller.spans import JobSpans
@@ -14,9 +14,6 @@ from vc_model.kinds import JOBS, PODS
 from vc_model.times import format_time
 from vc_runtime.context import Context
 from vc_runtime.effects import Outcome, OutcomeStatus
-from vc_simcluster.api import Api
-from vc_simcluster.cluster import StoreCluster
-from vc_snapshot.memory import MemorySnapshot
 from vc_watcher.spans import YOUNG_SECONDS
 from vc_watcher.spans import JobSpans as WatcherSpans
 
@@ -26,15 +23,7 @@ BORN = NOW - 100
 
 def world(*, at: float = NOW) -> tuple[Context, Heard]:
     clock, heard = LoopClock(wall_at_zero=at), Heard()
-    context = Context(
-        name="under-test",
-        bus=MemoryBus(clock),
-        cluster=StoreCluster(Api(clock=clock)),
-        snapshot=MemorySnapshot(),
-        clock=clock,
-        identity="one",
-        tracer=heard,
-    )
+    context = memory_context("under-test", clock=clock, tracer=heard)
     return context, heard
 
 

@@ -6,22 +6,15 @@ from itertools import pairwise
 
 import pytest
 
+from tests.builders.contexts import memory_cluster, memory_context
+from tests.builders.watching import watch_of
 from tests.unit.watcher.test_service import queue
 from vc_bus.memory import MemoryBus
 from vc_clock import LoopClock, run_virtual
-from vc_messages.facts import Stamp
 from vc_messages.record import Message
 from vc_messages.topics import BY_NAME
 from vc_model.kinds import QUEUES
-from vc_runtime.context import Context
-from vc_simcluster.api import Api
-from vc_simcluster.cluster import StoreCluster
-from vc_simcluster.registry import Registry, crd_folder, load_crds
-from vc_snapshot.memory import MemorySnapshot
-from vc_watcher.config import Config
-from vc_watcher.kindwatch import GATHER_SECONDS, KindWatch, Publisher
-from vc_watcher.logic import Index
-from vc_watcher.meters import Meters
+from vc_watcher.kindwatch import GATHER_SECONDS
 
 CROWD = 100
 EVENT_SECONDS = 0.001
@@ -45,24 +38,9 @@ def test_the_first_event_leaves_at_once_and_a_crowd_together() -> None:
         clock = LoopClock()
         bus = CountingBus(clock)
         await bus.ensure_topics([BY_NAME[QUEUES.topic]])
-        api = Api(clock=clock, registry=Registry(crds=load_crds(crd_folder())))
-        cluster = StoreCluster(api)
-        context = Context(
-            name="watcher",
-            bus=bus,
-            cluster=cluster,
-            snapshot=MemorySnapshot(),
-            clock=clock,
-            identity="test",
-        )
-        watch = KindWatch(
-            context,
-            Config(),
-            index=Index(QUEUES, stamp=Stamp(incarnation="i", epoch=1)),
-            publisher=Publisher(context, may_write=lambda: True),
-            meters=Meters(context.metrics),
-            end_offsets=await bus.end_offsets(QUEUES.topic),
-        )
+        cluster = memory_cluster(clock)
+        context = memory_context("watcher", clock=clock, bus=bus, cluster=cluster)
+        watch = await watch_of(context, QUEUES)
         running = asyncio.create_task(watch.run())
         await clock.sleep(1)
         began = clock.monotonic()

@@ -15,7 +15,6 @@ from vc_messages.record import Record, TopicPartition
 from vc_messages.topics import DEAD_LETTERS, FACTS, PROGRESS
 from vc_model.kinds import LEASES, NODES, QUEUES
 from vc_model.scheduling import Queue
-from vc_runtime.context import Context
 from vc_runtime.follower import Follower
 
 
@@ -30,17 +29,6 @@ def queue(name: str, weight: int = 1) -> dict[str, Any]:
 
 def watcher_stack(**options: Any) -> Stack:
     return Stack(services=["watcher"], **options)
-
-
-def context_of(stack: Stack, name: str = "test") -> Context:
-    return Context(
-        name=name,
-        bus=stack.bus,
-        cluster=stack.cluster,
-        snapshot=stack.snapshot,
-        clock=stack.clock,
-        identity=name,
-    )
 
 
 def run(test: Callable[[Stack], Coroutine[Any, Any, None]], **options: Any) -> None:
@@ -66,7 +54,7 @@ class Reader:
     """A service that follows queues and nodes in the background."""
 
     def __init__(self, stack: Stack) -> None:
-        self.follower = Follower(context_of(stack), [QUEUES, NODES])
+        self.follower = Follower(stack.context("test"), [QUEUES, NODES])
         self._stack = stack
         self.rebuilt = 0
         self._task = asyncio.create_task(self._follow())
