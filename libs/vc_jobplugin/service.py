@@ -36,7 +36,7 @@ from vc_runtime.context import Context
 from vc_runtime.effects import EffectApplier, Outcome, OutcomeStatus
 from vc_runtime.job_fields import job_fields
 from vc_runtime.letters import dead_letter
-from vc_runtime.tracing import Teller
+from vc_runtime.tracing import Span, Teller
 
 REQUESTS_PER_POLL_MAX: Final = 256
 POLL_SECONDS: Final = 0.25
@@ -190,11 +190,13 @@ class PluginService:
             if request.verb != APPLY:
                 continue
             self._teller.tell(
-                request.job.metadata.uid,
-                plugin_span(request.plugin),
-                started=taken,
-                ended=self._context.clock.now(),
-                attributes={"job": request.job.key, "queue": request.job.spec.queue},
+                Span(
+                    request.job.metadata.uid,
+                    plugin_span(request.plugin),
+                    started=taken,
+                    ended=self._context.clock.now(),
+                    attributes={"job": request.job.key, "queue": request.job.spec.queue},
+                ),
                 edition=edition,
             )
 

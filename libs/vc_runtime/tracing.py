@@ -11,6 +11,7 @@ on the bus and repeated decisions do not send it again.
 import os
 import threading
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from vc_messages.trace import ROOT_SPAN, span_id, trace_id
@@ -44,6 +45,23 @@ class SpanRef(NamedTuple):
     name: str
 
 
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A finished step of a job; times are seconds of a wall clock."""
+
+    uid: str
+    """Whose trace it belongs to: the job's."""
+    name: str
+    _: KW_ONLY
+    started: float
+    ended: float
+    parent: str = ROOT_SPAN
+    """A span that is its own parent is the root of its trace."""
+    attributes: Attributes = field(default_factory=dict)
+    link: SpanRef | None = None
+    """Into another trace."""
+
+
 class Tracer(Protocol):
     """Where spans go."""
 
@@ -52,21 +70,8 @@ class Tracer(Protocol):
         """Whether anybody listens: else nothing need be looked up for a span."""
         ...
 
-    def span(
-        self,
-        job_uid: str,
-        name: str,
-        *,
-        started: float,
-        ended: float,
-        parent: str = ROOT_SPAN,
-        attributes: Attributes | None = None,
-        link: SpanRef | None = None,
-    ) -> None:
-        """A finished step of a job; wall-clock seconds.
-
-        A span that is its own parent is the root of its trace. `link` points into another trace.
-        """
+    def send(self, span: Span) -> None:
+        """Hand it over; never waits."""
         ...
 
     def close(self) -> None:
@@ -79,17 +84,7 @@ class NoTracer:
 
     enabled = False
 
-    def span(
-        self,
-        job_uid: str,
-        name: str,
-        *,
-        started: float,
-        ended: float,
-        parent: str = ROOT_SPAN,
-        attributes: Attributes | None = None,
-        link: SpanRef | None = None,
-    ) -> None:
+    def send(self, span: Span) -> None:
         """Forget it."""
 
     def close(self) -> None:
@@ -114,31 +109,20 @@ class OtlpTracer:
             schedule_delay_millis=SEND_PERIOD_SECONDS * _THOUSAND,
         )
 
-    def span(
-        self,
-        job_uid: str,
-        name: str,
-        *,
-        started: float,
-        ended: float,
-        parent: str = ROOT_SPAN,
-        attributes: Attributes | None = None,
-        link: SpanRef | None = None,
-    ) -> None:
-        """Hand a finished span to the exporter."""
+    def send(self, span: Span) -> None:
         from opentelemetry.sdk.trace import ReadableSpan
         from opentelemetry.trace import Link
 
         self._processor.on_end(
             ReadableSpan(
-                name=name,
-                context=_context(job_uid, name),
-                parent=_context(job_uid, parent) if parent != name else None,
-                attributes=dict(attributes or {}),
-                links=[Link(_context(*link))] if link is not None else [],
+                name=span.name,
+                context=_context(span.uid, span.name),
+                parent=_context(span.uid, span.parent) if span.parent != span.name else None,
+                attributes=dict(span.attributes),
+                links=[Link(_context(*span.link))] if span.link is not None else [],
                 resource=self._resource,
-                start_time=_nanoseconds(started),
-                end_time=_nanoseconds(ended),
+                start_time=_nanoseconds(span.started),
+                end_time=_nanoseconds(span.ended),
             )
         )
 
@@ -176,39 +160,20 @@ class Teller:
     def enabled(self) -> bool:
         return self._tracer.enabled
 
-    def has_told(self, job_uid: str, name: str, *, edition: str = "") -> bool:
-        return (job_uid, name, edition) in self._told
+    def has_told(self, uid: str, name: str, *, edition: str = "") -> bool:
+        return (uid, name, edition) in self._told
 
-    def tell(
-        self,
-        job_uid: str,
-        name: str,
-        *,
-        started: float,
-        ended: float,
-        parent: str = ROOT_SPAN,
-        attributes: Attributes | None = None,
-        link: SpanRef | None = None,
-        edition: str = "",
-    ) -> None:
+    def tell(self, span: Span, *, edition: str = "") -> None:
         """Unless it was told; another `edition` of a span is told again, under the same id.
 
         Starts may come from another machine's clock: a span never ends before it begins.
         """
-        if not self._tracer.enabled or self.has_told(job_uid, name, edition=edition):
+        if not self._tracer.enabled or self.has_told(span.uid, span.name, edition=edition):
             return
-        self._told[job_uid, name, edition] = None
+        self._told[span.uid, span.name, edition] = None
         if len(self._told) > TOLD_MAX:
             del self._told[next(iter(self._told))]
-        self._tracer.span(
-            job_uid,
-            name,
-            started=min(started, ended),
-            ended=ended,
-            parent=parent,
-            attributes=attributes,
-            link=link,
-        )
+        self._tracer.send(replace(span, started=min(span.started, span.ended)))
 
 
 def tracer_from_env(service: str) -> Tracer:

@@ -3,8 +3,9 @@
 from dataclasses import dataclass, field
 
 from tests.simulation.mortal import Life
-from vc_messages.trace import ROOT_SPAN, span_id, trace_id
+from vc_messages.trace import span_id, trace_id
 from vc_runtime.tracing import Attributes, SpanRef
+from vc_runtime.tracing import Span as Told
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,29 +53,19 @@ class RecordingTracer:
         self._service = service
         self._life = life
 
-    def span(
-        self,
-        job_uid: str,
-        name: str,
-        *,
-        started: float,
-        ended: float,
-        parent: str = ROOT_SPAN,
-        attributes: Attributes | None = None,
-        link: SpanRef | None = None,
-    ) -> None:
+    def send(self, span: Told) -> None:
         self._life.check()
         self._spans.append(
             Span(
                 service=self._service,
-                trace=trace_id(job_uid),
-                id=span_id(job_uid, name),
-                name=name,
-                parent=span_id(job_uid, parent) if parent != name else "",
-                started=started,
-                ended=ended,
-                attributes=attributes or {},
-                link=link,
+                trace=trace_id(span.uid),
+                id=span_id(span.uid, span.name),
+                name=span.name,
+                parent=span_id(span.uid, span.parent) if span.parent != span.name else "",
+                started=span.started,
+                ended=span.ended,
+                attributes=span.attributes,
+                link=span.link,
             )
         )
 

@@ -26,7 +26,7 @@ from vc_model.pod import Pod
 from vc_model.times import parse_time
 from vc_runtime.context import Context
 from vc_runtime.effects import Outcome, OutcomeStatus
-from vc_runtime.tracing import Teller
+from vc_runtime.tracing import Span, Teller
 
 YOUNG_SECONDS: Final = 60.0
 """How long after its end a step is told from the objects alone."""
@@ -115,17 +115,19 @@ class JobSpans:
         self._begun.pop((job.metadata.uid, name), None)
         phase = {"phase": step.edition} if step.edition else {}
         self._teller.tell(
-            job.metadata.uid,
-            name,
-            started=step.started,
-            ended=step.ended,
+            Span(
+                job.metadata.uid,
+                name,
+                started=step.started,
+                ended=step.ended,
+                attributes={
+                    "job": job.key,
+                    "queue": job.spec.queue or keys.DEFAULT_QUEUE,
+                    "pods": replicas_of(job.spec),
+                    **phase,
+                },
+            ),
             edition=step.edition,
-            attributes={
-                "job": job.key,
-                "queue": job.spec.queue or keys.DEFAULT_QUEUE,
-                "pods": replicas_of(job.spec),
-                **phase,
-            },
         )
 
 

@@ -22,7 +22,7 @@ from vc_model.pod import Pod
 from vc_model.scheduling import PodGroup, PodGroupStatus
 from vc_model.times import parse_time
 from vc_runtime.context import Context
-from vc_runtime.tracing import Attributes, SpanRef, Teller
+from vc_runtime.tracing import Attributes, Span, SpanRef, Teller
 from vc_scheduler.logic.commands import GroupWork
 from vc_scheduler.logic.decisions import Decisions
 from vc_scheduler.logic.phases import SCHEDULED
@@ -50,16 +50,18 @@ class GangSpans:
         """The session's own trace, when jobs will link to it."""
         if decisions.binds:
             self._teller.tell(
-                session_trace(times.session_id),
-                SESSION_SPAN,
-                parent=SESSION_SPAN,
-                started=times.opened,
-                ended=times.decided,
-                attributes={
-                    "session.id": times.session_id,
-                    "gangs": len(decisions.binds),
-                    "pods": decisions.bound_pods,
-                },
+                Span(
+                    session_trace(times.session_id),
+                    SESSION_SPAN,
+                    parent=SESSION_SPAN,
+                    started=times.opened,
+                    ended=times.decided,
+                    attributes={
+                        "session.id": times.session_id,
+                        "gangs": len(decisions.binds),
+                        "pods": decisions.bound_pods,
+                    },
+                ),
             )
 
     def decided(self, work: GroupWork, group: ApiObject | None, *, times: SessionTimes) -> None:
@@ -67,12 +69,14 @@ class GangSpans:
         job_uid = self._job_to_tell(work, group, times)
         if job_uid and isinstance(group, PodGroup):
             self._teller.tell(
-                job_uid,
-                attempt_span(SESSION_SPAN, _attempt(group)),
-                started=times.opened,
-                ended=times.decided,
-                attributes=_attributes(work, group, times),
-                link=SpanRef(session_trace(times.session_id), SESSION_SPAN),
+                Span(
+                    job_uid,
+                    attempt_span(SESSION_SPAN, _attempt(group)),
+                    started=times.opened,
+                    ended=times.decided,
+                    attributes=_attributes(work, group, times),
+                    link=SpanRef(session_trace(times.session_id), SESSION_SPAN),
+                ),
                 edition=times.session_id,
             )
 
@@ -83,12 +87,14 @@ class GangSpans:
         job_uid = self._job_to_tell(work, group, times)
         if job_uid and isinstance(group, PodGroup):
             self._teller.tell(
-                job_uid,
-                attempt_span(BIND_SPAN, _attempt(group)),
-                parent=attempt_span(SESSION_SPAN, _attempt(group)),
-                started=began,
-                ended=self._clock.now(),
-                attributes=_attributes(work, group, times),
+                Span(
+                    job_uid,
+                    attempt_span(BIND_SPAN, _attempt(group)),
+                    parent=attempt_span(SESSION_SPAN, _attempt(group)),
+                    started=began,
+                    ended=self._clock.now(),
+                    attributes=_attributes(work, group, times),
+                ),
             )
 
     def _job_to_tell(self, work: GroupWork, group: ApiObject | None, times: SessionTimes) -> str:
@@ -109,12 +115,14 @@ class GangSpans:
             times = [parse_time(pod.status.start_time) or 0.0 for pod in pods]
             if max(times) > young:
                 self._teller.tell(
-                    job_uid,
-                    attempt_span(BIND_SPAN, attempt),
-                    parent=attempt_span(SESSION_SPAN, attempt),
-                    started=min(times),
-                    ended=max(times),
-                    attributes=_recovered_attributes(pods),
+                    Span(
+                        job_uid,
+                        attempt_span(BIND_SPAN, attempt),
+                        parent=attempt_span(SESSION_SPAN, attempt),
+                        started=min(times),
+                        ended=max(times),
+                        attributes=_recovered_attributes(pods),
+                    ),
                 )
 
 

@@ -11,7 +11,7 @@ from vc_messages.trace import WATCH_SPAN
 from vc_model.job import Job
 from vc_model.times import parse_time
 from vc_runtime.context import Context
-from vc_runtime.tracing import Teller
+from vc_runtime.tracing import Span, Teller
 
 YOUNG_SECONDS: Final = 60.0
 """A job that others act on already and that is older was told by an earlier watcher."""
@@ -39,9 +39,11 @@ class JobSpans:
         times = [parse_time(condition.last_transition_time) for condition in job.status.conditions]
         acted_at = min((at for at in times if at is not None), default=now)
         self._teller.tell(
-            job.metadata.uid,
-            WATCH_SPAN,
-            started=parse_time(job.metadata.creation_timestamp) or now,
-            ended=min(now, acted_at),
-            attributes={"job": job.key, "queue": job.spec.queue},
+            Span(
+                job.metadata.uid,
+                WATCH_SPAN,
+                started=parse_time(job.metadata.creation_timestamp) or now,
+                ended=min(now, acted_at),
+                attributes={"job": job.key, "queue": job.spec.queue},
+            ),
         )

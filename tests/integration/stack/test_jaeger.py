@@ -10,7 +10,7 @@ import pytest
 from vc_messages.trace import ROOT_SPAN, span_id, trace_id
 from vc_parts import jaeger_address, require_or_skip_reason
 from vc_parts.probe import http_get
-from vc_runtime.tracing import ENDPOINT_VARIABLE, OtlpTracer
+from vc_runtime.tracing import ENDPOINT_VARIABLE, OtlpTracer, Span
 
 pytestmark = [pytest.mark.jaeger, pytest.mark.slow]
 
@@ -31,7 +31,8 @@ def send(job_uid: str) -> None:
     """What four processes send; each has a tracer of its own, and one sends twice."""
     for service, name, parent, started, ended in (*SPANS, SPANS[-1]):
         tracer = OtlpTracer(service)
-        tracer.span(job_uid, name, started=STARTED + started, ended=STARTED + ended, parent=parent)
+        begun, done = STARTED + started, STARTED + ended
+        tracer.send(Span(job_uid, name, started=begun, ended=done, parent=parent))
         tracer.close()
 
 

@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from vc_messages.trace import ROOT_SPAN
-from vc_runtime.tracing import Attributes, SpanRef
+from vc_runtime.tracing import Span
 
 
 @dataclass
@@ -13,18 +12,8 @@ class Heard:
     enabled: bool = True
     spans: list[tuple[str, str, float, float]] = field(default_factory=list)
 
-    def span(
-        self,
-        job_uid: str,
-        name: str,
-        *,
-        started: float,
-        ended: float,
-        parent: str = ROOT_SPAN,
-        attributes: Attributes | None = None,
-        link: SpanRef | None = None,
-    ) -> None:
-        self.spans.append((job_uid, name, started, ended))
+    def send(self, span: Span) -> None:
+        self.spans.append((span.uid, span.name, span.started, span.ended))
 
     def close(self) -> None:
         """Nothing to send."""

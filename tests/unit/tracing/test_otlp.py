@@ -11,7 +11,14 @@ from vc_bus.memory import MemoryBus
 from vc_clock import LoopClock
 from vc_messages.trace import span_id, trace_id
 from vc_runtime.adapters import Adapters
-from vc_runtime.tracing import CLOSE_SECONDS_MAX, ENDPOINT_VARIABLE, NoTracer, OtlpTracer, SpanRef
+from vc_runtime.tracing import (
+    CLOSE_SECONDS_MAX,
+    ENDPOINT_VARIABLE,
+    NoTracer,
+    OtlpTracer,
+    Span,
+    SpanRef,
+)
 from vc_simcluster.api import Api
 from vc_simcluster.cluster import StoreCluster
 from vc_snapshot.memory import MemorySnapshot
@@ -65,7 +72,7 @@ async def test_the_end_of_a_process_sends_what_every_service_told(
         given = adapters()
         for name in ("watcher", "scheduler"):
             context = given.context(name)
-            context.tracer.span("uid", "step", started=STARTED, ended=STARTED)
+            context.tracer.send(Span("uid", "step", started=STARTED, ended=STARTED))
         await given.close()
         assert sorted(listening.services) == ["vc-scheduler", "vc-watcher"]
         assert len(listening.spans()) == 2
@@ -77,14 +84,16 @@ def test_a_span_carries_its_identity_times_parent_and_link(
     with collector() as listening:
         monkeypatch.setenv(ENDPOINT_VARIABLE, listening.url)
         tracer = OtlpTracer("scheduler")
-        tracer.span("uid", "job", started=STARTED, ended=STARTED + 9)
-        tracer.span(
-            "uid",
-            "session",
-            started=STARTED,
-            ended=STARTED + 0.5,
-            attributes={"job": "default/train", "pods": 3},
-            link=SpanRef("session/1-2", "session"),
+        tracer.send(Span("uid", "job", started=STARTED, ended=STARTED + 9))
+        tracer.send(
+            Span(
+                "uid",
+                "session",
+                started=STARTED,
+                ended=STARTED + 0.5,
+                attributes={"job": "default/train", "pods": 3},
+                link=SpanRef("session/1-2", "session"),
+            )
         )
         tracer.close()
         sent = {span.name: span for span in listening.spans()}
@@ -110,7 +119,7 @@ async def test_a_collector_that_hangs_holds_up_the_end_no_longer_than_its_bound(
         monkeypatch.setenv(ENDPOINT_VARIABLE, hanging.url)
         given = adapters()
         for name in ("watcher", "scheduler", "job-controller"):
-            given.context(name).tracer.span("uid", "job", started=STARTED, ended=STARTED)
+            given.context(name).tracer.send(Span("uid", "job", started=STARTED, ended=STARTED))
         loop = asyncio.get_running_loop()
         began = loop.time()
         await given.close()

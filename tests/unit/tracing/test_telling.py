@@ -9,15 +9,15 @@ from vc_messages.trace import (
     trace_id,
     traceparent,
 )
-from vc_runtime.tracing import TOLD_MAX, NoTracer, Teller
+from vc_runtime.tracing import TOLD_MAX, NoTracer, Span, Teller
 
 
 def test_a_span_is_told_once() -> None:
     heard = Heard()
     teller = Teller(heard)
     for ended in (2.0, 3.0):
-        teller.tell("uid", "bind", started=1.0, ended=ended)
-    teller.tell("other", "bind", started=1.0, ended=4.0)
+        teller.tell(Span("uid", "bind", started=1.0, ended=ended))
+    teller.tell(Span("other", "bind", started=1.0, ended=4.0))
     assert heard.spans == [("uid", "bind", 1.0, 2.0), ("other", "bind", 1.0, 4.0)]
 
 
@@ -25,13 +25,13 @@ def test_another_edition_is_told_again() -> None:
     heard = Heard()
     teller = Teller(heard)
     for phase in ("Aborted", "Aborted", "Completed"):
-        teller.tell("uid", ROOT_SPAN, started=1.0, ended=2.0, edition=phase)
+        teller.tell(Span("uid", ROOT_SPAN, started=1.0, ended=2.0), edition=phase)
     assert len(heard.spans) == 2
 
 
 def test_a_start_from_a_clock_ahead_of_ours_gives_no_negative_span() -> None:
     heard = Heard()
-    Teller(heard).tell("uid", "watch", started=5.0, ended=4.0)
+    Teller(heard).tell(Span("uid", "watch", started=5.0, ended=4.0))
     assert heard.spans == [("uid", "watch", 4.0, 4.0)]
 
 
@@ -39,14 +39,14 @@ def test_the_memory_of_what_was_told_is_bounded() -> None:
     heard = Heard()
     teller = Teller(heard)
     for number in range(TOLD_MAX + 1):
-        teller.tell(str(number), "bind", started=1.0, ended=2.0)
+        teller.tell(Span(str(number), "bind", started=1.0, ended=2.0))
     assert not teller.has_told("0", "bind")
     assert teller.has_told("1", "bind")
 
 
 def test_nobody_listening_remembers_nothing() -> None:
     teller = Teller(NoTracer())
-    teller.tell("uid", "bind", started=1.0, ended=2.0)
+    teller.tell(Span("uid", "bind", started=1.0, ended=2.0))
     assert not teller.enabled
     assert not teller.has_told("uid", "bind")
 
