@@ -142,6 +142,13 @@ class Evicted(msgspec.Struct, frozen=True, kw_only=True):
     group: str
 
 
+class TakenOver(msgspec.Struct, frozen=True, kw_only=True):
+    """A group whose promised room went to another, which has a higher priority."""
+
+    group: str
+    by: str
+
+
 class QueueShare(msgspec.Struct, frozen=True, kw_only=True):
     """A queue at the end of the session."""
 
@@ -169,6 +176,7 @@ class SessionRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Groups that waited before and no longer do."""
     queues: list[QueueShare]
     evicted: list[Evicted] = []
+    taken_over: list[TakenOver] = []
 
 
 class SessionEntry(msgspec.Struct, frozen=True, kw_only=True):

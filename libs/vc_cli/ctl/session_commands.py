@@ -103,6 +103,8 @@ def detail_lines(found: JsonObject) -> Iterator[str]:
     yield from _part("Bound", ("Pod", "Node"), placed)
     evicted = [[str(v["pod"]), str(v["group"])] for v in record.get("evicted") or []]
     yield from _part("Evicted", ("Pod", "For"), evicted)
+    taken = [[str(t["group"]), str(t["by"])] for t in record.get("taken_over") or []]
+    yield from _part("Promised room taken over", ("Promised to", "Now"), taken)
     waiting = [
         [str(job["position"]), str(job["group"]), str(job["queue"]), str(job["reason"]["sentence"])]
         for job in record.get("reasons") or []

@@ -261,6 +261,8 @@ class Scheduler:
                 self._columns.evict(object_key(pod.namespace, pod.name), pod.uid)
             places = work.eviction.places
             self._columns.evictions.nominate(work.group, now=now, places=places)
+        if work.takeover is not None:
+            self._columns.evictions.take_over(work.takeover, now=now)
         if gang:
             self._columns.evictions.settled(work.group)
         if work.status is not None:

@@ -126,6 +126,10 @@ class Writers:
             self._wanted.set()
         if work.withdrawal is not None:
             await self._applier.apply(withdrawal_effects(work.withdrawal))
+        if work.takeover is not None:
+            lost = ", ".join(work.takeover.lost)
+            self._context.log.info("%s takes over the room promised to %s", work.group, lost)
+            await self._applier.apply(nomination_effects(work.takeover.places))
         if work.eviction is not None:
             self._observer.evicting(work, session)
             await self._evict(work.eviction)
@@ -142,7 +146,7 @@ class Writers:
 
     async def _evict(self, eviction: Eviction) -> None:
         """Victims that the API server keeps (a disruption budget) stay, and others are looked for."""
-        await self._applier.apply(nomination_effects(eviction))
+        await self._applier.apply(nomination_effects(eviction.places))
         outcomes = await self._applier.apply(eviction_effects(eviction))
         stay: list[Outcome] = []
         gone: list[PodRef] = []

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,9 +21,18 @@ from tests.unit.scheduler.recording import Recording
 from tests.unit.scheduler.test_determinism import a_bit_of_everything
 from tests.unit.scheduler.world import World
 from vc_model import kinds
+from vc_model.meta import ApiObject
+from vc_model.node import Node
 from vc_scheduler.logic.conf import Conf, PluginConf
 
 ROOT = Path(__file__).parents[3]
+
+
+def _with_images(changed: ApiObject) -> ApiObject:
+    assert isinstance(changed, Node)
+    images = node("other", images={"other:1": 2**33}).status.packed_images
+    status = msgspec.structs.replace(changed.status, packed_images=images)
+    return msgspec.structs.replace(changed, status=status)
 
 
 @settings(max_examples=60, deadline=None, phases=evictions.PHASES)
@@ -40,8 +50,8 @@ def test_recorded_sessions_of_random_clusters_replay_to_the_same_bytes(data: st.
         match data.draw(st.integers(0, 4)):
             case 0:
                 world.put(node(f"late{turn}", cpu=4, images={"big": 2**33}))
-            case 4:
-                world.put(node("n0", cpu=8, images={"other:1": 2**33}))
+            case 4 if nodes:
+                world.put(_with_images(nodes[0]))
             case 1 if nodes and turn == 1:
                 world.delete(kinds.NODES, nodes[0].key)
             case 2:

@@ -28,6 +28,7 @@ from vc_messages.sessions import (
     Reason,
     SessionRecord,
     Stage,
+    TakenOver,
     session_message,
 )
 from vc_messages.usage import UsageRow, usage_message
@@ -156,6 +157,7 @@ def _session() -> Message:
             resolved=["ml/done"],
             queues=[QueueShare(queue="default", allocated={"cpu": "1"})],
             evicted=[Evicted(pod="ml/low-0", uid="low", group="ml/train")],
+            taken_over=[TakenOver(group="ml/less", by="ml/train")],
         )
     )
 

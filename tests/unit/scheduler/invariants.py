@@ -15,7 +15,7 @@ from vc_model.meta import ApiObject
 from vc_model.node import Node
 from vc_model.pod import Pod
 from vc_model.quantity import QuantityError, format_resources, parse_resources
-from vc_model.scheduling import PodGroup, Queue
+from vc_model.scheduling import PodGroup, PriorityClass, Queue
 from vc_scheduler.logic.decisions import Decisions
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ class Invariants:
         for at, short in self._shortfalls.items():
             said = f"others took what {at[0]} is guaranteed of {at[1]}"
             assert after.get(at, short + 1) <= short, said
+        self._promises_are_taken_over_by_priority(decisions)
         self._nobody_left_in_vain(decisions)
 
     def after(self, decisions: Decisions) -> None:
@@ -101,6 +102,29 @@ class Invariants:
             begun = job.running or job.succeeded or job.failed
             whole = job.ready + job.failed >= job.min_member
             assert whole or begun or not job.placed, f"{job.key} is partial"
+
+    def _promises_are_taken_over_by_priority(self, decisions: Decisions) -> None:
+        """By a job of the same queue and of higher priority, which is bound or now waits for those that
+        the others waited for: who left for a job leaves for this one."""
+        bound = {gang.group: None for gang in decisions.binds}
+        for takeover in decisions.takeovers:
+            taker = self._groups()[takeover.group]
+            assert takeover.lost, f"{takeover.group} takes from nobody"
+            assert (takeover.group in bound) != bool(takeover.places)
+            for name in takeover.lost:
+                holder = self._groups()[name]
+                assert holder.spec.queue == taker.spec.queue
+                assert self._priority(holder) < self._priority(taker)
+                left = self._promised.pop(name, [])
+                if takeover.places:
+                    self._promised.setdefault(takeover.group, []).extend(left)
+            if takeover.places:
+                leaving = [p.metadata.uid for p in self._pods() if p.metadata.deletion_timestamp]
+                self._promised.setdefault(takeover.group, []).extend(leaving)
+
+    def _priority(self, group: PodGroup) -> int:
+        classes = {c.metadata.name: c.value for c in self._kind(PriorityClass)}
+        return classes.get(group.spec.priority_class_name, 0)
 
     def _nobody_left_in_vain(self, decisions: Decisions) -> None:
         """A job is bound as soon as everybody has left that its trial took for gone."""

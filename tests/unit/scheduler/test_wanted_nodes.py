@@ -1,6 +1,6 @@
 """A node made as a reason asks for is one that the pod may go to; where none can be, none is named."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.scheduler.objects import node, pod
@@ -43,6 +43,7 @@ def passes(shape: Shape, labels: dict[str, str]) -> bool:
     return bool(affine(shape.constraints, columns.table().static)[0])
 
 
+@settings(deadline=None)  # the machine may be busy
 @given(SELECTORS, TERMS)
 def test_a_node_like_that_is_let_through(
     selector: dict[str, str], terms: list[list[JsonObject]]
@@ -54,6 +55,7 @@ def test_a_node_like_that_is_let_through(
         assert passes(shape, where.labels)
 
 
+@settings(deadline=None)  # the machine may be busy
 @given(
     SELECTORS, TERMS, st.dictionaries(st.sampled_from(KEYS), st.sampled_from(["0", *VALUES, "9"]))
 )

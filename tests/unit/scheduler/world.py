@@ -139,6 +139,14 @@ class World:
         for release in decisions.releases:
             for ref in release.pods:
                 self.delete(kinds.PODS, object_key(ref.namespace, ref.name))
+        self._promise(decisions)
+        for withdrawal in decisions.withdrawals:
+            for ref in withdrawal.pods:
+                self._nominate(ref.name, "")
+        self.invariants.after(decisions)
+        return decisions
+
+    def _promise(self, decisions: Decisions) -> None:
         for eviction in decisions.evictions:
             self.columns.evictions.nominate(eviction.group, now=self.now, places=eviction.places)
             for place in eviction.places:
@@ -146,11 +154,11 @@ class World:
                     self._nominate(place.name, place.node)
             for ref in eviction.pods:
                 self._begin_to_leave(ref.name)
-        for withdrawal in decisions.withdrawals:
-            for ref in withdrawal.pods:
-                self._nominate(ref.name, "")
-        self.invariants.after(decisions)
-        return decisions
+        for takeover in decisions.takeovers:
+            self.columns.evictions.take_over(takeover, now=self.now)
+            for place in takeover.places:
+                if place.freed:
+                    self._nominate(place.name, place.node)
 
     def _nominate(self, name: str, node_name: str) -> None:
         told = self.pod(name)

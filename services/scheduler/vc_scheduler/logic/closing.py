@@ -1,5 +1,6 @@
 """The end of a session: what changed becomes decisions, what was refused becomes reasons."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from vc_messages.sessions import JobReason, Reason, Stage
@@ -14,6 +15,7 @@ from vc_scheduler.logic.decisions import (
     QueueAllocated,
     Release,
     StatusChange,
+    Takeover,
     Told,
     Withdrawal,
 )
@@ -52,10 +54,20 @@ def close(session: Session) -> Decisions:
                 group=group.key,
                 uid=group.uid,
                 pods=tuple(_ref(pod) for pod in session.evicted[group.key]),
-                places=_places(session, group),
+                places=_places(session, group, session.evicted[group.key]),
             )
             for group in snapshot.groups
             if group.key in session.evicted
+        ),
+        takeovers=tuple(
+            Takeover(
+                group=group.key,
+                uid=group.uid,
+                lost=tuple(session.taken_over[group.key]),
+                places=_places(session, group, snapshot.leaving),
+            )
+            for group in snapshot.groups
+            if group.key in session.taken_over
         ),
         withdrawals=_withdrawals(session),
         claims=tuple(session.choices),
@@ -125,10 +137,10 @@ def _told(group: GroupRow, reason: Reason, now: float) -> Told | None:
     return Told(pod=_ref(pod), conditions=(*others, ours))
 
 
-def _places(session: Session, group: GroupRow) -> tuple[Place, ...]:
+def _places(session: Session, group: GroupRow, leaving: Sequence[PodRow]) -> tuple[Place, ...]:
     """Where the pods of a group that others leave for will lie."""
     names = session.snapshot.nodes.static.names
-    freed = {victim.node: None for victim in session.evicted[group.key]}
+    freed = {pod.node: None for pod in leaving}
     return tuple(
         Place(
             namespace=pod.namespace,
@@ -139,16 +151,18 @@ def _places(session: Session, group: GroupRow) -> tuple[Place, ...]:
             node=names[row],
             freed=names[row] in freed,
         )
-        for pod, row in session.places[group.key]
+        for pod, row in session.places.get(group.key, ())
     )
 
 
 def _withdrawals(session: Session) -> tuple[Withdrawal, ...]:
-    """Promises whose time has passed, as far as pods still tell of them and none is made anew."""
+    """Promises that ended, as far as pods still tell of them and none is made anew."""
     found: list[Withdrawal] = []
     for group in session.snapshot.groups:
-        if group.key in session.snapshot.given_up and group.key not in session.evicted:
-            pods = [pod for run in group.runs for pod in session.waiting_pods(run)]
+        ended = group.key in session.snapshot.given_up or group.key in session.lost_to
+        if ended and group.key not in session.evicted:
+            bound = {bind.uid: None for bind in session.binds.get(group.key, ())}
+            pods = [pod for run in group.runs for pod in run.pods if pod.uid not in bound]
             told = tuple(_ref(pod) for pod in pods if pod.nominated)
             found += [Withdrawal(group=group.key, pods=told)] if told else []
     return tuple(found)
@@ -173,9 +187,10 @@ def _reasons(session: Session) -> tuple[JobReason, ...]:
                 uid=group.uid,
                 queue=queue,
                 position=position,
-                reason=session.refused[group.key],
+                reason=reason,
             )
             for position, (_, _, group) in enumerate(keyed, start=1)
+            if (reason := session.reason(group)) is not None
         ]
     return tuple(found)
 

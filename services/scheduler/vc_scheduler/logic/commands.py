@@ -6,6 +6,8 @@ patch replaces a list whole, so conditions go out only when one of ours changes,
 be the one in which everybody else's were seen.
 """
 
+from collections.abc import Iterable
+
 import msgspec
 
 from vc_messages.effects import Effect, EvictPod, PatchObject, RecordEvent
@@ -22,8 +24,10 @@ from vc_scheduler.logic.decisions import (
     QueueAllocated,
     Release,
     StatusChange,
+    Takeover,
     Withdrawal,
 )
+from vc_scheduler.logic.nominations import Place
 from vc_scheduler.logic.volume_rows import ClaimChoice
 
 _RELEASE_WHY = "its gang could not be completed"
@@ -39,6 +43,7 @@ class GroupWork(msgspec.Struct, frozen=True, kw_only=True):
     release: Release | None = None
     eviction: Eviction | None = None
     withdrawal: Withdrawal | None = None
+    takeover: Takeover | None = None
     claims: tuple[ClaimChoice, ...] = ()
 
 
@@ -49,11 +54,13 @@ def group_work(decisions: Decisions) -> list[GroupWork]:
     releases = {release.group: release for release in decisions.releases}
     evictions = {eviction.group: eviction for eviction in decisions.evictions}
     withdrawals = {withdrawal.group: withdrawal for withdrawal in decisions.withdrawals}
+    takeovers = {takeover.group: takeover for takeover in decisions.takeovers}
     work: list[GroupWork] = []
     claims: dict[str, list[ClaimChoice]] = {}
     for choice in decisions.claims:
         claims.setdefault(choice.group, []).append(choice)
-    for key in sorted({**gangs, **statuses, **releases, **evictions, **withdrawals, **claims}):
+    named = (gangs, statuses, releases, evictions, withdrawals, takeovers, claims)
+    for key in sorted({key: None for part in named for key in part}):
         gang, status = gangs.get(key), statuses.get(key)
         uid = gang.uid if gang else status.uid if status else ""
         work.append(
@@ -65,6 +72,7 @@ def group_work(decisions: Decisions) -> list[GroupWork]:
                 release=releases.get(key),
                 eviction=evictions.get(key),
                 withdrawal=withdrawals.get(key),
+                takeover=takeovers.get(key),
                 claims=tuple(claims.get(key, ())),
             )
         )
@@ -159,11 +167,11 @@ def eviction_effects(eviction: Eviction) -> list[EvictPod]:
     ]
 
 
-def nomination_effects(eviction: Eviction) -> list[PatchObject]:
+def nomination_effects(places: Iterable[Place]) -> list[PatchObject]:
     """Tell the pods that victims make room for; written first, so that the promise outlives a crash."""
     return [
         _nominate(PodRef(namespace=p.namespace, name=p.name, uid=p.uid), p.node)
-        for p in eviction.places
+        for p in places
         if p.freed
     ]
 

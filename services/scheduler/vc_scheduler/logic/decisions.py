@@ -71,6 +71,17 @@ class Eviction(msgspec.Struct, frozen=True, kw_only=True):
     """Where the group's pods will lie then."""
 
 
+class Takeover(msgspec.Struct, frozen=True, kw_only=True):
+    """Room that was promised to jobs of lower priority goes to this group."""
+
+    group: str
+    uid: str
+    lost: tuple[str, ...]
+    """Whose promises end."""
+    places: tuple[Place, ...] = ()
+    """Where the group's pods will lie once those that leave are gone; empty when it is bound now."""
+
+
 class Withdrawal(msgspec.Struct, frozen=True, kw_only=True):
     """Waiting pods that still tell of room which is theirs no more."""
 
@@ -107,6 +118,7 @@ class Decisions(msgspec.Struct, frozen=True, kw_only=True):
     evictions: tuple[Eviction, ...]
     withdrawals: tuple[Withdrawal, ...]
     statuses: tuple[StatusChange, ...]
+    takeovers: tuple[Takeover, ...] = ()
     claims: tuple[ClaimChoice, ...] = ()
     """Claims that are given their place before their pods are bound."""
     reasons: tuple[JobReason, ...]

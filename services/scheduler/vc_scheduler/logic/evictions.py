@@ -13,6 +13,7 @@ from typing import Final
 
 import msgspec
 
+from vc_scheduler.logic.decisions import Takeover
 from vc_scheduler.logic.nominations import Nomination, Place, nomination
 from vc_scheduler.logic.rows import ALLOCATED, PodRow, Task
 
@@ -65,12 +66,19 @@ class Evictions:
         """Pods were evicted for this job, which will lie there."""
         self._nominated[group] = nomination(places, since=now)
 
+    def take_over(self, takeover: Takeover, *, now: float) -> None:
+        """Promises end, and what they spoke of is promised to another, unless it is bound already."""
+        for group in takeover.lost:
+            self.settled(group)
+        if takeover.places:
+            self.nominate(takeover.group, now=now, places=takeover.places)
+
     def adopt(self, group: str, told: Nomination) -> None:
         """A predecessor promised this; what we promised ourselves is newer."""
         self._nominated.setdefault(group, told)
 
     def settled(self, group: str) -> None:
-        """The job was bound."""
+        """The job was bound, or another has its room."""
         self._nominated.pop(group, None)
 
     def give_up(self, now: float) -> frozenset[str]:

@@ -16,6 +16,7 @@ from vc_messages.sessions import (
     Placement,
     QueueShare,
     SessionRecord,
+    TakenOver,
 )
 from vc_model.meta import object_key
 from vc_scheduler.logic.decisions import Decisions
@@ -43,7 +44,13 @@ class Ledger:
         resolved = sorted(group for group in self._reasons if group not in now)
         unsaid = changed[REASONS_RECORDED_MAX:]
         self._reasons = {**now, **{job.group: self._reasons.get(job.group) for job in unsaid}}
-        acted = decisions.enqueued or decisions.binds or decisions.releases or decisions.evictions
+        acted = (
+            decisions.enqueued
+            or decisions.binds
+            or decisions.releases
+            or decisions.evictions
+            or decisions.takeovers
+        )
         if not (acted or changed or resolved):
             return None
         return SessionRecord(
@@ -67,6 +74,11 @@ class Ledger:
                 Evicted(pod=object_key(pod.namespace, pod.name), uid=pod.uid, group=eviction.group)
                 for eviction in decisions.evictions
                 for pod in eviction.pods
+            ],
+            taken_over=[
+                TakenOver(group=group, by=takeover.group)
+                for takeover in decisions.takeovers
+                for group in takeover.lost
             ],
             queues=[QueueShare(queue=q.queue, allocated=q.allocated) for q in decisions.queues],
         )

@@ -112,6 +112,16 @@ def waiting_for_victims(*, leaving: int, evicted: int) -> Reason:
     )
 
 
+def outranked(why: Reason, *, by: str) -> Reason:
+    """The room it was promised went to another; `why` is what it waits for since then."""
+    return msgspec.structs.replace(
+        why,
+        sentence=(
+            f"{why.sentence}; the room promised to it went to {by}, which has a higher priority"
+        ),
+    )
+
+
 def behind(first: GroupRow) -> Reason:
     """Its queue is fifo."""
     return Reason(

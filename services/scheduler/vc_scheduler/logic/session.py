@@ -14,6 +14,7 @@ from vc_scheduler.logic.claims import Claims
 from vc_scheduler.logic.framework import Framework
 from vc_scheduler.logic.guarantees import Guarantees
 from vc_scheduler.logic.peers import Peers
+from vc_scheduler.logic.reasons import outranked
 from vc_scheduler.logic.rooms import Rooms
 from vc_scheduler.logic.rows import INQUEUE, PENDING, GroupRow, PodRow, QueueRow, Run
 from vc_scheduler.logic.snapshot import QueueUse, Snapshot
@@ -49,6 +50,10 @@ class Session:
         """Victims by the group they are evicted for."""
         self.places: dict[str, list[tuple[PodRow, int]]] = {}
         """By group that pods are evicted for: its pods and the rows where they will lie."""
+        self.taken_over: dict[str, list[str]] = {}
+        """By group: those of lower priority whose promised room it has now."""
+        self.lost_to: dict[str, str] = {}
+        """By group whose promised room went to another: that one."""
         self.evicted_uids: dict[str, None] = {}
         self.promised_to: dict[str, Reason] = {}
         """Groups whose room will be free when pods that leave are gone; they hold it meanwhile."""
@@ -121,7 +126,10 @@ class Session:
     def reason(self, group: GroupRow) -> Reason | None:
         """Why it waits; None for a job that has its minimum and only cannot grow."""
         waits = self.starving(group) or (self.phase(group) == PENDING and not group.ready)
-        return self.refused.get(group.key) if waits else None
+        reason = self.refused.get(group.key) if waits else None
+        if reason is None or group.key not in self.lost_to:
+            return reason
+        return outranked(reason, by=self.lost_to[group.key])
 
     def beside(self, pod: PodRow) -> Filtered:
         """The nodes one pod may go to, with everything placed so far where it lies."""
@@ -232,6 +240,11 @@ class Session:
         self.evicted[group.key] = victims
         self.places[group.key] = places
         self.evicted_uids.update({victim.uid: None for victim in victims})
+
+    def take_over(self, group: GroupRow, lost: list[str]) -> None:
+        """Room that was promised to these goes to the group, which has a higher priority."""
+        self.taken_over[group.key] = lost
+        self.lost_to.update(dict.fromkeys(lost, group.key))
 
     def count_leaving(self, name: str, freed: Amounts, *, sign: int) -> None:
         """A queue gets back (-1), or has again (1), what pods take of it."""

@@ -4,6 +4,7 @@ Pods lie on their nodes as soon as they are allocated, so later pods of the same
 `commit` turns them into binds, `discard` takes them off again in reverse order.
 """
 
+from vc_scheduler.logic.amounts import Amounts
 from vc_scheduler.logic.awaiting import awaits_claims
 from vc_scheduler.logic.rows import GroupRow, PodRow, Run
 from vc_scheduler.logic.session import Session
@@ -64,6 +65,15 @@ class Statement:
     def rows(self) -> list[int]:
         """Nodes it has put something on."""
         return sorted({row for _, _, rows in self._placed for row in rows.tolist()})
+
+    @property
+    def amounts(self) -> Amounts:
+        """What the pods that it has put somewhere ask for."""
+        total: Amounts = {}
+        for run, pods, _ in self._placed:
+            for name, amount in run.shape.request:
+                total[name] = total.get(name, 0) + amount * len(pods)
+        return total
 
     def discard(self) -> None:
         """As if nothing had been."""

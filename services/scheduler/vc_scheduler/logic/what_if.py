@@ -177,6 +177,8 @@ class Trial:
                 key = object_key(bind.namespace, bind.name)
                 columns.assume(Assumed(key=key, uid=bind.uid, node=bind.node))
             columns.evictions.settled(gang.group)
+        for takeover in decisions.takeovers:
+            columns.evictions.take_over(takeover, now=self.now)
         for eviction in decisions.evictions:
             for ref in eviction.pods:
                 columns.evict(_key(ref), ref.uid)

@@ -16,6 +16,9 @@ _WANT_ROOM: Final = (Stage.GANG, Stage.PREDICATE, Stage.QUOTA)
 CONTENDERS_MAX: Final = 50
 """Jobs per action and session that are tried; each costs some trials, and the next session goes on."""
 
+REPLAN_SECONDS: Final = 1.0
+"""After which a job looks for victims again whose promised room went to another."""
+
 
 def contenders(session: Session) -> list[GroupRow]:
     """In job order."""
@@ -45,6 +48,9 @@ def _contends(session: Session, group: GroupRow) -> bool:
     if not all(pod.preempts for run in group.runs for pod in run.pods):
         return False
     if group.priority_class in session.snapshot.never_preempting:
+        return False
+    if group.key in session.lost_to:  # it is planned anew when its promise has ended
+        session.wake(session.now + REPLAN_SECONDS)
         return False
     promised = session.snapshot.nominated.get(group.key)
     if promised is not None and session.now < promised.since + EVICTION_COOLDOWN_SECONDS:
