@@ -4,7 +4,8 @@ Three loops share the columns, all on the event loop's thread. *Follow* applies 
 those of the checkpoint first, which the leader writes). *Sessions*
 takes a copy, runs the pure cycle (in a worker thread), and lays what was decided over the columns at
 once, so that the next session sees it without waiting for anybody. *Writers* (`writers.py`) carry
-decisions out; the *recorder* (`recorder.py`) keeps what they were and what they were made of.
+decisions out and tell of them; the *recorder* (`recorder.py`) keeps what they were and what they were
+made of.
 """
 
 import asyncio
@@ -32,7 +33,7 @@ from vc_scheduler.logic.snapshot import Snapshot
 from vc_scheduler.observing import Observer
 from vc_scheduler.recorder import Held, SessionRecorder
 from vc_scheduler.spans import GangSpans, SessionTimes
-from vc_scheduler.writers import SessionWork, Writers, pod_key
+from vc_scheduler.writers import Writers, pod_key
 
 FOLLOWED: Final = (*KINDS, CONFIGMAPS)
 """What sessions are made of, and what they are told to do."""
@@ -89,8 +90,8 @@ class Scheduler:
         self._recorder = SessionRecorder(context, self._lead.applier, threads=config.threads)
         self._writers = Writers(
             context,
-            self._lead.applier,
             self._columns,
+            may_write=lambda: self._lead.leading,
             observer=self._observer,
             spans=self._spans,
             wanted=self._wanted,
@@ -126,7 +127,7 @@ class Scheduler:
             self._conf.see(self._lead.view.get(CONFIGMAPS, key))
         self._observer.meters.conf_refused(self._conf.refused)
         for event in self._conf.untold():
-            await self._writers.hand_over("configuration", event)
+            self._writers.tellers.event(event)
 
     # -- facts -----------------------------------------------------------------------------------
 
@@ -239,12 +240,12 @@ class Scheduler:
             if self._lay_over(work, now=timing.started_at):
                 self._spans.decided(work, self._group_of(work.group), times=session)
                 self._observer.assumed(work, session)
-                await self._writers.hand_over(work.group, SessionWork(work, session))
+                await self._writers.hand_over(work, session)
             if at % BREATH_GROUPS == 0:
                 await self._context.clock.sleep(0)
         for queue in decisions.queues:
             if self._queue_is_due(queue):
-                await self._writers.hand_over(queue.queue, queue)
+                self._writers.tellers.queue(queue)
 
     def _lay_over(self, work: GroupWork, *, now: float) -> bool:
         """Assume the binds and note the status; False when a member left since the snapshot."""

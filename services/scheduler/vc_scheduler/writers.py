@@ -1,24 +1,28 @@
 """Carries decisions out, beside the sessions.
 
-Work of one group goes to one writer, so its writes keep their order. What the API server makes of a
-write goes back into the columns; `wanted` asks for a session when that changes the outcome. A bind
-whose fate is unknown is settled by a live read, never by a timer (protocol 13).
+What is done (claims, binds, releases, evictions) and what is only told (`tellers.py`) go different ways,
+with requests of their own at the API server: a bind never waits behind statuses. Work of one group
+goes to one writer, so its writes keep their order; a status goes to the tellers after the binds it
+speaks of, and so does any later one. What the API server makes of a write goes back into the columns;
+`wanted` asks for a session when that changes the outcome. A bind whose fate is unknown is settled by a
+live read, never by a timer (protocol 13).
 """
 
 import asyncio
 import zlib
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
 
 from vc_cluster import ClusterError, NotFoundError
-from vc_messages.effects import BindPod, RecordEvent
+from vc_messages.effects import BindPod
 from vc_model.kinds import PODS
 from vc_model.meta import ApiObject, object_key
 from vc_runtime.backoff import delay_seconds
 from vc_runtime.context import Context
-from vc_runtime.effects import EffectApplier, Outcome, OutcomeStatus
+from vc_runtime.effects import CONCURRENCY_MAX, EffectApplier, Outcome, OutcomeStatus
 from vc_scheduler.logic.columns import Assumed, Columns
 from vc_scheduler.logic.commands import (
     GroupWork,
@@ -26,24 +30,18 @@ from vc_scheduler.logic.commands import (
     eviction_effects,
     eviction_events,
     nomination_effects,
-    queue_effect,
     release_effects,
-    status_effect,
-    telling_effects,
     withdrawal_effects,
 )
-from vc_scheduler.logic.decisions import (
-    Eviction,
-    GangBind,
-    PodRef,
-    QueueAllocated,
-    StatusChange,
-)
+from vc_scheduler.logic.decisions import Eviction, GangBind, PodRef
 from vc_scheduler.logic.volume_rows import ClaimChoice
 from vc_scheduler.observing import Observer
 from vc_scheduler.spans import GangSpans, SessionTimes
+from vc_scheduler.tellers import TELLERS, Tellers
 
-WRITERS: Final = 8
+WRITERS: Final = 16
+REQUESTS_MAX: Final = CONCURRENCY_MAX - TELLERS
+"""Under way at a time, over all writers; with the tellers' as many as any service has."""
 WORK_QUEUED_MAX: Final = 1_000
 """Per writer; a session waits when its writer is that far behind."""
 
@@ -55,71 +53,82 @@ class SessionWork(NamedTuple):
     session: SessionTimes
 
 
-Work = SessionWork | QueueAllocated | RecordEvent
-
-
 class Writers:
     """The hands of the scheduler."""
 
     def __init__(
         self,
         context: Context,
-        applier: EffectApplier,
         columns: Columns,
         *,
+        may_write: Callable[[], bool],
         observer: Observer,
         spans: GangSpans,
         wanted: asyncio.Event,
         group_of: Callable[[str], ApiObject | None],
     ) -> None:
         self._context = context
-        self._applier = applier
+        self._applier = EffectApplier(context, may_write=may_write, concurrency=REQUESTS_MAX)
         self._columns = columns
         self._observer = observer
-        observer.meters.watch_work("write", lambda: sum(q.qsize() for q in self._queues))
         self._spans = spans
         self._wanted = wanted
         self._group_of = group_of
-        self._queues: list[asyncio.Queue[Work]] = [
+        self.tellers = Tellers(
+            context, columns, may_write=may_write, wanted=wanted, group_of=group_of
+        )
+        self._queues: list[asyncio.Queue[SessionWork]] = [
             asyncio.Queue(WORK_QUEUED_MAX) for _ in range(WRITERS)
         ]
+        self._at_work: Counter[str] = Counter()
+        """Groups whose work is queued or under way: what else they get follows it."""
+        self._in_doubt: set[str] = set()
+        """Of these, groups with a bind that failed: no status that was decided on it is told."""
         self._doubts: asyncio.Queue[BindPod] = asyncio.Queue()
         """Binds whose fate is unknown; bounded by the pods we assumed."""
+        observer.meters.watch_work("write", self._waiting)
+
+    def _waiting(self) -> int:
+        return sum(queue.qsize() for queue in self._queues) + len(self.tellers)
 
     async def run(self) -> None:
         """Until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._settle_doubts())
+            group.create_task(self.tellers.run())
             for queue in self._queues:
                 group.create_task(self._write_all(queue))
 
-    async def hand_over(self, key: str, work: Work) -> None:
-        """Waits when the writer of that key is far behind."""
-        await self._queues[zlib.crc32(key.encode()) % WRITERS].put(work)
+    async def hand_over(self, work: GroupWork, session: SessionTimes) -> None:
+        """Waits when the group's writer is far behind; never for what is only to be told."""
+        if not work.acts and work.group not in self._at_work:
+            self._tell(work, session, began=self._context.clock.now())
+            return
+        self._at_work[work.group] += 1
+        number = zlib.crc32(work.group.encode()) % WRITERS
+        await self._queues[number].put(SessionWork(work, session))
 
-    async def _write_all(self, queue: asyncio.Queue[Work]) -> None:
+    async def _write_all(self, queue: asyncio.Queue[SessionWork]) -> None:
         while True:
-            match await queue.get():
-                case SessionWork(work, session):
-                    await self._write_group(work, session)
-                case QueueAllocated() as allocated:
-                    await self._applier.apply([queue_effect(allocated)])
-                case RecordEvent() as event:
-                    await self._applier.apply([event])
+            work, session = await queue.get()
+            await self._write_group(work, session)
+            self._at_work[work.group] -= 1
+            if not self._at_work[work.group]:
+                del self._at_work[work.group]
+                self._in_doubt.discard(work.group)
 
     async def _write_group(self, work: GroupWork, session: SessionTimes) -> None:
-        """Binds, then the status that speaks of them, then who is to be told."""
+        """Binds, then the status that speaks of them, then who else is to be told."""
         began = self._context.clock.now()
         await self._give_claims(work.claims)
-        bound = work.gang is None or await self._bind(work.gang)
-        if bound:
+        if work.gang is None or await self._bind(work.gang):
             self._observer.bound(work, session, began=began)
-        if work.status is not None:
-            if bound:
-                self._spans.bound(work, self._group_of(work.group), times=session, began=began)
-                await self._write_status(work.group, work.status)
-            else:
-                self._columns.status_failed(work.group, work.uid)
+        else:
+            self._in_doubt.add(work.group)
+        if work.group not in self._in_doubt:
+            self._tell(work, session, began=began)
+        elif work.status is not None:
+            self._columns.status_failed(work.group, work.uid, status=work.status.status)
         if work.release is not None:
             self._context.log.warning("releasing %s: its gang is not complete", work.group)
             await self._applier.apply(release_effects(work.release))
@@ -133,6 +142,12 @@ class Writers:
         if work.eviction is not None:
             self._observer.evicting(work, session)
             await self._evict(work.eviction)
+
+    def _tell(self, work: GroupWork, session: SessionTimes, *, began: float) -> None:
+        """All that the status speaks of is done: people may read it."""
+        if work.status is not None:
+            self._spans.bound(work, self._group_of(work.group), times=session, began=began)
+            self.tellers.status(work.status, let_in=work.let_in)
 
     async def _give_claims(self, choices: Sequence[ClaimChoice]) -> None:
         """What the API server does not take is chosen anew after a rest."""
@@ -160,10 +175,12 @@ class Writers:
                 self._wanted.set()
         self._observer.victims_stay(eviction, stay)
         told = msgspec.structs.replace(eviction, pods=tuple(gone))
-        await self._applier.apply(eviction_events(told))
+        for event in eviction_events(told):
+            self.tellers.event(event)
 
     async def _bind(self, gang: GangBind) -> bool:
         """Whether the whole gang was bound."""
+        await self.tellers.silent_about(gang.group)
         outcomes = await self._applier.apply(gang.binds)
         failed = [outcome for outcome in outcomes if outcome.status is not OutcomeStatus.DONE]
         for outcome in failed:
@@ -175,17 +192,6 @@ class Writers:
     def _doubt(self, outcome: Outcome) -> None:
         assert isinstance(outcome.effect, BindPod)
         self._doubts.put_nowait(outcome.effect)
-
-    async def _write_status(self, key: str, change: StatusChange) -> None:
-        outcome = (await self._applier.apply([status_effect(change)]))[0]
-        if outcome.status is OutcomeStatus.DONE and outcome.written is not None:
-            version = outcome.written["metadata"].get("resourceVersion", "")
-            self._columns.status_written(key, change.uid, version=version)
-        else:
-            self._columns.status_failed(key, change.uid)
-            self._wanted.set()
-        for effect in telling_effects(change):
-            await self._applier.apply([effect])
 
     # -- binds whose fate is unknown -------------------------------------------------------------
 

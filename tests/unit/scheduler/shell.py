@@ -52,6 +52,8 @@ class UnreliableCluster(StoreCluster):
         """Pod name to the answers its next evictions get instead."""
         self.gone: dict[str, None] = {}
         """Pods that somebody else deletes when we would evict them."""
+        self.patch_seconds: dict[str, float] = {}
+        """By kind, how long a patch takes."""
 
     async def bind(
         self,
@@ -91,6 +93,7 @@ class UnreliableCluster(StoreCluster):
         subresource: str = "",
         preconditions: Preconditions | None = None,
     ) -> JsonObject:
+        await self.api.clock.sleep(self.patch_seconds.get(kind.short, 0.0))
         self.writes[f"patch {kind.short}"] += 1
         return await super().patch(
             kind, patch, name=name, namespace=namespace,

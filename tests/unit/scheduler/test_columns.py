@@ -158,7 +158,7 @@ def test_a_noted_status_stands_until_a_fact_at_least_as_new() -> None:
     world.columns.note_status("ns/g", change.uid, status=change.status, now=world.now)
     world.put(world.group("g"))
     assert world.decide().statuses == (), "an older fact does not bring the write back"
-    world.columns.status_failed("ns/g", change.uid)
+    world.columns.status_failed("ns/g", change.uid, status=change.status)
     assert len(world.decide().statuses) == 1, "a failed write is written again"
 
 

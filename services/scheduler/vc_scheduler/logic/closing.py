@@ -116,9 +116,14 @@ def _pods_wanted_since(session: Session, group: GroupRow) -> float:
     """Who makes the pods may wait until the group is let in, however long ago it was made."""
     if group.tasks:
         return group.created
-    if session.phase(group) != group.status.phase:
+    if session.phase(group) != group.status.phase or _under_way(group):
         return session.now
     return max(group.created, group.status_written_at)
+
+
+def _under_way(group: GroupRow) -> bool:
+    """Whether its status is still to be written: who waits for it does not know that it was let in."""
+    return group.status_written_at > 0 and not group.status_version
 
 
 def _told(group: GroupRow, reason: Reason, now: float) -> Told | None:

@@ -6,7 +6,7 @@ facts lie four things of our own, each of which leaves only when something was *
 - assumed binds (protocol 13): until the pod's fact shows a node, the pod is gone, or a live read
   says otherwise. They survive a rebuilt view;
 - holds: pods whose bind failed rest until a time, longer each time;
-- notes: statuses we wrote, until a fact at least as new has come;
+- notes: statuses we write, until a fact at least as new has come (`status_notes.py`);
 - evictions (`evictions.py`): victims count as leaving until they are gone or were not evicted.
 
 `apply` says whether a change can alter the outcome of a session, so that our own writes coming back
@@ -25,14 +25,7 @@ from vc_model.node import Node
 from vc_model.pod import Pod
 from vc_model.scheduling import PodGroup, PodGroupStatus, PriorityClass, Queue
 from vc_scheduler.logic.evictions import Evictions
-from vc_scheduler.logic.groups import (
-    GroupSpec,
-    StatusNote,
-    make_row,
-    read_group,
-    use_of,
-    version_number,
-)
+from vc_scheduler.logic.groups import GroupSpec, StatusNote, make_row, read_group, use_of
 from vc_scheduler.logic.holds import Holds
 from vc_scheduler.logic.nodes import NodeColumns
 from vc_scheduler.logic.nominations import told_nomination
@@ -42,6 +35,7 @@ from vc_scheduler.logic.policies import PolicyColumns
 from vc_scheduler.logic.queues import QueueColumns
 from vc_scheduler.logic.rows import INQUEUE, ON_NODE, PENDING, GroupRow, PodRow, Task
 from vc_scheduler.logic.snapshot import Snapshot
+from vc_scheduler.logic.status_notes import StatusNotes
 from vc_scheduler.logic.volumes import Choices, VolumeColumns
 
 KINDS: Final = (
@@ -67,7 +61,7 @@ class Columns:
         self.assumed: dict[str, Assumed] = {}
         """By pod uid. Invariant: while an entry is here and its pod is, the pod's row is Binding."""
         self._holds = Holds()
-        self._notes: dict[str, StatusNote] = {}
+        self._notes = StatusNotes()
         self.evictions = Evictions()
         self._choices = Choices()
         self._adopts = False
@@ -192,31 +186,16 @@ class Columns:
         self._dirty[key] = None
         if gone:
             self._specs.pop(key, None)
-            self._notes.pop(key, None)
+            self._notes.drop(key)
             self._note_problem(f"podgroup {key}", "")
             return True
         before = self._specs.get(key)
-        note = self._settle_note(key, group)
+        note = self._notes.settle(key, group)
         spec = self._specs[key] = read_group(group)
         self._note_problem(f"podgroup {key}", spec.problem)
         same_spec = before is not None and before.group.spec == group.spec
         same_uid = before is not None and before.group.metadata.uid == group.metadata.uid
         return not (same_spec and same_uid and _same_status(before, note, group))
-
-    def _settle_note(self, key: str, group: PodGroup) -> StatusNote | None:
-        """Drop our note when the fact is as new as what we wrote; the note as it was."""
-        note = self._notes.get(key)
-        if note is None:
-            return None
-        if note.uid != group.metadata.uid:
-            del self._notes[key]
-            return None
-        if (
-            note.version is not None
-            and version_number(group.metadata.resource_version) >= note.version
-        ):
-            self._notes[key] = msgspec.structs.replace(note, status=group.status)
-        return note
 
     def _note_problem(self, what: str, problem: str) -> None:
         if problem:
@@ -266,24 +245,23 @@ class Columns:
             self._replace(row, self.evictions.undo(row, now=now))
 
     def note_status(self, key: str, uid: str, *, status: PodGroupStatus, now: float) -> None:
-        """We are writing this status."""
-        self._notes[key] = StatusNote(uid=uid, status=status, written_at=now)
+        """We are going to write this status."""
+        self._notes.put(key, uid, status=status, now=now)
         self._dirty[key] = None
 
-    def status_written(self, key: str, uid: str, *, version: str) -> None:
+    def status_written(
+        self, key: str, uid: str, *, status: PodGroupStatus, version: str, now: float
+    ) -> None:
         """The API server took it."""
-        note = self._notes.get(key)
-        if note is not None and note.uid == uid:
-            self._notes[key] = msgspec.structs.replace(note, version=version_number(version))
+        if self._notes.written(key, uid, status=status, version=version, now=now):
+            self._dirty[key] = None
             spec = self._specs.get(key)
             if spec is not None:
-                self._settle_note(key, spec.group)
+                self._notes.settle(key, spec.group)
 
-    def status_failed(self, key: str, uid: str) -> None:
+    def status_failed(self, key: str, uid: str, *, status: PodGroupStatus) -> None:
         """It was not written: what the fact says counts again."""
-        note = self._notes.get(key)
-        if note is not None and note.uid == uid:
-            del self._notes[key]
+        if self._notes.failed(key, uid, status=status):
             self._dirty[key] = None
 
     # -- for a session ---------------------------------------------------------------------------
@@ -393,7 +371,7 @@ def _is_partial(row: GroupRow) -> bool:
 
 
 def _same_status(before: GroupSpec | None, note: StatusNote | None, group: PodGroup) -> bool:
-    """Whether the fact's status is what we wrote, or what it was."""
-    if note is not None and note.status.phase == group.status.phase:
+    """Whether the fact's status is what we wrote, or what we are writing over, or what it was."""
+    if note is not None and (note.version is None or note.status.phase == group.status.phase):
         return True
     return before is not None and before.group.status == group.status

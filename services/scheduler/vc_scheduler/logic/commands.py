@@ -45,6 +45,13 @@ class GroupWork(msgspec.Struct, frozen=True, kw_only=True):
     withdrawal: Withdrawal | None = None
     takeover: Takeover | None = None
     claims: tuple[ClaimChoice, ...] = ()
+    let_in: bool = False
+    """The status lets the group in: its pods are made when it is written."""
+
+    @property
+    def acts(self) -> bool:
+        """Whether something is to be done, besides telling."""
+        return bool(self.gang or self.release or self.eviction or self.withdrawal or self.claims)
 
 
 def group_work(decisions: Decisions) -> list[GroupWork]:
@@ -56,6 +63,7 @@ def group_work(decisions: Decisions) -> list[GroupWork]:
     withdrawals = {withdrawal.group: withdrawal for withdrawal in decisions.withdrawals}
     takeovers = {takeover.group: takeover for takeover in decisions.takeovers}
     work: list[GroupWork] = []
+    let_in = frozenset(decisions.enqueued)
     claims: dict[str, list[ClaimChoice]] = {}
     for choice in decisions.claims:
         claims.setdefault(choice.group, []).append(choice)
@@ -74,6 +82,7 @@ def group_work(decisions: Decisions) -> list[GroupWork]:
                 withdrawal=withdrawals.get(key),
                 takeover=takeovers.get(key),
                 claims=tuple(claims.get(key, ())),
+                let_in=gang is None and key in let_in,
             )
         )
     return work
@@ -192,7 +201,7 @@ def _nominate(pod: PodRef, node: str | None) -> PatchObject:
     )
 
 
-def eviction_events(eviction: Eviction) -> list[Effect]:
+def eviction_events(eviction: Eviction) -> list[RecordEvent]:
     """Tell those who look at the victims."""
     return [
         RecordEvent(

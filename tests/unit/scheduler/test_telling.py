@@ -1,0 +1,306 @@
+"""Telling beside doing: binds pass statuses, statuses are merged, nothing starves."""
+
+import asyncio
+
+import msgspec
+import pytest
+
+from tests.unit.scheduler.shell import Shell, pod_body
+from tests.unit.scheduler.test_service import tell
+from vc_cluster import ServerError
+from vc_messages.effects import RecordEvent
+from vc_model.kinds import PODGROUPS, PODS
+from vc_model.scheduling import PodGroupCondition, PodGroupStatus
+from vc_scheduler.logic.decisions import PodRef, QueueAllocated, StatusChange, Told
+from vc_scheduler.logic.telling_line import (
+    COMPLETED_REST_SECONDS,
+    EVENTS_WAITING_MAX,
+    TellingLine,
+    Word,
+    rest_seconds,
+)
+
+PATCH_SECONDS = 0.05
+PENDING_STATUSES = 500
+
+
+async def lone_group(shell: Shell, name: str) -> None:
+    """A pod group without pods: it is let in, which costs a status and nothing else."""
+    body = {"metadata": {"name": name}, "spec": {"minMember": 1, "queue": "default"}}
+    await shell.create(PODGROUPS, body, namespace="default")
+
+
+def let_in(shell: Shell) -> int:
+    listed = shell.api.list(shell.api.registry.for_kind(PODGROUPS)).items
+    return sum(b'"phase":"Inqueue"' in raw.replace(b" ", b"") for raw in listed)
+
+
+# -- the shell -----------------------------------------------------------------------------------
+
+
+def test_a_bind_passes_five_hundred_statuses_which_all_follow() -> None:
+    async def story(shell: Shell) -> None:
+        await shell.nodes(2)
+        shell.cluster.patch_seconds["podgroups"] = PATCH_SECONDS
+        for number in range(PENDING_STATUSES):
+            await lone_group(shell, f"lone-{number:03}")
+        scheduler = shell.schedulers[0]
+        tellers = scheduler._writers.tellers
+        await shell.until(lambda: len(tellers) > PENDING_STATUSES - 50, "statuses stand in line")
+        await shell.gang("late", 4)
+        await shell.until(lambda: shell.bound("late") == 4, "the late gang is bound", seconds=1)
+        assert shell.cluster.writes["patch podgroups"] < PENDING_STATUSES / 2
+        assert shell.phase("late") == "", "its own status stands in line as well"
+
+        await shell.until(lambda: shell.phase("late") == "Running", "told", seconds=30)
+        await shell.until(lambda: let_in(shell) == PENDING_STATUSES, "all let in", seconds=30)
+        assert shell.cluster.writes["patch podgroups"] == PENDING_STATUSES + 1
+
+    tell(story)
+
+
+def test_a_running_gang_is_told_of_while_others_are_let_in_without_end() -> None:
+    async def story(shell: Shell) -> None:
+        await shell.nodes(2)
+        shell.cluster.patch_seconds["podgroups"] = PATCH_SECONDS
+        number = 0
+
+        async def crowd() -> None:
+            nonlocal number
+            while True:  # more than the tellers can tell
+                await lone_group(shell, f"lone-{number:05}")
+                number += 1
+                await shell.clock.sleep(PATCH_SECONDS / 16)
+
+        task = asyncio.create_task(crowd())
+        try:
+            await shell.clock.sleep(2)
+            await shell.gang("late", 4)
+            await shell.until(lambda: shell.bound("late") == 4, "bound", seconds=1)
+            await shell.until(lambda: shell.phase("late") == "Running", "told", seconds=1)
+            assert len(shell.schedulers[0]._writers.tellers) > 100
+        finally:
+            task.cancel()
+
+    tell(story)
+
+
+def test_what_was_decided_while_a_status_waited_goes_out_with_it() -> None:
+    async def story(shell: Shell) -> None:
+        await shell.nodes(2)
+        await lone_group(shell, "early")
+        await shell.until(lambda: shell.phase("early") == "Inqueue", "let in")
+        shell.cluster.patch_seconds["podgroups"] = 3.0
+        before = shell.cluster.writes["patch podgroups"]
+        for number in range(8):  # all tellers are busy, for longer than a counter rests
+            await lone_group(shell, f"lone-{number}")
+        await shell.clock.sleep(0.5)
+        await shell.create(PODS, pod_body("early-0", group="early", cpu="1"), namespace="default")
+        await shell.until(lambda: shell.bound("early") == 1, "bound", seconds=1)
+        status = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+        await shell.cluster.patch(
+            PODS, {"status": status}, name="early-0", namespace="default", subresource="status"
+        )
+        await shell.until(lambda: shell.group("early").status.running == 1, "told", seconds=10)
+        await shell.clock.sleep(1)
+        assert shell.phase("early") == "Running"
+        assert shell.cluster.writes["patch podgroups"] == before + 9
+
+    tell(story)
+
+
+def test_a_group_that_is_gone_when_its_turn_comes_is_not_written_to() -> None:
+    async def story(shell: Shell) -> None:
+        await shell.nodes(1)
+        await shell.gang("short", 1)
+        await shell.until(lambda: shell.phase("short") == "Running", "running")
+        await shell.clock.sleep(2)
+        before = shell.cluster.writes["patch podgroups"]
+        await shell.cluster.patch(
+            PODS,
+            {"status": {"phase": "Succeeded"}},
+            name="short-0",
+            namespace="default",
+            subresource="status",
+        )
+        await shell.clock.sleep(COMPLETED_REST_SECONDS / 2)
+        await shell.cluster.delete(PODGROUPS, name="short", namespace="default")
+        await shell.clock.sleep(5)
+        assert shell.cluster.writes["patch podgroups"] == before
+
+    tell(story)
+
+
+def test_a_group_that_stays_says_that_it_completed() -> None:
+    async def story(shell: Shell) -> None:
+        await shell.nodes(1)
+        await shell.gang("short", 1)
+        await shell.until(lambda: shell.phase("short") == "Running", "running")
+        status = {"status": {"phase": "Succeeded"}}
+        await shell.cluster.patch(
+            PODS, status, name="short-0", namespace="default", subresource="status"
+        )
+        await shell.until(lambda: shell.phase("short") == "Completed", "completed", seconds=2)
+        assert shell.group("short").status.succeeded == 1
+
+    tell(story)
+
+
+def test_no_pods_are_missed_before_the_group_was_seen_to_be_let_in() -> None:
+    """Whoever makes them waits for a status that stands in line longer than pods may take."""
+
+    async def story(shell: Shell) -> None:
+        await shell.nodes(1)
+        shell.cluster.patch_seconds["podgroups"] = 20.0
+        await lone_group(shell, "slow")
+        await shell.until(lambda: shell.phase("slow") == "Inqueue", "let in", seconds=30)
+        assert shell.group("slow").status.conditions == []
+        shell.cluster.patch_seconds.clear()
+        await shell.until(
+            lambda: bool(shell.group("slow").status.conditions), "its pods are missed", seconds=8
+        )
+
+    tell(story)
+
+
+def test_a_status_on_a_failed_bind_is_never_told() -> None:
+    async def story(shell: Shell) -> None:
+        await shell.nodes(2)
+        shell.cluster.refusals["train-1"] = [ServerError("busy") for _ in range(8)]
+        await shell.gang("train", 3, cpu="20")
+        seen: set[tuple[str, int]] = set()
+
+        def whole() -> bool:
+            seen.add((shell.phase("train"), shell.bound("train")))
+            return shell.phase("train") == "Running"
+
+        await shell.until(whole, "phase Running", seconds=60)
+        assert {bound for phase, bound in seen if phase == "Running"} == {3}
+
+    tell(story)
+
+
+# -- the line ------------------------------------------------------------------------------------
+
+
+def change(phase: str = "Inqueue", **fields: object) -> StatusChange:
+    plain = StatusChange(
+        namespace="ns", name="g", uid="u", status=PodGroupStatus(phase=phase), seen_version="7"
+    )
+    return msgspec.structs.replace(plain, **fields)
+
+
+def refused(message: str) -> StatusChange:
+    condition = PodGroupCondition(type="Unschedulable", status="True", message=message)
+    return change(
+        status=PodGroupStatus(phase="Inqueue", conditions=[condition]),
+        refusal=message,
+        told=Told(pod=PodRef(namespace="ns", name="p", uid="p"), conditions=()),
+    )
+
+
+def drain(line: TellingLine, *, now: float = 0.0, awaited_first: bool = True) -> list[Word]:
+    found: list[Word] = []
+    while (taken := line.take(now=now, awaited_first=awaited_first)) is not None:
+        found.append(taken[1])
+        line.done(taken[0])
+    return found
+
+
+def test_the_newest_word_takes_the_place_of_the_older_one() -> None:
+    line = TellingLine()
+    line.put("g", change("Inqueue"), due=0.0)
+    line.put("h", change("Pending"), due=0.0)
+    line.put("g", change("Running"), due=0.0)
+    phases = [w.status.phase for w in drain(line) if isinstance(w, StatusChange)]
+    assert phases == ["Running", "Pending"]
+    assert len(line) == 0
+
+
+def test_a_merged_status_keeps_the_version_and_the_conditions_of_the_one_it_replaces() -> None:
+    line = TellingLine()
+    line.put("g", change("Inqueue", changes_conditions=True, seen_version="7"), due=0.0)
+    line.put("g", change("Running", changes_conditions=False, seen_version=""), due=0.0)
+    (word,) = drain(line)
+    assert isinstance(word, StatusChange)
+    assert (word.changes_conditions, word.seen_version) == (True, "7")
+
+
+def test_a_refusal_is_told_as_long_as_it_holds() -> None:
+    line = TellingLine()
+    line.put("g", refused("no room"), due=0.0)
+    line.put("g", msgspec.structs.replace(refused("no room"), refusal="", told=None), due=0.0)
+    line.put("h", refused("no room"), due=0.0)
+    line.put("h", change("Running"), due=0.0)
+    held, over = drain(line)
+    assert isinstance(held, StatusChange)
+    assert isinstance(over, StatusChange)
+    assert held.refusal == "no room"
+    assert held.told is not None
+    assert (over.refusal, over.told) == ("", None)
+
+
+def test_a_group_made_anew_takes_nothing_over() -> None:
+    line = TellingLine()
+    line.put("g", refused("no room"), due=0.0)
+    line.put("g", change("Inqueue", uid="other", seen_version=""), due=0.0)
+    (word,) = drain(line)
+    assert isinstance(word, StatusChange)
+    assert (word.seen_version, word.refusal) == ("", "")
+
+
+def test_one_word_at_a_time_about_an_object() -> None:
+    line = TellingLine()
+    line.put("g", change("Inqueue"), due=0.0)
+    assert line.take(now=0.0, awaited_first=True) is not None
+    line.put("g", change("Running", seen_version=""), due=0.0)
+    assert line.take(now=0.0, awaited_first=True) is None, "the older one is under way"
+    line.written("g", "8")
+    line.done("g")
+    (word,) = drain(line)
+    assert isinstance(word, StatusChange)
+    assert word.seen_version == "8", "it holds for what the older one wrote"
+
+
+def test_a_word_that_rests_is_put_off_once_and_told_in_time() -> None:
+    line = TellingLine()
+    done = change("Completed")
+    assert rest_seconds(done) == COMPLETED_REST_SECONDS
+    assert rest_seconds(change("Running")) == 0.0
+    line.put("g", done, due=1.0)
+    line.put("g", done, due=2.0)
+    assert drain(line, now=0.9) == []
+    assert line.next_due() == 1.0
+    assert drain(line, now=1.0) == [done]
+
+
+@pytest.mark.parametrize("awaited_first", [True, False])
+def test_each_sort_of_words_has_a_teller_that_serves_it_first(awaited_first: bool) -> None:
+    line = TellingLine()
+    line.put("queue", QueueAllocated(queue="q", allocated={}, gone=()), due=0.0)
+    line.put("g", change("Inqueue"), due=0.0, awaited=True)
+    first = drain(line, awaited_first=awaited_first)[0]
+    assert isinstance(first, StatusChange) == awaited_first
+
+
+def test_events_have_a_bound_and_statuses_pass_it() -> None:
+    line = TellingLine()
+    events = [
+        RecordEvent(
+            kind=PODS, namespace="ns", name="p", uid="p", type="Warning", reason="R", message=str(n)
+        )
+        for n in range(EVENTS_WAITING_MAX + 1)
+    ]
+    taken = [line.put(f"event {n}", event, due=0.0) for n, event in enumerate(events)]
+    assert taken == [True] * EVENTS_WAITING_MAX + [False]
+    assert line.put("g", change(), due=0.0)
+    assert len(drain(line)) == EVENTS_WAITING_MAX + 1
+    assert line.put("event", events[0], due=0.0), "there is room again"
+
+
+def test_a_word_can_be_taken_back() -> None:
+    line = TellingLine()
+    line.put("g", change("Running"), due=0.0, awaited=True)
+    assert line.withdraw("g") == change("Running")
+    assert line.withdraw("g") is None
+    assert drain(line) == []
