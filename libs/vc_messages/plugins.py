@@ -108,6 +108,8 @@ class PluginAnnouncement(msgspec.Struct, frozen=True, kw_only=True):
     arguments: list[PluginArgument] = []
     forces: list[str] = []
     """Plugins that are switched on with this one."""
+    makes_nothing: bool = False
+    """It only decorates: when a job is over there is nothing to ask it to take away."""
 
 
 def spec_hash(spec: JobSpec) -> str:

@@ -19,11 +19,12 @@ from vc_job_controller.belongings import Belongings
 from vc_job_controller.config import Config
 from vc_job_controller.conversations import Conversations
 from vc_job_controller.logic import Decision, Observed, Trouble, decide
-from vc_job_controller.logic.status import COUNTERS_PERIOD_SECONDS
+from vc_job_controller.logic.observed import sooner
 from vc_job_controller.logic.volumes import named_claims
 from vc_job_controller.meters import Meters
+from vc_job_controller.pacing import Pacing
 from vc_job_controller.spans import JobSpans
-from vc_job_controller.telling import what_was_done
+from vc_job_controller.telling import trouble_of, what_was_done
 from vc_messages.codec import CodecError, decode
 from vc_messages.effects import DeleteObject, Effect, PatchObject, PublishMessage
 from vc_messages.partition import partition_of_key
@@ -102,8 +103,7 @@ class JobController:
         """Per job, why the last decision could not be carried out."""
         self._waiting: set[str] = set()
         """Jobs whose last decision saw some trouble."""
-        self._written_at: dict[str, float] = {}
-        """Per job, when its status was last written; monotonic."""
+        self._pacing = Pacing()
         self._again: set[str] = set()
         """Jobs that were due while they were worked on: once more when that has ended."""
         for task in self._busy.values():
@@ -160,9 +160,12 @@ class JobController:
             self._start_due(group)
             await self._commit_when_idle()
 
+    def _hands_full(self) -> bool:
+        return len(self._busy) >= self._config.jobs_at_once
+
     def _wait_seconds(self) -> float:
         """Until a job is due. While all hands are full none is: its turn comes when a work ends."""
-        if len(self._busy) >= self._config.jobs_at_once:
+        if self._hands_full():
             return POLL_SECONDS
         return max(self._queue.seconds_until_due(at_most=POLL_SECONDS), POLL_SECONDS_MIN)
 
@@ -269,7 +272,6 @@ class JobController:
         podgroup = view.get(PODGROUPS, key)
         queue = self._reference.view.get(QUEUES, job.spec.queue or DEFAULT_QUEUE)
         now = self._context.clock.monotonic()
-        written_at = self._written_at.get(key)
         spec_hash = self._conversations.hash_of(key, job)
         return Observed(
             job=job,
@@ -284,7 +286,9 @@ class JobController:
             asked=self._conversations.asked(key, now=now),
             spec_hash=spec_hash,
             pods_complete=self._pods_reach(job),
-            counters_due=written_at is None or now - written_at >= COUNTERS_PERIOD_SECONDS,
+            counters_due=self._pacing.is_due(
+                key, now=now, pods=self._belongings.pod_count(key), busy=self._hands_full()
+            ),
             trouble=self._troubles.get(key),
             scheduler_name=self._config.scheduler_name,
             traceparent=entry.identity.traceparent,
@@ -336,7 +340,7 @@ class JobController:
             if isinstance(effect, DeleteObject):
                 self._ended.setdefault(key, set()).add(effect.uid)
             if isinstance(effect, PatchObject) and effect.kind is JOBS:
-                self._written_at[key] = now
+                self._pacing.written(key, now=now)
             kind = getattr(effect, "kind", None)
             if outcome.written is not None and kind in _FOLLOWED:
                 self._expectations.expect(key, [(kind, outcome.written)])
@@ -352,7 +356,7 @@ class JobController:
         was_troubled = self._troubles.pop(key, None)
         if not failed:
             self._queue.succeeded(key)
-            wake = 0.0 if was_troubled else decision.wake_after_seconds
+            wake = 0.0 if was_troubled else self._wake_after(key, decision)
             if wake is not None:
                 self._queue.add(key, delay=max(wake, WAKE_SECONDS_MIN))
             return
@@ -364,6 +368,14 @@ class JobController:
             "%s: %s; again in %.2f s", key, failed[0].error or failed[0].status.value, delay
         )
 
+    def _wake_after(self, key: str, decision: Decision) -> float | None:
+        """When the decision says so, or when counters that it left unwritten are due."""
+        if not decision.late:
+            return decision.wake_after_seconds
+        now, pods = self._context.clock.monotonic(), self._belongings.pod_count(key)
+        due = self._pacing.late(key, now=now, pods=pods, busy=self._hands_full())
+        return sooner(decision.wake_after_seconds, due)
+
     def _forget(self, key: str) -> None:
         self._meters.forget(key)
         self._queue.forget(key)
@@ -371,25 +383,13 @@ class JobController:
         self._expectations.forget(key)
         self._ended.pop(key, None)
         self._troubles.pop(key, None)
-        self._written_at.pop(key, None)
+        self._pacing.forget(key)
         self._waiting.discard(key)
 
 
 def message_topic(effect: Effect) -> str:
     """Where a published message went; empty for other effects."""
     return effect.message.topic if isinstance(effect, PublishMessage) else ""
-
-
-def trouble_of(outcome: Outcome) -> Trouble | None:
-    """What people should know about an effect that could not be applied."""
-    name = getattr(outcome.effect, "name", "")
-    kind = getattr(outcome.effect, "kind", None)
-    what = f"{kind.kind} {name!r}" if kind is not None else "a message"
-    if outcome.status is OutcomeStatus.FOREIGN:
-        return Trouble("NameTaken", outcome.error)
-    if outcome.status is OutcomeStatus.REFUSED:
-        return Trouble("WriteRefused", f"{what}: {outcome.error}")
-    return None
 
 
 def build(context: Context, config: Config | None = None) -> JobController:

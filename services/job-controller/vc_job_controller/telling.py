@@ -1,10 +1,10 @@
-"""One line for the log about what a decision did for a job: never one per pod."""
+"""What a decision did for a job, for the log (one line, never one per pod) and for the job itself."""
 
 from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from vc_job_controller.logic import Observed
+from vc_job_controller.logic import Observed, Trouble
 from vc_job_controller.spans import phase_in
 from vc_messages.effects import CreateObject, DeleteObject, PatchObject, PublishMessage
 from vc_model.kinds import JOBS
@@ -33,3 +33,15 @@ def what_was_done(seen: Observed, outcomes: Sequence[Outcome]) -> str:
         plugins = [topic.removeprefix("plugin.").removesuffix(".requests") for topic in asked]
         told.append(f"asked {', '.join(plugins)}")
     return "; ".join(told)
+
+
+def trouble_of(outcome: Outcome) -> Trouble | None:
+    """What people should know about an effect that could not be applied."""
+    name = getattr(outcome.effect, "name", "")
+    kind = getattr(outcome.effect, "kind", None)
+    what = f"{kind.kind} {name!r}" if kind is not None else "a message"
+    if outcome.status is OutcomeStatus.FOREIGN:
+        return Trouble("NameTaken", outcome.error)
+    if outcome.status is OutcomeStatus.REFUSED:
+        return Trouble("WriteRefused", f"{what}: {outcome.error}")
+    return None

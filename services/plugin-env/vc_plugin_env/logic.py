@@ -19,7 +19,7 @@ PLUGIN: Final = "env"
 class EnvCore:
     """See `vc_jobplugin.answers.Core`."""
 
-    announcement = PluginAnnouncement(plugin=PLUGIN, version="1")
+    announcement = PluginAnnouncement(plugin=PLUGIN, version="1", makes_nothing=True)
 
     def looks_at(self, request: PluginRequest) -> list[Reference]:  # noqa: ARG002 - it needs none
         return []

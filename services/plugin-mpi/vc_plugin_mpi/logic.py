@@ -30,7 +30,11 @@ class MpiCore:
     """See `vc_jobplugin.answers.Core`."""
 
     announcement = PluginAnnouncement(
-        plugin=PLUGIN, version="1", arguments=described(FLAGS), forces=["ssh", "svc"]
+        plugin=PLUGIN,
+        version="1",
+        arguments=described(FLAGS),
+        forces=["ssh", "svc"],
+        makes_nothing=True,
     )
 
     def looks_at(self, request: PluginRequest) -> list[Reference]:  # noqa: ARG002 - it needs none

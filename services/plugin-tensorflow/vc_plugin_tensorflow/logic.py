@@ -38,7 +38,7 @@ class TensorflowCore:
     """See `vc_jobplugin.answers.Core`."""
 
     announcement = PluginAnnouncement(
-        plugin=PLUGIN, version="1", arguments=described(FLAGS), forces=["svc"]
+        plugin=PLUGIN, version="1", arguments=described(FLAGS), forces=["svc"], makes_nothing=True
     )
 
     def looks_at(self, request: PluginRequest) -> list[Reference]:  # noqa: ARG002 - it needs none

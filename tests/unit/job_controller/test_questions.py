@@ -9,6 +9,7 @@ from tests.unit.job_controller.builders import (
     events,
     job,
     observed,
+    pod,
     podgroup,
     reply,
     task,
@@ -33,6 +34,9 @@ def first_pod(of: Job, **others: object) -> JsonObject:
     decision = decide(observed(of, podgroup=podgroup(), **others), now=NOW)
     made = [e for e in decision.effects if isinstance(e, CreateObject) and e.kind is PODS]
     return made[0].body
+
+
+PLUGIN_NOTES = {"plugin-env": "env", "plugin-svc": "svc"}
 
 
 def with_env() -> Job:
@@ -164,3 +168,25 @@ def test_a_private_key_does_not_go_on_the_bus() -> None:
     question = decide(observed(of), now=NOW).questions[0]
     assert "SECRET" not in repr(question)
     assert question.arguments == ["--ssh-private-key=<redacted>", "--ssh-port=23"]
+
+
+def test_a_plugin_that_makes_nothing_is_not_asked_to_take_it_away() -> None:
+    of = job("Running", plugins={"env": [], "svc": []}, notes=PLUGIN_NOTES)
+    registry = {"env": PluginAnnouncement(plugin="env", version="1", makes_nothing=True)}
+    over = observed(of, pod(0, "Succeeded"), pod(1, "Succeeded"), registry=registry)
+    decision = decide(over, now=NOW)
+    assert [(q.plugin, q.verb) for q in decision.questions] == [("svc", "remove")]
+    status = written_status(of, decision)
+    assert status.state.phase == "Completed"
+    noted = [key for key in status.controlled_resources if key.startswith("plugin-")]
+    assert noted == ["plugin-svc"], "it went with the phase, in one write"
+
+
+def test_a_plugin_whose_answer_was_not_noted_yet_is_asked_to_take_away_what_it_made() -> None:
+    of = job("Terminated", plugins={"svc": []})
+    seen = observed(of)
+    made = reply("svc", seen, decoration=JobDecoration())
+    decision = decide(observed(of, answers={"svc": made}), now=NOW)
+    assert [(q.plugin, q.verb) for q in decision.questions] == [("svc", "remove")]
+    gone = msgspec.structs.replace(made, verb="remove", decoration=None)
+    assert decide(observed(of, answers={"svc": gone}), now=NOW).questions == ()

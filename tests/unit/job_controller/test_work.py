@@ -226,7 +226,7 @@ def test_counters_wait_until_they_are_due_but_phases_do_not() -> None:
     early = observed(of, pod(0, "Succeeded"), pod(1), counters_due=False)
     waiting = decide(early, now=NOW)
     assert not [e for e in waiting.effects if isinstance(e, PatchObject) and e.kind is JOBS]
-    assert waiting.wake_after_seconds == 0.5
+    assert waiting.late
     over = observed(of, pod(0, "Succeeded"), pod(1, "Succeeded"), counters_due=False)
     assert written_status(of, decide(over, now=NOW)).state.phase == "Completed"
 

@@ -7,11 +7,7 @@ from vc_job_controller.logic.observed import Decision, Observed, Trouble, sooner
 from vc_job_controller.logic.phases import FAILED
 from vc_job_controller.logic.settling import settle
 from vc_job_controller.logic.sight import Sight, look, look_again
-from vc_job_controller.logic.status import (
-    COUNTERS_PERIOD_SECONDS,
-    settled_status,
-    status_patch,
-)
+from vc_job_controller.logic.status import settled_status, status_patch
 from vc_job_controller.logic.steps import Orders, next_orders, step_for, take_step
 from vc_job_controller.logic.work import Work, job_event, work
 from vc_messages.effects import Effect
@@ -34,7 +30,6 @@ def decide(seen: Observed, *, now: float) -> Decision:
     noted = _with_notes(moved, todo)
     after = settled_status(noted, phase=moved.phase, trouble=trouble, now=now)
     patch = status_patch(noted, after)
-    late = patch is None and after != seen.job.status
     wake = sooner(todo.wake_after_seconds, orders.verdict.wake_after_seconds)
     return Decision(
         effects=(
@@ -44,7 +39,8 @@ def decide(seen: Observed, *, now: float) -> Decision:
             *_events(sight, after, trouble=trouble),
         ),
         questions=todo.questions,
-        wake_after_seconds=sooner(wake, COUNTERS_PERIOD_SECONDS if late else None),
+        wake_after_seconds=wake,
+        late=patch is None and after != seen.job.status,
         trouble=trouble,
     )
 

@@ -64,6 +64,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     questions: tuple[PluginRequest, ...] = ()
     """For the plugins, after the effects."""
     wake_after_seconds: float | None = None
+    late: bool = False
+    """The status says more than was written: to be decided again when counters are due."""
     trouble: Trouble | None = None
 
 

@@ -101,16 +101,28 @@ def decorations_of(answers: Answers, task: str) -> list[TaskDecoration]:
 
 
 def dismiss(sight: Sight) -> tuple[tuple[PluginRequest, ...], float | None, list[str]]:
-    """Ask plugins to take away what they made; questions, wake-up, and who has done so."""
-    noted = sorted(
-        key.removeprefix(NOTE_PREFIX) for key in sight.notes.others if key.startswith(NOTE_PREFIX)
-    )
-    done = [name for name in noted if _answer(sight, name, REMOVE) is not None]
-    left = [name for name in noted if name not in done]
+    """Ask plugins to take away what they made; questions, wake-up, and who has done so.
+
+    A plugin that has answered is asked even if that was not noted yet. Of one that makes nothing there
+    is nothing to take away.
+    """
+    noted = {k.removeprefix(NOTE_PREFIX) for k in sight.notes.others if k.startswith(NOTE_PREFIX)}
+    noted |= {name for name in sight.seen.answers if _answer(sight, name, APPLY) is not None}
+    done = [
+        name
+        for name in sorted(noted)
+        if _answer(sight, name, REMOVE) is not None or _makes_nothing(sight, name)
+    ]
+    left = [name for name in sorted(noted) if name not in done]
     wanted = wanted_plugins(sight.job, sight.seen.registry)
     reachable = [name for name in left if name in sight.seen.registry or name in PLUGINS]
     questions, wake = _ask(sight, reachable, wanted, REMOVE)
     return questions, wake, done
+
+
+def _makes_nothing(sight: Sight, plugin: str) -> bool:
+    announced = sight.seen.registry.get(plugin)
+    return announced is not None and announced.makes_nothing
 
 
 def plugin_notes(sight: Sight) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 The patch names the resourceVersion it was decided on, so whoever decided on something older is told
 so and looks again. Phases and intent are written at once; counters, which change with every pod,
-wait until `counters_due`, so that a job of a thousand pods costs a few writes and not a thousand.
+wait until `counters_due` (`pacing.py`), so that a job of a thousand pods costs a few writes and not a thousand.
 """
 
 from typing import Final
@@ -21,9 +21,6 @@ from vc_model.job import JobCondition, JobState, JobStatus
 from vc_model.kinds import JOBS
 from vc_model.struct import JsonObject
 from vc_model.times import format_duration, format_time, parse_time
-
-COUNTERS_PERIOD_SECONDS: Final = 0.5
-"""Between two writes of a job that bring nothing but counters."""
 
 _COUNTERS: Final = frozenset(
     {"pending", "running", "succeeded", "failed", "terminating", "unknown", "taskStatusCount"}
