@@ -12,12 +12,14 @@ from tests.unit.job_controller.builders import (
     observed,
     pod,
     podgroup,
+    reply,
     task,
     written_status,
 )
 from vc_job_controller.logic import Trouble, decide
 from vc_job_controller.logic.work import CREATES_PER_DECISION_MAX
 from vc_messages.effects import CreateObject, PatchObject
+from vc_messages.plugins import JobDecoration
 from vc_model import keys
 from vc_model.job import DependsOn, Job, PartitionPolicy, VolumeSpec
 from vc_model.kinds import CLAIMS, JOBS, PODGROUPS, PODS
@@ -229,6 +231,19 @@ def test_counters_wait_until_they_are_due_but_phases_do_not() -> None:
     assert waiting.late
     over = observed(of, pod(0, "Succeeded"), pod(1, "Succeeded"), counters_due=False)
     assert written_status(of, decide(over, now=NOW)).state.phase == "Completed"
+
+
+def test_the_first_pods_do_not_wait_for_what_was_noted_of_plugins() -> None:
+    of = job("Pending", plugins={"env": []}, min_available=2)
+    of = msgspec.structs.replace(of, status=msgspec.structs.replace(of.status, min_available=2))
+    answered = {"env": reply("env", observed(of), decoration=JobDecoration())}
+    decision = decide(observed(of, podgroup=podgroup(), answers=answered), now=NOW)
+    assert created(decision) == ["j-worker-0", "j-worker-1"]
+    assert not [e for e in decision.effects if isinstance(e, PatchObject) and e.kind is JOBS]
+    assert decision.late
+    seen = observed(of, pod(0, "Pending"), pod(1, "Pending"), podgroup=podgroup(), answers=answered)
+    status = written_status(of, decide(seen, now=NOW))
+    assert status.controlled_resources["plugin-env"] == "env"
 
 
 def test_a_job_that_is_over_keeps_its_counters_when_its_pods_are_cleaned_away() -> None:

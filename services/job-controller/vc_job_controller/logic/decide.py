@@ -10,8 +10,9 @@ from vc_job_controller.logic.sight import Sight, look, look_again
 from vc_job_controller.logic.status import settled_status, status_patch
 from vc_job_controller.logic.steps import Orders, next_orders, step_for, take_step
 from vc_job_controller.logic.work import Work, job_event, work
-from vc_messages.effects import Effect
+from vc_messages.effects import CreateObject, Effect
 from vc_model.job import JobStatus
+from vc_model.kinds import PODS
 
 
 def decide(seen: Observed, *, now: float) -> Decision:
@@ -29,7 +30,8 @@ def decide(seen: Observed, *, now: float) -> Decision:
     # 4. The status that says all this; it is written first.
     noted = _with_notes(moved, todo)
     after = settled_status(noted, phase=moved.phase, trouble=trouble, now=now)
-    patch = status_patch(noted, after)
+    due = seen.counters_due and not _makes_first_pods(moved, todo)
+    patch = status_patch(noted, after, counters_due=due)
     wake = sooner(todo.wake_after_seconds, orders.verdict.wake_after_seconds)
     return Decision(
         effects=(
@@ -59,6 +61,12 @@ def _move(sight: Sight, orders: Orders) -> Sight:
     status = sight.job.status
     state = msgspec.structs.replace(status.state, phase=phase, reason="", message="")
     return look_again(sight, msgspec.structs.replace(status, state=state))
+
+
+def _makes_first_pods(sight: Sight, todo: Work) -> bool:
+    """Then nobody waits for a status that is another one as soon as they are seen."""
+    makes = any(isinstance(e, CreateObject) and e.kind is PODS for e in todo.effects)
+    return makes and not any(True for _ in sight.members)
 
 
 def _with_notes(sight: Sight, todo: Work) -> Sight:

@@ -121,11 +121,11 @@ def _losses(sight: Sight, phase: str, now: float) -> dict[str, dict[int, float]]
     return awaited_losses(job, certain_happenings(sight, now))
 
 
-def status_patch(sight: Sight, after: JobStatus) -> PatchObject | None:
+def status_patch(sight: Sight, after: JobStatus, *, counters_due: bool) -> PatchObject | None:
     """What to write; None when nothing changed that is due."""
     job = sight.seen.job
     patch = merge_patch(to_json(job.status), to_json(after))
-    if not patch or (not sight.seen.counters_due and is_paced(patch)):
+    if not patch or (not counters_due and is_paced(patch)):
         return None
     return PatchObject(
         kind=JOBS,
