@@ -8,7 +8,7 @@ work. In any case they are written within a named time: nothing is put off twice
 
 from typing import Final
 
-COUNTERS_PERIOD_SECONDS: Final = 0.5
+COUNTERS_PERIOD_SECONDS: Final = 1.0
 """Between two writes of a job that bring nothing but counters."""
 
 COUNTERS_REST_SECONDS: Final = 0.2
