@@ -25,6 +25,8 @@ TELLERS: Final = 8
 """Requests under way at a time."""
 OTHERS_FIRST: Final = 2
 """Of these, tellers who serve words that nobody waits for first."""
+REST_SECONDS_MIN: Final = 0.001
+"""A shorter wait may be none at all to a clock."""
 
 
 class Tellers:
@@ -46,8 +48,10 @@ class Tellers:
         self._group_of = group_of
         self._line = TellingLine()
         self._news = asyncio.Event()
-        self._told = asyncio.Event()
-        """Set for a moment whenever something was told."""
+        self._at_pods: set[str] = set()
+        """Groups of which a pod is just being told that it waits."""
+        self._pod_told = asyncio.Event()
+        """Set for a moment whenever one was."""
         self._unsaid = 0
         """Events that found no room in the line, since it was last said."""
 
@@ -69,10 +73,10 @@ class Tellers:
         self._put("event " + hashlib.sha256(said.encode()).hexdigest(), event)
 
     async def silent_about(self, group: str) -> None:
-        """Until nothing is just being told of a group: whoever binds its pods must have the last word
-        on their conditions. What only waits to be told looks at the pod again."""
-        while self._line.is_told(_group_line(group)):
-            await self._told.wait()
+        """Until no pod of a group is just being told that it waits: whoever binds it must have the last
+        word on its conditions. What stands in line looks at the pod again before it is told."""
+        while group in self._at_pods:
+            await self._pod_told.wait()
 
     def _put(
         self, key: str, word: Word, *, rest_seconds: float = 0.0, awaited: bool = False
@@ -99,8 +103,6 @@ class Tellers:
             finally:
                 self._line.done(key)
                 self._news.set()
-                self._told.set()
-                self._told.clear()
 
     async def _next(self, *, awaited_first: bool) -> tuple[str, Word]:
         while True:
@@ -111,7 +113,8 @@ class Tellers:
             self._news.clear()
             due = self._line.next_due()
             try:
-                async with asyncio.timeout(None if due is None else max(0.0, due - now)):
+                rest = None if due is None else max(REST_SECONDS_MIN, due - now)
+                async with asyncio.timeout(rest):
                     await self._news.wait()
             except TimeoutError:
                 continue
@@ -140,8 +143,18 @@ class Tellers:
             group, change.uid, status=change.status, version=version, now=now
         )
         self._line.written(key, version)
-        for effect in telling_effects(self._still_waiting(change)):
-            await self._applier.apply([effect])
+        await self._tell_refusal(group, self._still_waiting(change))
+
+    async def _tell_refusal(self, group: str, change: StatusChange) -> None:
+        if change.told is not None:
+            self._at_pods.add(group)
+        try:
+            for effect in telling_effects(change):
+                await self._applier.apply([effect])
+        finally:
+            self._at_pods.discard(group)
+            self._pod_told.set()
+            self._pod_told.clear()
 
     def _still_waiting(self, change: StatusChange) -> StatusChange:
         """Without the pod that stands for the gang, when it is no longer one that waits."""

@@ -163,6 +163,37 @@ def test_no_pods_are_missed_before_the_group_was_seen_to_be_let_in() -> None:
     tell(story)
 
 
+def test_a_pod_that_is_bound_at_last_is_never_said_to_wait_after_that() -> None:
+    """Telling it takes so long that room comes meanwhile: the bind follows what was begun."""
+
+    async def story(shell: Shell) -> None:
+        await shell.nodes(1, cpu="2")
+        shell.cluster.patch_seconds["pods"] = 2.0
+        await shell.gang("big", 1, cpu="4")
+        await shell.until(lambda: bool(shell.group("big").status.conditions), "refused")
+        await shell.nodes(1, cpu="8", prefix="large")
+        await shell.until(lambda: shell.bound("big") == 1, "bound", seconds=10)
+        assert shell.cluster.writes["patch pods"] == 1, "it was told before"
+        await shell.clock.sleep(5)
+        assert shell.cluster.writes["patch pods"] == 1, "and never again"
+
+    tell(story)
+
+
+def test_a_pod_that_was_bound_before_its_turn_is_not_told_that_it_waits() -> None:
+    async def story(shell: Shell) -> None:
+        await shell.nodes(1, cpu="2")
+        shell.cluster.patch_seconds["podgroups"] = 2.0
+        await shell.gang("big", 1, cpu="4")
+        await shell.clock.sleep(1)
+        await shell.nodes(1, cpu="8", prefix="large")
+        await shell.until(lambda: shell.bound("big") == 1, "bound", seconds=1)
+        await shell.until(lambda: shell.phase("big") == "Running", "told", seconds=10)
+        assert shell.cluster.writes["patch pods"] == 0
+
+    tell(story)
+
+
 def test_a_status_on_a_failed_bind_is_never_told() -> None:
     async def story(shell: Shell) -> None:
         await shell.nodes(2)

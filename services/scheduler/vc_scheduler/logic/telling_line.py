@@ -85,10 +85,6 @@ class TellingLine:
         self._events -= isinstance(word, RecordEvent)
         return key, word
 
-    def is_told(self, key: str) -> bool:
-        """Whether a word about the object is just being told."""
-        return key in self._busy
-
     def next_due(self) -> float | None:
         """When a word that rests may be told."""
         return self._resting[0][0] if self._resting else None
