@@ -48,3 +48,13 @@ class Core(Protocol):
     def remove(self, request: PluginRequest, found: Found) -> Decorated:
         """Answer a `remove`: effects that take away what was made."""
         ...
+
+
+class MakesNothing:
+    """For cores that only decorate pods: they look at nothing, and leave nothing to take away."""
+
+    def looks_at(self, request: PluginRequest) -> list[Reference]:  # noqa: ARG002 - it needs none
+        return []
+
+    def remove(self, request: PluginRequest, found: Found) -> Decorated:  # noqa: ARG002
+        return Decorated()

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from vc_jobplugin.answers import Decorated, Found, Reference
+from vc_jobplugin.answers import Decorated, Found, MakesNothing
 from vc_jobplugin.arguments import parse
 from vc_messages.plugins import (
     EnvVar,
@@ -16,13 +16,10 @@ from vc_model.job import TaskSpec
 PLUGIN: Final = "env"
 
 
-class EnvCore:
+class EnvCore(MakesNothing):
     """See `vc_jobplugin.answers.Core`."""
 
     announcement = PluginAnnouncement(plugin=PLUGIN, version="1", makes_nothing=True)
-
-    def looks_at(self, request: PluginRequest) -> list[Reference]:  # noqa: ARG002 - it needs none
-        return []
 
     def decorate(self, request: PluginRequest, found: Found) -> Decorated:  # noqa: ARG002
         """The same for every task, with its own number of pods."""
@@ -31,10 +28,6 @@ class EnvCore:
             return Decorated(problem=wrong)
         tasks = {task.name: _variables(task) for task in request.job.spec.tasks}
         return Decorated(decoration=JobDecoration(tasks=tasks))
-
-    def remove(self, request: PluginRequest, found: Found) -> Decorated:  # noqa: ARG002
-        """Nothing was made."""
-        return Decorated()
 
 
 def _variables(task: TaskSpec) -> TaskDecoration:

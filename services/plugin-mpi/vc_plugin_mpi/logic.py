@@ -4,7 +4,7 @@ from typing import Final
 
 import msgspec
 
-from vc_jobplugin.answers import Decorated, Found, Reference
+from vc_jobplugin.answers import Decorated, Found, MakesNothing
 from vc_jobplugin.arguments import Flag, described, parse
 from vc_jobplugin.hosts import hosts
 from vc_jobplugin.roles import roles_of
@@ -26,7 +26,7 @@ FLAGS: Final = (
 )
 
 
-class MpiCore:
+class MpiCore(MakesNothing):
     """See `vc_jobplugin.answers.Core`."""
 
     announcement = PluginAnnouncement(
@@ -36,9 +36,6 @@ class MpiCore:
         forces=["ssh", "svc"],
         makes_nothing=True,
     )
-
-    def looks_at(self, request: PluginRequest) -> list[Reference]:  # noqa: ARG002 - it needs none
-        return []
 
     def decorate(self, request: PluginRequest, found: Found) -> Decorated:  # noqa: ARG002
         """A port for all; the list of workers for the master."""
@@ -54,7 +51,3 @@ class MpiCore:
             listed = EnvVar(name="MPI_HOST", value=",".join(hosts(job, worker)))
             tasks[master.name] = msgspec.structs.replace(tasks[master.name], env=[listed])
         return Decorated(decoration=JobDecoration(tasks=tasks))
-
-    def remove(self, request: PluginRequest, found: Found) -> Decorated:  # noqa: ARG002
-        """Nothing was made."""
-        return Decorated()

@@ -4,7 +4,7 @@ from typing import Final
 
 import msgspec
 
-from vc_jobplugin.answers import Decorated, Found, Reference
+from vc_jobplugin.answers import Decorated, Found, MakesNothing
 from vc_jobplugin.arguments import Flag, Parsed, described, parse
 from vc_jobplugin.hosts import hosts
 from vc_jobplugin.roles import roles_of
@@ -32,15 +32,12 @@ FLAGS: Final = (
 )
 
 
-class PytorchCore:
+class PytorchCore(MakesNothing):
     """See `vc_jobplugin.answers.Core`."""
 
     announcement = PluginAnnouncement(
         plugin=PLUGIN, version="1", arguments=described(FLAGS), forces=["svc"], makes_nothing=True
     )
-
-    def looks_at(self, request: PluginRequest) -> list[Reference]:  # noqa: ARG002 - it needs none
-        return []
 
     def decorate(self, request: PluginRequest, found: Found) -> Decorated:  # noqa: ARG002
         """Every task learns where the master is; masters and workers also who they are."""
@@ -67,10 +64,6 @@ class PytorchCore:
             waits = [_waiting(parsed, address)] if parsed.switch("wait-master-enabled") else []
             tasks[worker.name] = msgspec.structs.replace(ranked, init_containers=waits)
         return Decorated(decoration=JobDecoration(tasks=tasks))
-
-    def remove(self, request: PluginRequest, found: Found) -> Decorated:  # noqa: ARG002
-        """Nothing was made."""
-        return Decorated()
 
 
 def _with_rank(decoration: TaskDecoration, rank: EnvVar) -> TaskDecoration:

@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from vc_jobplugin.answers import Decorated, Found, Reference
+from vc_jobplugin.answers import Decorated, Found, MakesNothing
 from vc_jobplugin.arguments import Flag, described, parse
 from vc_jobplugin.hosts import hosts
 from vc_jobplugin.roles import roles_of
@@ -34,15 +34,12 @@ FLAGS: Final = (
 )
 
 
-class TensorflowCore:
+class TensorflowCore(MakesNothing):
     """See `vc_jobplugin.answers.Core`."""
 
     announcement = PluginAnnouncement(
         plugin=PLUGIN, version="1", arguments=described(FLAGS), forces=["svc"], makes_nothing=True
     )
-
-    def looks_at(self, request: PluginRequest) -> list[Reference]:  # noqa: ARG002 - it needs none
-        return []
 
     def decorate(self, request: PluginRequest, found: Found) -> Decorated:  # noqa: ARG002
         """Every task gets the whole cluster and its own type; a single pod has no cluster."""
@@ -59,10 +56,6 @@ class TensorflowCore:
             for task in job.spec.tasks
         }
         return Decorated(decoration=JobDecoration(tasks=tasks))
-
-    def remove(self, request: PluginRequest, found: Found) -> Decorated:  # noqa: ARG002
-        """Nothing was made."""
-        return Decorated()
 
 
 def _cluster(job: Job, roles: Mapping[str, TaskSpec], *, port: int) -> dict[str, list[str]]:
