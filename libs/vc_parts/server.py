@@ -5,6 +5,7 @@ one that the caller names is never removed. `PYROCLAST_PARTS_LOGS` names a folde
 a failed test does not raise through its fixture, so this is how CI keeps logs.
 """
 
+import asyncio
 import os
 import shutil
 import tempfile
@@ -89,3 +90,19 @@ class Server(ABC):
         trace: TracebackType | None,
     ) -> None:
         await self.stop(keep_folder=error is not None)
+
+
+class OneProcess(Server):
+    """Most servers are one process, made beside the event loop: getting a part may take minutes."""
+
+    @property
+    def process(self) -> Process:
+        """For kill, pause, resume and restart."""
+        return self.processes[0]
+
+    async def prepare(self) -> None:
+        self.processes = [await asyncio.to_thread(self.make_process)]
+
+    @abstractmethod
+    def make_process(self) -> Process:
+        """Gets the part and writes its files; it is started later."""

@@ -1,6 +1,5 @@
 """One etcd on two loopback ports, without TLS: it lives beside its kube-apiserver and serves only that."""
 
-import asyncio
 from pathlib import Path
 
 from vc_parts.getting import obtain
@@ -8,7 +7,7 @@ from vc_parts.ports import LOOPBACK, free_port
 from vc_parts.probe import http_get
 from vc_parts.process import Process
 from vc_parts.progress import Progress
-from vc_parts.server import Server
+from vc_parts.server import OneProcess
 
 QUOTA_BYTES = 4 * 1024 * 1024 * 1024
 """The default of 2 GB fills up in a bench with 50,000 pods and no compaction in time."""
@@ -34,7 +33,7 @@ def etcd_command(
     return command + ([] if durable else ["--unsafe-no-fsync"])
 
 
-class EtcdServer(Server):
+class EtcdServer(OneProcess):
     """`async with EtcdServer() as etcd:` and use `etcd.url`."""
 
     def __init__(self, *, folder: Path | None = None, durable: bool = False) -> None:
@@ -44,14 +43,9 @@ class EtcdServer(Server):
         self._durable = durable
         self.url = f"http://{LOOPBACK}:{self.port}"
 
-    @property
-    def process(self) -> Process:
-        """The server, for kill, pause, resume and restart (the data stays)."""
-        return self.processes[0]
-
-    async def prepare(self) -> None:
+    def make_process(self) -> Process:
         """No files: all settings are on the command line."""
-        found = await asyncio.to_thread(obtain, "etcd", say=Progress())
+        found = obtain("etcd", say=Progress())
         command = etcd_command(
             found.path,
             port=self.port,
@@ -59,7 +53,7 @@ class EtcdServer(Server):
             data=self.folder / "data",
             durable=self._durable,
         )
-        self.processes = [Process("etcd", command, log=self.log_of("etcd"), ready=self._ready)]
+        return Process("etcd", command, log=self.log_of("etcd"), ready=self._ready)
 
     async def _ready(self) -> bool:
         """Healthy means that it has a leader and has written."""

@@ -1,6 +1,5 @@
 """Jaeger with traces in memory: OTLP over HTTP and gRPC in, the query API out."""
 
-import asyncio
 from pathlib import Path
 
 import yaml
@@ -10,7 +9,7 @@ from vc_parts.ports import LOOPBACK, free_port
 from vc_parts.probe import http_get
 from vc_parts.process import Process
 from vc_parts.progress import Progress
-from vc_parts.server import Server
+from vc_parts.server import OneProcess
 
 TRACES_MAX = 100_000
 STORAGE = "memory"
@@ -45,7 +44,7 @@ def jaeger_settings(*, otlp_http: int, otlp_grpc: int, query: int, query_grpc: i
     return yaml.safe_dump(settings, sort_keys=False)
 
 
-class JaegerServer(Server):
+class JaegerServer(OneProcess):
     """`async with JaegerServer() as jaeger:` and use `jaeger.otlp_endpoint` and `jaeger.query_url`."""
 
     def __init__(self, *, folder: Path | None = None) -> None:
@@ -61,16 +60,8 @@ class JaegerServer(Server):
         self.query_url = f"http://{LOOPBACK}:{self._ports['query']}"
         """GET {query_url}/api/traces/<id> gives one trace."""
 
-    @property
-    def process(self) -> Process:
-        """The server, for kill, pause, resume and restart (a restart forgets all traces)."""
-        return self.processes[0]
-
-    async def prepare(self) -> None:
+    def make_process(self) -> Process:
         """Jaeger reads one settings file."""
-        self.processes = [await asyncio.to_thread(self._prepare)]
-
-    def _prepare(self) -> Process:
         program = obtain("jaeger", say=Progress()).path
         settings_file = self.folder / "jaeger.yaml"
         settings_file.write_text(jaeger_settings(**self._ports))

@@ -1,6 +1,5 @@
 """One Kafka broker in KRaft mode: broker and controller in one process, on two loopback ports."""
 
-import asyncio
 import base64
 import os
 import uuid
@@ -14,7 +13,7 @@ from vc_parts.probe import kafka_answers
 from vc_parts.process import Process
 from vc_parts.progress import Progress, run_logged, silent
 from vc_parts.recipes import JavaClassPath
-from vc_parts.server import Server
+from vc_parts.server import OneProcess
 from vc_parts.toolchain import find_java
 
 HEAP_MB_DEFAULT = 256
@@ -83,7 +82,7 @@ def java_command(java: Path, jars: Path, *, heap_mb: int, log_settings: Path) ->
     return [str(java)] + memory + logging + ["-cp", f"{jars}/*"]
 
 
-class KafkaServer(Server):
+class KafkaServer(OneProcess):
     """`async with KafkaServer() as kafka:` and use `kafka.bootstrap_servers`; `kafka.process` to hurt it."""
 
     def __init__(
@@ -102,16 +101,8 @@ class KafkaServer(Server):
         self.settings = dict(settings or {})
         """Over those of `broker_settings`; read at the start."""
 
-    @property
-    def process(self) -> Process:
-        """The broker, for kill, pause, resume and restart."""
-        return self.processes[0]
-
-    async def prepare(self) -> None:
+    def make_process(self) -> Process:
         """Java starts twice: the first run formats the data folder, which KRaft insists on."""
-        self.processes = [await asyncio.to_thread(self._prepare)]
-
-    def _prepare(self) -> Process:
         jars = obtain("kafka", say=Progress()).path
         recipe = PARTS["kafka"].recipe
         assert isinstance(recipe, JavaClassPath)

@@ -10,6 +10,7 @@ from pathlib import Path
 from vc_parts.certificates import Authority
 from vc_parts.ports import LOOPBACK
 from vc_parts.probe import kafka_answers
+from vc_parts.process import Process
 from vc_parts.servers.kafka import KafkaServer
 
 MECHANISM = "SCRAM-SHA-512"
@@ -42,9 +43,9 @@ class SecuredKafka(KafkaServer):
             "KAFKA_SSL_CAFILE": str(self.ca),
         }
 
-    async def prepare(self) -> None:
+    def make_process(self) -> Process:
         self.ca.write_bytes(self._authority.key_pair.certificate)
-        await super().prepare()
+        return super().make_process()
 
     async def answers(self) -> bool:
         from aiokafka.helpers import create_ssl_context

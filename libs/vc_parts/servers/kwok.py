@@ -1,6 +1,5 @@
 """KWOK: plays the kubelets of fake nodes on a real API server; `kwok_stages` says what they do."""
 
-import asyncio
 from pathlib import Path
 
 from vc_parts.getting import obtain
@@ -9,7 +8,7 @@ from vc_parts.ports import LOOPBACK, free_port
 from vc_parts.probe import http_get
 from vc_parts.process import Process
 from vc_parts.progress import Progress
-from vc_parts.server import Server
+from vc_parts.server import OneProcess
 
 LEASE_SECONDS = 40
 """As a kubelet's: node leases are renewed four times in this span."""
@@ -30,7 +29,7 @@ def kwok_command(program: Path, *, kubeconfig: Path, stages: Path, port: int) ->
     return [str(program)] + [f"--{key}={value}" for key, value in flags.items()]
 
 
-class KwokServer(Server):
+class KwokServer(OneProcess):
     """`async with KwokServer(plane.kubeconfig):`, then create nodes with `fake_node`."""
 
     def __init__(self, kubeconfig: Path, *, folder: Path | None = None) -> None:
@@ -38,16 +37,8 @@ class KwokServer(Server):
         self._kubeconfig = kubeconfig
         self._port = free_port()
 
-    @property
-    def process(self) -> Process:
-        """The controller, for kill, pause, resume and restart."""
-        return self.processes[0]
-
-    async def prepare(self) -> None:
+    def make_process(self) -> Process:
         """KWOK reads its stages from a file: no custom resources of its own in the cluster."""
-        self.processes = [await asyncio.to_thread(self._prepare)]
-
-    def _prepare(self) -> Process:
         program = obtain("kwok", say=Progress()).path
         stages = self.folder / "stages.yaml"
         stages.write_text(STAGES)

@@ -1,6 +1,5 @@
 """One Redis on a loopback port that keeps nothing on disk: a restart is a wipe, which is what tests want."""
 
-import asyncio
 from pathlib import Path
 
 from vc_parts.getting import obtain
@@ -8,7 +7,7 @@ from vc_parts.ports import LOOPBACK, free_port
 from vc_parts.probe import redis_answers
 from vc_parts.process import Process
 from vc_parts.progress import Progress
-from vc_parts.server import Server
+from vc_parts.server import OneProcess
 
 
 def redis_command(program: Path, *, port: int, folder: Path, password: str = "") -> list[str]:
@@ -18,7 +17,7 @@ def redis_command(program: Path, *, port: int, folder: Path, password: str = "")
     return command + (["--requirepass", password] if password else [])
 
 
-class RedisServer(Server):
+class RedisServer(OneProcess):
     """`async with RedisServer() as redis:` and use `redis.url`; `redis.process` to hurt it."""
 
     def __init__(self, *, folder: Path | None = None, port: int = 0, password: str = "") -> None:
@@ -28,22 +27,15 @@ class RedisServer(Server):
         login = f":{password}@" if password else ""
         self.url = f"redis://{login}{LOOPBACK}:{self.port}/0"
 
-    @property
-    def process(self) -> Process:
-        """The server, for kill, pause, resume and restart."""
-        return self.processes[0]
-
-    async def prepare(self) -> None:
+    def make_process(self) -> Process:
         """No files: all settings are on the command line."""
-        found = await asyncio.to_thread(obtain, "redis", say=Progress())
+        found = obtain("redis", say=Progress())
         command = redis_command(
             found.path, port=self.port, folder=self.folder, password=self._password
         )
-        self.processes = [
-            Process(
-                "redis",
-                command,
-                log=self.log_of("redis"),
-                ready=lambda: redis_answers(self.port, self._password),
-            )
-        ]
+        return Process(
+            "redis",
+            command,
+            log=self.log_of("redis"),
+            ready=lambda: redis_answers(self.port, self._password),
+        )
