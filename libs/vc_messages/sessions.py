@@ -99,6 +99,8 @@ class Unblock(msgspec.Struct, frozen=True, kw_only=True):
     """Of `raise-weight`: the least that helps."""
     where: Where | None = None
     """Of `add-room` and `reach-volume`."""
+    also: list["Unblock"] = []
+    """What other tasks of the same gang lack, when this has been done: it starts when all of it is."""
 
 
 class Reason(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,6 +17,16 @@ def best_node(cluster: Cluster, pod: Pod, *, binpack: bool) -> Node | None:
     return max(fitting, key=lambda node: _score(cluster, pod, node, binpack=binpack), default=None)
 
 
+def room_for(cluster: Cluster, pod: Pod) -> int:
+    """How many such pods all nodes could take, one node beside the other."""
+    return sum(_times(pod, node) for node in cluster.nodes.values() if _may_go(pod, node))
+
+
+def _times(pod: Pod, node: Node) -> int:
+    used = node.used
+    return max(0, min((node.allocatable.get(n, 0) - used.get(n, 0)) // amount for n, amount in pod.request.items()))  # fmt: skip
+
+
 def _score(cluster: Cluster, pod: Pod, node: Node, *, binpack: bool) -> int:
     """Spread and balanced, near its images, and with binpack full."""
     cpu, memory = _part(pod, node, "cpu"), _part(pod, node, "memory")
@@ -56,6 +66,16 @@ def _part(pod: Pod, node: Node, resource: str) -> int:
 
 
 def _fits(pod: Pod, node: Node) -> bool:
+    if not _may_go(pod, node):
+        return False
+    taken = [port for other in node.pods for port in other.ports]
+    if any(port in taken for port in pod.ports):
+        return False
+    used = node.used
+    return all(used.get(n, 0) + amount <= node.allocatable.get(n, 0) for n, amount in pod.request.items())  # fmt: skip
+
+
+def _may_go(pod: Pod, node: Node) -> bool:
     if not node.ready or not (node.schedulable or _tolerates(pod, CORDON)):
         return False
     if any(node.labels.get(key) != value for key, value in pod.selector.items()):
@@ -64,13 +84,7 @@ def _fits(pod: Pod, node: Node) -> bool:
         all(node.labels.get(key) in values for key, values in term.items()) for term in pod.required
     ):
         return False
-    if not all(_tolerates(pod, taint) for taint in node.taints):
-        return False
-    taken = [port for other in node.pods for port in other.ports]
-    if any(port in taken for port in pod.ports):
-        return False
-    used = node.used
-    return all(used.get(n, 0) + amount <= node.allocatable.get(n, 0) for n, amount in pod.request.items())  # fmt: skip
+    return all(_tolerates(pod, taint) for taint in node.taints)
 
 
 def _tolerates(pod: Pod, taint: Taint) -> bool:

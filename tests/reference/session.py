@@ -14,7 +14,7 @@ from tests.reference.cluster import (
     read_cluster,
     total,
 )
-from tests.reference.nodes import best_node
+from tests.reference.nodes import best_node, room_for
 from tests.reference.shares import MILLION, Shares, holds, share, with_more
 from vc_model.meta import ApiObject
 
@@ -139,12 +139,32 @@ class Session:
     def try_minimum(self, job: Job) -> list[str] | None:
         """Put what it lacks on nodes; the nodes, or None and nothing lies there.
 
-        Pods that ask for something come first; where not all of one kind find room, others make up.
+        Pods that ask for something come first; where not all of one kind find room, others make up. When that
+        fails, those are tried first that the nodes could take the fewest of.
         """
+        wanted = [
+            (role, count, sorted(self._alike(job, role), key=lambda alike: alike[0].best_effort))
+            for role, count in self.missing(job)
+        ]
+        nodes = self._try(job, wanted)
+        if nodes is not None:
+            return nodes
+        tighter = [(role, count, sorted(runs, key=self._tightness)) for role, count, runs in wanted]
+        most = (True, 10**12)
+        tighter.sort(key=lambda some: (some[0] is None, self._tightness(some[2][0]) if some[2] else most))  # fmt: skip
+        return self._try(job, tighter)
+
+    def _tightness(self, alike: list[Pod]) -> tuple[bool, int]:
+        return (alike[0].best_effort, room_for(self.cluster, alike[0]))
+
+    def _try(
+        self, job: Job, wanted: list[tuple[str | None, int, list[list[Pod]]]]
+    ) -> list[str] | None:
         done: list[tuple[Pod, Node]] = []
-        for role, count in self.missing(job):
+        for _, count, runs in wanted:
             left = count
-            for pods in sorted(self._alike(job, role), key=lambda alike: alike[0].best_effort):
+            for alike in runs:
+                pods = [pod for pod in alike if pod.name not in self.placed]
                 left -= self._put_some(job, pods[:left], done)
             if left:
                 for pod, node in reversed(done):

@@ -55,6 +55,8 @@ def reason_lines(reason: JsonObject) -> Iterator[str]:
     unblock = reason.get("unblock")
     if isinstance(unblock, dict):
         yield f"unblock:   {_unblock(unblock)}"
+        for other in unblock.get("also") or []:
+            yield f"           and {_unblock(other)}"
     amounts = reason.get("amounts") or []
     if amounts:
         yield ""

@@ -1,5 +1,6 @@
 """Why pods find no room on nodes: how many nodes each check leaves, what the others lack, what would do."""
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -75,12 +76,25 @@ def does_not_fit(
     )
 
 
-def and_then(reason: Reason, *, pods: int) -> Reason:
-    """The same, of a gang that has so many pods of other tasks which nobody has looked at yet."""
-    if not pods or not reason.checks:
+def and_also(reason: Reason, others: Sequence[Unblock]) -> Reason:
+    """The same, of a gang that lacks this besides."""
+    if not others or reason.unblock is None:
         return reason
-    also = f"; then {pods} {'pod' if pods == 1 else 'pods'} of its other tasks must find room too"
-    return msgspec.structs.replace(reason, sentence=reason.sentence + also)
+    shown = ", ".join(_shown_other(other) for other in others)
+    return msgspec.structs.replace(
+        reason,
+        sentence=f"{reason.sentence}; it also takes {shown}",
+        unblock=msgspec.structs.replace(reason.unblock, also=list(others)),
+    )
+
+
+def _shown_other(cure: Unblock) -> str:
+    if cure.action not in (_ROOM, _REACH):
+        return f"{cure.action} {cure.target}".strip()
+    request = {name: amount for name, amount in cure.amounts.items() if name != PODS}
+    found = "pod" if cure.pods == 1 else "pods"
+    place = shown_where(cure.where) if cure.where is not None else ""
+    return f"room for {cure.pods} more {found} of {shown_all(request)}{place}"
 
 
 def _cure(
@@ -122,9 +136,10 @@ def _shown_cure(cure: Unblock, pods: int) -> str:
 
 
 _ROOM: Final = "add-room"
+_REACH: Final = "reach-volume"
 _VOLUME_CURES: Final = {
-    "volume affinity": "reach-volume",
-    "volume zone": "reach-volume",
+    "volume affinity": _REACH,
+    "volume zone": _REACH,
     "volume binding": "add-volume",
 }
 """By the check that left no node: a node that reaches the volumes, or a free volume."""

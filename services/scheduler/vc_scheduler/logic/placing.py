@@ -4,17 +4,33 @@ Equal pods are placed together. Pods that ask about other pods, their own siblin
 others keep away, are placed one by one, each seeing where those before it lie.
 """
 
+from typing import Final, NamedTuple
+
 import numpy as np
 
 from vc_messages.sessions import Reason
 from vc_scheduler.logic import reasons
-from vc_scheduler.logic.misfits import Beside, and_then, does_not_fit
+from vc_scheduler.logic.misfits import Beside, does_not_fit
 from vc_scheduler.logic.rows import GroupRow, Run
 from vc_scheduler.logic.session import Session
 from vc_scheduler.logic.shapes import Shape
 from vc_scheduler.logic.statement import Statement
 
 Missing = list[tuple[str | None, int]]
+
+_MANY: Final = 2**31
+"""More pods than anybody asks for."""
+
+
+class Some(NamedTuple):
+    """So many pods of a role, or of any, and the runs they are taken from, in their order."""
+
+    role: str | None
+    pods: int
+    runs: list[Run]
+
+
+Wanted = list[Some]
 
 
 def place_minimum(session: Session, group: GroupRow, missing: Missing) -> Reason | None:
@@ -29,37 +45,80 @@ def place_minimum(session: Session, group: GroupRow, missing: Missing) -> Reason
 def try_minimum(
     session: Session, group: GroupRow, missing: Missing, statement: Statement
 ) -> Reason | None:
-    """Put what the gang lacks on nodes; nothing lies there when it does not fit whole."""
-    ordered = _in_order(session, group, missing)
-    for at, (role, count) in enumerate(ordered, start=1):
-        reason = _place_some(session, group, role=role, count=count, statement=statement)
+    """Put what the gang lacks on nodes; nothing lies there when it does not fit whole.
+
+    First in the order of tasks. Where that fails, tasks that fit on the fewest nodes go first: a gang must
+    not wait because its pods without GPUs lie on the only nodes that have some.
+    """
+    in_turn = in_task_order(session, group, missing)
+    reason = _attempt(session, group, in_turn, statement)
+    if reason is None:
+        return None
+    tightest = tightest_first(session, in_turn)
+    return reason if tightest == in_turn else _attempt(session, group, tightest, statement)
+
+
+def _attempt(
+    session: Session, group: GroupRow, wanted: Wanted, statement: Statement
+) -> Reason | None:
+    for some in wanted:
+        reason = _place_some(session, group, some, statement=statement)
         if reason is not None:
             statement.discard()
-            return and_then(reason, pods=sum(count for _, count in ordered[at:]))
+            return reason
     return None
 
 
-def _in_order(session: Session, group: GroupRow, missing: Missing) -> Missing:
-    """Roles in the order of their first pods, where that matters; what may be of any role last."""
-    if len(missing) < 2 or not session.framework.voters.one_by_one(group):
-        return missing
-    ordered = session.framework.voters.in_task_order(session, group, group.runs)
-    places = {run.role: at for at, run in reversed(list(enumerate(ordered)))}
-    return sorted(missing, key=lambda some: places.get(some[0] or "", len(ordered)))
+def in_task_order(session: Session, group: GroupRow, missing: Missing) -> Wanted:
+    """What is missing with the runs it may be taken from, in the order in which they are tried."""
+    voters = session.framework.voters
+    if len(missing) > 1 and voters.one_by_one(group):
+        ordered = voters.in_task_order(session, group, group.runs)
+        places = {run.role: at for at, run in reversed(list(enumerate(ordered)))}
+        missing = sorted(missing, key=lambda some: places.get(some[0] or "", len(ordered)))
+    return [
+        Some(role, count, _runs_of(session, group, role)) for role, count in missing
+    ]  # what may be of any role comes last
+
+
+def _runs_of(session: Session, group: GroupRow, role: str | None) -> list[Run]:
+    """Runs of a role (all, when None); pods that ask for something first."""
+    runs = [run for run in group.runs if role is None or run.role == role]
+    ordered = session.framework.voters.in_task_order(session, group, runs)
+    return sorted(ordered, key=asks_for_nothing)
+
+
+def tightest_first(session: Session, wanted: Wanted) -> Wanted:
+    """The same, those first of which the nodes could take the fewest."""
+    if sum(len(some.runs) for some in wanted) < 2:
+        return wanted
+    room = {
+        run.pods[0].key: session.rooms.placeable(run.shape, _MANY)
+        for some in wanted
+        for run in some.runs
+    }
+
+    def tightness(run: Run) -> tuple[bool, int]:
+        return (asks_for_nothing(run), room[run.pods[0].key])
+
+    ordered = [Some(role, count, sorted(runs, key=tightness)) for role, count, runs in wanted]
+    most = (True, _MANY)
+    return sorted(
+        ordered,
+        key=lambda some: (some.role is None, tightness(some.runs[0]) if some.runs else most),
+    )
 
 
 def _place_some(
-    session: Session, group: GroupRow, *, role: str | None, count: int, statement: Statement
+    session: Session, group: GroupRow, some: Some, *, statement: Statement
 ) -> Reason | None:
-    """Put `count` pods of a role (any, when None) on nodes; pods that ask for something first.
+    """Put so many pods of a role (any, when None) on nodes.
 
     Where not all of one kind find room, others that will do make up the number.
     """
-    left = count
+    left = some.pods
     short: Reason | None = None
-    runs = [run for run in group.runs if role is None or run.role == role]
-    in_order = session.framework.voters.in_task_order(session, group, runs)
-    ordered = sorted(in_order, key=asks_for_nothing)
+    ordered = some.runs
     for at, run in enumerate(ordered):
         waiting = len(session.waiting_pods(run))
         wanted = min(left, waiting)
@@ -78,7 +137,9 @@ def _place_some(
         left -= waiting - len(session.waiting_pods(run))
         if left > others:
             return short
-    return (short or reasons.not_placeable_yet(group, needed=count)) if left else None
+    if not left:
+        return None
+    return short or reasons.not_placeable_yet(group, needed=some.pods, lacking=left)
 
 
 def _place_fewer(

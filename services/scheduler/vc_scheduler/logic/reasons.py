@@ -73,8 +73,8 @@ def not_enough_pods(group: GroupRow, *, role: str, has: int, least: int) -> Reas
     )
 
 
-def not_placeable_yet(group: GroupRow, *, needed: int) -> Reason:
-    """Pods are there, but gated, broken or resting after a failed bind."""
+def not_placeable_yet(group: GroupRow, *, needed: int, lacking: int) -> Reason:
+    """Pods are there, but gated, broken or resting after a failed bind; so many of the needed are."""
     if group.broken:
         return invalid(group.broken_why)
     if group.held:
@@ -90,14 +90,12 @@ def not_placeable_yet(group: GroupRow, *, needed: int) -> Reason:
         stage=Stage.TASKS,
         code=NOT_ENOUGH_TASKS,
         sentence=(
-            f"{group.gated} pods have scheduling gates; {needed} more are needed for the gang: "
+            f"{group.gated} pods have scheduling gates; {lacking} more are needed for the gang: "
             "it starts when the gates are removed"
         ),
         needed_pods=needed,
         placeable_pods=group.candidates,
-        unblock=Unblock(
-            action="lift-gates", target=group.name, pods=max(1, needed - group.candidates)
-        ),
+        unblock=Unblock(action="lift-gates", target=group.name, pods=lacking),
     )
 
 

@@ -8,7 +8,7 @@ import functools
 from typing import Final
 
 from vc_messages.effects import BindPod
-from vc_messages.sessions import Reason
+from vc_messages.sessions import Reason, Unblock
 from vc_scheduler.logic.amounts import Amounts
 from vc_scheduler.logic.claims import Claims
 from vc_scheduler.logic.framework import Framework
@@ -42,6 +42,8 @@ class Session:
         self.misfits: dict[tuple[bytes, int, int], Reason] = {}
         """Why so many pods of a shape do not fit, by the state of the rooms: the next gang of the
         same shape and size is refused without looking again."""
+        self.shortages: dict[tuple[object, ...], list[Unblock]] = {}
+        """What the tasks of a gang lack, by the gang and the state of the rooms."""
         self.enqueued: list[str] = []
         self.binds: dict[str, list[BindPod]] = {}
         """Committed binds by group."""

@@ -31,17 +31,47 @@ TOPOLOGY = plugins(
 BUDGETS = plugins("pdb", "predicates", "proportion", "nodeorder")
 
 
-def training(name: str, *, age: int = 0, ps: int = 2, workers: int = 4) -> list[ApiObject]:
+def training(
+    name: str, *, age: int = 0, ps: int = 2, workers: int = 4, cpu: int = 1
+) -> list[ApiObject]:
     """A gang of parameter servers and workers of one CPU each."""
     roles = {"ps": ps, "worker": workers}
     return [
         group(name, minimum=ps + workers, roles=roles, age=age),
         *(
-            pod(f"{name}-{role}-{n}", group=name, role=role, requests={"cpu": "1"})
+            pod(f"{name}-{role}-{n}", group=name, role=role, requests={"cpu": str(cpu)})
             for role, count in roles.items()
             for n in range(count)
         ),
     ]
+
+
+def two_kinds(
+    *,
+    roles: dict[str, int] | None = None,
+    zones: tuple[str, str] | None = None,
+    gates: tuple[str, ...] = (),
+) -> list[ApiObject]:
+    """A gang of parameter servers with CPUs and workers with GPUs, each in a zone of their own."""
+    where = [{"zone": zone} for zone in zones] if zones else [{}, {}]
+    least = {"ps": 2, "worker": 4} if roles is None else roles
+    servers = [
+        pod(
+            f"tf-ps-{n}",
+            group="tf",
+            role="ps",
+            requests={"cpu": "2"},
+            selector=where[0],
+            gates=gates,
+        )
+        for n in range(2)
+    ]
+    asked = {"cpu": "8", "nvidia.com/gpu": "1"}
+    workers = [
+        pod(f"tf-worker-{n}", group="tf", role="worker", requests=dict(asked), selector=where[1])
+        for n in range(4)
+    ]
+    return [group("tf", minimum=6, roles=least), *servers, *workers]
 
 
 def together(job: list[ApiObject], **topology: str) -> list[ApiObject]:
@@ -97,7 +127,52 @@ TABLE = [
         id="2 ps and 4 workers where there is room for none of them",
         cluster=[queue(), nodes(1, cpu=1), gang("full", 1, cpu=1, age=9), training("tf")],
         runs={"full": 1},
-        waits={"tf": Wait(stage="gang", unblock="add-room", says="2 more pods find room; then 4 pods of its other tasks must find room too", then=["gang"])},
+        waits={"tf": Wait(stage="gang", unblock="add-room", says="2 more pods find room; it also takes room for 4 more pods of cpu 1")},
+    ),
+    Scenario(
+        id="ps that would lie on the GPU nodes leave them to the workers",
+        cluster=[queue(), [node("plain", cpu=4), *nodes(4, prefix="gpu", cpu=8, gpu=1)], two_kinds()],
+        runs={"tf": 6}, on={"tf": "gpu-01 gpu-02 gpu-03 gpu-04 plain plain"},
+    ),
+    Scenario(
+        id="workers that want GPUs and ps that want CPUs, and no room for either",
+        cluster=[queue(), nodes(1, cpu=1), two_kinds()],
+        waits={"tf": Wait(stage="gang", unblock="add-room", says="it also takes room for 4 more pods of cpu 8, nvidia.com/gpu 1")},
+    ),
+    Scenario(
+        id="workers that want GPUs and ps that want CPUs, of which the gang says only how many",
+        cluster=[queue(), nodes(1, cpu=3), two_kinds(roles={})],
+        waits={"tf": Wait(stage="gang", unblock="add-room", says="it also takes room for")},
+    ),
+    Scenario(
+        id="some room for ps and some for workers",
+        cluster=[queue(), [node("a", cpu=2), node("b", cpu=8, gpu=1)], two_kinds()],
+        waits={"tf": Wait(stage="gang", unblock="add-room", says="it also takes room for")},
+    ),
+    Scenario(
+        id="two tasks that lack the very same",
+        cluster=[queue(), nodes(1, cpu=1), training("tf", ps=3, workers=3, cpu=2)],
+        waits={"tf": Wait(stage="gang", unblock="add-room", says="3 more pods find room; it also takes room for 3 more pods of cpu 2")},
+    ),
+    Scenario(
+        id="two tasks, each with its own kind of node",
+        cluster=[queue(), nodes(1, cpu=1), two_kinds(zones=("a", "b"))],
+        waits={"tf": Wait(stage="predicate", unblock="add-room", says="room for 4 more pods of cpu 8, nvidia.com/gpu 1 on nodes with zone=b")},
+    ),
+    Scenario(
+        id="a queue that is too small for two tasks, and too few nodes",
+        cluster=[queue(capability={"cpu": "3"}), nodes(1, cpu=1), two_kinds()],
+        waits={"tf": Wait(stage="quota", unblock="raise-capability", says="raise-capability default")},
+    ),
+    Scenario(
+        id="a queue that is too small for one task, and too few nodes",
+        cluster=[queue(capability={"cpu": "3"}), nodes(1, cpu=1), gang("g", 4, cpu=1)],
+        waits={"g": Wait(stage="quota", unblock="raise-capability", says="it also takes room for 3 more pods of cpu 1")},
+    ),
+    Scenario(
+        id="ps that are gated and workers that find no GPUs",
+        cluster=[queue(), nodes(1, cpu=64), two_kinds(gates=("later",))],
+        waits={"tf": Wait(stage="tasks", code="NotEnoughTasks", unblock="lift-gates", says="room for 4 more pods of cpu 8, nvidia.com/gpu 1")},
     ),
     Scenario(
         id="2 ps and 4 workers run where there is room for six",

@@ -41,9 +41,16 @@ class Ground(Protocol):
 
 
 def unblock(ground: Ground, job: JobReason, wait: Wait, others: Mapping[str, JobReason]) -> None:
-    """Do what the reason proposes."""
+    """Do what the reason proposes, all of it."""
     proposed = job.reason.unblock
     assert proposed is not None, f"{job.group} is told no way out"
+    for part in (proposed, *proposed.also):
+        _do(ground, part, job, wait, others)
+
+
+def _do(
+    ground: Ground, proposed: Unblock, job: JobReason, wait: Wait, others: Mapping[str, JobReason]
+) -> None:
     if proposed.action == "fix":
         assert wait.fix, "a scenario with `fix` says what it is"
         ground.put(*wait.fix)

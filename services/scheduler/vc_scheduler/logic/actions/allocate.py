@@ -20,6 +20,7 @@ from vc_scheduler.logic.placing import place_minimum, place_more
 from vc_scheduler.logic.promises import keep_promises
 from vc_scheduler.logic.rows import PENDING, GroupRow, Run
 from vc_scheduler.logic.session import Session
+from vc_scheduler.logic.shortages import with_other_tasks
 
 ELASTIC_PODS_MAX: Final = 8
 ELASTIC_PART: Final = 16
@@ -93,7 +94,7 @@ def _place_gang(session: Session, group: GroupRow) -> bool:
     missing = session.framework.missing(group)
     reason: Reason | None = place_minimum(session, group, missing)
     if reason is not None and not hold_future_room(session, group, missing):
-        session.refuse(group, reason)
+        session.refuse(group, with_other_tasks(session, group, missing, reason))
     return reason is None
 
 

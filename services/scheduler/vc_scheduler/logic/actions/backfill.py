@@ -8,6 +8,7 @@ from vc_scheduler.logic.actions.turns import Turns
 from vc_scheduler.logic.placing import place_minimum, place_more
 from vc_scheduler.logic.rows import GroupRow, Run
 from vc_scheduler.logic.session import Session
+from vc_scheduler.logic.shortages import with_other_tasks
 
 
 def backfill(session: Session) -> None:
@@ -20,9 +21,10 @@ def backfill(session: Session) -> None:
 
 def _place(session: Session, group: GroupRow) -> None:
     if session.starving(group):
-        reason = place_minimum(session, group, session.framework.missing(group))
+        missing = session.framework.missing(group)
+        reason = place_minimum(session, group, missing)
         if reason is not None:
-            session.refuse(group, reason)
+            session.refuse(group, with_other_tasks(session, group, missing, reason))
             return
     place_more(session, group, _best_effort(group), pods_max=group.pending)
 

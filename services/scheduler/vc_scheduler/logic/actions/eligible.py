@@ -28,4 +28,4 @@ def _refusal(session: Session, group: GroupRow) -> Reason | None:
     if group.runs:
         return None
     needed = sum(count for _, count in session.framework.missing(group))
-    return reasons.not_placeable_yet(group, needed=needed)
+    return reasons.not_placeable_yet(group, needed=needed, lacking=needed)
