@@ -161,3 +161,17 @@ def test_a_preference_that_cannot_be_read_is_told_or_left_out(wish: object) -> N
     decisions = world.session()
     told = [job.reason.sentence for job in decisions.reasons]
     assert world.bound("g") == 1 or "pod affinity" in told[0]
+
+
+@pytest.mark.parametrize(
+    ("written", "checked"),
+    [("false", False), ("False", False), ("0", False), ("f", False), ("true", True), ("?", True)],
+)
+def test_a_predicate_is_off_however_no_is_written(written: str, checked: bool) -> None:
+    arguments = {"predicate.TaintTolerationEnable": written}
+    plugins = (PluginConf(name="gang"), PluginConf(name="predicates", arguments=arguments))
+    tainted = node("a1", taints=[Taint(key="k", effect="NoSchedule")])
+    job = [group("g", minimum=1), asking()]
+    world = World(queue(), tainted, job, conf=Conf(tiers=(plugins,)))
+    world.session()
+    assert (world.bound("g") == 0) == checked

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+import msgspec
 import pytest
 
 from tests.unit.scheduler.objects import gang, group, node, nodes, pod, priority_class, queue
@@ -10,6 +11,8 @@ from vc_messages.sessions import Stage
 from vc_model.meta import ApiObject
 from vc_model.pod import Pod
 from vc_model.scheduling import PriorityClass
+from vc_model.struct import ResourceList
+from vc_scheduler.logic.conf import Conf
 from vc_scheduler.logic.evictions import EVICTION_COOLDOWN_SECONDS, NOMINATION_SECONDS
 
 CLASSES = [priority_class("high", 100), priority_class("middle", 50), priority_class("low", 1)]
@@ -289,3 +292,19 @@ def test_a_task_of_a_running_job_keeps_the_place_its_sibling_left() -> None:
     world.leave()
     world.session()
     assert (world.where().get("m-0"), world.bound("thief")) == ("node-01", 0)
+
+
+@pytest.mark.parametrize(("there", "gone"), [({"cpu": "1"}, 0), ({}, 1)])
+def test_a_job_that_asks_for_nothing_takes_no_place_of_those_that_ask_for_something(
+    there: ResourceList, gone: int
+) -> None:
+    conf = msgspec.structs.replace(Conf(), actions=("enqueue", "allocate", "backfill", "preempt"))
+    full = [pod(f"a-{n}", group="a", requests=there, on="node-01") for n in range(2)]
+    head = group("a", minimum=1, priority_class="low", phase="Running")
+    world = World(queue(), CLASSES, node("node-01", pods=2), [head, *full], conf=conf)
+    world.put(group("p", minimum=1, priority_class="high"), pod("p-0", group="p"))
+    decisions = world.session()
+    assert sum(len(eviction.pods) for eviction in decisions.evictions) == gone
+    world.leave()
+    world.session()
+    assert world.bound("p") == gone

@@ -1,26 +1,29 @@
 """preempt: a starving job takes the room of jobs of lower priority in its own queue.
 
+A job that asks for nothing but a place has only such pods evicted that ask for nothing either.
 Then, inside a job: a waiting task of higher priority takes the place of tasks of lower priority.
 """
 
 from vc_scheduler.logic.actions.contenders import CONTENDERS_MAX, contenders, wanted
 from vc_scheduler.logic.evicting import Room
+from vc_scheduler.logic.placing import asks_for_nothing
 from vc_scheduler.logic.rows import PENDING, GroupRow, PodRow, Run
 from vc_scheduler.logic.session import Session
-from vc_scheduler.logic.victims import Bundle, bundles, evictable
+from vc_scheduler.logic.victims import Bundle, Permits, bundles, evictable
 from vc_scheduler.logic.voters import PREEMPTABLE
 
 
 def preempt(session: Session) -> None:
     """Between jobs of a queue, then inside jobs."""
-    known: dict[tuple[str, int], list[Bundle]] = {}
+    known: dict[tuple[str, int, bool], list[Bundle]] = {}
     tried = 0
     for group in contenders(session):
         if tried >= CONTENDERS_MAX:
             break
-        asked = (group.queue, session.priority(group))
+        humble = all(map(asks_for_nothing, group.runs))
+        asked = (group.queue, session.priority(group), humble)
         if asked not in known:
-            known[asked] = _lower(session, group)
+            known[asked] = _lower(session, group, permits=_best_effort if humble else _anybody)
         if not known[asked]:
             continue
         tried += 1
@@ -30,7 +33,7 @@ def preempt(session: Session) -> None:
         _inside(session, group)
 
 
-def _lower(session: Session, group: GroupRow) -> list[Bundle]:
+def _lower(session: Session, group: GroupRow, *, permits: Permits) -> list[Bundle]:
     """What jobs of the same queue and lower priority can give."""
     least = session.priority(group)
     others = [
@@ -41,12 +44,17 @@ def _lower(session: Session, group: GroupRow) -> list[Bundle]:
         and other.placed
         and session.priority(other) < least
     ]
-    return bundles(session, others, permits=_anybody, switch=PREEMPTABLE)
+    return bundles(session, others, permits=permits, switch=PREEMPTABLE)
 
 
 def _anybody(group: GroupRow, pod: PodRow) -> bool:
     del group, pod
     return True
+
+
+def _best_effort(group: GroupRow, pod: PodRow) -> bool:
+    del group
+    return pod.shape.best_effort
 
 
 def _inside(session: Session, group: GroupRow) -> None:

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from vc_scheduler.logic.session import Session
 
 TAINTS = "taints"
+_NO = ("false", "f", "0")
+"""As Volcano reads a no."""
 _CORDON = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 
 
@@ -101,4 +103,4 @@ class Predicates:
 
 
 def _enabled(arguments: Mapping[str, str], check: str) -> bool:
-    return arguments.get(f"predicate.{check}Enable", "true") != "false"
+    return arguments.get(f"predicate.{check}Enable", "true").strip().lower() not in _NO
