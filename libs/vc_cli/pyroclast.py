@@ -17,6 +17,7 @@ environment:
   PYROCLAST_HOME            folder of the kubeconfig, logs and stack.json (.pyroclast)
   PYROCLAST_API_PORT        port of the embedded API server (8001)
   PYROCLAST_DASHBOARD_PORT  port of the dashboard (8080)
+  DASHBOARD_HOST            where the dashboard of `stack` listens (127.0.0.1)
   KAFKA_BOOTSTRAP_SERVERS, REDIS_URL, KUBECONFIG, OTEL_EXPORTER_OTLP_ENDPOINT
                             real servers for `run`; what is absent is kept in memory.
                             `stack` starts what is absent

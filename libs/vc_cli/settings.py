@@ -1,4 +1,4 @@
-"""What the environment says to every command: the home folder, and ports."""
+"""What the environment says to every command: the home folder, addresses and ports."""
 
 import os
 from pathlib import Path
@@ -7,6 +7,7 @@ from typing import Final
 DEFAULT_HOME: Final = ".pyroclast"
 DEFAULT_API_PORT: Final = 8001
 DEFAULT_DASHBOARD_PORT: Final = 8080
+LOOPBACK: Final = "127.0.0.1"
 _PORT_MAX: Final = 65535
 
 
@@ -23,6 +24,11 @@ def api_port() -> int:
 def dashboard_port() -> int:
     """Of the dashboard; 0 takes a free one."""
     return _port("PYROCLAST_DASHBOARD_PORT", DEFAULT_DASHBOARD_PORT)
+
+
+def dashboard_host() -> str:
+    """Where the dashboard of a stack listens: loopback, unless told otherwise."""
+    return os.environ.get("DASHBOARD_HOST") or LOOPBACK
 
 
 def _port(variable: str, default: int) -> int:

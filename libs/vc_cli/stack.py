@@ -7,6 +7,7 @@ on the home folder, so that there is one stack per home, and keeps `stack.json` 
 """
 
 import asyncio
+import errno
 import fcntl
 import os
 import signal
@@ -52,6 +53,7 @@ class Options:
     cluster: str = EMBEDDED
     services: tuple[str, ...] = tuple(SERVICES)
     api_port: int = 0
+    dashboard_host: str = LOOPBACK
     dashboard_port: int = 0
     nodes: Path | None = None
 
@@ -98,13 +100,16 @@ def _one_per_home(home: Path) -> Iterator[None]:
         yield
 
 
-def _port(wanted: int, variable: str) -> int:
+def _port(wanted: int, variable: str, *, host: str = LOOPBACK) -> int:
     """The port, or a free one for 0; better refused here than by a process that dies of it."""
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind((LOOPBACK, wanted))
-        except OSError:
+            probe.bind((host, wanted))
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise StackError(f"cannot listen on {host}:{wanted}: {error.strerror}") from None
             raise StackError(
                 f"port {wanted} is in use; set {variable} to another one, or to 0 for any"
             ) from None
@@ -124,7 +129,9 @@ class Stack:
         self._readiness = Readiness(self._supervisor, self._progress, self._clock)
         self._servers = Servers(options.home, self._supervisor, starting=self._readiness.starting)
         self._api_port = _port(options.api_port, "PYROCLAST_API_PORT")
-        self._dashboard_port = _port(options.dashboard_port, "PYROCLAST_DASHBOARD_PORT")
+        self._dashboard_port = _port(
+            options.dashboard_port, "PYROCLAST_DASHBOARD_PORT", host=options.dashboard_host
+        )
         self._file = StackFile(
             supervisor=Pid(number=os.getpid(), birth=birth_of(os.getpid())),
             started_at=self._clock.now(),
@@ -134,7 +141,10 @@ class Stack:
 
     @property
     def _dashboard_url(self) -> str:
-        return f"http://{LOOPBACK}:{self._dashboard_port}"
+        """For this machine: whoever listens everywhere listens on loopback."""
+        host = self._options.dashboard_host
+        shown = {"0.0.0.0": LOOPBACK, "::": "::1"}.get(host, host)  # noqa: S104 - told so
+        return f"http://{f'[{shown}]' if ':' in shown else shown}:{self._dashboard_port}"
 
     async def start(self) -> None:
         """Servers, API server, services; returns when all are ready."""
@@ -194,6 +204,7 @@ class Stack:
             kubeconfig=self._file.kubeconfig,
             accounts=await self._accounts(admission_port),
             otlp=self._servers.otlp,
+            dashboard_host=self._options.dashboard_host,
             dashboard_port=self._dashboard_port,
             admission_port=admission_port,
         )

@@ -66,6 +66,7 @@ def _attached(arguments: argparse.Namespace, which: str) -> int:
         cluster=which,
         services=tuple(name for name in SERVICES if name in arguments.services) or tuple(SERVICES),
         api_port=settings.api_port(),
+        dashboard_host=settings.dashboard_host(),
         dashboard_port=settings.dashboard_port(),
         nodes=arguments.nodes,
     )

@@ -56,6 +56,7 @@ class Addresses:
     Whoever made the accounts has made admission's webhooks too."""
     otlp: str = ""
     host: str = "127.0.0.1"
+    dashboard_host: str = "127.0.0.1"
     dashboard_port: int = 0
     admission_port: int = 0
 
@@ -81,7 +82,7 @@ def environment_of(
         "OTEL_EXPORTER_OTLP_ENDPOINT": addresses.otlp,
         "HEALTH_PORT": str(health_port),
         "REDIS_URL": addresses.redis,
-        "DASHBOARD_HOST": addresses.host,
+        "DASHBOARD_HOST": addresses.dashboard_host,
         "PYROCLAST_DASHBOARD_PORT": str(addresses.dashboard_port),
         "ADMISSION_HOST": addresses.host,
         "ADMISSION_PORT": str(addresses.admission_port),

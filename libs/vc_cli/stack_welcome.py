@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from vc_cli.ctl.parser_options import DASHBOARD_VARIABLE
+from vc_cli.stack_clusters import EMBEDDED
 from vc_cli.stack_file import StackFile
 
 
@@ -17,6 +19,10 @@ def welcome(stack: StackFile, home: Path) -> str:
         "logs": str(home / "logs"),
     }
     lines = [f"  {name:<11} {value}" for name, value in rows.items() if value]
+    exports = [f"  export KUBECONFIG={stack.kubeconfig}"]
+    if stack.dashboard and stack.cluster != EMBEDDED:
+        # A real API server passes questions on to pods alone, and the dashboard is a process here.
+        exports.append(f"  export {DASHBOARD_VARIABLE}={stack.dashboard}   # vcctl asks it there")
     return "\n".join(
         [
             f"Pyroclast is up: {services} services, each in its own process ({stack.cluster} cluster).",
@@ -25,7 +31,7 @@ def welcome(stack: StackFile, home: Path) -> str:
             "",
             "Three things to try:",
             "",
-            f"  export KUBECONFIG={stack.kubeconfig}",
+            *exports,
             "  kubectl apply -f examples/ && kubectl get vcjob,pg,queue -A",
             "  pyroclast status",
             "  kill a service by its pid and look again: it comes back",

@@ -11,6 +11,7 @@ from urllib.parse import urlencode, urlsplit
 from vc_cli.ctl.errors import HTTP_NOT_FOUND, ApiError, NoClusterError
 from vc_cli.ctl.kubeconfig import Access
 from vc_cli.ctl.resources import JsonObject, Resource
+from vc_cli.ctl.tables import printable
 
 if TYPE_CHECKING:
     from http.client import HTTPConnection, HTTPResponse
@@ -29,14 +30,15 @@ PLAIN: Final = "application/json"
 TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io"
 """The server then says what stands in each column; ask for `includeObject=Object` with it."""
 CELLS: Final = "cells"
-DASHBOARD: Final = "/api/v1/namespaces/volcano-system/services/volcano-dashboard:80/proxy"
+CLUSTER: Final = "the cluster"
 
 
 class Client:
-    """Asks one API server."""
+    """Asks one API server, or another server of JSON; `what` is what people call it."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: Access, *, what: str = CLUSTER) -> None:
         self._access = access
+        self._what = what
         self.now: float | None = None
         """The server's time in its last answer, in seconds since the epoch."""
 
@@ -81,12 +83,6 @@ class Client:
         """Remove an object; what it owns goes in the background, as with kubectl."""
         body = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"}
         self.call("DELETE", resource.path(namespace, name), body=body)
-
-    def dashboard(
-        self, path: str, *, query: Mapping[str, str] | None = None, body: JsonObject | None = None
-    ) -> JsonObject:
-        """Ask the dashboard through the API server, with the user's own rights."""
-        return self.call("POST" if body else "GET", DASHBOARD + path, query=query, body=body)
 
     def watch(
         self,
@@ -152,17 +148,16 @@ class Client:
         from http.client import HTTPConnection
 
         parts = urlsplit(self._access.server)
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
+        host = parts.hostname or ""
+        if not is_address(self._access.server):
             raise NoClusterError(
                 f"{self._access.server!r} is not a server; write one like https://host:6443"
             )
         if parts.scheme == "http":
-            return HTTPConnection(parts.hostname, parts.port or 80, timeout=seconds)
+            return HTTPConnection(host, parts.port or 80, timeout=seconds)
         from vc_cli.ctl.tls import https_connection
 
-        return https_connection(
-            parts.hostname, parts.port or 443, access=self._access, seconds=seconds
-        )
+        return https_connection(host, parts.port or 443, access=self._access, seconds=seconds)
 
     def _send(
         self,
@@ -219,7 +214,7 @@ class Client:
 
     def _unreachable(self, error: Exception) -> NoClusterError:
         why = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        return NoClusterError(f"cannot reach the cluster at {self._access.server}: {why}")
+        return NoClusterError(f"cannot reach {self._what} at {self._access.server}: {why}")
 
     def _refuse(self, response: "HTTPResponse", content: bytes) -> None:
         """Raise what the server said, if it said no."""
@@ -230,12 +225,30 @@ class Client:
             message = str(answer.get("message") or answer.get("error") or "")
             reason = str(answer.get("reason") or "")
         except (ValueError, AttributeError):
-            message, reason = content[:ERROR_TEXT_MAX].decode("utf-8", "replace").strip(), ""
+            message, reason = self._in_other_words(content), ""
         if not message:
             message = f"{self._access.server} answered {response.status} {response.reason}"
         elif response.status == HTTP_NOT_FOUND and _is_not_served(message):
             message += "; is Pyroclast (or Volcano) installed on this cluster?"
-        raise ApiError(message, code=response.status, reason=reason)
+        shown = "\n".join(printable(line) for line in message.splitlines())
+        raise ApiError(shown, code=response.status, reason=reason)
+
+    def _in_other_words(self, content: bytes) -> str:
+        """A refusal that is no JSON: an API server has words for people too, a page is for browsers.
+
+        From anybody else it only says that this is not whom we meant to ask.
+        """
+        text = content[:ERROR_TEXT_MAX].decode("utf-8", "replace").strip()
+        return "" if text.startswith("<") or self._what != CLUSTER else text
+
+
+def is_address(url: str) -> bool:
+    """Whether it names a host, and a port if any, to speak HTTP with."""
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 def _is_bad(response: "HTTPResponse") -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from vc_cli.ctl.client import Client
+from vc_cli.ctl.dashboard import Dashboard, dashboard_of
 from vc_cli.ctl.errors import EXIT_OK, ApiError, CtlError
 from vc_cli.ctl.jobs import phase_of
 from vc_cli.ctl.parser_options import Target, target_of
@@ -29,17 +30,17 @@ def explain(arguments: argparse.Namespace) -> int:
     client, target = connect(arguments), target_of(arguments, "job")
     with expected(target, "job"):
         job = client.get(JOBS, target.name, namespace=target.namespace)
-    detail, trouble = _ask(client, target)
+    detail, trouble = _ask(dashboard_of(arguments, client=client), target)
     if arguments.output:
         if trouble:
-            raise CtlError(f"the dashboard does not answer: {trouble}")
+            raise CtlError(trouble)
         print(json.dumps(detail, indent=2, ensure_ascii=False))
         return EXIT_OK
     for line in answer(job, detail):
         print(line)
     if trouble:
-        print(f"\nnote: the dashboard does not answer ({trouble});")
-        print("      this is all that the PodGroup's condition says")
+        print(f"\n{sentence(trouble, title='note:')}")
+        print("           this is all that the PodGroup's condition says:")
         print(sentence(_condition(client, job) or "nothing yet"))
         return EXIT_OK
     for line in (*estimate(detail), *holders(detail)):
@@ -49,14 +50,16 @@ def explain(arguments: argparse.Namespace) -> int:
     return EXIT_OK
 
 
-def _ask(client: Client, target: Target) -> tuple[JsonObject, str]:
+def _ask(dashboard: Dashboard, target: Target) -> tuple[JsonObject, str]:
     """The dashboard's answer with what it can add to a job that waits, or why there is none."""
     path = f"/api/v1/jobs/{word(target.namespace)}/{word(target.name)}"
     try:
-        detail = client.dashboard(path)
+        detail = dashboard.ask(path)
         if detail.get("explanation"):
-            detail = {**detail, **client.dashboard(f"{path}/explanation")}
+            detail = {**detail, **dashboard.ask(f"{path}/explanation")}
     except ApiError as error:
+        return {}, f"the dashboard says: {error}"
+    except CtlError as error:
         return {}, str(error)
     return detail, ""
 

@@ -10,12 +10,14 @@ from vc_cli.ctl.parser_options import (
     add_listing,
     add_namespace,
     add_target,
-    connection,
+    whom_to_ask,
 )
 
 SHELLS: Final = ("bash", "zsh", "fish")
 _EPILOG: Final = """\
 The cluster is the one of -s, -k, $KUBECONFIG, ~/.kube/config or the pod this runs in, in this order.
+explain, usage, simulate, session and queue tree ask the dashboard too, through the API server's service
+proxy; with --dashboard or $PYROCLAST_DASHBOARD_URL at that address, which is shown no credentials.
 Exit codes: 0 done, 1 refused or not found, 2 wrong command line, 130 interrupted."""
 
 _SIMULATE: Final = "try jobs, queues and nodes; nothing is changed; 1 when a job would not run"
@@ -31,6 +33,7 @@ def vcctl_parser(prog: str = "vcctl") -> argparse.ArgumentParser:
         description="Volcano jobs and queues from the terminal.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        parents=[whom_to_ask()],
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_jobs(_group(commands, "job", "run, list, view, explain, suspend, resume and delete jobs"))
@@ -59,7 +62,7 @@ def _group(commands: Commands, name: str, text: str) -> Commands:
 def _command(
     commands: Commands, name: str, function: str, text: str, *, online: bool = False
 ) -> argparse.ArgumentParser:
-    parents = [connection()] if online else []
+    parents = [whom_to_ask(default=argparse.SUPPRESS)] if online else []
     parser: argparse.ArgumentParser = commands.add_parser(
         name, help=text, description=text, parents=parents
     )

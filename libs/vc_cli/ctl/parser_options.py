@@ -14,6 +14,8 @@ from vc_cli.ctl.output import JSON, WIDE, YAML
 from vc_cli.ctl.resources import DEFAULT_NAMESPACE
 
 SHORT_NAMESPACE: Final = "-n"
+DASHBOARD_FLAG: Final = "--dashboard"
+DASHBOARD_VARIABLE: Final = "PYROCLAST_DASHBOARD_URL"
 
 
 class Target(NamedTuple):
@@ -40,16 +42,32 @@ class _NamespaceAction(argparse.Action):
         namespace.namespace_may_be_name = is_short
 
 
-def connection() -> argparse.ArgumentParser:
+def connection(*, default: str = "") -> argparse.ArgumentParser:
     """The parent of every command that asks the cluster."""
     parent = argparse.ArgumentParser(add_help=False)
-    parent.add_argument("-s", "--master", default="", metavar="URL", help="address of the server")
+    parent.add_argument(
+        "-s", "--master", default=default, metavar="URL", help="address of the server"
+    )
     parent.add_argument(
         "-k",
         "--kubeconfig",
-        default="",
+        default=default,
         metavar="FILE",
         help="default: $KUBECONFIG, ~/.kube/config",
+    )
+    return parent
+
+
+def whom_to_ask(*, default: str = "") -> argparse.ArgumentParser:
+    """The parent of vcctl and its commands; below vcctl nothing is the default, so that what stands
+    before the command counts too.
+    """
+    parent = argparse.ArgumentParser(add_help=False, parents=[connection(default=default)])
+    parent.add_argument(
+        DASHBOARD_FLAG,
+        default=default,
+        metavar="URL",
+        help=f"ask the dashboard there (default: ${DASHBOARD_VARIABLE}, else through the server)",
     )
     return parent
 

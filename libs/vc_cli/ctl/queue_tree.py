@@ -8,11 +8,11 @@ import argparse
 import json
 from typing import Final
 
+from vc_cli.ctl.dashboard import dashboard_of
 from vc_cli.ctl.errors import EXIT_OK
 from vc_cli.ctl.listing import NOTHING_FOUND
 from vc_cli.ctl.output import WIDE
 from vc_cli.ctl.resources import JsonObject
-from vc_cli.ctl.session import connect
 from vc_cli.ctl.tables import Column, Table
 
 QUEUES_ASKED: Final = "1000"
@@ -32,7 +32,7 @@ _NOT_SHARED: Final = ("pods", "ephemeral-storage")
 
 def tree(arguments: argparse.Namespace) -> int:
     """Print it."""
-    found = connect(arguments).dashboard("/api/v1/queues", query={"limit": QUEUES_ASKED})
+    found = dashboard_of(arguments).ask("/api/v1/queues", query={"limit": QUEUES_ASKED})
     if arguments.output and arguments.output != WIDE:
         print(json.dumps(found, indent=2, ensure_ascii=False))
         return EXIT_OK

@@ -1,38 +1,18 @@
 """From parsed arguments to a client, and the way a missing object is told."""
 
 import argparse
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from vc_cli.ctl.client import Client
 from vc_cli.ctl.errors import HTTP_NOT_FOUND, ApiError, CtlError
 from vc_cli.ctl.kubeconfig import find_access
 from vc_cli.ctl.parser_options import Target
-from vc_cli.ctl.resources import JsonObject
 
 
 def connect(arguments: argparse.Namespace) -> Client:
     """A client of the cluster that the arguments or the environment name."""
     return Client(find_access(master=arguments.master, kubeconfig=arguments.kubeconfig))
-
-
-def ask_dashboard(
-    client: Client,
-    path: str,
-    *,
-    query: Mapping[str, str] | None = None,
-    body: JsonObject | None = None,
-) -> JsonObject:
-    """The dashboard's answer; a dashboard that does not answer is told apart from one that says no."""
-    try:
-        return client.dashboard(path, query=query, body=body)
-    except ApiError as error:
-        if not error.reason:  # its own words; the API server's come with a reason
-            raise
-        raise CtlError(
-            f"the dashboard does not answer: {error}; "
-            "is the service volcano-dashboard in volcano-system running?"
-        ) from None
 
 
 @contextmanager

@@ -5,11 +5,11 @@ import json
 from collections.abc import Iterator
 from typing import Final
 
+from vc_cli.ctl.dashboard import dashboard_of
 from vc_cli.ctl.errors import EXIT_FAILED, EXIT_OK
 from vc_cli.ctl.listing import NOTHING_FOUND
 from vc_cli.ctl.reasons import table_lines
 from vc_cli.ctl.resources import JsonObject, word
-from vc_cli.ctl.session import ask_dashboard, connect
 from vc_cli.ctl.tables import printable
 
 ROWS_SHOWN_MAX: Final = 20
@@ -21,7 +21,7 @@ TITLES: Final = (
 def list_sessions(arguments: argparse.Namespace) -> int:
     """The newest first."""
     limit = {"limit": str(arguments.limit)}
-    found = ask_dashboard(connect(arguments), "/api/v1/sessions", query=limit)
+    found = dashboard_of(arguments).ask("/api/v1/sessions", query=limit)
     if arguments.output:
         return _json(found)
     rows = [_row(session) for session in found.get("sessions") or []]
@@ -39,7 +39,7 @@ def list_sessions(arguments: argparse.Namespace) -> int:
 def show(arguments: argparse.Namespace) -> int:
     """One in full."""
     path = f"/api/v1/sessions/{word(arguments.id)}"
-    found = ask_dashboard(connect(arguments), path)
+    found = dashboard_of(arguments).ask(path)
     if arguments.output:
         return _json(found)
     for line in detail_lines(found):
@@ -50,7 +50,7 @@ def show(arguments: argparse.Namespace) -> int:
 def replay(arguments: argparse.Namespace) -> int:
     """Run it again; 1 when it decides something else than it did."""
     path = f"/api/v1/sessions/{word(arguments.id)}/replay"
-    found = ask_dashboard(connect(arguments), path)
+    found = dashboard_of(arguments).ask(path)
     same = bool(found.get("same"))
     if arguments.output:
         _json(found)

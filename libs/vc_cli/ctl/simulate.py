@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from vc_cli.ctl.dashboard import dashboard_of
 from vc_cli.ctl.errors import EXIT_FAILED, EXIT_OK, UsageError
 from vc_cli.ctl.files import read_documents
 from vc_cli.ctl.reasons import reason_lines, table_lines
 from vc_cli.ctl.resources import JsonObject
-from vc_cli.ctl.session import ask_dashboard, connect
 from vc_cli.ctl.tables import printable
 
 PODS_SHOWN_MAX: Final = 20
@@ -24,7 +24,7 @@ _JOB: Final = "Job"
 def simulate(arguments: argparse.Namespace) -> int:
     """Ask, and show what would be."""
     question = question_of(arguments)
-    found = ask_dashboard(connect(arguments), "/api/v1/what-if", body=question)
+    found = dashboard_of(arguments).ask("/api/v1/what-if", body=question)
     if arguments.output:
         print(json.dumps(found, indent=2, ensure_ascii=False))
     else:

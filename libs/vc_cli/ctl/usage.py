@@ -11,11 +11,11 @@ import re
 import sys
 from typing import Final
 
+from vc_cli.ctl.dashboard import dashboard_of
 from vc_cli.ctl.errors import EXIT_OK, CtlError
 from vc_cli.ctl.listing import NOTHING_FOUND
 from vc_cli.ctl.output import CSV, JSON
 from vc_cli.ctl.resources import JsonObject
-from vc_cli.ctl.session import connect
 from vc_cli.ctl.tables import Column, Table
 
 LINES_ASKED: Final = "1000"
@@ -36,7 +36,7 @@ def usage(arguments: argparse.Namespace) -> int:
         "limit": LINES_ASKED,
     }
     asked = {name: text for name, text in query.items() if text}
-    found = connect(arguments).dashboard("/api/v1/usage", query=asked)
+    found = dashboard_of(arguments).ask("/api/v1/usage", query=asked)
     if arguments.output == JSON:
         print(json.dumps(found, indent=2, ensure_ascii=False))
         return EXIT_OK

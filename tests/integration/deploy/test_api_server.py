@@ -123,6 +123,8 @@ MAY_AND_MAY_NOT = {
     "get queues.scheduling.volcano.sh": "yes",
     "create queues.scheduling.volcano.sh": "no",
     "get services/volcano-dashboard:80 --subresource=proxy -n volcano-system": "yes",
+    "create services/volcano-dashboard:80 --subresource=proxy -n volcano-system": "yes",
+    "delete services/volcano-dashboard:80 --subresource=proxy -n volcano-system": "no",
     "get services/volcano-admission-service:443 --subresource=proxy -n volcano-system": "no",
     "get secrets/volcano-redis -n volcano-system": "no",
 }

@@ -1,42 +1,34 @@
-"""An embedded stack that all tests of a module share."""
+"""One embedded stack and one on a real kube-apiserver, that all tests here share."""
 
 import os
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 import pytest
 
+from tests.integration.stack.running import require
+from tests.integration.vcctl.clusters import REAL_MARKS, embedded, real
 from tests.integration.vcctl.shell import Shell
 
-ROOT = Path(__file__).parents[3]
-STOP_SECONDS_MAX = 20
+REAL_PARTS: Final = ("kafka", "redis", "kubernetes", "kwok")
 
 
-@pytest.fixture(scope="module")
-def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
-    """`pyroclast up` on free ports, and a shell that knows its kubeconfig."""
-    home = tmp_path_factory.mktemp("home")
-    kept = {k: v for k, v in os.environ.items() if k not in {"KUBECONFIG", "REDIS_URL"}}
-    ports = {"PYROCLAST_API_PORT": "0", "PYROCLAST_DASHBOARD_PORT": "0"}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "vc_cli.pyroclast", "up"],
-        cwd=ROOT,
-        env={**kept, **ports, "PYROCLAST_HOME": str(home)},
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    try:
-        for line in process.stdout:
-            if line.startswith("Ctrl-C"):
-                break
-        yield Shell(home / "kubeconfig")
-        process.send_signal(signal.SIGINT)
-        process.wait(timeout=STOP_SECONDS_MAX)
-    finally:
-        process.kill()
-        process.wait()
-        process.stdout.close()
+@pytest.fixture(scope="session", params=["embedded", pytest.param("kubernetes", marks=REAL_MARKS)])
+def shell(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Shell]:
+    """A person with a kubeconfig, once on each cluster."""
+    if request.param == "embedded":
+        with embedded(tmp_path_factory.mktemp("home")) as found:
+            yield found
+        return
+    require(*REAL_PARTS)
+    with real(_of_the_run(tmp_path_factory) / "vcctl-stack") as found:
+        yield found
+
+
+def _of_the_run(factory: pytest.TempPathFactory) -> Path:
+    """A folder that all workers of this run have in common."""
+    own = factory.getbasetemp()
+    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own

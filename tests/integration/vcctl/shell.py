@@ -2,12 +2,15 @@
 
 import contextlib
 import io
+import json
 import os
 import sys
 from collections.abc import Iterator
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import NamedTuple
+
+from tests.integration.stack.running import eventually
 
 BIN = Path(sys.executable).parent
 
@@ -40,6 +43,8 @@ class Shell(NamedTuple):
 
     kubeconfig: Path
     extra: dict[str, str] = {}
+    dashboard: str = ""
+    """Where the dashboard itself listens."""
 
     def run(self, line: str) -> Ran:
         """A command line without quotes."""
@@ -66,7 +71,7 @@ class Shell(NamedTuple):
     def good(self, line: str) -> Ran:
         """A command that works."""
         ran = self.run(line)
-        assert ran.code == 0, f"{line}: {ran.err}"
+        assert ran.code == 0, f"{line}:\n{ran.out}{ran.err}"
         assert ran.err == ""
         return ran
 
@@ -75,3 +80,13 @@ class Shell(NamedTuple):
         ran = self.run(line)
         assert ran.code == code, ran
         return ran.err
+
+
+def phase(shell: Shell, name: str) -> str:
+    found = json.loads(shell.good(f"vcctl job view {name} -o json").out)
+    return str(found.get("status", {}).get("state", {}).get("phase", ""))
+
+
+def becomes(shell: Shell, name: str, *phases: str) -> None:
+    """Commands are answered by controllers, a moment later."""
+    eventually(lambda: phase(shell, name) in phases, f"{name} {phases}")

@@ -1,63 +1,45 @@
-"""Every command against the embedded cluster, through real sockets."""
+"""What commands do, on the embedded cluster and on a real kube-apiserver, through real sockets."""
 
 import json
 import os
 import pty
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
 
+from tests.integration.stack.running import eventually
 from tests.integration.vcctl.commands import FLOWS
-from tests.integration.vcctl.shell import BIN, Shell
-from vc_clock import LoopClock
+from tests.integration.vcctl.shell import BIN, Shell, becomes
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
-WAIT_SECONDS_MAX = 20.0
 LIST_TITLES = (
     "Name Creation Phase JobType Replicas Min Pending Running Succeeded Failed Unknown RetryCount"
 )
 QUEUE_TITLES = "Name Weight State Parent Inqueue Pending Running Unknown Completed"
 
 
-def eventually(look: Callable[[], bool], what: str) -> None:
-    """Commands are answered by controllers, a moment later."""
-    clock = LoopClock()
-    deadline = clock.monotonic() + WAIT_SECONDS_MAX
-    while not look():
-        assert clock.monotonic() < deadline, f"still not: {what}"
-
-
-def phase(shell: Shell, name: str) -> str:
-    found = json.loads(shell.good(f"vcctl job view {name} -o json").out)
-    return str(found.get("status", {}).get("state", {}).get("phase", ""))
-
-
-def becomes(shell: Shell, name: str, *phases: str) -> None:
-    eventually(lambda: phase(shell, name) in phases, f"{name} {phases}")
-
-
 # -- the documents our users start from ------------------------------------------------------------
 
 
-def test_the_commands_of_the_documents_work_as_they_are_written(shell: Shell) -> None:
-    shell.good("vcctl job run -N my-job")
-    becomes(shell, "my-job", "Running")
+def test_the_commands_of_the_documents_do_what_they_say(shell: Shell) -> None:
+    shell.good("vcctl job run -N a-job")
+    becomes(shell, "a-job", "Running")
     assert shell.good("vcctl queue list").out.splitlines()[0].split() == QUEUE_TITLES.split()
-    assert shell.good("vcctl queue create -n my-queue -w 2").out
-    assert ["my-queue", "2", "Open", "root"] in [
+    assert shell.good("vcctl queue create -n a-queue -w 2").out
+    assert ["a-queue", "2", "Open", "root"] in [
         row[:4] for row in shell.good("vcctl queue list").rows()
     ]
-    assert "my-job" in [row[0] for row in shell.good("vcctl job list").rows()]
-    assert "Name:        my-job" in shell.good("vcctl job view -n my-job").out
-    assert shell.good("vcctl job suspend -n my-job").out == "suspend job my-job successfully\n"
-    becomes(shell, "my-job", "Aborted")
-    assert shell.good("vcctl job resume -n my-job").out == "resume job my-job successfully\n"
-    becomes(shell, "my-job", "Running", "Completed")
-    assert shell.good("vcctl job delete -n my-job").out == "delete job my-job successfully\n"
-    assert "there is no job 'my-job'" in shell.bad("vcctl job view -n my-job")
+    assert "a-job" in [row[0] for row in shell.good("vcctl job list").rows()]
+    assert "Name:        a-job" in shell.good("vcctl job view -n a-job").out
+    assert shell.good("vcctl job suspend -n a-job").out == "suspend job a-job successfully\n"
+    becomes(shell, "a-job", "Aborted")
+    assert shell.good("vcctl job resume -n a-job").out == "resume job a-job successfully\n"
+    becomes(shell, "a-job", "Running")
+    assert shell.good("vcctl job delete -n a-job").out == "delete job a-job successfully\n"
+    gone = "there is no job 'a-job'"
+    eventually(lambda: gone in shell.run("vcctl job view -n a-job").err, "it is gone")
 
 
 # -- jobs ------------------------------------------------------------------------------------------
@@ -89,6 +71,8 @@ def test_a_file_may_hold_several_jobs(shell: Shell, tmp_path: Path) -> None:
     two = EXAMPLES / "05-two-gangs.yaml"
     shown = shell.good(f"vcctl job run -f {two}").out
     assert shown == "run job gang-a successfully\nrun job gang-b successfully\n"
+    for name in ("gang-a", "gang-b"):
+        shell.good(f"vcctl job delete {name}")
     assert "cannot all be called" in shell.bad(f"vcctl job run -f {two} -N x", code=2)
     (tmp_path / "none.yaml").write_text("apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n")
     assert "there is no" in shell.bad(f"vcctl job run -f {tmp_path / 'none.yaml'}", code=2)
@@ -195,16 +179,16 @@ def test_pods_of_jobs(shell: Shell) -> None:
 
 def test_flows_and_templates(shell: Shell, tmp_path: Path) -> None:
     file = tmp_path / "flows.yaml"
-    file.write_text(FLOWS)
+    file.write_text(FLOWS.replace("step", "stage"))
     for kind, name, titles in (
-        ("jobtemplate", "step", ["Name", "Namespace"]),
-        ("jobflow", "steps", ["Name", "Namespace", "Phase", "Age"]),
+        ("jobtemplate", "stage", ["Name", "Namespace"]),
+        ("jobflow", "stages", ["Name", "Namespace", "Phase", "Age"]),
     ):
         made = shell.good(f"vcctl {kind} create -f {file}").out
         assert made == f"create {kind} {name} successfully\n"
         listed = shell.good(f"vcctl {kind} list")
         assert listed.out.splitlines()[0].split() == titles
-        assert listed.rows()[0][:2] == [name, "default"]
+        assert [name, "default"] in [row[:2] for row in listed.rows()]
         assert shell.good(f"vcctl {kind} get -N {name}").rows()[0][0] == name
         assert yaml.safe_load(shell.good(f"vcctl {kind} describe {name}").out)["spec"]
         assert shell.good(f"vcctl {kind} delete -n {name}").out.startswith(f"delete {kind}")
@@ -215,18 +199,19 @@ def test_flows_and_templates(shell: Shell, tmp_path: Path) -> None:
 
 
 def test_the_slurm_like_tools(shell: Shell) -> None:
-    assert shell.good("vsub -n sub -N default -c ls").out == "run job sub successfully\n"
-    becomes(shell, "sub", "Running", "Completed")
-    assert "sub" in [row[0] for row in shell.good("vjobs").rows()]
-    assert '["ls"]' in shell.good("vjobs -n sub").out
+    assert shell.good("vsub -n slurm -N default -c ls").out == "run job slurm successfully\n"
+    becomes(shell, "slurm", "Running")
+    assert "slurm" in [row[0] for row in shell.good("vjobs").rows()]
+    assert '["ls"]' in shell.good("vjobs -n slurm").out
     titles = shell.good("vqueues").out.splitlines()[0].split()
     assert titles == ["Name", "Weight", "State", "Inqueue", "Pending", "Running", "Unknown"]
     assert shell.good("vqueues -n default").rows()[0][0] == "default"
-    shell.good("vsuspend -n sub -N default")
-    becomes(shell, "sub", "Aborted", "Completed")
-    shell.good("vresume sub")
-    assert shell.good("vcancel -n sub").out == "cancel job sub successfully\n"
-    assert shell.bad("vcancel -n sub").startswith("vcancel: there is no job 'sub'")
+    shell.good("vsuspend -n slurm -N default")
+    becomes(shell, "slurm", "Aborted")
+    shell.good("vresume slurm")
+    assert shell.good("vcancel -n slurm").out == "cancel job slurm successfully\n"
+    gone = "vcancel: there is no job 'slurm'"
+    eventually(lambda: shell.run("vcancel -n slurm").err.startswith(gone), "it is gone")
     assert "which job?" in shell.bad("vsuspend", code=2)
 
 

@@ -1,4 +1,4 @@
-"""What would be, what was decided and the same again, on the embedded stack, through real sockets."""
+"""What would be, what was decided and the same again: on the embedded cluster and on a real one."""
 
 import json
 import re
@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.integration.vcctl.shell import Shell
-from tests.integration.vcctl.test_commands import becomes, eventually
+from tests.integration.stack.running import eventually
+from tests.integration.vcctl.shell import Shell, becomes
 from vc_cli.ctl.client import Client
 from vc_cli.ctl.kubeconfig import read_access
 from vc_cli.ctl.resources import QUEUES
@@ -18,9 +18,12 @@ NODE_CPU = 64
 """Of each node of `pyroclast up`."""
 
 
-def job_file(folder: Path, name: str, *, pods: int, cpu: int, **spec: Any) -> Path:
+def job_file(folder: Path, name: str, *, pods: int, cpu: int, node: str = "", **spec: Any) -> Path:
     container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": str(cpu)}}}
-    task = {"name": "w", "replicas": pods, "template": {"spec": {"containers": [container]}}}
+    pod: dict[str, Any] = {"containers": [container]}
+    if node:
+        pod["nodeSelector"] = {"kubernetes.io/hostname": node}
+    task = {"name": "w", "replicas": pods, "template": {"spec": pod}}
     document = {
         "apiVersion": "batch.volcano.sh/v1alpha1",
         "kind": "Job",
@@ -46,7 +49,7 @@ def test_simulate_says_where_a_job_would_run(shell: Shell, tmp_path: Path) -> No
     shown = shell.good(f"vcctl simulate -f {path}").out
     assert "job default/small: would run, 2 pods" in shown
     assert re.search(r"default/small-w-0 +\S+", shown)
-    assert "settled after 1 sessions" in shown
+    assert re.search(r"\(settled after \d sessions, with \S+.*\)\n$", shown)
     found = json.loads(shell.good(f"vcctl simulate -f {path} -n other -o json").out)
     assert [(job["namespace"], job["runs"]) for job in found["jobs"]] == [("other", True)]
     assert "there is no job 'small'" in shell.bad("vcctl job view small"), "nothing was made"
@@ -62,6 +65,28 @@ def test_simulate_says_why_not_and_what_helps(shell: Shell, tmp_path: Path) -> N
     shown = shell.good(f"vcctl simulate -f {path} --add-nodes 60").out
     assert "job default/wide: would run, 40 pods" in shown
     assert "what-if-1" in shown
+
+
+def test_simulate_says_whom_it_would_evict(shell: Shell, tmp_path: Path) -> None:
+    client = Client(read_access([shell.kubeconfig]))
+    urgent = {"metadata": {"name": "urgent"}, "value": 1000}
+    client.call("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", body=urgent)
+    low = job_file(tmp_path, "low", pods=2, cpu=24, node="node-7", minAvailable=1)
+    shell.good(f"vcctl job run -f {low}")
+    becomes(shell, "low", "Running")
+    wanted = {"priorityClassName": "urgent", "node": "node-7"}
+    path = job_file(tmp_path, "high", pods=1, cpu=30, **wanted)
+    eventually(lambda: "would evict" in shell.run(f"vcctl simulate -f {path}").out, "victims")
+    shown = shell.good(f"vcctl simulate -f {path}").out
+    assert "job default/high: would run, 1 pods" in shown
+    assert re.search(r"default/high-w-0 +node-7\n", shown)
+    assert re.search(
+        r"would evict 1 pods:\nPod +Of +Node\ndefault/low-w-\d +default/low +node-7\n", shown
+    )
+    found = json.loads(shell.good(f"vcctl simulate -f {path} -o json").out)
+    assert [victim["group"] for victim in found["jobs"][0]["victims"]] == ["default/low"]
+    assert [row[2] for row in shell.good("vcctl pod list -j low").rows()] == ["Running"] * 2
+    shell.good("vcctl job delete low")
 
 
 def test_simulate_with_a_queue(shell: Shell, tmp_path: Path) -> None:
@@ -101,7 +126,7 @@ def test_what_cannot_be_tried_says_why(shell: Shell, line: str, code: int, said:
 
 def test_sessions_are_listed_shown_and_run_again(shell: Shell) -> None:
     shell.good("vcctl job run -N recorded -r 3 -m 3")
-    becomes(shell, "recorded", "Running", "Completed")
+    becomes(shell, "recorded", "Running")
     eventually(lambda: len(shell.good("vcctl session list").rows()) > 1, "sessions")
     listed = shell.good("vcctl session list").out
     assert listed.split()[:3] == ["Session", "Started", "Took"]
@@ -139,3 +164,5 @@ def test_explain_names_who_holds_what_and_when_it_may_start(shell: Shell, tmp_pa
     assert 6900 < found["estimate"]["inSeconds"] <= 7200
     freed = shell.good("vcctl simulate --drop-job default/holder").out
     assert "job default/later: would run, 2 pods" in freed
+    for name in ("holder", "later"):
+        shell.good(f"vcctl job delete {name}")

@@ -1,4 +1,7 @@
-"""The same client against a real kube-apiserver: TLS, client certificates, tokens, rights."""
+"""A real kube-apiserver without anything of ours: tokens, rights, and what commands say of the rest.
+
+What they print when all is there is in the other modules.
+"""
 
 import asyncio
 import signal
@@ -10,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.integration.vcctl.commands import CASES, FLOWS, offline, run_all
+from tests.integration.vcctl.commands import CASES, offline, written
 from tests.integration.vcctl.shell import BIN, Shell
 from vc_cli.ctl.client import Client
 from vc_cli.ctl.errors import ApiError
@@ -70,16 +73,6 @@ def test_a_job_that_is_gone(real: Shell) -> None:
     assert "there is no job 'brief'" in real.bad("vcctl job view -n brief")
 
 
-def test_every_command_on_a_real_api_server(real: Shell, tmp_path: Path) -> None:
-    run_all(real, tmp_path)
-
-
-def test_a_queue_is_deleted(real: Shell) -> None:
-    real.good("vcctl queue create -n going")
-    assert real.good("vcctl queue delete -n going").out == "delete queue going successfully\n"
-    assert "there is no queue 'going'" in real.bad("vcctl queue get going")
-
-
 def test_rows_are_watched_as_they_change(real: Shell) -> None:
     process = subprocess.Popen(
         [str(BIN / "vcctl"), "queue", "list", "--watch"],
@@ -109,7 +102,15 @@ def test_explain_without_a_dashboard_says_what_it_can(real: Shell) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["simulate --add-nodes 1", "session list", "session show 1-1", "session replay 1-1"]
+    "line",
+    [
+        "simulate --add-nodes 1",
+        "session list",
+        "session show 1-1",
+        "session replay 1-1",
+        "usage",
+        "queue tree",
+    ],
 )
 def test_what_needs_the_dashboard_says_that_it_is_away(real: Shell, line: str) -> None:
     told = real.bad(f"vcctl {line}")
@@ -133,12 +134,11 @@ def test_who_may_not_is_told_so(real: Shell, tmp_path: Path) -> None:
         for entry in config["users"]
     ]
     (tmp_path / "eve").write_text(yaml.safe_dump(config))
-    (tmp_path / "flows.yaml").write_text(FLOWS)
     eve = Shell(tmp_path / "eve")
     online = [case.line for case in CASES if not offline(case.line)]
     assert len(online) > 30
     for line in online:
-        error = eve.bad(line.format(flows=tmp_path / "flows.yaml"))
+        error = eve.bad(written(line, tmp_path))
         assert "forbidden" in error, line
         assert "system:serviceaccount:default:eve" in error, line
         assert error.count("\n") == 1, "one line for a person"

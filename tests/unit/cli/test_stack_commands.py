@@ -63,6 +63,16 @@ def test_a_busy_port_is_said_before_anything_is_started(
     assert [path.name for path in tmp_path.iterdir()] == ["stack.lock"]
 
 
+def test_an_address_that_is_not_this_machines_is_said_before_anything_is_started(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PYROCLAST_HOME", str(tmp_path))
+    monkeypatch.setenv("PYROCLAST_API_PORT", "0")
+    monkeypatch.setenv("PYROCLAST_DASHBOARD_PORT", "0")
+    monkeypatch.setenv("DASHBOARD_HOST", "203.0.113.7")
+    assert "cannot listen on 203.0.113.7:0: Cannot assign" in fails(capsys, "stack")
+
+
 @pytest.mark.parametrize("command", ["status", "stack-down"])
 def test_without_a_stack_the_commands_say_how_to_start_one(
     command: str,

@@ -70,3 +70,14 @@ def test_the_welcome_shows_addresses_but_no_password() -> None:
     assert "127.0.0.1:6379" in text
     assert "secret" not in text
     assert "1 services" in text
+    assert "PYROCLAST_DASHBOARD_URL" not in text
+
+
+def test_the_welcome_says_where_vcctl_asks_when_the_api_server_cannot_pass_it_on() -> None:
+    file = sample()
+    file.dashboard = "http://127.0.0.1:8080"
+    assert "PYROCLAST_DASHBOARD_URL" not in welcome(file, Path("/home"))
+    file.cluster = "kubernetes"
+    assert "export PYROCLAST_DASHBOARD_URL=http://127.0.0.1:8080 " in welcome(file, Path("/home"))
+    file.dashboard = ""
+    assert "PYROCLAST_DASHBOARD_URL" not in welcome(file, Path("/home")), "it does not run"

@@ -75,6 +75,15 @@ def test_one_setting_says_to_all_whose_pods_are_ours() -> None:
     assert env["ADMISSION_SCHEDULER_NAMES"] == "one,two"
 
 
+def test_the_dashboard_alone_is_told_to_listen_elsewhere() -> None:
+    addresses = Addresses(kafka="k", redis="r", kubeconfig="c", dashboard_host="192.0.2.7")
+    dashboard = environment_of("dashboard", addresses, health_port=1, inherited={})
+    assert dashboard["DASHBOARD_HOST"] == "192.0.2.7"
+    admission = environment_of("admission", addresses, health_port=1, inherited={})
+    assert admission["ADMISSION_HOST"] == "127.0.0.1"
+    assert told("dashboard")["DASHBOARD_HOST"] == "127.0.0.1"
+
+
 def test_without_traces_nobody_is_told_where_to_send_them() -> None:
     addresses = Addresses(kafka="k", redis="r", kubeconfig="c")
     env = environment_of("watcher", addresses, health_port=1, inherited={})

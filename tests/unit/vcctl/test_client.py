@@ -30,7 +30,8 @@ from vc_cli.vcctl import main
             refusal(404, "NotFound", "the server could not find the requested resource"),
             "is Pyroclast (or Volcano) installed on this cluster?\n",
         ),
-        ((502, b"<html>bad gateway</html>"), "vcctl: <html>bad gateway</html>\n"),
+        ((502, b"<html>bad gateway</html>"), " answered 502 Bad Gateway\n"),
+        ((503, b"\x1b[2Jstarting"), "vcctl: ?[2Jstarting\n"),
         ((500, b""), "answered 500 Internal Server Error\n"),
         ((200, b"<html>"), "does not speak JSON\n"),
         ((200, b"[]"), "did not answer with an object\n"),
@@ -56,9 +57,10 @@ def test_no_cluster_is_one_line(url: str, capsys: pytest.CaptureFixture[str]) ->
     assert error == f"vcctl: cannot reach the cluster at {url}: Connection refused\n"
 
 
-def test_a_server_that_is_none_is_said() -> None:
+@pytest.mark.parametrize("server", ["localhost", "http://", "https://host:none", "http://h:99999"])
+def test_a_server_that_is_none_is_said(server: str) -> None:
     with pytest.raises(NoClusterError, match="write one like https"):
-        Client(Access(server="localhost")).get(JOBS, "x", namespace="y")
+        Client(Access(server=server)).get(JOBS, "x", namespace="y")
 
 
 def test_lists_come_page_by_page() -> None:
