@@ -55,7 +55,7 @@ def test_recorded_sessions_of_random_clusters_replay_to_the_same_bytes(data: st.
             case 1 if nodes and turn == 1:
                 world.delete(kinds.NODES, nodes[0].key)
             case 2:
-                world.put(queue("team", weight=2 + turn))
+                world.put(queue(data.draw(st.sampled_from(["team", "a-team"])), weight=2 + turn))
             case 3:
                 world.put(*data.draw(sessions.a_job(f"late{turn}")))
         world.now += data.draw(st.sampled_from([0.0, 1.0, 40.0]))
@@ -113,6 +113,19 @@ def test_two_hash_seeds_record_and_replay_the_same() -> None:
         for seed in ("1", "4242")
     ]
     assert answers[0] == answers[1] == digest()
+
+
+def test_queues_that_come_between_others_are_walked_over_in_their_order() -> None:
+    world = World(queue("default"), queue("root"), node("n", cpu=8), gang("a", 1, cpu=1))
+    recording = Recording(world)
+    recording.session()
+    of_each = [gang(f"of-{name}", 1, cpu=1, queue=name) for name in ("root", "dev", "default")]
+    world.put(queue("dev"), *[item for group in of_each for item in group])
+    assert [told.queue for told in recording.session().queues] == ["default", "dev", "root"]
+    world.delete(kinds.QUEUES, "dev")
+    world.put(queue("ant"), *gang("of-ant", 1, cpu=1, queue="ant"))
+    recording.session()
+    recording.check()
 
 
 def test_a_frame_of_a_quiet_session_is_small() -> None:

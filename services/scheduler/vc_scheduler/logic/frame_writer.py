@@ -78,13 +78,21 @@ def _piece(operation: str, field: str, key: str, value: Any) -> bytes:
 
 
 def _rows(field: str, before: dict[str, Any], after: dict[str, Any]) -> Iterator[bytes]:
+    """What changed; whoever walks over the rows again does so in the same order."""
+    new: list[str] = []
     for key, row in after.items():
         known = before.get(key)
+        if known is None:
+            new.append(key)
         if known is None or (known is not row and known != row):
             yield _piece(frames.ROW, field, key, row)
     gone = [key for key in before if key not in after]
     if gone:
         yield _piece(frames.GONE, field, "", gone)
+    kept = [key for key in before if key in after] if gone else list(before)
+    order = list(after)
+    if kept + new != order:
+        yield _piece(frames.ORDER, field, "", order)
 
 
 def _nodes(before: NodeTable | None, after: NodeTable) -> Iterator[bytes]:

@@ -5,6 +5,7 @@ A *frame* is what one session saw, as the difference to the frame before it; the
 that is added to it is recorded without a word here:
 
 - `dict[str, …]` by row: rows are shared between sessions, so a row that is the same object is the same;
+  the order of the rows, where it is another than that of the old rows and then the new ones;
 - the nodes by row: what keeps pods away by name, amounts by what changed in the arrays;
 - `groups` by key, because their rows are among `everybody`;
 - anything else whole, unless its bytes are those of last time.
@@ -29,6 +30,7 @@ from vc_scheduler.logic.table import NodeTable, StaticTable
 WHOLE: Final = "whole"
 ROW: Final = "row"
 GONE: Final = "gone"
+ORDER: Final = "order"
 KEYS: Final = "keys"
 NODES: Final = "nodes"
 AMOUNTS: Final = "amounts"

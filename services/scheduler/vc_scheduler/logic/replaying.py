@@ -61,6 +61,9 @@ class FrameReader:
             case frames.GONE:
                 for key in _decode(piece, list[str]):
                     del self._fields[piece.field][key]
+            case frames.ORDER:
+                rows = self._fields[piece.field]
+                self._fields[piece.field] = {key: rows[key] for key in _decode(piece, list[str])}
             case frames.KEYS:
                 self._keys = _decode(piece, list[str])
             case frames.NODES:
