@@ -14,7 +14,7 @@ from tests.integration.vcctl.shell import Shell
 REAL_PARTS: Final = ("kafka", "redis", "kubernetes", "kwok")
 
 
-@pytest.fixture(scope="session", params=["embedded", pytest.param("kubernetes", marks=REAL_MARKS)])
+@pytest.fixture(scope="package", params=["embedded", pytest.param("kubernetes", marks=REAL_MARKS)])
 def shell(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Shell]:

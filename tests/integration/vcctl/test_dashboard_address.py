@@ -7,7 +7,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from tests.integration.stack.running import eventually
+from tests.integration.stack.running import RunningStack, eventually
 from tests.integration.vcctl.clusters import REAL_MARKS, own_address
 from tests.integration.vcctl.shell import Shell, becomes
 from vc_cli.ctl.client import Client
@@ -18,6 +18,10 @@ VIEWER: Final = "volcano-queue-viewer"
 ROLES: Final = Path(__file__).parents[3] / "deploy" / "manifests" / "pyroclast.yaml"
 ASKING: Final = ("session list", "usage", "queue tree", "simulate --add-nodes 1")
 """Commands that ask nobody but the dashboard."""
+
+on_the_real_one = pytest.mark.parametrize(
+    "shell", [pytest.param("kubernetes", marks=REAL_MARKS)], indirect=True
+)
 
 
 def without_proxy(shell: Shell) -> Shell:
@@ -58,6 +62,14 @@ def test_an_address_where_nobody_is_is_named(shell: Shell) -> None:
     assert said in shell.bad(f"vcctl job explain unexplained {nowhere} -o json")
 
 
+@on_the_real_one
+def test_the_stack_says_which_address_to_export(shell: Shell) -> None:
+    home = shell.kubeconfig.parents[2]
+    assert RunningStack(home).is_ready()
+    told = (home / "logs" / "stack.log").read_text()
+    assert f"export {DASHBOARD_VARIABLE}={shell.dashboard} " in told
+
+
 # -- rights, which the embedded cluster does not ask about -----------------------------------------
 
 
@@ -92,9 +104,7 @@ def let_see_queues(shell: Shell, name: str) -> None:
     client.call("POST", f"{rbac}/clusterrolebindings", body=binding)
 
 
-@pytest.mark.parametrize(
-    "shell", [pytest.param("kubernetes", marks=REAL_MARKS)], indirect=True, scope="session"
-)
+@on_the_real_one
 def test_the_proxy_asks_for_a_right_and_the_address_for_none(shell: Shell, tmp_path: Path) -> None:
     if not own_address():
         pytest.skip("this machine has only loopback, where a service proxy leads to nobody")
