@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.integration.stack.running import eventually
+from vc_cli.ctl.parser_options import DASHBOARD_VARIABLE
 
 BIN = Path(sys.executable).parent
 
@@ -66,7 +67,9 @@ class Shell(NamedTuple):
         return Ran(code, out.getvalue(), err.getvalue())
 
     def environment(self) -> dict[str, str]:
-        return {**os.environ, "KUBECONFIG": str(self.kubeconfig), **self.extra}
+        """Nothing of the caller's own clusters."""
+        own = {"KUBECONFIG": str(self.kubeconfig), DASHBOARD_VARIABLE: ""}
+        return {**os.environ, **own, **self.extra}
 
     def good(self, line: str) -> Ran:
         """A command that works."""
