@@ -116,6 +116,12 @@ def _port(wanted: int, variable: str, *, host: str = LOOPBACK) -> int:
     return wanted or free_port()
 
 
+def url_of(host: str, port: int) -> str:
+    """Where this machine finds a listener: one that listens everywhere listens on loopback."""
+    shown = {"0.0.0.0": LOOPBACK, "::": "::1"}.get(host, host)  # noqa: S104 - told so
+    return f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
+
+
 class Stack:
     """One stack, from its first process to its last."""
 
@@ -141,10 +147,7 @@ class Stack:
 
     @property
     def _dashboard_url(self) -> str:
-        """For this machine: whoever listens everywhere listens on loopback."""
-        host = self._options.dashboard_host
-        shown = {"0.0.0.0": LOOPBACK, "::": "::1"}.get(host, host)  # noqa: S104 - told so
-        return f"http://{f'[{shown}]' if ':' in shown else shown}:{self._dashboard_port}"
+        return url_of(self._options.dashboard_host, self._dashboard_port)
 
     async def start(self) -> None:
         """Servers, API server, services; returns when all are ready."""

@@ -14,6 +14,7 @@ import yaml
 
 from vc_cli import pyroclast
 from vc_cli.simcluster import ProxiedService
+from vc_cli.stack import url_of
 
 START_SECONDS_MAX = 30.0
 STOP_SECONDS_MAX = 10.0
@@ -71,6 +72,20 @@ def test_an_address_that_is_not_this_machines_is_said_before_anything_is_started
     monkeypatch.setenv("PYROCLAST_DASHBOARD_PORT", "0")
     monkeypatch.setenv("DASHBOARD_HOST", "203.0.113.7")
     assert "cannot listen on 203.0.113.7:0: Cannot assign" in fails(capsys, "stack")
+
+
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [
+        ("127.0.0.1", "http://127.0.0.1:80"),
+        ("0.0.0.0", "http://127.0.0.1:80"),
+        ("192.0.2.7", "http://192.0.2.7:80"),
+        ("2001:db8::7", "http://[2001:db8::7]:80"),
+        ("::", "http://[::1]:80"),
+    ],
+)
+def test_where_this_machine_finds_the_dashboard(host: str, url: str) -> None:
+    assert url_of(host, 80) == url
 
 
 @pytest.mark.parametrize("command", ["status", "stack-down"])
