@@ -65,7 +65,7 @@ def test_an_address_where_nobody_is_is_named(shell: Shell) -> None:
 @on_the_real_one
 def test_the_stack_says_which_address_to_export(shell: Shell) -> None:
     home = shell.kubeconfig.parents[2]
-    assert RunningStack(home).is_ready()
+    eventually(RunningStack(home).is_ready, "status says that all is well")
     told = (home / "logs" / "stack.log").read_text()
     assert f"export {DASHBOARD_VARIABLE}={shell.dashboard} " in told
 

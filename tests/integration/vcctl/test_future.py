@@ -124,20 +124,28 @@ def test_what_cannot_be_tried_says_why(shell: Shell, line: str, code: int, said:
     assert said in shell.bad(line, code=code)
 
 
+def sessions(shell: Shell) -> list[str]:
+    """The newest first."""
+    found = json.loads(shell.good("vcctl session list -o json").out)
+    return [str(session["sessionId"]) for session in found["sessions"]]
+
+
 def test_sessions_are_listed_shown_and_run_again(shell: Shell) -> None:
     shell.good("vcctl job run -N recorded -r 3 -m 3")
     becomes(shell, "recorded", "Running")
-    eventually(lambda: len(shell.good("vcctl session list").rows()) > 1, "sessions")
-    listed = shell.good("vcctl session list").out
-    assert listed.split()[:3] == ["Session", "Started", "Took"]
-    ids = [row[0] for row in shell.good("vcctl session list").rows() if not row[0].startswith("…")]
+
+    def is_told(session_id: str) -> bool:
+        return "default/recorded-" in shell.good(f"vcctl session show {session_id}").out
+
+    eventually(lambda: any(map(is_told, sessions(shell))), "who was bound in which session")
+    assert shell.good("vcctl session list").out.split()[:3] == ["Session", "Started", "Took"]
+    ids = sessions(shell)
     for session_id in ids:
         shown = shell.good(f"vcctl session replay {session_id}").out
         assert f"session {session_id}: the same, byte for byte" in shown
         recorded, replayed = re.findall(r"(?:recorded|replayed): +(\w{64})", shown)
         assert recorded == replayed
     details = [shell.good(f"vcctl session show {session_id}").out for session_id in ids]
-    assert any("default/recorded-" in detail for detail in details)
     assert all("again:     vcctl session replay" in detail for detail in details)
     found = json.loads(shell.good(f"vcctl session replay {ids[0]} -o json").out)
     assert found["same"] is True
