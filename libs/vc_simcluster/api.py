@@ -1,8 +1,8 @@
 """The Kubernetes verbs: what the HTTP face, the in-memory twin and the simulated nodes call.
 
 `Api` wires the parts together and holds no rules of its own: `reading` lists and watches, `writing`
-creates and updates, `lifecycle` ends objects, `pod_verbs` binds and evicts, and the observers of
-the store (garbage, namespaces, definitions, budgets, old events, claims) do the housekeeping.
+creates and updates, `applying` applies, `lifecycle` ends objects, `pod_verbs` binds and evicts, and the
+observers of the store (garbage, namespaces, definitions, budgets, old events, claims) keep house.
 """
 
 from collections.abc import AsyncIterator
@@ -14,21 +14,21 @@ from vc_cluster.interface import WatchEvent
 from vc_model.struct import Json, JsonObject
 from vc_model.times import format_time
 from vc_simcluster.admission import Admission, warn
-from vc_simcluster.builtin_resources import CRDS, NAMESPACES, PRIORITY_CLASSES
+from vc_simcluster.applying import apply
+from vc_simcluster.builtin_resources import NAMESPACES
 from vc_simcluster.claims import ClaimBinder
-from vc_simcluster.defaults import fill_defaults
-from vc_simcluster.definitions import Definitions, establish
+from vc_simcluster.definitions import Definitions
 from vc_simcluster.disruption import Disruption
 from vc_simcluster.event_expiry import EventExpiry
 from vc_simcluster.failures import FieldFault, bad_request, invalid, not_found
+from vc_simcluster.furnishing import furnish
 from vc_simcluster.garbage import GarbageCollector
 from vc_simcluster.housekeeping import Housekeeping
 from vc_simcluster.identity import UidSource, fresh_uids
 from vc_simcluster.lifecycle import Lifecycle
 from vc_simcluster.metadata import take_body
-from vc_simcluster.namespaces import FIRST_NAMESPACES, Namespaces
+from vc_simcluster.namespaces import Namespaces
 from vc_simcluster.patches import APPLY_PATCH, apply_patch
-from vc_simcluster.pod_admission import SYSTEM_PRIORITIES
 from vc_simcluster.pod_logs import PodLogs
 from vc_simcluster.pod_verbs import PodVerbs
 from vc_simcluster.reading import ObjectPage, WatchRequest, read_page, watch_events
@@ -36,9 +36,8 @@ from vc_simcluster.registry import Registry
 from vc_simcluster.resource import Resource
 from vc_simcluster.selectors import select
 from vc_simcluster.served import served_object
-from vc_simcluster.server_side_apply import ApplyOptions, apply_config, first_apply
 from vc_simcluster.store import HISTORY_MAX, Record, Store
-from vc_simcluster.writing import WriteOptions, Writer, read_object
+from vc_simcluster.writing import WriteOptions, Writer
 
 __all__ = ["Api", "ObjectPage"]
 
@@ -87,7 +86,7 @@ class Api:
         self._pods = PodVerbs(
             self.store, clock=clock, lifecycle=self.lifecycle, disruption=disruption
         )
-        self._furnish()
+        furnish(self.store, self.registry, clock=clock, uid_source=self._uid_source)
         self.store.listeners.extend(observers)
 
     @property
@@ -103,24 +102,6 @@ class Api:
     def pod_logs(self) -> PodLogs:
         """Where the simulated nodes write what containers say."""
         return self._pods.logs
-
-    def _furnish(self) -> None:
-        """What a cluster has from its first moment on."""
-        for name in FIRST_NAMESPACES:
-            self._put_new(NAMESPACES, {"metadata": {"name": name}})
-        for name, value in SYSTEM_PRIORITIES.items():
-            self._put_new(PRIORITY_CLASSES, {"metadata": {"name": name}, "value": value})
-        for crd in list(self.registry.crds.values()):
-            obj = take_body(crd)
-            establish(obj, format_time(self.clock.now()))
-            self._put_new(CRDS, obj)
-
-    def _put_new(self, resource: Resource, obj: JsonObject) -> None:
-        obj |= {"apiVersion": resource.api_version, "kind": resource.kind}
-        obj["metadata"]["uid"] = self._uid_source()
-        obj["metadata"]["creationTimestamp"] = format_time(self.clock.now())
-        fill_defaults(resource, obj)
-        self.store.put(resource, obj)
 
     def collect_garbage(self) -> int:
         """Do all housekeeping now; says how many steps it took. Inside a loop it comes by itself."""
@@ -266,35 +247,18 @@ class Api:
             applies=content_type == APPLY_PATCH,
         )
         if options.applies:
-            return await self._apply(resource, patch, options, force=force)
+            return await apply(
+                resource,
+                patch,
+                options,
+                force=force,
+                now=format_time(self.clock.now()),
+                store=self.store,
+                writer=self._writer,
+            )
 
         def change(obj: JsonObject) -> JsonObject:
             return apply_patch(resource, obj, patch, content_type=content_type)
-
-        return await self._writer.update(resource, change, options)
-
-    async def _apply(
-        self, resource: Resource, config: Json, options: WriteOptions, *, force: bool
-    ) -> JsonObject:
-        """Server-side apply; creates the object when it is not there."""
-        if not options.field_manager:
-            raise bad_request("PatchOptions.meta.k8s.io is invalid: fieldManager: Required value")
-        wanted = read_object(resource, config)
-        for one in ("managedFields", "resourceVersion"):
-            wanted["metadata"].pop(one, None)
-        how = ApplyOptions(
-            manager=options.field_manager,
-            now=format_time(self.clock.now()),
-            force=force,
-            subresource=options.subresource,
-        )
-        absent = self.store.find(resource, (options.namespace, options.name)) is None
-        if absent and not options.subresource:
-            wanted["metadata"].setdefault("name", options.name)
-            return await self._writer.create(resource, first_apply(resource, wanted, how), options)
-
-        def change(live: JsonObject) -> JsonObject:
-            return apply_config(resource, live, wanted, how)
 
         return await self._writer.update(resource, change, options)
 
