@@ -6,11 +6,14 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.builders.contexts import memory_context
 from tests.unit.job_controller.builders import job, task
 from tests.unit.plugins.test_plugins import answer, of_task, owned, request
+from vc_cli.services import build_of
 from vc_job_controller.logic.decorating import decorate, fill_index
-from vc_jobplugin.answers import Core, Decorated, Reference
+from vc_jobplugin.answers import Core, Decorated, MakesNothing, Reference
 from vc_messages.effects import CreateObject, DeleteObject
+from vc_messages.topics import PLUGINS
 from vc_model.job import Job, TaskSpec
 from vc_model.kinds import SERVICES
 from vc_plugin_mpi.logic import MpiCore
@@ -151,3 +154,13 @@ def test_the_port_of_mpi_is_on_init_containers_too() -> None:
     spec = pod(answer(MpiCore(), of=job(tasks=[of, task("worker", 1)])), of, 0)
     for container in (*spec["containers"], *spec["initContainers"]):
         assert [port["name"] for port in container["ports"]] == ["mpijob-port"]
+
+
+# -- all -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", PLUGINS)
+def test_a_core_announces_that_it_makes_nothing_if_it_does(name: str) -> None:
+    """The job-controller does not ask such a plugin to take anything away."""
+    core = build_of(f"plugin-{name}")(memory_context(f"plugin-{name}"))._core  # type: ignore[attr-defined]
+    assert core.announcement.makes_nothing is isinstance(core, MakesNothing)
