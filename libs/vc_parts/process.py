@@ -21,6 +21,8 @@ from vc_parts.progress import log_tail
 START_SECONDS_MAX = 60.0
 STOP_SECONDS_MAX = 20.0
 KILL_SECONDS_MAX = 10.0
+PAUSE_SECONDS_MAX = 5.0
+PAUSE_LOOK_SECONDS = 0.001
 _running: dict[int, subprocess.Popen[bytes]] = {}
 
 
@@ -100,15 +102,28 @@ class Process:
             raise StartFailedError(f"{self.name} (pid {self.pid}) does not end on SIGKILL.")
 
     def pause(self) -> None:
-        """SIGSTOP: connections stay open and nothing answers, as on a machine that hangs."""
+        """SIGSTOP: connections stay open and nothing answers, as on a machine that hangs.
+
+        Returns when it stands still: on a busy machine its threads run on for a moment.
+        """
         self._signal(signal.SIGSTOP)
         self._paused = True
+        deadline = time.monotonic() + PAUSE_SECONDS_MAX
+        while self.is_running() and not self._stands_still() and time.monotonic() < deadline:
+            time.sleep(PAUSE_LOOK_SECONDS)
 
     def resume(self) -> None:
         """SIGCONT; harmless when it is not paused."""
         if self._paused:
             self._signal(signal.SIGCONT)
             self._paused = False
+
+    def _stands_still(self) -> bool:
+        """All of its threads are stopped; nothing is reaped by asking. Some systems cannot say."""
+        if not hasattr(os, "waitid"):
+            return True
+        how = os.WSTOPPED | os.WNOHANG | os.WNOWAIT
+        return os.waitid(os.P_PID, self.pid, how) is not None
 
     async def restart(self) -> None:
         """Stops it when it runs, then starts the same command on the same port and data."""

@@ -15,6 +15,10 @@ from vc_parts.process import Process
 from vc_parts.server import Server
 
 IDLE = "import os, time; print('up', os.getpid(), flush=True); time.sleep(60)"
+BUSY = (
+    "import threading; threading.Thread(target=exec, args=('while 1: 1',), daemon=True).start(); "
+)
+"""A thread that never rests: it would run on after the signal."""
 STUBBORN = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); " + IDLE
 
 
@@ -33,14 +37,18 @@ def python_process(folder: Path, script: str) -> Process:
 
 
 def is_stopped(pid: int) -> bool:
-    """T is the kernel's letter for a process that SIGSTOP holds."""
-    return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "T"
+    """T is the kernel's letter for a thread that SIGSTOP holds."""
+    states = [
+        stat.read_text().rsplit(")", 1)[1].split()[0]
+        for stat in Path(f"/proc/{pid}/task").glob("*/stat")
+    ]
+    return set(states) == {"T"}
 
 
-async def reaches_state(pid: int, *, stopped: bool) -> bool:
+async def goes_on(pid: int) -> bool:
     """The kernel acts on a signal a moment after it was sent."""
     for _ in range(100):
-        if is_stopped(pid) is stopped:
+        if not is_stopped(pid):
             return True
         await asyncio.sleep(0.02)
     return False
@@ -68,12 +76,13 @@ async def test_a_process_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
 
 
 async def test_pause_stops_the_process_and_resume_lets_it_go_on(tmp_path: Path) -> None:
-    process = python_process(tmp_path, IDLE)
+    process = python_process(tmp_path, BUSY + IDLE)
     await process.start()
-    process.pause()
-    assert await reaches_state(process.pid, stopped=True)
-    process.resume()
-    assert await reaches_state(process.pid, stopped=False)
+    for _ in range(2):
+        process.pause()
+        assert is_stopped(process.pid)
+        process.resume()
+        assert await goes_on(process.pid)
     process.pause()
     await process.stop()
     assert not process.is_running(), "a paused process can be stopped"
