@@ -163,6 +163,30 @@ def test_no_pods_are_missed_before_the_group_was_seen_to_be_let_in() -> None:
     tell(story)
 
 
+def test_pods_that_come_one_by_one_after_a_long_wait_are_not_missed() -> None:
+    """A group that waited for long is let in, and a session falls between the first pod and the rest."""
+
+    async def story(shell: Shell) -> None:
+        await shell.nodes(1)
+        body = {
+            "metadata": {"name": "patient"},
+            "spec": {"minMember": 3, "queue": "default", "minResources": {"cpu": "100"}},
+        }
+        await shell.create(PODGROUPS, body, namespace="default")
+        await shell.until(lambda: shell.phase("patient") == "Pending", "it waits")
+        await shell.clock.sleep(60)
+        await shell.nodes(1, prefix="second")
+        await shell.until(lambda: shell.phase("patient") == "Inqueue", "let in")
+        for number in range(3):
+            pod = pod_body(f"patient-{number}", group="patient", cpu="1")
+            await shell.create(PODS, pod, namespace="default")
+            await shell.clock.sleep(1)
+        await shell.until(lambda: shell.phase("patient") == "Running", "runs", seconds=1)
+        assert shell.cluster.writes["patch pods"] == 0, "no pod was told that others are missing"
+
+    tell(story)
+
+
 def test_a_pod_that_is_bound_at_last_is_never_said_to_wait_after_that() -> None:
     """Telling it takes so long that room comes meanwhile: the bind follows what was begun."""
 

@@ -21,7 +21,7 @@ from vc_scheduler.logic.decisions import (
 )
 from vc_scheduler.logic.nominations import Place
 from vc_scheduler.logic.phases import Outlook, next_status
-from vc_scheduler.logic.rows import GroupRow, PodRow
+from vc_scheduler.logic.rows import INQUEUE, GroupRow, PodRow
 from vc_scheduler.logic.session import Session
 
 TASKS_GRACE_SECONDS: Final = 5.0
@@ -114,7 +114,7 @@ def _spoken(session: Session, group: GroupRow) -> Reason | None:
 
 def _pods_wanted_since(session: Session, group: GroupRow) -> float:
     """Who makes the pods may wait until the group is let in, however long ago it was made."""
-    if group.tasks:
+    if group.tasks and group.status.phase != INQUEUE:
         return group.created
     if session.phase(group) != group.status.phase or _under_way(group):
         return session.now
