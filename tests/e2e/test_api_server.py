@@ -25,10 +25,10 @@ COMPLETE_SECONDS_MAX = 180.0
 COUNTED_JOBS = 5
 COUNTED_PODS = 10
 WRITES_PER_POD_MAX = 2
-WRITES_PER_JOB_MAX = 26
+WRITES_PER_JOB_MAX = 20
 """The small constant, whatever the number of pods. Made and removed again: pod group, service, config
-map, policy (8). Status of the job (6 or 7) and of its pod group (4 or 5), more on a machine so slow
-that their counters change over several seconds."""
+map, policy (8). Status of the job (4 or 5) and of its pod group (3), more on a machine so slow that
+their counters change over several seconds."""
 BY_THE_SECOND = "queues/status"
 WRITING_VERBS = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 ACCEPTED_BELOW = 300
