@@ -1,7 +1,8 @@
 """Looks at every process of a stack: from outside (memory), by its health port, and at the bus.
 
 Everything is asked at once and each question has a bound, so that one process that hangs costs the
-others nothing. What cannot be told is None and shown as a dash.
+others nothing. What cannot be told is None and shown as a dash. All that is needed is imported before
+the first question: on a busy machine an import takes longer than an answer may.
 """
 
 import asyncio
@@ -10,11 +11,15 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+import aiohttp as _aiohttp  # noqa: F401 - http_get imports it when asked, see above
 import msgspec
 
+from vc_bus import BusError
+from vc_bus.kafka import KafkaBus, KafkaConfig
 from vc_cli.processes import resident_bytes
 from vc_cli.stack_file import ProcessEntry, StackFile
 from vc_cli.stack_members import unready
+from vc_clock import LoopClock
 from vc_messages.topics import ALL
 from vc_parts.probe import http_get
 
@@ -120,8 +125,6 @@ async def group_lags(stack: StackFile) -> dict[str, int]:
     wanted = {name: topics for name, topics in group_topics(services).items() if topics}
     if not wanted or not stack.kafka:
         return {}
-    from vc_bus import BusError
-
     try:
         async with asyncio.timeout(BUS_SECONDS_MAX):
             return await _ask_bus(stack.kafka, wanted)
@@ -130,9 +133,6 @@ async def group_lags(stack: StackFile) -> dict[str, int]:
 
 
 async def _ask_bus(kafka: str, wanted: Mapping[str, list[str]]) -> dict[str, int]:
-    from vc_bus.kafka import KafkaBus, KafkaConfig
-    from vc_clock import LoopClock
-
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # the table says what is away
     config = KafkaConfig.from_env({"KAFKA_BOOTSTRAP_SERVERS": kafka})
     bus = await KafkaBus.connect(config, clock=LoopClock())

@@ -18,7 +18,6 @@ Ready = Callable[[], Awaitable[bool]]
 POLL_SECONDS = 0.05
 
 ASK_SECONDS_MAX = 3.0
-CONNECT_SECONDS_MAX = 1.0
 LINE_BYTES_MAX = 4_096
 
 
@@ -70,7 +69,7 @@ async def http_get(url: str, *, token: str = "", ca: Path | None = None) -> Answ
 async def listens(port: int) -> bool:
     """True when something accepts connections on the loopback port."""
     try:
-        async with asyncio.timeout(CONNECT_SECONDS_MAX):
+        async with asyncio.timeout(ASK_SECONDS_MAX):
             _, writer = await asyncio.open_connection(LOOPBACK, port)
     except (OSError, TimeoutError):
         return False

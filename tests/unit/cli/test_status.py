@@ -1,5 +1,8 @@
 """The table fits 80 columns and says why something is not ready."""
 
+import subprocess
+import sys
+
 import msgspec
 import pytest
 
@@ -103,3 +106,21 @@ def test_groups_work_off_their_requests_and_replies() -> None:
 )
 def test_readyz_gives_the_reason_in_one_line(answer: Answer, reason: str) -> None:
     assert reason_in(answer) == reason
+
+
+def test_nothing_is_imported_while_processes_are_asked() -> None:
+    """An import on a busy machine takes longer than an answer may, and all would seem to be away."""
+    script = """
+import asyncio, sys
+import vc_cli.status_probe
+from vc_parts.probe import http_get, listens
+before = set(sys.modules)
+assert "aiokafka" in before
+asyncio.run(listens(1))
+asyncio.run(http_get("http://127.0.0.1:1/readyz"))
+print(sorted(name for name in set(sys.modules) - before if name.startswith(("aio", "vc_"))))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.strip() == "[]"
