@@ -21,7 +21,6 @@ from vc_cluster import ClusterError
 pytestmark = MARKS
 
 KILLS_PER_SERVICE = int(os.environ.get("PYROCLAST_E2E_KILLS", "20" if FULL else "3"))
-KILLS_PER_SERVICE_REAL = max(1, KILLS_PER_SERVICE // 4)
 SEED = int(os.environ.get("PYROCLAST_E2E_SEED", "4"))
 JOBS_UNDER_WAY = 50
 PAUSE_SECONDS_MAX = 2.4
@@ -35,8 +34,7 @@ DRAIN_SECONDS_MAX = 300.0
 async def test_every_service_is_killed_again_and_again(deployment: Deployment) -> None:
     since = deployment.clock.monotonic()
     chance = random.Random(SEED)
-    each = KILLS_PER_SERVICE_REAL if deployment.ground.real else KILLS_PER_SERVICE
-    victims = [name for name in SERVICES for _ in range(each)]
+    victims = [name for name in SERVICES for _ in range(KILLS_PER_SERVICE)]
     chance.shuffle(victims)
     before = {name: deployment.services[name].kills for name in SERVICES}
     load = asyncio.create_task(keep_jobs_under_way(deployment))
@@ -50,10 +48,10 @@ async def test_every_service_is_killed_again_and_again(deployment: Deployment) -
         await asyncio.gather(load, return_exceptions=True)
     await deployment.completed(seconds_max=DRAIN_SECONDS_MAX)
     kills = {name: deployment.services[name].kills - before[name] for name in SERVICES}
-    assert set(kills.values()) == {each}
+    assert set(kills.values()) == {KILLS_PER_SERVICE}
     await deployment.verdict(
         "SIGKILL of services",
-        faults=f"{sum(kills.values())} kills, {each} of each of {len(kills)} services, seed {SEED}",
+        faults=f"{sum(kills.values())} kills, {KILLS_PER_SERVICE} of each of {len(kills)} services, seed {SEED}",
         since=since,
     )
 
