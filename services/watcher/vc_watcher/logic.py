@@ -5,14 +5,14 @@ as it is now, or of its end, it gives the messages that make the topic say so, a
 topic says so already. It is rebuilt from the topic itself after a restart (`replay`), so a new
 watcher publishes only the difference, deletions included.
 
-A record that an older watcher wrote after a newer one had fenced the partition is *foreign*: readers
-drop it, but compaction would keep it, so the truth must be written over it.
+A record that an older watcher wrote after a newer one had fenced the partition, or that cannot be read,
+is *foreign*: readers drop it, but compaction would keep it, so the truth must be written over it.
 """
 
 import msgspec
 
 from vc_jobplugin.redaction import redact
-from vc_messages.codec import CodecError, NewerSchemaError
+from vc_messages.codec import CodecError
 from vc_messages.facts import (
     FENCE_KEY,
     Stamp,
@@ -124,11 +124,9 @@ class Index:
         """Take in a record that is on the topic already, with the rules of every reader."""
         try:
             identity = identity_of(record)
-        except NewerSchemaError:
-            self.note_newer(record)
-            return
         except CodecError:
-            return  # readers cannot use it either, and it is no object
+            self.note_unreadable(record)
+            return
         if identity.stamp.incarnation != self.stamp.incarnation:
             return
         if identity.stamp.epoch < self._epochs.get(record.partition, -1):
@@ -157,10 +155,11 @@ class Index:
         """Somebody wrote what must not stand."""
         self.foreign[key, partition] = Foreign(key, uid, partition)
 
-    def note_newer(self, record: Record) -> None:
-        """A newer release wrote before us. Readers of ours stand still until it is written over.
+    def note_unreadable(self, record: Record) -> None:
+        """A newer release wrote before us, or nobody knows who.
 
-        Its headers may mean anything by now; a tombstone for no uid still takes its place.
+        Readers of ours stand still at the first and lack the object after the second, until it is
+        written over. Its headers may mean anything; a tombstone for no uid still takes its place.
         """
         if record.key != FENCE_KEY:
             self.note_foreign(record.key, uid="", partition=record.partition)

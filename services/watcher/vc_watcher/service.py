@@ -246,15 +246,16 @@ class WatcherService:
     async def _check_own(self, record: Record, index: Index, publisher: Publisher) -> None:
         try:
             identity = identity_of(record)
-        except NewerSchemaError as error:
-            if record.key == FENCE_KEY:  # the next term of ours, if there is one, fences again
+        except CodecError as error:
+            if record.key != FENCE_KEY:
+                self._context.log.warning(
+                    "%s %r is overwritten: %s", record.topic, record.key, error
+                )
+                index.note_unreadable(record)
+                await self._overwrite(record, index, publisher)
+            elif isinstance(error, NewerSchemaError):  # our next term, if any, fences again
                 raise TermOverError(f"a newer release writes to {record.topic}") from None
-            self._context.log.warning("%s %r is overwritten: %s", record.topic, record.key, error)
-            index.note_newer(record)
-            await self._overwrite(record, index, publisher)
             return
-        except CodecError:
-            return  # readers cannot use it either
         if identity.stamp.epoch > index.stamp.epoch:
             raise TermOverError(f"epoch {identity.stamp.epoch} writes to {record.topic}")
         if identity.stamp == index.stamp or record.key == FENCE_KEY:

@@ -120,6 +120,19 @@ def test_what_an_older_watcher_wrote_after_the_fence_is_overwritten() -> None:
     assert index.foreign == {}
 
 
+def test_what_nobody_can_read_is_overwritten() -> None:
+    log = Log()
+    young = Index(PODS, stamp=NOW)
+    log.publish(young.fences())
+    (fact,) = young.seen(pod("a", version="7"))
+    junk = msgspec.structs.replace(fact, value=b"junk", headers={})
+    log.publish([fact, junk, msgspec.structs.replace(junk, key="ns/nothing")])
+    index = log.index()
+    assert index.is_foreign("ns/a")
+    assert index.seen(pod("a", version="7"), again=True) == [fact]
+    assert [(m.key, m.value) for m in index.settle_foreign()] == [("ns/nothing", None)]
+
+
 def test_no_tombstone_follows_the_living_record_of_its_name_in_a_partition() -> None:
     log = Log()
     young = Index(PODS, stamp=NOW)

@@ -289,6 +289,26 @@ def test_a_poison_fact_goes_to_dead_letters_and_the_rest_goes_on() -> None:
     run(test)
 
 
+def test_the_truth_is_written_over_what_nobody_can_read() -> None:
+    async def test(stack: Stack) -> None:
+        reader = Reader(stack)
+        await stack.cluster.create(QUEUES, queue("a"))
+        await reader.until_queues({"a"})
+        known = reader.follower.view.entries(QUEUES)["a"]
+        good = fact_message(QUEUES, known.object, stamp=known.identity.stamp)
+        junk = msgspec.structs.replace(good, value=b"junk", headers={})
+        keys = ("a", "nothing", "not/a,name=of anything")
+        await stack.bus.publish([msgspec.structs.replace(junk, key=key) for key in keys])
+        await stack.clock.sleep(5)
+        newest = {r.key: r for r in await read_all(stack, QUEUES.topic)}
+        assert identity_of(newest["a"]).uid == known.identity.uid
+        assert newest["nothing"].value is None
+        fresh = Reader(stack)
+        await fresh.until_queues({"a"})
+
+    run(test)
+
+
 @pytest.mark.parametrize("kills", [5])
 def test_killed_again_and_again_the_views_converge(kills: int) -> None:
     async def test(stack: Stack) -> None:
