@@ -1,8 +1,7 @@
 """The shell: follow our share of the jobs, decide when the view is ready, apply, look again.
 
 Two followers. One shares partitions with the other replicas and holds whole jobs: jobs, pod groups,
-pods, commands, and the plugins' replies. The other reads all queues, priority classes, volume claims
-and plugin announcements. A job is worked on by one task at a time; many jobs at once. After a decision a job
+pods, commands, and the plugins' replies. The other reads what all jobs share. A job is worked on by one task at a time; many jobs at once. After a decision a job
 rests until the view shows what was written, so nothing is written twice.
 
 Offsets are committed when nothing is due and nothing under way. Nothing rests on them: partitions
@@ -20,21 +19,20 @@ from vc_job_controller.config import Config
 from vc_job_controller.conversations import Conversations
 from vc_job_controller.logic import Decision, Observed, Trouble, decide
 from vc_job_controller.logic.observed import sooner
-from vc_job_controller.logic.volumes import named_claims
 from vc_job_controller.meters import Meters
 from vc_job_controller.pacing import Pacing
+from vc_job_controller.reference import Reference
 from vc_job_controller.spans import JobSpans
 from vc_job_controller.telling import trouble_of, what_was_done
 from vc_messages.codec import CodecError, decode
 from vc_messages.effects import DeleteObject, Effect, PatchObject, PublishMessage
 from vc_messages.partition import partition_of_key
-from vc_messages.plugins import PluginAnnouncement, PluginReply, request_message
-from vc_messages.record import Record
-from vc_messages.topics import PLUGIN_REGISTRY, PLUGIN_REPLIES
+from vc_messages.plugins import PluginReply, request_message
+from vc_messages.topics import PLUGIN_REPLIES
 from vc_model.job import Job
 from vc_model.keys import DEFAULT_QUEUE
-from vc_model.kinds import CLAIMS, COMMANDS, JOBS, PODGROUPS, PODS, PRIORITYCLASSES, QUEUES
-from vc_model.scheduling import PodGroup, PriorityClass, Queue
+from vc_model.kinds import COMMANDS, JOBS, PODGROUPS, PODS
+from vc_model.scheduling import PodGroup
 from vc_runtime.context import Context
 from vc_runtime.effects import EffectApplier, Outcome, OutcomeStatus
 from vc_runtime.expectations import Expectations
@@ -80,13 +78,10 @@ class JobController:
         self._jobs = Follower(
             context, _FOLLOWED, group=GROUP, extra=(PLUGIN_REPLIES,), rest_seconds=REST_SECONDS
         )
-        self._reference = Follower(
-            context, (QUEUES, PRIORITYCLASSES, CLAIMS), extra=(PLUGIN_REGISTRY,)
-        )
+        self._reference = Reference(context)
         self._applier = EffectApplier(context, concurrency=config.requests_at_once)
         self._spans = JobSpans(context)
         self._meters = Meters(context.metrics)
-        self._registry: dict[str, PluginAnnouncement] = {}
         self._committed_at = 0.0
         self._busy: dict[str, asyncio.Task[None]] = {}
         self._start_over()
@@ -126,32 +121,15 @@ class JobController:
 
     async def _follow_reference(self) -> None:
         while True:
-            batch = await self._reference.poll()
-            if batch.rebuilt:
-                self._registry.clear()
-            for change in batch.changes:
-                if change.kind is QUEUES and change.before is None:
-                    self._wake(self._jobs_in(change.key))
-                if change.kind is CLAIMS and change.before is None:
-                    self._wake(self._waiting)
-            for record in batch.records:
-                await self._take_announcement(record)
+            news = await self._reference.poll()
+            for queue in news.queues:
+                self._wake(self._jobs_in(queue))
+            if news.others:
+                self._wake(self._waiting)
 
     def _jobs_in(self, queue: str) -> list[str]:
         jobs = (job for job in self._jobs.view.objects(JOBS) if isinstance(job, Job))
         return sorted(job.key for job in jobs if (job.spec.queue or DEFAULT_QUEUE) == queue)
-
-    async def _take_announcement(self, record: Record) -> None:
-        if record.value is None:
-            self._registry.pop(record.key, None)
-            return
-        try:
-            said = decode(record.value, into=PluginAnnouncement, headers=record.headers)
-        except CodecError as error:
-            await send_to_dead_letters(self._context, record, error)
-            return
-        self._registry[said.plugin] = said
-        self._wake(self._waiting)
 
     async def _follow_jobs(self, group: asyncio.TaskGroup) -> None:
         while True:
@@ -270,7 +248,6 @@ class JobController:
             return None
         job = entry.object
         podgroup = view.get(PODGROUPS, key)
-        queue = self._reference.view.get(QUEUES, job.spec.queue or DEFAULT_QUEUE)
         now = self._context.clock.monotonic()
         spec_hash = self._conversations.hash_of(key, job)
         return Observed(
@@ -278,10 +255,10 @@ class JobController:
             pods=self._belongings.pods(key),
             podgroup=podgroup if isinstance(podgroup, PodGroup) else None,
             commands=self._belongings.commands(key),
-            queue=queue if isinstance(queue, Queue) else None,
-            missing_claims=self._missing_claims(job),
-            priorities=self._priorities(),
-            registry=self._registry,
+            queue=self._reference.queue_of(job),
+            missing_claims=self._reference.missing_claims(job),
+            priorities=self._reference.priorities(),
+            registry=self._reference.registry,
             answers=self._conversations.answers(key),
             asked=self._conversations.asked(key, now=now),
             spec_hash=spec_hash,
@@ -293,14 +270,6 @@ class JobController:
             scheduler_name=self._config.scheduler_name,
             traceparent=entry.identity.traceparent,
         )
-
-    def _priorities(self) -> dict[str, PriorityClass]:
-        classes = self._reference.view.objects(PRIORITYCLASSES)
-        return {c.metadata.name: c for c in classes if isinstance(c, PriorityClass)}
-
-    def _missing_claims(self, job: Job) -> tuple[str, ...]:
-        there = self._reference.view.entries(CLAIMS)
-        return tuple(key.partition("/")[2] for key in named_claims(job) if key not in there)
 
     def _pods_reach(self, job: Job) -> bool:
         """Whether our pods are at least as new as this job: topics are read side by side."""
