@@ -1,8 +1,9 @@
 """The shell: follow our share of the jobs, decide when the view is ready, apply, look again.
 
 Two followers. One shares partitions with the other replicas and holds whole jobs: jobs, pod groups,
-pods, commands, and the plugins' replies. The other reads what all jobs share. A job is worked on by one task at a time; many jobs at once. After a decision a job
-rests until the view shows what was written, so nothing is written twice.
+pods, commands, and the plugins' replies. The other reads what all jobs share. A job is worked on by one
+task at a time; many jobs at once. After a decision a job rests until the view shows what was written, so
+nothing is written twice.
 
 Offsets are committed when nothing is due and nothing under way. Nothing rests on them: partitions
 are materialised from their beginnings, and a lost reply is asked for again.
