@@ -29,6 +29,7 @@ class Stage(enum.Enum):
     """Its manifest cannot be used."""
     QUEUE_MISSING = "queue-missing"
     QUEUE_CLOSED = "queue-closed"
+    """Its queue lets no jobs in: it is closed, or above others."""
     QUOTA = "quota"
     """Its queue, or a queue above it, has no room left."""
     OVERCOMMIT = "overcommit"
@@ -87,11 +88,12 @@ class Unblock(msgspec.Struct, frozen=True, kw_only=True):
     """What would take this reason away: so much more of something, somewhere."""
 
     action: str
-    """`create-queue`, `open-queue`, `raise-capability`, `raise-weight`, `raise-quota`, `add-room`,
-    `create-pods`, `lift-gates`, `create-peer`, `create-claim`, `create-volume`, `bind-claim`,
+    """`create-queue`, `open-queue`, `move-job`, `raise-capability`, `raise-weight`, `raise-quota`,
+    `add-room`, `create-pods`, `lift-gates`, `create-peer`, `create-claim`, `create-volume`, `bind-claim`,
     `free-claim`, `reach-volume`, `add-volume`, `wait`, `fix`."""
     target: str = ""
-    """The queue or object to act on, where there is one; of `create-peer` the labels of the pod."""
+    """The queue or object to act on, where there is one; of `create-peer` the labels of the pod, of
+    `move-job` the queues that will do, with commas."""
     pods: int = 0
     """Room for so many more pods, of `amounts` each."""
     amounts: dict[str, int] = {}

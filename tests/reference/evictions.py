@@ -3,9 +3,10 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tests.reference.cluster import Amounts, Job, Pod, Queue, add, total
+from tests.reference.cluster import Amounts, Job, Pod, add, total
 from tests.reference.session import Session
 from tests.reference.shares import MILLION, share
+from tests.reference.taking_back import rule_of
 
 LET_OFF_TRIED = 64
 
@@ -181,10 +182,10 @@ class _Claim:
         self._session = session
         self._job = job
         self._line = session.cluster.line(job.queue)
-        self._needed = self._lacks()
+        self._rule = rule_of(session, job.queue, self._lacks())
 
     def run(self) -> None:
-        if not self._deserves(self._line[0]):
+        if not self._rule.may_take(self._session.allocated):
             return
         session = self._session
         givers = [j for j in session.cluster.jobs.values() if j.placed and self._may_ask(j)]
@@ -200,22 +201,11 @@ class _Claim:
                 add(needed, {n: a for n, a in pod.request.items() if n != "pods"})
         return needed
 
-    def _deserves(self, queue: Queue) -> bool:
-        """With the job, it has no more than it deserves."""
-        fair = self._session.shares.deserved[queue.name]
-        has = self._session.allocated[queue.name]
-        if not fair:
-            return queue is not self._line[0]
-        named = [name for name in self._needed if name in fair]
-        return bool(named) and all(has.get(n, 0) + self._needed[n] <= fair[n] for n in named)
-
     def _may_ask(self, other: Job) -> bool:
-        """Its queue gives, and where the lines part ours deserve what they would have."""
         queue = self._session.cluster.queues.get(other.queue)
         if queue is None or not queue.reclaimable or queue in self._line:
             return False
-        theirs = self._session.cluster.line(other.queue)
-        return all(self._deserves(mine) for mine in self._line if mine not in theirs)
+        return self._rule.may_ask(self._session.cluster.line(other.queue))
 
     def _given(self, found: list[Bundle]) -> list[Bundle]:
         """One after the other, as far as their queues have too much and keep their guarantees."""
@@ -228,21 +218,21 @@ class _Claim:
             theirs = [
                 q for q in self._session.cluster.line(bundle.job.queue) if q not in self._line
             ]
-            if all(self._gives(queue, has[queue.name], freed) for queue in theirs):
+            if self._rule.gives(theirs, has, freed) and all(
+                has[queue.name].get(n, 0) - freed.get(n, 0) >= a
+                for queue in theirs
+                for n, a in queue.guarantee.items()
+            ):
                 given.append(bundle)
                 taken += [pod.name for pod in pods]
                 for queue in theirs:
                     add(has[queue.name], freed, -1)
         return given
 
-    def _gives(self, queue: Queue, has: Amounts, freed: Amounts) -> bool:
-        fair = self._session.shares.deserved[queue.name]
-        over = any(has.get(n, 0) > fair.get(n, 0) for n in freed if n in self._needed)
-        return over and all(
-            has.get(n, 0) - freed.get(n, 0) >= a for n, a in queue.guarantee.items()
-        )
-
-    def _overuse(self, bundle: Bundle) -> tuple[bool, int]:
+    def _overuse(self, bundle: Bundle) -> tuple[bool, int, int]:
         queue = bundle.job.queue
         fair, has = self._session.shares.deserved[queue], self._session.allocated[queue]
-        return (bundle.whole, -share(has, fair))
+        near = 0
+        if self._session.plugin == "capacity":
+            near = sum(q in self._line for q in self._session.cluster.line(queue))
+        return (bundle.whole, -near, -share(has, fair))

@@ -2,6 +2,7 @@
 
 from tests.reference.cluster import Amounts, Job, add, total
 from tests.reference.session import Session, beyond
+from tests.reference.taking_back import rule_of
 
 
 def enqueue(session: Session) -> None:
@@ -20,6 +21,8 @@ def enqueue(session: Session) -> None:
 
 
 def _lets_in(session: Session, job: Job) -> bool:
+    if session.above_others(job):
+        return False
     needed = job.min_resources or {}
     mine = _preemptable(session, job)
     roots = session.cluster.children("")
@@ -55,20 +58,11 @@ def _reclaimable(session: Session, job: Job) -> Amounts:
     """What other queues have too much of, as far as this one deserves it."""
     if "reclaim" not in session.actions:
         return {}
-    line = session.cluster.line(job.queue)
+    needed = {name: n for name, n in (job.min_resources or {}).items() if name != "pods"}
+    rule = rule_of(session, job.queue, needed)
     spare: Amounts = {}
     for queue in session.cluster.queues.values():
         jobs = [j for j in session.cluster.jobs.values() if j.queue == queue.name]
-        if queue in line or not queue.reclaimable or not jobs:
-            continue
-        for name, has in session.allocated[queue.name].items():
-            fair = session.shares.deserved[queue.name].get(name, 0)
-            kept = max(fair, queue.guarantee.get(name, 0))
-            spare[name] = spare.get(name, 0) + max(0, has - kept)
-    mine = session.shares.deserved[job.queue]
-    taken = total([session.allocated[job.queue], session.promised[job.queue]])
-    add(taken, session.elastic[job.queue], -1)
-    return {
-        name: min(amount, max(0, mine.get(name, 0) - taken.get(name, 0)))
-        for name, amount in spare.items()
-    }
+        if queue not in rule.line and queue.reclaimable and jobs:
+            add(spare, rule.spare(queue))
+    return rule.takes(spare)

@@ -18,10 +18,23 @@ ACTIONS: Final[dict[str, Callable[[Session], None]]] = {
 
 
 def schedule(
-    objects: Iterable[ApiObject], *, actions: tuple[str, ...], plugin: str, binpack: bool
+    objects: Iterable[ApiObject],
+    *,
+    actions: tuple[str, ...],
+    plugin: str,
+    binpack: bool,
+    leaves_only: bool = False,
+    level: int = 0,
 ) -> Outcome:
     """What a session over these objects comes to; `plugin` says what queues deserve."""
-    session = Session(objects, actions=actions, plugin=plugin, binpack=binpack)
+    session = Session(
+        objects,
+        actions=actions,
+        plugin=plugin,
+        binpack=binpack,
+        leaves_only=leaves_only,
+        level=level,
+    )
     for name in actions:
         ACTIONS[name](session)
     return session.close()

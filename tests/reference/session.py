@@ -45,11 +45,17 @@ class Session:
         actions: tuple[str, ...],
         plugin: str = "proportion",
         binpack: bool = False,
+        leaves_only: bool = False,
+        level: int = 0,
     ) -> None:
+        """`leaves_only`: queues above others take no jobs. `level`: so many queues above may deserve what
+        is taken back."""
         self.cluster: Cluster = read_cluster(objects)
         self.actions = actions
         self.plugin = plugin
         self.binpack = binpack
+        self.leaves_only = leaves_only
+        self.level = level
         self.outcome = Outcome()
         self.refused: dict[str, str] = {}
         """Job to why: "room" when nodes or its queue have too little, else something else."""
@@ -224,6 +230,8 @@ class Session:
     # -- who may go where ------------------------------------------------------------------------
 
     def _queue_has_room(self, job: Job, request: Amounts, count: int) -> bool:
+        if self.above_others(job):
+            return False
         needed = {name: amount * count for name, amount in request.items()}
         line = self.cluster.line(job.queue)
         for queue in line:
@@ -231,6 +239,9 @@ class Session:
                 if name in needed and self.allocated[queue.name].get(name, 0) + needed[name] > most:
                     return False
         return all(self._guarantees_kept(line, name, needed) for name in needed)
+
+    def above_others(self, job: Job) -> bool:
+        return self.leaves_only and bool(self.cluster.children(job.queue))
 
     def _guarantees_kept(self, line: list[Queue], name: str, needed: Amounts) -> bool:
         if not any(queue.guarantee.get(name) for queue in self.cluster.queues.values()):

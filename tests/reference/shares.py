@@ -80,7 +80,9 @@ class Shares:
         children = self._cluster.children(queue.name)
         fair = dict(queue.deserved) or total(self._written(child) for child in children)
         limit = self.limits[queue.name]
-        fair = {name: min(amount, limit.get(name, amount)) for name, amount in fair.items()}
+        for name, amount in fair.items():
+            there = self._cluster.total(name)
+            fair[name] = min(amount, limit.get(name, there), there)
         for name, least in self.guarantee(queue).items():
             fair[name] = max(fair.get(name, 0), least)
         return fair

@@ -27,6 +27,7 @@ _SCATTERED: Final = "(in all there is enough; it is scattered over the nodes)"
 _UNBLOCK: Final = {
     "create-queue": "create queue {target}",
     "open-queue": "vcctl queue operate -n {target} -a open",
+    "move-job": "create the job anew in one of the queues {target}",
     "raise-capability": "raise the capability of queue {target} by {amounts}, or wait for its jobs",
     "add-room": "room for {amounts}{pods}{where}",
     "create-pods": "{count} more pods of {target}",

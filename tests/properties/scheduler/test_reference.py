@@ -46,6 +46,20 @@ IMAGES = {
     "ps:latest": 4_000 * MEBI,
     "tiny": 9 * MEBI,
 }
+GREEDY_MEMORY: list[ResourceList] = [{}, {}, {"memory": "1Gi"}, {"memory": "4Gi"}]
+DESERVED: list[ResourceList | None] = [
+    None, {"cpu": "1"}, {"cpu": "2"}, {"cpu": "4"}, {"memory": "3Gi"}, {"cpu": "3", "memory": "2Gi"},
+    {"cpu": "1", "memory": "8Gi"},
+]  # fmt: skip
+SHARES = [
+    PluginConf(name="proportion"),
+    PluginConf(name="capacity"),
+    PluginConf(name="capacity", switches={"hierarchy": True}),
+    PluginConf(name="capacity", arguments={"ancestorReclaimLevel": "1"}),
+    PluginConf(
+        name="capacity", arguments={"ancestorReclaimLevel": "2"}, switches={"hierarchy": True}
+    ),
+]
 KEPT: list[ResourceList | None] = [None, None, None, {"cpu": "2"}]
 
 
@@ -135,6 +149,7 @@ def a_greedy_job(draw: st.DrawFn, name: str) -> list[ApiObject]:
     """One that the cluster is soon full of."""
     count = draw(st.sampled_from([1, 2, 3, 4, 5, 14]))
     requests: ResourceList = {"cpu": draw(st.sampled_from(["1", "1", "2", "3"]))}
+    requests |= draw(st.sampled_from(GREEDY_MEMORY))
     annotations = draw(st.sampled_from([None, None, None, None, NO]))
     head = group(
         name,
@@ -152,16 +167,27 @@ def a_greedy_job(draw: st.DrawFn, name: str) -> list[ApiObject]:
     ]
 
 
-def a_conf(plugin: str, *, binpack: bool) -> Conf:
+@st.composite
+def a_conf(draw: st.DrawFn) -> Conf:
     first, _ = Conf().tiers
-    names = ["overcommit", "drf", "predicates", plugin, "nodeorder", *(["binpack"] * binpack)]
-    return Conf(tiers=(first, tuple(PluginConf(name=name) for name in names)))
+    names = ["overcommit", "drf", "predicates", "", "nodeorder", *draw(st.sampled_from([[], ["binpack"]]))]  # fmt: skip
+    tier = [PluginConf(name=name) for name in names]
+    tier[3] = draw(st.sampled_from(SHARES))
+    return Conf(tiers=(first, tuple(tier)))
 
 
-def compare(world: World, plugin: str, *, binpack: bool) -> Decisions:
+def compare(world: World) -> Decisions:
     """One session of both over the same objects."""
     decisions = world.decide()
-    expected = schedule(world.objects(), actions=world.conf.actions, plugin=plugin, binpack=binpack)
+    shares = world.conf.tiers[1][3]
+    expected = schedule(
+        world.objects(),
+        actions=world.conf.actions,
+        plugin=shares.name,
+        binpack=world.conf.tiers[1][-1].name == "binpack",
+        leaves_only=shares.name == "capacity" and shares.switches.get("hierarchy", False),
+        level=int(shares.arguments.get("ancestorReclaimLevel", "0")),
+    )
     assert decisions.left_out == ()
     session = Session(world.snapshot(), Framework(world.conf, plugins.REGISTRY), world.now)
     assert session.framework.shares is not None
@@ -188,12 +214,10 @@ def hold_against_reference(
     data: st.DataObject, world: World, job: Callable[[str], st.SearchStrategy[list[ApiObject]]]
 ) -> None:
     """Some turns: jobs come, both decide, and what the core decided comes true."""
-    plugin = world.conf.tiers[1][3].name
-    binpack = world.conf.tiers[1][-1].name == "binpack"
     for turn in range(3):
         for n in range(data.draw(st.integers(1, 4))):
             world.put(*data.draw(job(f"j{turn}{n}")))
-        compare(world, plugin, binpack=binpack)
+        compare(world)
         world.session()
         world.now += 1
         for _ in range(3):  # until promises are redeemed, which the reference knows nothing of
@@ -210,8 +234,7 @@ def hold_against_reference(
 @settings(max_examples=100, deadline=None, phases=PHASES)
 @given(data=st.data())
 def test_the_core_decides_as_the_reference_does(data: st.DataObject) -> None:
-    plugin = data.draw(st.sampled_from(["proportion", "capacity"]))
-    conf = a_conf(plugin, binpack=data.draw(st.booleans()))
+    conf = data.draw(a_conf())
     world = World(PRIORITIES, data.draw(some_queues()), data.draw(some_nodes()), conf=conf)
     hold_against_reference(data, world, a_job)
 
@@ -219,18 +242,23 @@ def test_the_core_decides_as_the_reference_does(data: st.DataObject) -> None:
 @settings(max_examples=100, deadline=None, phases=PHASES)
 @given(data=st.data())
 def test_the_core_evicts_whom_the_reference_evicts(data: st.DataObject) -> None:
-    plugin = data.draw(st.sampled_from(["proportion", "capacity"]))
     sizes = data.draw(st.lists(st.integers(2, 6), min_size=1, max_size=3))
+    fair = st.sampled_from(DESERVED)
     queues = [
-        queue("alone", weight=2, deserved={"cpu": "3"}),
-        queue("dept", deserved={"cpu": "4"}, guarantee=data.draw(st.sampled_from(KEPT))),
-        queue("dept-a", parent="dept", weight=2, deserved={"cpu": "2"}),
-        queue("dept-b", parent="dept", deserved={"cpu": "1"}, reclaimable=data.draw(st.booleans())),
+        queue("alone", weight=2, deserved=data.draw(fair)),
+        queue("dept", deserved=data.draw(fair), guarantee=data.draw(st.sampled_from(KEPT))),
+        queue("dept-a", parent="dept", weight=2, deserved=data.draw(fair)),
+        queue(
+            "dept-b",
+            parent="dept",
+            deserved=data.draw(fair),
+            reclaimable=data.draw(st.sampled_from([None, None, False])),
+        ),
     ]
     world = World(
         PRIORITIES,
         queues,
-        [node(f"n{n}", cpu=cpu) for n, cpu in enumerate(sizes)],
-        conf=a_conf(plugin, binpack=data.draw(st.booleans())),
+        [node(f"n{n}", cpu=cpu, memory=f"{2 * cpu}Gi") for n, cpu in enumerate(sizes)],
+        conf=data.draw(a_conf()),
     )
     hold_against_reference(data, world, a_greedy_job)

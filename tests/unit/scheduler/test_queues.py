@@ -3,6 +3,7 @@
 from tests.unit.scheduler.objects import gang, group, node, nodes, pod, queue
 from tests.unit.scheduler.world import World, reason_of
 from vc_messages.sessions import Stage
+from vc_scheduler.logic.conf import Conf, PluginConf
 from vc_scheduler.logic.phases import COUNTERS_REFRESH_SECONDS, MESSAGE_REFRESH_SECONDS
 
 
@@ -242,3 +243,23 @@ def test_names_that_only_quotas_know_do_not_keep_a_group_out() -> None:
     )
     world.session()
     assert world.bound("g") == 2
+
+
+def test_a_gang_of_several_tasks_in_a_queue_above_others_is_told_so_once() -> None:
+    capacity = PluginConf(name="capacity", switches={"hierarchy": True})
+    conf = Conf(tiers=(Conf().tiers[0], (PluginConf(name="predicates"), capacity)))
+    tasks = [
+        pod("ps-0", group="up", role="ps", requests={"cpu": 1}),
+        pod("worker-0", group="up", role="worker", requests={"cpu": 2}),
+    ]
+    job = group("up", minimum=2, roles={"ps": 1, "worker": 1}, queue="dept")
+    many = [queue(f"team-{n:02}", parent="dept") for n in range(20)]
+    world = World(nodes(1), queue("dept"), many, [job, *tasks], conf=conf)
+    reason = reason_of(world.session(), "up")
+    assert reason.sentence == (
+        "queue 'dept' has queues below it, and only queues without any take jobs; "
+        "move the job to one of: 'team-00', 'team-01', 'team-02' and 17 more"
+    )
+    assert reason.unblock is not None
+    assert reason.unblock.target.split(",") == [f"team-{n:02}" for n in range(8)]
+    assert reason.unblock.also == []

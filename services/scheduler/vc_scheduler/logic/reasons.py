@@ -23,6 +23,7 @@ NOT_ENOUGH_TASKS: Final = "NotEnoughTasks"
 NOT_ENOUGH_PODS_OF_TASK: Final = "NotEnoughPodsOfTask"
 QUEUE_MISSING: Final = "QueueNotFound"
 QUEUE_CLOSED: Final = "QueueClosed"
+QUEUE_ABOVE: Final = "QueueNotLeaf"
 INVALID: Final = "Invalid"
 WAITING_FOR_VICTIMS: Final = "WaitingForVictims"
 BEHIND: Final = "BehindOthers"
@@ -58,6 +59,19 @@ def queue_closed(queue: QueueRow) -> Reason:
         code=QUEUE_CLOSED,
         sentence=f"queue {queue.name!r} is {queue.state}; open it to let jobs in",
         unblock=Unblock(action="open-queue", target=queue.name),
+    )
+
+
+def queue_above(queue: str, leaves: Sequence[str], *, most: int = 8) -> Reason:
+    """It has queues below it, and only those without take jobs; at most so many are proposed."""
+    return Reason(
+        stage=Stage.QUEUE_CLOSED,
+        code=QUEUE_ABOVE,
+        sentence=(
+            f"queue {queue!r} has queues below it, and only queues without any take jobs; "
+            f"move the job to one of: {names(leaves)}"
+        ),
+        unblock=Unblock(action="move-job", target=",".join(leaves[:most])),
     )
 
 

@@ -6,8 +6,9 @@ would switch preempt and reclaim off. Amounts are upper bounds; the actions try 
 
 from typing import TYPE_CHECKING
 
-from vc_scheduler.logic.amounts import Amounts
+from vc_scheduler.logic.amounts import NOT_REQUESTED, Amounts
 from vc_scheduler.logic.rows import GroupRow
+from vc_scheduler.logic.taking_back import taking_back
 
 if TYPE_CHECKING:
     from vc_scheduler.logic.session import Session
@@ -21,22 +22,17 @@ def preemptable(session: "Session", group: GroupRow) -> Amounts:
 
 
 def reclaimable(session: "Session", group: GroupRow) -> Amounts:
-    """What others have beyond their share, as far as this queue is below its own."""
+    """What others have beyond their share, as far as this queue may take it back."""
     shares = session.framework.shares
     if "reclaim" not in session.framework.actions or shares is None:
         return {}
-    deserved = shares.deserved(session)
-    mine, total = deserved.get(group.queue, {}), Amounts()
+    needed = {name: n for name, n in group.min_resources or () if name not in NOT_REQUESTED}
+    rule = taking_back(shares, session, group.queue, needed)
     line = [row.name for row in session.line(group.queue)]
+    total: Amounts = {}
     for name, row in session.snapshot.queues.items():
         if name in line or not row.reclaimable or name not in session.snapshot.use:
             continue
-        fair = deserved.get(name, {})
-        for resource, amount in session.allocated(name).items():
-            kept = max(fair.get(resource, 0), dict(row.guarantee).get(resource, 0))
-            total[resource] = total.get(resource, 0) + max(0, amount - kept)
-    taken = session.committed(group.queue)
-    return {
-        resource: min(amount, max(0, mine.get(resource, 0) - taken.get(resource, 0)))
-        for resource, amount in total.items()
-    }
+        for resource, amount in rule.spare(row).items():
+            total[resource] = total.get(resource, 0) + amount
+    return rule.takes(total)

@@ -99,6 +99,22 @@ class Tree:
                 return True
         return False
 
+    def leaves(self, name: str) -> list[QueueRow]:
+        """The queues below it that have none below them, by name."""
+        found: dict[str, QueueRow] = {}
+        seen: dict[str, None] = {name: None}
+        below = list(self.children.get(name, []))
+        while below:
+            row = below.pop()
+            if row.name in seen:
+                continue
+            seen[row.name] = None
+            children = self.children.get(row.name, [])
+            below += children
+            if not children:
+                found[row.name] = row
+        return [found[leaf] for leaf in sorted(found)]
+
     def request(self, name: str, depth: int = 0) -> Amounts:
         """What a queue and those below it have and wait for."""
         known = self._requests.get(name)

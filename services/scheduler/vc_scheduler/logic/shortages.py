@@ -42,7 +42,10 @@ def with_other_tasks(session: Session, group: GroupRow, missing: Missing, reason
 
 
 def _without_first(found: list[Unblock], said: Unblock) -> list[Unblock]:
-    """Without what the reason says itself; another task may lack the very same once more."""
+    """Without what the reason says itself; another task may lack the very same once more, unless it is
+    nothing that one could have more of."""
+    if not (said.amounts or said.pods):
+        return [other for other in found if other != said]
     for at, other in enumerate(found):
         if (other.action, other.target, other.amounts) == (said.action, said.target, said.amounts):
             return [*found[:at], *found[at + 1 :]]

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from tests.unit.scheduler.objects import gang, nodes, queue
+from tests.unit.scheduler.objects import gang, group, node, nodes, pod, queue
 from tests.unit.scheduler.scenarios.scenario import Scenario, Wait, plugins
 from vc_model.meta import ApiObject
 from vc_model.scheduling import Queue
@@ -10,6 +10,12 @@ from vc_scheduler.logic.conf import Conf, PluginConf
 
 TEN = nodes(2, cpu=5)
 CAPACITY = plugins("overcommit", "predicates", "capacity", "nodeorder")
+LEAVES_ONLY = plugins(
+    "overcommit", "predicates", PluginConf(name="capacity", switches={"hierarchy": True}), "nodeorder",
+)  # fmt: skip
+PARENTS_TOO = plugins(
+    "overcommit", "predicates", PluginConf(name="capacity", arguments={"ancestorReclaimLevel": "1"}), "nodeorder",
+)  # fmt: skip
 OVERUSED = plugins(
     "predicates", "nodeorder", PluginConf(name="proportion", switches={"overused": True}),
     actions=("enqueue", "allocate"),
@@ -47,6 +53,11 @@ DESERVING = [
     queue("dept-a", deserved={"cpu": "6"}), queue("dept-b", deserved={"cpu": "4"}),
     queue("team-a1", deserved={"cpu": "4"}, parent="dept-a"), queue("team-a2", deserved={"cpu": "2"}, parent="dept-a"),
 ]  # fmt: skip
+BRANCHES = [
+    queue("dept-a", deserved={"cpu": "6"}), queue("dept-b", deserved={"cpu": "4"}),
+    queue("team-a1", deserved={"cpu": "1"}, parent="dept-a"), queue("team-b1", deserved={"cpu": "1"}, parent="dept-b"),
+]  # fmt: skip
+NO_ROOM = Wait(stage="gang", unblock="add-room")
 RAISE = Wait(stage="quota", unblock="raise-capability")
 
 TABLE = [
@@ -127,6 +138,109 @@ TABLE = [
         id="by what they deserve, borrowing",
         cluster=[[queue("a", deserved={"cpu": "7"}), queue("b", deserved={"cpu": "3"})], TEN, ones("b", 12, in_queue="b")],
         conf=CAPACITY, shares={"b": 10},
+    ),
+    Scenario(
+        id="by what they deserve, one resource of a job is enough to take it back",
+        cluster=[[queue("a", deserved={"cpu": "5", "memory": "1Gi"}), queue("b", deserved={"cpu": "5"})], TEN, ones("b", 10, in_queue="b", age=99)],
+        then=[gang("new", 1, queue="a", cpu=1, memory="4Gi")],
+        conf=CAPACITY, shares={"a": 1, "b": 9}, evicted="b9-worker-0",
+    ),
+    Scenario(
+        id="by what they deserve, also for a job that is not let in yet",
+        cluster=[[queue("a", deserved={"cpu": "2", "memory": "1Gi"}), queue("b", deserved={"cpu": "1"})], node("n", cpu=4, memory="4Gi"), gang("old", 4, minimum=1, queue="b", cpu=1, memory="1Gi")],
+        then=[gang("new", 1, queue="a", cpu=1, memory="2Gi", phase="Pending", min_resources={"cpu": "1", "memory": "2Gi"})],
+        conf=CAPACITY, runs={"old": 2, "new": 1}, evicted="old-worker-2 old-worker-3",
+    ),
+    Scenario(
+        id="a job beyond all that its queue deserves takes nothing back",
+        cluster=[[queue("a", deserved={"cpu": "1", "memory": "1Gi"}), queue("b", deserved={"cpu": "5"})], TEN, gang("old", 10, minimum=1, queue="b", cpu=1)],
+        then=[gang("new", 1, queue="a", cpu=2, memory="2Gi")],
+        conf=CAPACITY, runs={"old": 10}, waits={"new": NO_ROOM},
+    ),
+    Scenario(
+        id="pods that use nothing of what is needed stay",
+        cluster=[[queue("a", deserved={"memory": "4Gi"}), queue("b")], node("n", cpu=4, pods=2), gang("old", 2, minimum=1, queue="b", cpu=1)],
+        then=[gang("new", 1, queue="a", memory="1Gi")],
+        conf=CAPACITY, runs={"old": 2}, waits={"new": NO_ROOM},
+    ),
+    Scenario(
+        id="pods that use nothing of what their queue lists go at once",
+        cluster=[[queue("a", deserved={"cpu": "2"}), queue("b", deserved={"memory": "64Gi"})], nodes(1, cpu=4), gang("old", 4, minimum=1, queue="b", cpu=1)],
+        then=[gang("new", 1, queue="a", cpu=2)],
+        conf=CAPACITY, runs={"old": 2, "new": 1}, evicted="old-worker-2 old-worker-3",
+    ),
+    Scenario(
+        id="what a queue does not list makes it give nothing that it deserves",
+        cluster=[[queue("a", deserved={"cpu": "4"}), queue("b", deserved={"cpu": "4"})], nodes(1, cpu=4), gang("old", 4, minimum=1, queue="b", cpu=1, memory="1Gi")],
+        then=[gang("new", 1, queue="a", cpu=1, memory="1Gi")],
+        conf=CAPACITY, runs={"old": 4}, waits={"new": NO_ROOM},
+    ),
+    Scenario(
+        id="a queue gives while it has too much of anything that the victim uses",
+        cluster=[[queue("a", deserved={"cpu": "4"}), queue("b", deserved={"cpu": "4", "memory": "2Gi"})], nodes(1, cpu=4), gang("old", 4, minimum=1, queue="b", cpu=1, memory="1Gi")],
+        then=[gang("two", 2, queue="a", cpu=1, age=9), gang("more", 1, queue="a", cpu=1)],
+        conf=CAPACITY, runs={"old": 2, "two": 2}, evicted="old-worker-2 old-worker-3", waits={"more": NO_ROOM},
+    ),
+    Scenario(
+        id="by what they deserve, a guarantee is never taken back",
+        cluster=[[queue("a", deserved={"cpu": "9"}), queue("b", deserved={"cpu": "1"}, guarantee={"cpu": "7"})], TEN, gang("old", 10, minimum=1, queue="b", cpu=1)],
+        then=[gang("three", 3, queue="a", cpu=1, age=9), gang("more", 1, queue="a", cpu=1)],
+        conf=CAPACITY, runs={"old": 7, "three": 3}, evicted="old-worker-7 old-worker-8 old-worker-9", waits={"more": Wait(stage="quota", unblock="add-room", says="guaranteed to other queues")},
+    ),
+    Scenario(
+        id="nobody deserves more than there is",
+        cluster=[[queue("a", deserved={"cpu": "100"}), queue("b", deserved={"cpu": "5"})], TEN, gang("seven", 7, queue="a", cpu=1), gang("two", 2, queue="b", cpu=1)],
+        then=[gang("old", 1, queue="a", cpu=1, age=9), gang("young", 1, queue="b", cpu=1)],
+        conf=CAPACITY, runs={"seven": 7, "two": 2, "young": 1}, waits={"old": NO_ROOM},
+    ),
+    Scenario(
+        id="what only the queue above deserves is not taken back",
+        cluster=[BRANCHES, TEN, gang("old", 10, minimum=1, queue="team-b1", cpu=1)],
+        then=[gang("new", 2, queue="team-a1", cpu=1)],
+        conf=CAPACITY, runs={"old": 10}, waits={"new": NO_ROOM},
+    ),
+    Scenario(
+        id="with ancestorReclaimLevel 1 it is, down to what the queue above the victims deserves",
+        cluster=[BRANCHES, TEN, gang("old", 10, minimum=1, queue="team-b1", cpu=1)],
+        then=[gang("five", 5, queue="team-a1", cpu=1, age=9), gang("one", 1, queue="team-a1", cpu=1, age=8), gang("more", 1, queue="team-a1", cpu=1)],
+        conf=PARENTS_TOO, runs={"old": 4, "five": 5, "one": 1}, evicted=" ".join(f"old-worker-{n}" for n in range(4, 10)),
+        waits={"more": NO_ROOM},
+    ),
+    Scenario(
+        id="without ancestorReclaimLevel the queue above the victims is not asked",
+        cluster=[[*BRANCHES[:2], queue("team-a1", deserved={"cpu": "9"}, parent="dept-a"), BRANCHES[3]], TEN, gang("old", 10, minimum=1, queue="team-b1", cpu=1)],
+        then=[gang("nine", 9, queue="team-a1", cpu=1)],
+        conf=CAPACITY, runs={"old": 1, "nine": 9}, evicted=" ".join(f"old-worker-{n}" for n in range(1, 10)),
+    ),
+    Scenario(
+        id="queues of the same branch give first",
+        cluster=[[queue("dept", deserved={"cpu": "6"}), queue("mine", deserved={"cpu": "4"}, parent="dept"), queue("near", deserved={"cpu": "2"}, parent="dept"), queue("far", deserved={"cpu": "1"})],
+                 TEN, gang("n", 3, minimum=1, queue="near", cpu=1, age=9), gang("f", 7, minimum=1, queue="far", cpu=1)],
+        then=[gang("new", 1, queue="mine", cpu=1)],
+        conf=CAPACITY, runs={"n": 2, "f": 7, "new": 1}, evicted="n-worker-2",
+    ),
+    Scenario(
+        id="jobs of a queue above others are not placed where only leaves take jobs",
+        cluster=[[*DESERVING, queue("team-a3", parent="dept-a", state="Closed")], TEN, gang("up", 2, queue="dept-a", cpu=1), gang("leaf", 2, queue="dept-b", cpu=1)],
+        conf=LEAVES_ONLY, runs={"leaf": 2},
+        waits={"up": Wait(stage="queue-closed", code="QueueNotLeaf", unblock="move-job", says="queue 'dept-a' has queues below it, and only queues without any take jobs; move the job to one of: 'team-a1', 'team-a2'")},
+    ),
+    Scenario(
+        id="nor are they let in",
+        cluster=[DESERVING, TEN, gang("up", 2, queue="dept-a", cpu=1, phase="Pending", min_resources={"cpu": "2"})],
+        conf=LEAVES_ONLY,
+        waits={"up": Wait(stage="queue-closed", code="QueueNotLeaf", unblock="move-job")},
+    ),
+    Scenario(
+        id="a gang of two tasks in a queue above others is told so once",
+        cluster=[DESERVING, TEN, [group("up", minimum=2, roles={"ps": 1, "worker": 1}, queue="dept-a"), pod("up-ps-0", group="up", role="ps", requests={"cpu": "1"}), pod("up-worker-0", group="up", role="worker", requests={"cpu": "2"})]],
+        conf=LEAVES_ONLY,
+        waits={"up": Wait(stage="queue-closed", code="QueueNotLeaf", unblock="move-job")},
+    ),
+    Scenario(
+        id="jobs of a queue above others are placed where nothing is said of hierarchy",
+        cluster=[DESERVING, TEN, gang("up", 2, queue="dept-a", cpu=1)],
+        conf=CAPACITY, runs={"up": 2},
     ),
     Scenario(
         id="drf with hierarchy: sci and eng 3:1, dev and prod evenly",

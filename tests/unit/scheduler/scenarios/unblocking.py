@@ -20,7 +20,7 @@ from vc_model.meta import ApiObject
 from vc_model.node import Node
 from vc_model.pod import Pod
 from vc_model.quantity import format_resources, parse_resources
-from vc_model.scheduling import Queue
+from vc_model.scheduling import PodGroup, Queue
 from vc_model.struct import ResourceList
 
 _Object = TypeVar("_Object", bound=ApiObject)
@@ -74,6 +74,14 @@ def _open_queue(ground: Ground, proposed: Unblock, job: JobReason) -> None:
     ground.put(
         msgspec.structs.replace(known, status=msgspec.structs.replace(known.status, state="Open"))
     )
+
+
+def _move_job(ground: Ground, proposed: Unblock, job: JobReason) -> None:
+    known = _find(ground, PodGroup, job.group)
+    for name in proposed.target.split(","):
+        _find(ground, Queue, name)  # each of them will do
+    spec = msgspec.structs.replace(known.spec, queue=proposed.target.split(",")[0])
+    ground.put(msgspec.structs.replace(known, spec=spec))
 
 
 def _raise_capability(ground: Ground, proposed: Unblock, job: JobReason) -> None:
@@ -230,6 +238,7 @@ def _add_volume(ground: Ground, proposed: Unblock, job: JobReason) -> None:
 _ACTIONS: Final[dict[str, Callable[[Ground, Unblock, JobReason], None]]] = {
     "create-queue": _create_queue,
     "open-queue": _open_queue,
+    "move-job": _move_job,
     "raise-capability": _raise_capability,
     "raise-weight": _raise_weight,
     "raise-quota": _raise_quota,

@@ -1,20 +1,22 @@
 """reclaim: a queue below its share takes back what others have beyond theirs.
 
-A job may reclaim while its queue, and each queue above it, deserves what it would have then. A queue
-gives while it has more than it deserves (and its overuse tolerance), never what it is guaranteed, and
-nothing when it is not reclaimable. Queues above both sides change nothing and are not asked.
+Who is below and who beyond the plugin says that knows what queues deserve (`taking_back.py`). Whatever it
+says, a queue never gives what it is guaranteed, and nothing when it is not reclaimable. Queues above both
+sides change nothing and are not asked.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from vc_scheduler.logic.actions.contenders import CONTENDERS_MAX, contenders, wanted
 from vc_scheduler.logic.actions.turns import Turns
 from vc_scheduler.logic.amounts import NOT_REQUESTED, Amounts
 from vc_scheduler.logic.evicting import Room
+from vc_scheduler.logic.framework import Shares
 from vc_scheduler.logic.placing import Missing, asks_for_nothing
 from vc_scheduler.logic.rows import GroupRow, PodRow, QueueRow
 from vc_scheduler.logic.session import Session
 from vc_scheduler.logic.shares import share_of
+from vc_scheduler.logic.taking_back import taking_back
 from vc_scheduler.logic.victims import Bundle, bundles
 from vc_scheduler.logic.voters import RECLAIMABLE
 
@@ -27,7 +29,7 @@ def reclaim(session: Session) -> None:
     turns = Turns(session, contenders(session))
     tried = 0
     while tried < CONTENDERS_MAX and (group := turns.next()) is not None:
-        _Reclaim(session, group, shares.deserved(session)).run()
+        _Reclaim(session, group, shares).run()
         turns.done(group)
         tried += 1
 
@@ -35,20 +37,17 @@ def reclaim(session: Session) -> None:
 class _Reclaim:
     """For one job."""
 
-    def __init__(self, session: Session, group: GroupRow, deserved: Mapping[str, Amounts]) -> None:
+    def __init__(self, session: Session, group: GroupRow, shares: Shares) -> None:
         self._session = session
         self._group = group
-        self._deserved = deserved
-        self._line = session.line(group.queue)
-        self._names = {row.name: None for row in self._line}
+        self._deserved = shares.deserved(session)
+        self._names = {row.name: None for row in session.line(group.queue)}
         self._missing = wanted(session, group)
-        self._needed = _needed(group, self._missing)
-        free = not session.framework.voters.preemptive
-        self._within = [free or self._deserves(row) for row in self._line]
-        """Per queue of the line: whether with the job it has no more than it deserves."""
+        self._rule = taking_back(shares, session, group.queue, _needed(group, self._missing))
+        self._free = not session.framework.voters.preemptive
 
     def run(self) -> None:
-        if not self._within[0]:
+        if not (self._free or self._rule.may_take()):
             return
         others = [
             other
@@ -67,26 +66,12 @@ class _Reclaim:
     def _all_give(self, chosen: Sequence[Bundle]) -> bool:
         return len(self._given(chosen)) == len(chosen)
 
-    def _deserves(self, row: QueueRow) -> bool:
-        fair, has = self._deserved.get(row.name, {}), self._session.allocated(row.name)
-        if not fair:
-            return (
-                row is not self._line[0]
-            )  # a queue above that says nothing does not stand in the way
-        named = [name for name in self._needed if name in fair]
-        return bool(named) and all(has.get(n, 0) + self._needed[n] <= fair[n] for n in named)
-
     def _asked(self, other: GroupRow) -> bool:
-        """Its queue gives, and up to where the lines meet ours deserves what it would have."""
+        """Its queue gives, and ours may ask it."""
         row = self._session.snapshot.queues.get(other.queue)
         if row is None or not row.reclaimable or other.queue in self._names:
             return False
-        theirs = {above.name: None for above in self._session.line(other.queue)}
-        return all(
-            within
-            for mine, within in zip(self._line, self._within, strict=True)
-            if mine.name not in theirs
-        )
+        return self._free or self._rule.may_ask(self._session.line(other.queue))
 
     def _given(self, found: Sequence[Bundle]) -> list[Bundle]:
         """The bundles that queues can be asked for, one after the other."""
@@ -99,7 +84,9 @@ class _Reclaim:
             for row in rows:
                 has.setdefault(row.name, dict(self._session.allocated(row.name)))
             freed = _sum(pods)
-            if all(self._gives(row, has[row.name], freed) for row in rows):
+            if self._rule.gives(rows, has, freed) and all(
+                _keeps_guarantee(row, has[row.name], freed) for row in rows
+            ):
                 given.append(bundle)
                 taken.update({pod.uid: None for pod in pods})
                 for row in rows:
@@ -107,21 +94,14 @@ class _Reclaim:
                         has[row.name][name] = has[row.name].get(name, 0) - amount
         return given
 
-    def _overuse(self, bundle: Bundle) -> tuple[bool, int]:
+    def _overuse(self, bundle: Bundle) -> tuple[bool, int, int]:
         queue = bundle.group.queue
         share = share_of(self._session.allocated(queue), self._deserved.get(queue, {}))
-        return (bundle.whole, -share)
+        return (bundle.whole, -self._rule.nearness(self._session.line(queue)), -share)
 
-    def _gives(self, row: QueueRow, has: Amounts, freed: Amounts) -> bool:
-        """It has too much of something that is needed, and keeps what it is guaranteed."""
-        fair = self._deserved.get(row.name, {})
-        over = any(
-            has.get(name, 0) > fair.get(name, 0) * (1000 + row.tolerance) // 1000
-            for name in freed
-            if name in self._needed
-        )
-        kept = all(has.get(name, 0) - freed.get(name, 0) >= least for name, least in row.guarantee)
-        return over and kept
+
+def _keeps_guarantee(row: QueueRow, has: Amounts, freed: Amounts) -> bool:
+    return all(has.get(name, 0) - freed.get(name, 0) >= least for name, least in row.guarantee)
 
 
 def _anybody(group: GroupRow, pod: PodRow) -> bool:

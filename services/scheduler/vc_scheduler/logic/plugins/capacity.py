@@ -1,20 +1,27 @@
 """capacity: what a queue deserves is written in its spec (behaviour.md 5.7).
 
-A queue above others deserves what it says, or else what those below it deserve together. Resources a
-queue does not name it does not deserve: it may borrow them, and others may have them back.
+A queue above others deserves what it says, or else what those below it deserve together; nobody deserves
+more than it may have, nor more than there is. Resources a queue does not name it does not deserve: it may
+borrow them, and others may have them back. Who may take back what, and from whom: `taking_back.ByOne`.
+
+With `enableHierarchy: true` only queues with none below them take jobs, as upstream. Where the switch is
+not written the tree limits queues all the same, and jobs of a queue above others are placed.
 """
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from vc_messages.sessions import Reason
+from vc_scheduler.logic import reasons
 from vc_scheduler.logic.amounts import Amounts
 from vc_scheduler.logic.conf import HIERARCHY
 from vc_scheduler.logic.framework import OrderKey
+from vc_scheduler.logic.plugins.arguments import weight
 from vc_scheduler.logic.plugins.limits import Limits
 from vc_scheduler.logic.rows import GroupRow, QueueRow
 from vc_scheduler.logic.shapes import Shape
 from vc_scheduler.logic.shares import SHARE_POINTS, Tree, share_of
+from vc_scheduler.logic.taking_back import ByOne
 
 if TYPE_CHECKING:
     from vc_scheduler.logic.session import Session
@@ -27,6 +34,8 @@ class Capacity:
 
     def __init__(self, arguments: Mapping[str, str]) -> None:
         self._flat = arguments.get(HIERARCHY) == "false"
+        self._leaves_only = arguments.get(HIERARCHY) == "true"
+        self._level = weight(arguments, "ancestorReclaimLevel", 0)
         self._tree: Tree | None = None
         self._limits: dict[str, Amounts] = {}
         self._deserved: dict[str, Amounts] = {}
@@ -34,6 +43,11 @@ class Capacity:
     def deserved(self, session: "Session") -> Mapping[str, Amounts]:
         self._prepare(session)
         return self._deserved
+
+    def taking_back(self, session: "Session", queue: str, needed: Amounts) -> ByOne:
+        return ByOne(
+            session, self.deserved(session), queue, needed, level=self._level, flat=self._flat
+        )
 
     def queue_key(self, session: "Session", queue: QueueRow) -> OrderKey:
         """Priority, then shares from the top down; a queue that deserves nothing counts as full."""
@@ -50,16 +64,26 @@ class Capacity:
         return (-queue.priority, tuple(shares), not deserved.get(queue.name))
 
     def refuse_enqueue(self, session: "Session", group: GroupRow) -> Reason | None:
-        self._prepare(session)
-        return Limits(self._limits, flat=self._flat).refuse_enqueue(session, group)
+        above = self._refuse_above(session, group)
+        limits = Limits(self._limits, flat=self._flat)
+        return above or limits.refuse_enqueue(session, group)
 
     def refuse_pods(
         self, session: "Session", group: GroupRow, *, shape: Shape, count: int
     ) -> Reason | None:
+        above = self._refuse_above(session, group)
+        limits = Limits(self._limits, flat=self._flat)
+        return above or limits.refuse_pods(session, group, shape=shape, count=count)
+
+    def _refuse_above(self, session: "Session", group: GroupRow) -> Reason | None:
+        """Queues above others take no jobs."""
         self._prepare(session)
-        return Limits(self._limits, flat=self._flat).refuse_pods(
-            session, group, shape=shape, count=count
-        )
+        assert self._tree is not None
+        if not self._leaves_only or not self._tree.children.get(group.queue):
+            return None
+        leaves = self._tree.leaves(group.queue)
+        names = [row.name for row in leaves if row.open] or [row.name for row in leaves]
+        return reasons.queue_above(group.queue, names)
 
     def _prepare(self, session: "Session") -> None:
         if self._tree is not None:
@@ -67,18 +91,21 @@ class Capacity:
         self._tree = Tree(session, flat=self._flat)
         self._limits = self._tree.limits()
         for row in session.snapshot.queues.values():
-            self._deserved[row.name] = self._of(row, depth=0)
+            self._deserved[row.name] = self._of(session, row, depth=0)
 
-    def _of(self, row: QueueRow, *, depth: int) -> Amounts:
+    def _of(self, session: "Session", row: QueueRow, *, depth: int) -> Amounts:
         assert self._tree is not None
         children = self._tree.children.get(row.name, []) if depth < len(self._limits) else []
         deserved = dict(row.deserved)
         if not deserved:
             for child in children:
-                for name, amount in self._of(child, depth=depth + 1).items():
+                for name, amount in self._of(session, child, depth=depth + 1).items():
                     deserved[name] = deserved.get(name, 0) + amount
         limit = self._limits.get(row.name, {})
-        capped = {name: min(amount, limit.get(name, amount)) for name, amount in deserved.items()}
+        capped: Amounts = {}
+        for name, amount in deserved.items():
+            there = session.cluster_amounts(name)[0]
+            capped[name] = min(amount, limit.get(name, there), there)
         for name, amount in self._tree.guarantee(row).items():
             capped[name] = max(capped.get(name, 0), amount)
         return capped
