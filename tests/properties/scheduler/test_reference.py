@@ -51,6 +51,16 @@ DESERVED: list[ResourceList | None] = [
     None, {"cpu": "1"}, {"cpu": "2"}, {"cpu": "4"}, {"memory": "3Gi"}, {"cpu": "3", "memory": "2Gi"},
     {"cpu": "1", "memory": "8Gi"},
 ]  # fmt: skip
+DESERVED_ABOVE: list[ResourceList | None] = [
+    None, {"cpu": "4"}, {"cpu": "6"}, {"cpu": "7", "memory": "12Gi"},
+]  # fmt: skip
+ASKS: list[ResourceList] = [
+    {"cpu": "1"}, {"cpu": "1", "memory": "1Gi"}, {"cpu": "1", "memory": "2Gi"}, {"memory": "2Gi"},
+]  # fmt: skip
+ASKS_MORE: list[ResourceList] = [
+    {"cpu": "1"}, {"cpu": "2"}, {"cpu": "2", "memory": "4Gi"}, {"memory": "4Gi"},
+]  # fmt: skip
+PENDING = ["Pending", "Inqueue"]
 SHARES = [
     PluginConf(name="proportion"),
     PluginConf(name="capacity"),
@@ -262,3 +272,43 @@ def test_the_core_evicts_whom_the_reference_evicts(data: st.DataObject) -> None:
         conf=data.draw(a_conf()),
     )
     hold_against_reference(data, world, a_greedy_job)
+
+
+@st.composite
+def branches(draw: st.DrawFn) -> list[ApiObject]:
+    return [
+        queue(
+            name,
+            parent=parent,
+            deserved=draw(st.sampled_from(DESERVED if parent else DESERVED_ABOVE)),
+            guarantee=draw(st.sampled_from(KEPT)) if parent else None,
+        )
+        for name, parent in (("a", ""), ("a1", "a"), ("a2", "a"), ("b", ""), ("b1", "b"))
+    ]
+
+
+def growing(name: str, in_queue: str, requests: ResourceList) -> list[ApiObject]:
+    """A job that starts with one pod and fills what there is."""
+    pods = [pod(f"{name}-w-{n}", group=name, role="w", requests=requests) for n in range(9)]
+    return [group(name, minimum=1, queue=in_queue), *pods]
+
+
+@settings(max_examples=400, deadline=None, phases=PHASES)
+@given(data=st.data())
+def test_the_core_takes_back_what_is_deserved_as_the_reference_does(data: st.DataObject) -> None:
+    """A full cluster of growing jobs, then small ones that their queues may deserve."""
+    names = ("overcommit", "drf", "predicates")
+    capacity = data.draw(st.sampled_from(SHARES[1:]))
+    tier = (*(PluginConf(name=name) for name in names), capacity, PluginConf(name="nodeorder"))
+    conf = Conf(tiers=(Conf().tiers[0], tier))
+    world = World(data.draw(branches()), [node("n", cpu=8, memory="16Gi")], conf=conf)
+    leaves = st.sampled_from(["a1", "a2", "b1"])
+    for n in range(data.draw(st.integers(1, 3))):
+        world.put(*growing(f"full{n}", data.draw(leaves), data.draw(st.sampled_from(ASKS))))
+    world.session()
+    for n in range(data.draw(st.integers(1, 3))):
+        asks, phase = data.draw(st.sampled_from(ASKS_MORE)), data.draw(st.sampled_from(PENDING))
+        head = group(f"new{n}", minimum=1, queue=data.draw(leaves), phase=phase, min_resources=asks)
+        world.put(head, pod(f"new{n}-w-0", group=f"new{n}", role="w", requests=asks))
+    world.now += 1
+    compare(world)

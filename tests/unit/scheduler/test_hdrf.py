@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from tests.unit.scheduler.objects import gang, nodes, queue
+from tests.unit.scheduler.objects import gang, group, node, nodes, pod, queue
 from tests.unit.scheduler.world import World
 from vc_model.meta import ApiObject
 from vc_model.scheduling import Queue
@@ -106,3 +106,31 @@ def test_queues_without_a_path_stand_below_the_root() -> None:
     world = World(queue("plain"), queue("other"), nodes(1, cpu=8), work, conf=conf(hierarchy=True))
     world.session()
     assert has(world, "plain", "other") == {"plain": 4, "other": 4}
+
+
+@pytest.mark.parametrize("scale", [1, 100, 400_000])
+def test_weights_count_however_large_they_are(scale: int) -> None:
+    two = [at("x", "root/x", f"1/{scale}"), at("y", "root/y", f"1/{2 * scale}")]
+    work = [*jobs("x", 12, cpu=1), *jobs("y", 12, cpu=1)]
+    world = World(two, nodes(1, cpu=12), work, conf=conf(hierarchy=True))
+    world.session()
+    assert has(world, "x", "y") == {"x": 4, "y": 8}
+
+
+def test_what_the_cluster_has_nothing_of_any_more_counts_as_all_of_it() -> None:
+    """GPUs on a node that is away: the queue has a share of 1 of them, by weight 0.1, and goes first."""
+    two = [at("a", "root/a", "1/10"), at("b", "root/b", "1/1")]
+    away = node("away", gpu=1, ready=False)
+    gpu = pod("a-gpu", group="a-gpu", requests={"nvidia.com/gpu": "1"}, on="away")
+    held = [
+        pod(f"b-{n}", group="b-old", requests={"cpu": "1"}, on="n", phase="Running")
+        for n in range(3)
+    ]
+    world = World(
+        two, [away, node("n", cpu=4)], conf=conf(hierarchy=True),
+    )  # fmt: skip
+    world.put(group("a-gpu", minimum=1, queue="a", phase="Running"), gpu)
+    world.put(group("b-old", minimum=3, queue="b", phase="Running"), *held)
+    world.put(*gang("b-new", 1, queue="b", cpu=1, age=9), *gang("a-new", 1, queue="a", cpu=1))
+    world.session()
+    assert (world.bound("a-new"), world.bound("b-new")) == (1, 0)

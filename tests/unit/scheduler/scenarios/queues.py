@@ -201,7 +201,7 @@ TABLE = [
     ),
     Scenario(
         id="with ancestorReclaimLevel 1 it is, down to what the queue above the victims deserves",
-        cluster=[BRANCHES, TEN, gang("old", 10, minimum=1, queue="team-b1", cpu=1)],
+        cluster=[[queue("dept-a", deserved={"cpu": "8"}), *BRANCHES[1:]], TEN, gang("old", 10, minimum=1, queue="team-b1", cpu=1)],
         then=[gang("five", 5, queue="team-a1", cpu=1, age=9), gang("one", 1, queue="team-a1", cpu=1, age=8), gang("more", 1, queue="team-a1", cpu=1)],
         conf=PARENTS_TOO, runs={"old": 4, "five": 5, "one": 1}, evicted=" ".join(f"old-worker-{n}" for n in range(4, 10)),
         waits={"more": NO_ROOM},

@@ -23,7 +23,7 @@ _WEIGHT_DEFAULT: Final = 1000
 
 
 _FINE: Final = 10**9
-"""Amounts are shared out in such parts of a unit: weights are large numbers, amounts may be small."""
+"""Amounts and shares are divided by weights in such parts of a unit: weights may be large numbers."""
 
 
 class Standing(msgspec.Struct, frozen=True):
@@ -74,7 +74,7 @@ class Paths:
         for depth in range(1, len(path)):
             node = path[: depth + 1]
             standing = self._standing(node, demanded, standings)
-            key.append((standing.saturated, standing.share * 1000 // self._weights[node]))
+            key.append((standing.saturated, standing.share * _FINE // self._weights[node]))
         return tuple(key)
 
     def _demanded(self) -> tuple[str, ...]:
@@ -114,14 +114,13 @@ class Paths:
         return Standing(has, self._share(has), saturated)
 
     def _share(self, amounts: Amounts) -> int:
-        return max(
-            (
-                amount * SHARE_POINTS // max(1, self._session.cluster_amounts(name)[0])
-                for name, amount in amounts.items()
-                if name not in NOT_REQUESTED
-            ),
-            default=0,
-        )
+        """The dominant one; something of what the cluster has nothing of is all of it."""
+        shares = [0]
+        for name, amount in amounts.items():
+            there = self._session.cluster_amounts(name)[0]
+            if amount and name not in NOT_REQUESTED:
+                shares.append(amount * SHARE_POINTS // there if there else SHARE_POINTS)
+        return max(shares)
 
     def _together(self, below: list[Standing]) -> Standing:
         open_shares = [s.share for s in below if not s.saturated and s.share]
