@@ -15,10 +15,17 @@ from hypothesis import strategies as st
 from tests.unit.scheduler.objects import GROUP, group, node, pod, priority_class, queue
 from tests.unit.scheduler.world import World
 from vc_model.meta import ApiObject
+from vc_model.struct import ResourceList
+from vc_scheduler.logic.conf import Conf, PluginConf
 from vc_scheduler.logic.decisions import Decisions
 
 PRIORITIES = {"low": 1, "middle": 5, "high": 9, "": 0}
 NO = {"volcano.sh/preemptable": "false"}
+DESERVED: list[ResourceList | None] = [
+    None, {"cpu": "3"}, {"memory": "4Gi"}, {"cpu": "8", "memory": "2Gi"},
+]  # fmt: skip
+MEMORY: list[ResourceList] = [{}, {}, {"memory": "1Gi"}, {"memory": "5Gi"}]
+PARENT = st.sampled_from(["", "dept"])
 PHASES = [phase for phase in Phase if phase is not Phase.explain]
 """Explaining traces every line of every session: ten times slower, for little."""
 
@@ -28,12 +35,13 @@ def a_job(draw: st.DrawFn, name: str) -> list[ApiObject]:
     count = draw(st.integers(1, 4))
     protected = draw(st.sampled_from([False, False, False, True]))
     cpu = str(draw(st.integers(1, 4)))
+    memory = draw(st.sampled_from(MEMORY))
     ports = draw(st.sampled_from([(), (), (), (80,)]))
     members: list[ApiObject] = [
         pod(
             f"{name}-{n}",
             group=name,
-            requests={"cpu": cpu},
+            requests={"cpu": cpu, **memory},
             host_ports=ports,
             annotations=NO if protected else None,
         )
@@ -72,9 +80,21 @@ def check_victims(world: World, decisions: Decisions) -> None:
 
 def a_world(data: st.DataObject) -> World:
     classes = [priority_class(name, value) for name, value in PRIORITIES.items() if name]
-    queues = [queue("a", weight=2), queue("b"), queue("kept", reclaimable=False)]
+    fair = st.sampled_from(DESERVED)
+    queues = [
+        queue("dept", deserved=data.draw(fair)),
+        queue("a", weight=2, deserved=data.draw(fair), parent=data.draw(PARENT)),
+        queue("b", deserved=data.draw(fair), parent=data.draw(PARENT)),
+        queue("kept", reclaimable=False, deserved=data.draw(fair)),
+    ]
     sizes = data.draw(st.lists(st.integers(2, 8), min_size=1, max_size=4))
-    return World(classes, queues, [node(f"n{n}", cpu=cpu) for n, cpu in enumerate(sizes)])
+    there = [node(f"n{n}", cpu=cpu, memory=f"{2 * cpu}Gi") for n, cpu in enumerate(sizes)]
+    first, second = Conf().tiers
+    capacity = data.draw(st.sampled_from([None, "0", "1"]))
+    if capacity is not None:
+        by = PluginConf(name="capacity", arguments={"ancestorReclaimLevel": capacity})
+        second = tuple(by if plugin.name == "proportion" else plugin for plugin in second)
+    return World(classes, queues, there, conf=Conf(tiers=(first, second)))
 
 
 def some_jobs(data: st.DataObject, world: World, turn: int) -> None:
