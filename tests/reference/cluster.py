@@ -41,6 +41,16 @@ class Node:
         return total(pod.request for pod in self.pods)
 
 
+@dataclass(frozen=True)
+class Term:
+    """Pods of some labels in the same namespace, and the node's label that says what is near."""
+
+    weight: int
+    """0 of what is required; negative where they are to be far."""
+    labels: dict[str, str]
+    key: str
+
+
 @dataclass(eq=False)
 class Pod:
     """A pod."""
@@ -61,6 +71,11 @@ class Pod:
     preemptable: bool
     images: list[str]
     """One per container."""
+    labels: dict[str, str]
+    near: list[Term]
+    """Required pod affinity."""
+    rather: list[Term]
+    """Preferred pod affinity and anti-affinity."""
 
     @property
     def best_effort(self) -> bool:
@@ -69,7 +84,7 @@ class Pod:
     @property
     def kind(self) -> tuple[object, ...]:
         """Pods of one kind, next to one another, are placed together or not at all."""
-        return (self.role, sorted(self.request.items()), sorted(self.selector.items()), self.tolerations, self.required, self.ports, self.images)  # fmt: skip
+        return (self.role, sorted(self.request.items()), sorted(self.selector.items()), self.tolerations, self.required, self.ports, self.images, self.near, self.rather)  # fmt: skip
 
 
 @dataclass(eq=False)
@@ -204,7 +219,23 @@ def _pod(pod: ApiPod) -> Pod:
         status=status or ("Placed" if pod.spec.node_name else "Pending"),
         preemptable=pod.metadata.annotations.get(PREEMPTABLE) != "false",
         images=[image_id(container.image) for container in pod.spec.containers],
+        labels=pod.metadata.labels,
+        near=_near(pod),
+        rather=[*_rather(pod, "podAffinity", 1), *_rather(pod, "podAntiAffinity", -1)],
     )
+
+
+def _near(pod: ApiPod) -> list[Term]:
+    affinity = (pod.spec.affinity or {}).get("podAffinity", {})
+    terms = affinity.get("requiredDuringSchedulingIgnoredDuringExecution", [])
+    return [Term(0, t["labelSelector"]["matchLabels"], t["topologyKey"]) for t in terms]
+
+
+def _rather(pod: ApiPod, kind: str, sign: int) -> list[Term]:
+    affinity = (pod.spec.affinity or {}).get(kind, {})
+    wishes = affinity.get("preferredDuringSchedulingIgnoredDuringExecution", [])
+    terms = [(sign * wish["weight"], wish["podAffinityTerm"]) for wish in wishes]
+    return [Term(w, t["labelSelector"]["matchLabels"], t["topologyKey"]) for w, t in terms]
 
 
 def _required(pod: ApiPod) -> list[dict[str, list[str]]] | None:

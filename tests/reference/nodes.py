@@ -2,7 +2,7 @@
 
 import math
 
-from tests.reference.cluster import Cluster, Node, Pod
+from tests.reference.cluster import Cluster, Node, Pod, Term
 from tests.reference.shares import MILLION
 from vc_model.node import Taint
 
@@ -13,7 +13,7 @@ CORDON = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 
 def best_node(cluster: Cluster, pod: Pod, *, binpack: bool) -> Node | None:
     """The best score of those that have room, the first of equals."""
-    fitting = [node for node in cluster.nodes.values() if _fits(pod, node)]
+    fitting = [node for node in cluster.nodes.values() if _fits(cluster, pod, node)]
     return max(fitting, key=lambda node: _score(cluster, pod, node, binpack=binpack), default=None)
 
 
@@ -31,7 +31,7 @@ def _score(cluster: Cluster, pod: Pod, node: Node, *, binpack: bool) -> int:
     """Spread and balanced, near its images, and with binpack full."""
     cpu, memory = _part(pod, node, "cpu"), _part(pod, node, "memory")
     score = 2 * MILLION - (cpu + memory) // 2 - _apart(pod, node, cpu, memory)
-    score += _locality(cluster, pod, node)
+    score += _locality(cluster, pod, node) + 2 * _nearness(cluster, pod, node)
     if binpack:
         counted = [name for name in pod.request if name in ("cpu", "memory") or "/" in name]
         parts = sum(_part(pod, node, name) for name in counted)
@@ -50,6 +50,52 @@ def _locality(cluster: Cluster, pod: Pod, node: Node) -> int:
     return (max(23 * MEBI, min(there, most)) - 23 * MEBI) * MILLION // (most - 23 * MEBI)
 
 
+def _nearness(cluster: Cluster, pod: Pod, node: Node) -> int:
+    """What the pod and those that lie somewhere prefer about one another, over the nodes it may go to."""
+    allowed = [other for other in cluster.nodes.values() if _allowed(cluster, pod, other)]
+    liked = {other.name: _liked(cluster, pod, other) for other in allowed}
+    least, most = min(liked.values()), max(liked.values())
+    return (liked[node.name] - least) * MILLION // (most - least) if most > least else 0
+
+
+def _liked(cluster: Cluster, pod: Pod, node: Node) -> int:
+    liked = 0
+    for there in cluster.nodes.values():
+        for other in there.pods:
+            for term in pod.rather:
+                if _speaks_of(term, other) and _together(term, node, there):
+                    liked += term.weight
+            for term in other.rather:
+                if _speaks_of(term, pod) and _together(term, node, there):
+                    liked += term.weight
+            for term in other.near:
+                if _speaks_of(term, pod) and _together(term, node, there):
+                    liked += 1
+    return liked
+
+
+def _speaks_of(term: Term, pod: Pod) -> bool:
+    return all(pod.labels.get(key) == value for key, value in term.labels.items())
+
+
+def _together(term: Term, one: Node, other: Node) -> bool:
+    return term.key in one.labels and one.labels[term.key] == other.labels.get(term.key)
+
+
+def _near_whom_it_must(cluster: Cluster, pod: Pod, node: Node) -> bool:
+    """Of each term a pod is near; the first of those that want their own kind may go where the key is."""
+    found: list[list[Node]] = [
+        [n for n in cluster.nodes.values() for other in n.pods if _speaks_of(term, other)]
+        for term in pod.near
+    ]
+    if not any(found) and all(_speaks_of(term, pod) for term in pod.near):
+        return all(term.key in node.labels for term in pod.near)
+    return all(
+        any(_together(term, node, there) for there in nodes)
+        for term, nodes in zip(pod.near, found, strict=True)
+    )
+
+
 def _apart(pod: Pod, node: Node, cpu: int, memory: int) -> int:
     """The standard deviation of what is used, with accelerators for pods that want them."""
     if not pod.request.get(GPU):
@@ -65,11 +111,18 @@ def _part(pod: Pod, node: Node, resource: str) -> int:
     return int(min(used / max(1, node.allocatable.get(resource, 0)) * MILLION, MILLION))
 
 
-def _fits(pod: Pod, node: Node) -> bool:
-    if not _may_go(pod, node):
-        return False
+def _allowed(cluster: Cluster, pod: Pod, node: Node) -> bool:
+    """Whatever room there is."""
     taken = [port for other in node.pods for port in other.ports]
-    if any(port in taken for port in pod.ports):
+    return (
+        _may_go(pod, node)
+        and not any(port in taken for port in pod.ports)
+        and _near_whom_it_must(cluster, pod, node)
+    )
+
+
+def _fits(cluster: Cluster, pod: Pod, node: Node) -> bool:
+    if not _allowed(cluster, pod, node):
         return False
     used = node.used
     return all(used.get(n, 0) + amount <= node.allocatable.get(n, 0) for n, amount in pod.request.items())  # fmt: skip

@@ -6,7 +6,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from tests.reference.scheduler import schedule
-from tests.unit.scheduler.objects import group, node, pod, priority_class, queue
+from tests.unit.scheduler.objects import TASK, group, node, pod, priority_class, queue
 from tests.unit.scheduler.world import World
 from vc_model.meta import ApiObject
 from vc_model.node import Taint
@@ -32,6 +32,23 @@ ZONE_B: JsonObject = {
         }
     }
 }
+
+
+def near(kind: str, role: str, key: str, weight: int = 0) -> JsonObject:
+    """Pods of a role, required or (with a weight) preferred."""
+    term = {"topologyKey": key, "labelSelector": {"matchLabels": {TASK: role}}}
+    if not weight:
+        return {kind: {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    wish = {"weight": weight, "podAffinityTerm": term}
+    return {kind: {"preferredDuringSchedulingIgnoredDuringExecution": [wish]}}
+
+
+AFFINITIES: list[JsonObject | None] = [
+    None, None, None, None, ZONE_B,
+    near("podAffinity", "ps", "zone", 10), near("podAffinity", "worker", "host", 3),
+    near("podAntiAffinity", "worker", "host", 7), near("podAntiAffinity", "ps", "zone", 40),
+    near("podAffinity", "worker", "zone"), near("podAffinity", "ps", "host"),
+]  # fmt: skip
 REQUESTS: list[ResourceList] = [
     {}, {"cpu": "1"}, {"cpu": "2", "memory": "1Gi"}, {"memory": "2Gi"}, {"cpu": "500m"},
     {"cpu": "3"}, {"cpu": "1", "nvidia.com/gpu": "1"},
@@ -85,7 +102,10 @@ def some_nodes(draw: st.DrawFn) -> list[ApiObject]:
             memory=f"{draw(st.integers(1, 8))}Gi",
             pods=draw(st.sampled_from([2, 110, 110])),
             gpu=draw(st.sampled_from([0, 0, 2])),
-            labels={"zone": draw(st.sampled_from("ab"))},
+            labels={
+                "zone": draw(st.sampled_from("ab")),
+                **draw(st.sampled_from([{}, {"host": f"n{index}"}])),
+            },
             taints=[TAINT] if draw(st.integers(0, 4)) == 0 else [],
             ready=draw(st.integers(0, 6)) != 0,
             unschedulable=draw(st.integers(0, 8)) == 0,
@@ -131,7 +151,7 @@ def a_job(draw: st.DrawFn, name: str) -> list[ApiObject]:
     for role, count in sorted(roles.items()):
         requests = draw(st.sampled_from(REQUESTS))
         selector = draw(st.sampled_from([{}, {}, {}, {"zone": "a"}]))
-        affinity = draw(st.sampled_from([None, None, None, ZONE_B]))
+        affinity = draw(st.sampled_from(AFFINITIES))
         tolerations = draw(st.sampled_from([(), (Toleration(operator="Exists"),)]))
         ports = draw(st.sampled_from([(), (), (), (80,)]))
         annotations = draw(st.sampled_from([None, None, None, NO]))

@@ -57,8 +57,16 @@ def anyway(key: str) -> TopologySpreadConstraint:
     )
 
 
-def lying(name: str, on: str) -> Pod:
-    return pod(name, on=on, requests={"cpu": "1"}, scheduler="default-scheduler", labels=WEB)
+def must(kind: str, key: str) -> JsonObject:
+    term = {"topologyKey": key, "labelSelector": {"matchLabels": WEB}}
+    return {kind: {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+
+
+def lying(name: str, on: str, affinity: JsonObject | None = None) -> Pod:
+    return pod(
+        name, on=on, requests={"cpu": "1"}, scheduler="default-scheduler", labels=WEB,
+        affinity=affinity,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -85,6 +93,15 @@ CASES = [
     Case("preferred pod affinity", asking(affinity=rather("podAffinity", "host")), "podaffinity_weight", "b1", "a1", LIES),
     Case("preferred pod anti-affinity", asking(affinity=rather("podAntiAffinity", "zone")), "podaffinity_weight", "b1", "a1",
          [lying("w", "a1"), lying("v", "b1"), lying("u", "a2")], [NODES[0], NODES[1], node("b1", cpu=40, labels={"zone": "b", "host": "b1"})]),
+    Case("a placed pod would rather have it near", asking(labels=WEB), "podaffinity_weight", "b1", "a1", [lying("w", "b1", rather("podAffinity", "host"))]),
+    Case("a placed pod would rather have it far", asking(labels=WEB), "podaffinity_weight", "b1", "a1", [lying("w", "a2", rather("podAntiAffinity", "zone")), lying("v", "b1")]),
+    Case("a placed pod must have its kind near", asking(labels=WEB), "podaffinity_weight", "b1", "a1", [lying("w", "b1", must("podAffinity", "zone"))]),
+    Case("a placed pod speaks of others", asking(labels={"app": "db"}), "podaffinity_weight", "a1", "a1", [lying("w", "b1", rather("podAffinity", "host"))]),
+    Case("what placed pods prefer outweighs what they require", asking(labels=WEB), "podaffinity_weight", "b1", "a2",
+         [lying("w", "a1", must("podAffinity", "host")), lying("v", "b1", rather("podAffinity", "host", 2))]),
+    Case("both sides are added up", asking(labels=WEB, affinity=rather("podAffinity", "host", 5)), "podaffinity_weight", "b1", "a1",
+         [lying("w", "a2"), lying("v", "b1", rather("podAffinity", "host", 1))]),
+    Case("a required anti-affinity is no wish", asking(labels={"app": "db"}), "podaffinity_weight", "a1", "a1", [lying("w", "b1", must("podAntiAffinity", "zone"))]),
     Case("soft spread over zones", asking(spread=[anyway("zone")], labels=WEB), "podtopologyspread_weight", "b1", "a1",
          FAR, [NODES[0], NODES[1], node("b1", cpu=20, labels={"zone": "b"})]),
     Case("taints that only advise", asking(), "tainttoleration_weight", "a2", "a1", [], [node("a1", taints=[SOFT]), NODES[1]]),
@@ -105,6 +122,20 @@ def test_a_preference_decides_and_its_weight_can_be_taken_away(case: Case) -> No
 
     assert where(conf()) == case.goes_to
     assert where(conf(**{case.weight: "0"})) == case.otherwise
+
+
+def test_what_a_placed_pod_prefers_goes_with_it() -> None:
+    """While it lies there, and for those that its own session places after it."""
+    friend = pod("w-0", group="w", requests={"cpu": "1"}, affinity=rather("podAffinity", "host"))
+    pods = [pod(f"p-{n}", group="g", requests={"cpu": "1"}, labels=WEB) for n in range(3)]
+    jobs = [group("w", minimum=1, age=9), friend, group("g", minimum=3), *pods]
+    world = World(queue(), NODES, jobs, conf=conf())
+    world.session()
+    assert {world.where()[f"p-{n}"] for n in range(3)} == {world.where()["w-0"]}
+    world.delete_pod("w-0")
+    world.put(group("late", minimum=1), pod("l", group="late", requests={"cpu": "1"}, labels=WEB))
+    world.session()
+    assert world.where()["l"] not in (world.where()["p-0"], "")
 
 
 def test_most_requested_fills_up() -> None:

@@ -1,8 +1,8 @@
 """Who lies where, as far as somebody asks: counts per node of the pods that terms speak of.
 
 Kept beside the columns, one fact at a time. Nothing is counted unless a waiting pod asks about it
-(`Selection`), a placed pod keeps others away (its anti-affinity terms) or takes host ports; a cluster
-without such pods pays nothing. Selections that are new are counted together, in one walk, when the
+(`Selection`), a placed pod keeps others away (its anti-affinity terms), would rather have them near or far,
+or takes host ports; a cluster without such pods pays nothing. Selections that are new are counted together, in one walk, when the
 next session is made.
 """
 
@@ -23,7 +23,7 @@ PerNode = dict[str, int]
 
 
 class Owner(msgspec.Struct, frozen=True, eq=False):
-    """An anti-affinity term of placed pods: whom it keeps away, and within which topology."""
+    """A term of placed pods: whom it speaks of, and within which topology."""
 
     selection: Selection
     topology_key: str
@@ -31,6 +31,10 @@ class Owner(msgspec.Struct, frozen=True, eq=False):
     @property
     def key(self) -> tuple[bytes, str]:
         return (self.selection.key, self.topology_key)
+
+
+Owned = dict[tuple[bytes, str], tuple[Owner, PerNode]]
+"""Terms of placed pods by their key, with a number for each node."""
 
 
 def owner_of(term: PeerTerm, pod: PodRow, known: Namespaces) -> Owner:
@@ -72,7 +76,10 @@ class PeerTable:
     """A copy for one session."""
 
     selections: dict[bytes, tuple[Selection, PerNode]] = field(default_factory=dict)
-    owners: dict[tuple[bytes, str], tuple[Owner, PerNode]] = field(default_factory=dict)
+    owners: Owned = field(default_factory=dict)
+    """Anti-affinity terms: how many pods with them each node has."""
+    pulls: Owned = field(default_factory=dict)
+    """Preferred terms, and required affinity: the sum of their weights on each node."""
     ports: dict[Port, PerNode] = field(default_factory=dict)
     namespaces: dict[str, dict[str, str]] = field(default_factory=dict)
     """Labels by name; empty when nobody selects namespaces."""
@@ -86,7 +93,8 @@ class PeerIndex:
         self._matcher = Matcher()
         self._new: dict[bytes, Selection] = {}
         """Asked for, not counted yet."""
-        self._owners: dict[tuple[bytes, str], tuple[Owner, PerNode]] = {}
+        self._owners: Owned = {}
+        self._pulls: Owned = {}
         self._ports: dict[Port, PerNode] = {}
         self._namespaces: dict[str, dict[str, str]] = {}
         self._selecting = False
@@ -109,7 +117,7 @@ class PeerIndex:
     def _count_anew(self, pods: Iterable[PodRow]) -> None:
         self._stale = False
         self._selections, self._new, self._matcher = {}, {}, Matcher()
-        self._owners, self._ports = {}, {}
+        self._owners, self._pulls, self._ports = {}, {}, {}
         for pod in pods:
             self.replace(None, pod)
 
@@ -139,17 +147,22 @@ class PeerIndex:
                 _add(self._selections[selection.key][1], pod.node, sign)
         peering = pod.shape.peering
         for term in peering.anti:
-            self._selecting |= term.namespace_selector is not None
-            owner = owner_of(term, pod, self._namespaces)
-            known = self._owners.setdefault(owner.key, (owner, {}))
-            _add(known[1], pod.node, sign)
-            if not known[1]:
-                del self._owners[owner.key]
+            self._own(self._owners, term, pod, sign)
+        for wish in peering.pulls:
+            self._own(self._pulls, wish.term, pod, sign * wish.weight)
         for port in peering.ports:
             taken = self._ports.setdefault(port, {})
             _add(taken, pod.node, sign)
             if not taken:
                 del self._ports[port]
+
+    def _own(self, owned: Owned, term: PeerTerm, pod: PodRow, more: int) -> None:
+        self._selecting |= term.namespace_selector is not None
+        owner = owner_of(term, pod, self._namespaces)
+        known = owned.setdefault(owner.key, (owner, {}))
+        _add(known[1], pod.node, more)
+        if not known[1]:
+            del owned[owner.key]
 
     def table(self, pods: Callable[[], Iterable[PodRow]]) -> PeerTable:
         """For a session. `pods` gives all pods; it is asked only when something new is counted."""
@@ -160,6 +173,7 @@ class PeerIndex:
         return PeerTable(
             selections={key: (s, dict(counts)) for key, (s, counts) in self._selections.items()},
             owners={key: (o, dict(counts)) for key, (o, counts) in self._owners.items()},
+            pulls={key: (o, dict(weights)) for key, (o, weights) in self._pulls.items()},
             ports={port: dict(counts) for port, counts in self._ports.items()},
             namespaces=dict(self._namespaces) if self._selecting else {},
         )
@@ -190,8 +204,8 @@ class PeerIndex:
         self._matcher = Matcher(selection for selection, _ in kept.values())
 
 
-def _add(counts: PerNode, node: str, sign: int) -> None:
-    left = counts.get(node, 0) + sign
+def _add(counts: PerNode, node: str, more: int) -> None:
+    left = counts.get(node, 0) + more
     if left:
         counts[node] = left
     else:

@@ -25,6 +25,8 @@ _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 _DO_NOT_SCHEDULE: Final = "DoNotSchedule"
 WEIGHT_MAX: Final = 100
 """Of a preferred term; more is not allowed by the API."""
+REQUIRED_WEIGHT: Final = 1
+"""Of a placed pod's required affinity, when it is scored for pods that come (kube-scheduler's default)."""
 _OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
 _encoder: Final = msgspec.msgpack.Encoder(order="deterministic")
 
@@ -112,6 +114,11 @@ class Peering(msgspec.Struct, frozen=True):
             *(spread.term for spread in (*self.spread, *self.soft_spread)),
             *(wish.term for wish in self.wishes),
         )
+
+    @property
+    def pulls(self) -> tuple[Wish, ...]:
+        """What it means, once it is placed, for the scores of pods that come."""
+        return (*self.wishes, *(Wish(REQUIRED_WEIGHT, term) for term in self.affinity))
 
 
 NO_PEERING: Final = Peering()

@@ -1,8 +1,10 @@
 """Which pods lie where, during one session: the index's counts as arrays over nodes.
 
 Statements add and take off what they place. `delicate` says which pods cannot be placed many at a
-time: those that ask about others, or that a placed pod keeps away.
+time: those that ask about others, or that a placed pod keeps away or would rather have near or far.
 """
+
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -11,6 +13,36 @@ from vc_scheduler.logic.peer_index import Matcher, Owner, PeerTable, PerNode, ow
 from vc_scheduler.logic.peering import NO_PEERING, PeerTerm, Port, Selection, resolve
 from vc_scheduler.logic.rows import GroupRow, PodRow, Run
 from vc_scheduler.logic.table import Ints, StaticTable
+
+
+class Terms:
+    """Terms of placed pods, found by the pods they speak of."""
+
+    def __init__(self, owners: Iterable[Owner]) -> None:
+        self._owners: dict[tuple[bytes, str], Owner] = {}
+        self._speaking = Matcher()
+        self._keys_of: dict[bytes, list[str]] = {}
+        """Topology keys by selection."""
+        for owner in owners:
+            self.add(owner)
+
+    def add(self, owner: Owner) -> None:
+        if owner.key not in self._owners:
+            self._owners[owner.key] = owner
+            self._speaking.add(owner.selection)
+            self._keys_of.setdefault(owner.selection.key, []).append(owner.topology_key)
+
+    def about(self, pod: PodRow) -> list[Owner]:
+        if not self._owners:
+            return []
+        return [
+            self._owners[selection.key, topology_key]
+            for selection in self._speaking.matching(pod.namespace, pod.labels)
+            for topology_key in self._keys_of[selection.key]
+        ]
+
+    def about_any(self, pods: Iterable[PodRow]) -> bool:
+        return bool(self._owners) and any(self.about(pod) for pod in pods)
 
 
 class Peers:
@@ -23,30 +55,24 @@ class Peers:
         """By group that somebody follows: see `follow`."""
         self._table = table
         self._arrays: dict[object, Ints] = {}
-        """By the key of a selection, an owner or a port; made when asked for."""
-        self._owners: dict[tuple[bytes, str], Owner] = {
-            key: owner for key, (owner, _) in table.owners.items()
-        }
+        """By the key of a selection, a term or a port; made when asked for."""
         self._asked = Matcher(selection for selection, _ in table.selections.values())
-        self._keeping = Matcher(owner.selection for owner in self._owners.values())
-        self._keys_of: dict[bytes, list[str]] = {}
-        """Topology keys by the selection of an owner."""
-        for owner in self._owners.values():
-            self._keys_of.setdefault(owner.selection.key, []).append(owner.topology_key)
+        self._keeping = Terms(owner for owner, _ in table.owners.values())
+        self._pulling = Terms(owner for owner, _ in table.pulls.values())
 
     def delicate(self, run: Run) -> bool:
         """Whether its pods must be looked at one by one."""
         if run.shape.peering is not NO_PEERING and run.shape.peering != NO_PEERING:
             return True
-        return bool(self._owners) and any(self.keeping_away(pod) for pod in run.pods)
+        return self._keeping.about_any(run.pods) or self._pulling.about_any(run.pods)
 
     def keeping_away(self, pod: PodRow) -> list[Owner]:
         """Anti-affinity terms of placed pods that speak of this one."""
-        return [
-            self._owners[selection.key, topology_key]
-            for selection in self._keeping.matching(pod.namespace, pod.labels)
-            for topology_key in self._keys_of[selection.key]
-        ]
+        return self._keeping.about(pod)
+
+    def pulling(self, pod: PodRow) -> list[Owner]:
+        """Terms of placed pods by which they would rather have this one near, or far."""
+        return self._pulling.about(pod)
 
     def selection(self, term: PeerTerm, pod: PodRow) -> tuple[Selection, Ints]:
         """The pods a term of this pod speaks of, and how many of them each node has."""
@@ -58,6 +84,11 @@ class Peers:
         """How many pods with that term each node has."""
         _, counts = self._table.owners.get(owner.key, (owner, {}))
         return self._array(owner.key, counts)
+
+    def pulls(self, owner: Owner) -> Ints:
+        """The sum of the weights with which the pods of each node have that term."""
+        _, weights = self._table.pulls.get(owner.key, (owner, {}))
+        return self._array(("pulls", owner.key), weights)
 
     def port(self, port: Port) -> Ints:
         """How many pods take that host port on each node."""
@@ -105,11 +136,12 @@ class Peers:
             self._array(selection.key, counts)[row] += sign
         for term in pod.shape.peering.anti:
             owner = owner_of(term, pod, self._table.namespaces)
-            if owner.key not in self._owners:
-                self._owners[owner.key] = owner
-                self._keeping.add(owner.selection)
-                self._keys_of.setdefault(owner.selection.key, []).append(owner.topology_key)
+            self._keeping.add(owner)
             self.owners(owner)[row] += sign
+        for wish in pod.shape.peering.pulls:
+            owner = owner_of(wish.term, pod, self._table.namespaces)
+            self._pulling.add(owner)
+            self.pulls(owner)[row] += sign * wish.weight
         for port in pod.shape.peering.ports:
             self.port(port)[row] += sign
         if pod.shape.peering.claims:

@@ -60,7 +60,7 @@ class NodeOrder:
     def peer_score(self, session: "Session", pod: PodRow, mask: Mask) -> Ints | None:
         peers, peering = session.peers, pod.shape.peering
         found: list[Ints] = []
-        if peering.wishes and self._peers:
+        if self._peers and (peering.wishes or peers.pulling(pod)):
             found.append(self._peers * nearness(peers, pod, mask))
         if peering.soft_spread and self._spread:
             found.append(self._spread * spreading(peers, pod, mask))

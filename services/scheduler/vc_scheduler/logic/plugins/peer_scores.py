@@ -1,7 +1,7 @@
 """Scores of the plugin nodeorder that look at other pods: preferred pod affinity, soft spread.
 
-As kube-scheduler's, from 0 to `POINTS` over the nodes the pod may go to. Only what the pod itself
-prefers counts; what placed pods would prefer about it does not.
+As kube-scheduler's, from 0 to `POINTS` over the nodes the pod may go to. Nearness counts both ways: what the
+pod prefers about those that are placed, and what they prefer about it.
 """
 
 import math
@@ -20,16 +20,23 @@ _THOUSAND: Final = 1000
 
 
 def nearness(peers: Peers, pod: PodRow, mask: Mask) -> Ints:
-    """Pods it wants to be near add their term's weight, those it shuns take it away."""
+    """Pods it wants to be near, or that want it near, add the term's weight; shunning takes it away."""
     score = np.zeros(len(peers.nodes.names), dtype=np.int64)
     for wish in pod.shape.peering.wishes:
-        codes = peers.nodes.label(wish.term.topology_key).codes
-        counts = domain_sums(codes, peers.selection(wish.term, pod)[1])[codes]
-        score += wish.weight * np.where(codes >= 0, counts, 0)
+        counts = peers.selection(wish.term, pod)[1]
+        score += wish.weight * _around(peers, wish.term.topology_key, counts)
+    for owner in peers.pulling(pod):
+        score += _around(peers, owner.topology_key, peers.pulls(owner))
     least, most = _bounds(score, mask)
     if most == least:
         return np.zeros_like(score)
     return np.clip((score - least) * POINTS // (most - least), 0, POINTS)
+
+
+def _around(peers: Peers, topology_key: str, amounts: Ints) -> Ints:
+    """Per node what its domain has together; nothing where the key is not."""
+    codes = peers.nodes.label(topology_key).codes
+    return domain_sums(codes, amounts)[codes]
 
 
 def spreading(peers: Peers, pod: PodRow, mask: Mask) -> Ints:
