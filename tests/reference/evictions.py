@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 from tests.reference.cluster import Amounts, Job, Pod, add, total
 from tests.reference.session import Session
@@ -28,7 +29,60 @@ def preempt(session: Session) -> None:
             for other in session.cluster.jobs.values()
             if other.queue == job.queue and other.priority < job.priority
         ]
-        _make_room(session, job, bundles(session, lower))
+        if not _make_room(session, job, bundles(session, lower)) and session.even:
+            _Even(session, job).run()
+
+
+class _Even:
+    """What jobs of equal priority give: pods beyond their minimum, to who has no more than they then."""
+
+    def __init__(self, session: Session, job: Job) -> None:
+        self._session = session
+        self._job = job
+        self._after = self._most_after()
+
+    def run(self) -> None:
+        session, job = self._session, self._job
+        others = [
+            other
+            for other in session.cluster.jobs.values()
+            if other is not job and other.queue == job.queue and other.priority <= job.priority
+        ]
+        found = bundles(session, others)
+        lower = [b for b in found if b.job.priority < job.priority]
+        equal = [b for b in found if b.job.priority == job.priority and not b.whole]
+        equal = [b for b in equal if self._fair([b])]
+        together: list[Bundle] = []
+        for bundle in equal:
+            if self._fair([*together, bundle]):
+                together.append(bundle)
+        if equal and not _make_room(session, job, [*lower, *together]):
+            _make_room(session, job, [*lower, *equal], self._fair)
+
+    def _fair(self, chosen: list[Bundle]) -> bool:
+        taken = self._session.dominant_share(self._after)
+        for giver in {
+            b.job.key: b.job for b in chosen if b.job.priority == self._job.priority
+        }.values():
+            gone = [name for names in self._session.outcome.victims.values() for name in names]
+            gone += [pod.name for bundle in chosen for pod in bundle.pods]
+            left = total(pod.request for pod in giver.placed if pod.name not in gone)
+            add(left, self._session.given.get(giver.key, {}))
+            if taken - self._session.dominant_share(left) > Fraction(1, MILLION):
+                return False
+        return True
+
+    def _most_after(self) -> Amounts:
+        """Per resource with the pods that ask for most, where several would do."""
+        job = self._job
+        after = total([job.allocated, self._session.given.get(job.key, {})])
+        for name in {name for pod in job.pods for name in pod.request}:
+            left = sorted(self._session.waiting(job), key=lambda pod: -pod.request.get(name, 0))
+            for role, count in self._session.missing(job):
+                for pod in [pod for pod in left if role in (None, pod.role)][:count]:
+                    left.remove(pod)
+                    add(after, {name: pod.request.get(name, 0)})
+        return after
 
 
 def reclaim(session: Session) -> None:

@@ -25,8 +25,10 @@ def schedule(
     binpack: bool,
     leaves_only: bool = False,
     level: int = 0,
+    even: bool = False,
 ) -> Outcome:
-    """What a session over these objects comes to; `plugin` says what queues deserve."""
+    """What a session over these objects comes to; `plugin` says what queues deserve, `even` whether
+    jobs of equal priority make room for one another."""
     session = Session(
         objects,
         actions=actions,
@@ -34,6 +36,7 @@ def schedule(
         binpack=binpack,
         leaves_only=leaves_only,
         level=level,
+        even=even,
     )
     for name in actions:
         ACTIONS[name](session)

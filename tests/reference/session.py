@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 from tests.reference.cluster import (
     Amounts,
@@ -47,6 +48,7 @@ class Session:
         binpack: bool = False,
         leaves_only: bool = False,
         level: int = 0,
+        even: bool = False,
     ) -> None:
         """`leaves_only`: queues above others take no jobs. `level`: so many queues above may deserve what
         is taken back."""
@@ -56,6 +58,7 @@ class Session:
         self.binpack = binpack
         self.leaves_only = leaves_only
         self.level = level
+        self.even = even
         self.outcome = Outcome()
         self.refused: dict[str, str] = {}
         """Job to why: "room" when nodes or its queue have too little, else something else."""
@@ -277,9 +280,14 @@ class Session:
 
     def job_order(self, job: Job) -> tuple[object, ...]:
         has = total([job.allocated, self.given.get(job.key, {})])
-        parts = [amount * MILLION // max(1, self.cluster.total(n)) for n, amount in has.items()]
-        dominant = max(parts, default=0)
+        dominant = self.dominant_share(has) * MILLION // 1
         return (-job.priority, not self.starving(job), dominant, job.created, job.uid, job.key)
+
+    def dominant_share(self, has: Amounts) -> Fraction:
+        """The largest part of the cluster; all of it where the cluster has none."""
+        totals = {name: self.cluster.total(name) for name, amount in has.items() if amount}
+        parts = [Fraction(has[n], total) if total else Fraction(1) for n, total in totals.items()]
+        return max(parts, default=Fraction(0))
 
     def unless_fifo(self, job: Job, waiting: list[Job]) -> list[Job]:
         """Nobody of a fifo queue passes a job that has to wait."""

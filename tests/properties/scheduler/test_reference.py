@@ -198,10 +198,27 @@ def a_greedy_job(draw: st.DrawFn, name: str) -> list[ApiObject]:
 
 
 @st.composite
+def an_equal_job(draw: st.DrawFn, name: str) -> list[ApiObject]:
+    """One of many of a queue that nothing but its size tells apart."""
+    count = draw(st.integers(1, 7))
+    head = group(
+        name,
+        minimum=draw(st.integers(1, min(count, 3))),
+        queue="alone",
+        priority_class=draw(st.sampled_from(["low", "low", "low", "high"])),
+        age=draw(st.integers(0, 3)),
+    )
+    requests: ResourceList = {"cpu": draw(st.sampled_from(["1", "1", "2", "3"]))}
+    pods = [pod(f"{name}-w-{n}", group=name, role="w", requests=requests) for n in range(count)]
+    return [head, *pods]
+
+
+@st.composite
 def a_conf(draw: st.DrawFn) -> Conf:
     first, _ = Conf().tiers
     names = ["overcommit", "drf", "predicates", "", "nodeorder", *draw(st.sampled_from([[], ["binpack"]]))]  # fmt: skip
     tier = [PluginConf(name=name) for name in names]
+    tier[1] = PluginConf(name="drf", switches=draw(st.sampled_from([{}, {"preemptable": True}])))
     tier[3] = draw(st.sampled_from(SHARES))
     return Conf(tiers=(first, tuple(tier)))
 
@@ -217,6 +234,7 @@ def compare(world: World) -> Decisions:
         binpack=world.conf.tiers[1][-1].name == "binpack",
         leaves_only=shares.name == "capacity" and shares.switches.get("hierarchy", False),
         level=int(shares.arguments.get("ancestorReclaimLevel", "0")),
+        even=world.conf.tiers[1][1].switches.get("preemptable", False),
     )
     assert decisions.left_out == ()
     session = Session(world.snapshot(), Framework(world.conf, plugins.REGISTRY), world.now)
@@ -332,3 +350,16 @@ def test_the_core_takes_back_what_is_deserved_as_the_reference_does(data: st.Dat
         world.put(head, pod(f"new{n}-w-0", group=f"new{n}", role="w", requests=asks))
     world.now += 1
     compare(world)
+
+
+@settings(max_examples=100, deadline=None, phases=PHASES)
+@given(data=st.data())
+def test_equals_give_to_one_another_as_in_the_reference(data: st.DataObject) -> None:
+    sizes = data.draw(st.lists(st.integers(2, 9), min_size=1, max_size=2))
+    world = World(
+        PRIORITIES,
+        queue("alone"),
+        [node(f"n{n}", cpu=cpu) for n, cpu in enumerate(sizes)],
+        conf=data.draw(a_conf()),
+    )
+    hold_against_reference(data, world, an_equal_job)

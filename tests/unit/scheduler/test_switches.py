@@ -129,6 +129,14 @@ def preempts_gang(conf: Conf) -> str:
     return evicted(world)
 
 
+def preempts_equal(conf: Conf) -> str:
+    """A job of the same priority that has more."""
+    world = World(
+        queue(), nodes(1, cpu=2), running("rich", 2, minimum=1), gang("g", 1, cpu=1), conf=conf
+    )
+    return evicted(world)
+
+
 def reclaims_gang(conf: Conf) -> str:
     world = World(
         queue("a"), queue("b"), nodes(1, cpu=2), running("a", 2, minimum=2, queue="a"),
@@ -217,7 +225,8 @@ class Case:
     world: Callable[[Conf], str]
     on: str
     off: str
-    unsaid: str = ""
+    unsaid: str | None = None
+    """As on, unless it says something else."""
     """As on, unless it is said."""
     text: str = FILE
 
@@ -237,16 +246,17 @@ CASES = [
     Case("overcommit", "enableJobEnqueued", enqueued, "", "ns/g"),
     Case("proportion", "enabledAllocatable", allocatable, "0", "2"),
     Case("gang", "enablePreemptable", preempts_gang, "", "low-0,low-1", "low-0,low-1"),
+    Case("drf", "enablePreemptable", preempts_equal, "rich-1", "", ""),
     Case("gang", "enableReclaimable", reclaims_gang, "", "a-0,a-1", "a-0,a-1"),
     Case("proportion", "enableReclaimable", reclaims_gang, "a-0,a-1", ""),
     Case("conformance", "enablePreemptable", preempts_system, "", "low-0"),
     Case("proportion", "enablePreemptive", preemptive, "False", "True"),
     Case("proportion", "enabledOverused", overused, "2", "4", "4"),
     Case("gang", "enableJobStarving", starving, "", "low-0"),
-    Case("gang", "enableJobPipelined", pipelined, "ns/small", "", "", SLA),
+    Case("gang", "enableJobPipelined", pipelined, "ns/small", "", None, SLA),
     Case("proportion", "enableHierarchy", hierarchy, "0", "2"),
-    Case("capacity", "enableHierarchy", hierarchy, "0", "2", "", FILE.replace("proportion", "capacity")),
-    Case("pdb", "enablePreemptable", keeps_to_budgets, "", "low-0", "", PDB),
+    Case("capacity", "enableHierarchy", hierarchy, "0", "2", None, FILE.replace("proportion", "capacity")),
+    Case("pdb", "enablePreemptable", keeps_to_budgets, "", "low-0", None, PDB),
 ]  # fmt: skip
 
 
@@ -257,7 +267,7 @@ def test_a_switch_has_its_effect(case: Case) -> None:
 
     assert end(f"{case.switch}: true") == case.on
     assert end(f"{case.switch}: false") == case.off
-    assert end() == (case.unsaid or case.on)
+    assert end() == (case.on if case.unsaid is None else case.unsaid)
 
 
 def test_every_switch_has_an_effect_or_says_that_it_has_none() -> None:

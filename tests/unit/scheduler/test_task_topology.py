@@ -100,6 +100,35 @@ def test_the_whole_bucket_chooses_the_node() -> None:
     assert set(ours.values()) == {"wide"}
 
 
+def test_a_large_bucket_counts_whole() -> None:
+    """Twenty find room on the emptier node, and all forty on the other."""
+    full = pod("y", on="wide", requests={"cpu": "40"}, scheduler="s")
+    work = job({"affinity": "worker"}, worker=40)
+    world = World(queue(), [node("empty", cpu=20), node("wide", cpu=80)], full, work, conf=conf())
+    world.session()
+    assert set(world.where().values()) == {"wide"}
+
+
+def test_of_equal_buckets_the_one_that_asks_for_least_is_joined() -> None:
+    """A bucket of several small pods before one of a single large one."""
+    nodes = [node(f"n{n}", cpu=8) for n in range(2)]
+    work = job({"affinity": "ps,worker", "anti_affinity": "ps"}, ps=2, worker=2)
+    world = World(queue(), nodes, work, conf=conf())
+    world.put(pod("ps-1", group="g", role="ps", requests={"cpu": "4"}))
+    world.session()
+    where = world.where()
+    assert where["worker-0"] == where["worker-1"] == where["ps-0"] != where["ps-1"]
+
+
+def test_shunning_counts_in_full_against_other_scores() -> None:
+    """With the weight of 1 a pod that is shunned costs more than a node that is full then."""
+    nodes = [node("n0", cpu=40), node("n1", cpu=1)]
+    work = job({"anti_affinity": "ps,worker"}, ps=1, worker=1)
+    world = World(queue(), nodes, work, conf=conf(weight="1"))
+    world.session()
+    assert places(world) == ["ps", "worker"]
+
+
 def test_pods_join_those_that_lie_there_already() -> None:
     nodes = [node(f"n{n}", cpu=8) for n in range(3)]
     first = job({"affinity": "ps,worker"}, ps=1, worker=3)

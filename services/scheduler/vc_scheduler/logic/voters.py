@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Protocol
 import numpy as np
 
 from vc_messages.sessions import Reason
+from vc_scheduler.logic.amounts import Amounts
 from vc_scheduler.logic.rows import GroupRow, PodRow, QueueRow, Run
 from vc_scheduler.logic.table import Ints, Mask
 
@@ -95,6 +96,17 @@ class VictimLimit(Protocol):
         ...
 
 
+class Fairness(Protocol):
+    """Whether jobs of equal priority make room for one another; asked only where
+    `enablePreemptable: true` is written."""
+
+    name: ClassVar[str]
+
+    def yields(self, session: "Session", *, taker: Amounts, giver: Amounts) -> bool:
+        """`taker`, `giver`: what the two jobs would have then."""
+        ...
+
+
 class _Victims(NamedTuple):
     """Who has a say in one way of evicting."""
 
@@ -140,6 +152,9 @@ class Voters:
         ]
         self._holding: list[list[HoldVote]] = self._by_tier("jobpipelined", "hold_vote")
         self._starving: list[list[Starving]] = self._by_tier("jobstarving", "starves")
+        self._fair: list[Fairness] = self._written(PREEMPTABLE, "yields")
+        self.equals_yield = bool(self._fair)
+        """Whether jobs of equal priority make room for one another at all."""
         self._victims = {
             switch: _Victims(
                 guards=self._all(switch, "may_evict"),
@@ -186,6 +201,12 @@ class Voters:
         """Whether `pods` may be evicted when `others` are."""
         limits = self._victims[switch].limits
         return all(limit.lets_go(session, pods, others) for limit in limits)
+
+    def yields(self, session: "Session", *, taker: Amounts, giver: Amounts) -> bool:
+        """Whether a job gives to one of equal priority; what both would have then."""
+        return self.equals_yield and all(
+            plugin.yields(session, taker=taker, giver=giver) for plugin in self._fair
+        )
 
     def keeps_gangs(self, *, switch: str) -> bool:
         """Whether no gang may fall below its minimum, not even as a whole."""

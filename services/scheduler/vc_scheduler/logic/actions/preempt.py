@@ -1,10 +1,13 @@
 """preempt: a starving job takes the room of jobs of lower priority in its own queue.
 
+Where that is not enough and a plugin says what is fair between them, jobs of equal priority give, too.
+
 A job that asks for nothing but a place has only such pods evicted that ask for nothing either.
 Then, inside a job: a waiting task of higher priority takes the place of tasks of lower priority.
 """
 
 from vc_scheduler.logic.actions.contenders import CONTENDERS_MAX, contenders, wanted
+from vc_scheduler.logic.actions.equals import Equals
 from vc_scheduler.logic.evicting import Room
 from vc_scheduler.logic.placing import asks_for_nothing
 from vc_scheduler.logic.rows import PENDING, GroupRow, PodRow, Run
@@ -21,13 +24,16 @@ def preempt(session: Session) -> None:
         if tried >= CONTENDERS_MAX:
             break
         humble = all(map(asks_for_nothing, group.runs))
+        permits = _best_effort if humble else _anybody
         asked = (group.queue, session.priority(group), humble)
         if asked not in known:
-            known[asked] = _lower(session, group, permits=_best_effort if humble else _anybody)
-        if not known[asked]:
+            known[asked] = _lower(session, group, permits=permits)
+        even = session.framework.voters.equals_yield and session.starving(group)
+        if not known[asked] and not even:
             continue
         tried += 1
-        if Room(session, group, wanted(session, group)).make(known[asked]):
+        room = Room(session, group, wanted(session, group))
+        if room.make(known[asked]) or (even and _from_equals(session, group, room, permits)):
             known.clear()
     for group in session.snapshot.groups:
         _inside(session, group)
@@ -45,6 +51,15 @@ def _lower(session: Session, group: GroupRow, *, permits: Permits) -> list[Bundl
         and session.priority(other) < least
     ]
     return bundles(session, others, permits=permits, switch=PREEMPTABLE)
+
+
+def _from_equals(session: Session, group: GroupRow, room: Room, permits: Permits) -> bool:
+    """With what jobs of equal priority give, one after the other; else with whatever is fair together."""
+    equals = Equals(session, group, wanted(session, group))
+    found = equals.found(permits)
+    if not found:
+        return False
+    return room.make(equals.together(found)) or room.make(found, accepts=equals.fair)
 
 
 def _anybody(group: GroupRow, pod: PodRow) -> bool:

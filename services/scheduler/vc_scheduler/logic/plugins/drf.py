@@ -1,11 +1,14 @@
 """drf: of two jobs of a queue, the one with the smaller dominant share goes first (behaviour.md 5.7).
 
+With `enablePreemptable: true` written, a job that waits also takes the room of jobs of equal priority, as
+long as it has no more than they then (`actions/equals.py`). Unwritten it is off, as in Volcano's chart.
+
 With `enableHierarchy: true` queues are ordered, and deserve, along the paths that their annotations
 `volcano.sh/hierarchy` and `volcano.sh/hierarchy-weights` write: see `hdrf`.
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from vc_scheduler.logic.amounts import Amounts
 from vc_scheduler.logic.conf import HIERARCHY
@@ -18,6 +21,12 @@ if TYPE_CHECKING:
     from vc_scheduler.logic.session import Session
 
 
+_FINE: Final = 10**12
+"""A share of 1 where shares are told apart by `_EVEN`."""
+_EVEN: Final = 10**6
+"""Shares that differ by no more than a millionth are even."""
+
+
 class Drf:
     """Job order by the largest part of the cluster that a job has of any resource."""
 
@@ -27,11 +36,12 @@ class Drf:
         del arguments  # it takes none
 
     def job_key(self, session: "Session", group: GroupRow) -> OrderKey:
-        shares = [
-            amount * SHARE_POINTS // max(1, session.cluster_amounts(name)[0])
-            for name, amount in session.group_allocated(group).items()
-        ]
-        return (max(shares, default=0),)
+        return (dominant_share(session, session.group_allocated(group), points=SHARE_POINTS),)
+
+    def yields(self, session: "Session", *, taker: Amounts, giver: Amounts) -> bool:
+        """Who takes has no more than who gives then."""
+        shares = [dominant_share(session, has, points=_FINE) for has in (taker, giver)]
+        return shares[0] - shares[1] <= _EVEN
 
 
 class HierarchicalDrf(Drf):
@@ -51,6 +61,15 @@ class HierarchicalDrf(Drf):
 
     def deserved(self, session: "Session") -> Mapping[str, Amounts]:
         return self._known(session).deserved()
+
+
+def dominant_share(session: "Session", has: Amounts, *, points: int) -> int:
+    """The largest part of the cluster in any resource; all of it where the cluster has none."""
+    most = 0
+    for name, amount in has.items():
+        total = session.cluster_amounts(name)[0]
+        most = max(most, amount * points // total if total else points * (amount > 0))
+    return most
 
 
 def make_drf(arguments: Mapping[str, str]) -> Drf:

@@ -2,7 +2,7 @@
 
 A job's annotations name groups of tasks: `ps,worker` for affinity between the two, a single name for
 affinity to its own kind. Pods are put into buckets that should share a node: one goes to the bucket
-with the most it wants to be near and the least it shuns. A node is the better, the more of the pod's
+with the most it wants to be near and the least it shuns, of equal ones to that which asks for least. A node is the better, the more of the pod's
 bucket it has or can still take, and the less of what the pod shuns. Pods of such a job are placed one
 by one, those that shun their own kind first.
 """
@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 
 from vc_model.keys import TASK_TOPOLOGY_AFFINITY, TASK_TOPOLOGY_ANTI_AFFINITY, TASK_TOPOLOGY_ORDER
+from vc_scheduler.logic.amounts import NOT_REQUESTED
 from vc_scheduler.logic.framework import OrderKey
 from vc_scheduler.logic.plugins.arguments import weight
 from vc_scheduler.logic.plugins.peer_scores import POINTS
@@ -25,8 +26,9 @@ if TYPE_CHECKING:
 
 ROLES_MAX: Final = 64
 """Names in an annotation; what comes after them is left out."""
-TOGETHER_MAX: Final = 16
+TOGETHER_MAX: Final = 1_000
 """Pods of a bucket that are tried on a node together."""
+_MEBI: Final = 1024 * 1024
 
 _THERE: Final = 2
 """A companion that lies on a node counts for more than one that could: else the two tie."""
@@ -95,7 +97,7 @@ class TaskTopology:
         if mine is not None:
             waiting = [other for other in buckets.members[mine] if other.uid not in lying]
             score += _fitting_together(session, [pod, *(o for o in waiting if o is not pod)])
-        return self._weight * (score * POINTS // (_THERE * buckets.largest))
+        return self._weight * (score * POINTS // buckets.largest)
 
     def _topology(self, group: GroupRow) -> Topology | None:
         if group.key not in self._topologies:
@@ -161,7 +163,7 @@ def _fill_buckets(group: GroupRow, topology: Topology) -> Buckets:
     waiting = [pod for run in group.runs for pod in run.pods if pod.role in topology.ranks]
     for pod in sorted(waiting, key=lambda pod: (topology.ranks[pod.role], pod.order)):
         liked = [
-            (-sum(topology.liking(pod.role, other.role) for other in bucket), len(bucket), at)
+            (-sum(topology.liking(pod.role, other.role) for other in bucket), _asked(bucket), at)
             for at, bucket in enumerate(buckets.members)
         ]
         best = min(liked, default=(1, 0, 0))
@@ -172,6 +174,16 @@ def _fill_buckets(group: GroupRow, topology: Topology) -> Buckets:
     return buckets
 
 
+def _asked(bucket: list[PodRow]) -> int:
+    """What its pods ask for, as one number: a thousandth of a CPU or a device, or a MiB, is one."""
+    return sum(
+        amount // _MEBI if name == "memory" else amount
+        for pod in bucket
+        for name, amount in pod.shape.request
+        if name not in NOT_REQUESTED
+    )
+
+
 def _join(buckets: Buckets, at: int, pod: PodRow) -> None:
     buckets.members[at].append(pod)
     buckets.of[pod.uid] = at
@@ -180,9 +192,9 @@ def _join(buckets: Buckets, at: int, pod: PodRow) -> None:
 def _fitting_together(session: "Session", pods: list[PodRow]) -> Ints:
     """Per node: how many of these pods, in this order, it has room for at once."""
     idle = session.rooms.nodes.allocatable - session.rooms.used
-    fits = np.zeros(len(idle), dtype=np.int64)
-    needed = np.zeros(idle.shape[1], dtype=np.int64)
-    for pod in pods[:TOGETHER_MAX]:
-        needed = needed + session.rooms.request(pod.shape)
-        fits += (idle >= needed).all(axis=1)
+    needed = np.cumsum([session.rooms.request(pod.shape) for pod in pods[:TOGETHER_MAX]], axis=0)
+    fits = np.full(len(idle), len(needed), dtype=np.int64)
+    for resource in range(idle.shape[1]):  # what they ask for together only grows
+        room = np.searchsorted(needed[:, resource], idle[:, resource], side="right")
+        fits = np.minimum(fits, room)
     return fits
