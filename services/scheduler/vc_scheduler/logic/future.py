@@ -6,7 +6,7 @@ after it takes it piece by piece; each session finds this anew from the pods tha
 
 from vc_scheduler.logic import reasons
 from vc_scheduler.logic.leaving import Leaving
-from vc_scheduler.logic.placing import Missing, try_minimum
+from vc_scheduler.logic.placing import Missing, question_of, try_minimum
 from vc_scheduler.logic.rows import GroupRow
 from vc_scheduler.logic.session import Session
 from vc_scheduler.logic.statement import Statement
@@ -22,7 +22,7 @@ def hold_future_room(session: Session, group: GroupRow, missing: Missing) -> boo
         return False
     if not leaving:
         return False
-    asked = (session.rooms.state, tuple(missing), tuple((r.role, r.shape.key, len(r.pods)) for r in group.runs), group.queue)  # fmt: skip
+    asked = question_of(session, group, missing)
     if asked in session.no_future:
         return False
     away = Leaving(session, leaving, counted=False)

@@ -33,6 +33,12 @@ class Some(NamedTuple):
 Wanted = list[Some]
 
 
+def question_of(session: Session, group: GroupRow, missing: Missing) -> tuple[object, ...]:
+    """What an answer about room for a gang depends on: equal gangs of a queue need it asked once."""
+    runs = tuple((run.role, run.shape.key, len(run.pods)) for run in group.runs)
+    return session.rooms.state, tuple(missing), runs, group.queue
+
+
 def place_minimum(session: Session, group: GroupRow, missing: Missing) -> Reason | None:
     """Bind what the gang lacks, whole; or nothing, because."""
     statement = Statement(session, group)

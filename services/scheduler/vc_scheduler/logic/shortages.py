@@ -15,6 +15,7 @@ from vc_scheduler.logic.placing import (
     in_task_order,
     one_by_one,
     place_next,
+    question_of,
     refused_by_queue,
     tightest_first,
 )
@@ -32,7 +33,7 @@ def with_other_tasks(session: Session, group: GroupRow, missing: Missing, reason
     alone = len(group.runs) < 2 and reason.stage in (Stage.GANG, Stage.PREDICATE)
     if alone or reason.unblock is None or group.key in session.promised_to:
         return reason
-    asked = (session.rooms.state, tuple(missing), tuple((r.role, r.shape.key, len(r.pods)) for r in group.runs), group.queue)  # fmt: skip
+    asked = question_of(session, group, missing)
     known = session.shortages.get(asked)
     if known is None:
         known = _shortages(session, group, missing)
