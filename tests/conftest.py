@@ -3,6 +3,9 @@
 `PYROCLAST_REQUIRE=kafka,redis,kubernetes` makes a missing part a failure instead of a skip. It also
 makes the run fail when a contract suite did not run on each backend named there: a suite that is
 skipped in silence proves nothing.
+
+Property tests draw the same examples every time, so that a red gate says something about the change;
+`PYROCLAST_EXPLORE=1` draws new ones.
 """
 
 import os
@@ -11,8 +14,13 @@ from collections import Counter
 from typing import Final
 
 import pytest
+from hypothesis import settings
 
 from vc_parts import PartError, obtain_required
+
+settings.register_profile("steady", derandomize=True)
+settings.register_profile("exploring", derandomize=False)
+settings.load_profile("exploring" if os.environ.get("PYROCLAST_EXPLORE") else "steady")
 
 _SUITE_OF_PART: Final = {"kafka": "bus", "redis": "snapshot", "kubernetes": "cluster"}
 _passed: Counter[tuple[str, str]] = Counter()

@@ -260,8 +260,7 @@ class Scheduler:
         if work.eviction is not None:
             for pod in work.eviction.pods:
                 self._columns.evict(object_key(pod.namespace, pod.name), pod.uid)
-            places = work.eviction.places
-            self._columns.evictions.nominate(work.group, now=now, places=places)
+            self._columns.evictions.nominate(work.eviction, now=now)
         if work.takeover is not None:
             self._columns.evictions.take_over(work.takeover, now=now)
         if gang:

@@ -278,6 +278,31 @@ def test_several_promises_do_not_take_each_others_room() -> None:
     assert (world.bound("p"), world.bound("q")) == (1, 1)
 
 
+def test_a_place_that_is_free_is_bound_while_a_younger_promise_waits_beside_it() -> None:
+    """On n1 the third pod of `a` was promised what `b` leaves; the room of `p` there is free before."""
+    world = World(
+        [queue("other", weight=2), queue("kept", reclaimable=False)],
+        CLASSES,
+        [node("n0", cpu=7), node("n1", cpu=7)],
+        gang("one", 1, queue="other", cpu=1),
+        gang("a", 3, minimum=1, queue="kept", cpu=3),
+        gang("b", 2, queue="kept", cpu=3),
+    )
+    world.session()
+    world.put(*gang("p", 1, queue="kept", priority_class="high", cpu=4))
+    assert [p.name for e in world.session().evictions for p in e.pods] == [
+        "a-worker-1",
+        "a-worker-0",
+    ]
+    world.put(*gang("two", 1, queue="other", cpu=1))
+    world.put(*gang("q", 1, queue="kept", priority_class="high", cpu=3))
+    assert [e.group for e in world.session().evictions] == ["ns/a", "ns/q"]
+    world.delete_pod("a-worker-0")
+    world.delete_pod("a-worker-1")
+    world.session()
+    assert (world.bound("p"), world.bound("q")) == (1, 1)
+
+
 def test_a_task_of_a_running_job_keeps_the_place_its_sibling_left() -> None:
     worker = pod("w-0", group="j", role="worker", requests={"cpu": "8"}, on="node-01", priority=1)
     other = pod("w-1", group="j", role="worker", requests={"cpu": "1"}, on="node-02", priority=1)

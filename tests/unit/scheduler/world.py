@@ -148,7 +148,7 @@ class World:
 
     def _promise(self, decisions: Decisions) -> None:
         for eviction in decisions.evictions:
-            self.columns.evictions.nominate(eviction.group, now=self.now, places=eviction.places)
+            self.columns.evictions.nominate(eviction, now=self.now)
             for place in eviction.places:
                 if place.freed:
                     self._nominate(place.name, place.node)

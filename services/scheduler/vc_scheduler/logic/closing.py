@@ -34,6 +34,7 @@ _UNSCHEDULABLE: Final = "Unschedulable"
 def close(session: Session) -> Decisions:
     """Everything the session wants, in the order of keys."""
     snapshot = session.snapshot
+    before = {key: number for number, key in enumerate(session.evicted)}
     statuses = [change for g in snapshot.groups if (change := _status(session, g)) is not None]
     return Decisions(
         session_id=snapshot.session_id,
@@ -55,6 +56,7 @@ def close(session: Session) -> Decisions:
                 uid=group.uid,
                 pods=tuple(_ref(pod) for pod in session.evicted[group.key]),
                 places=_places(session, group, session.evicted[group.key]),
+                after=before[group.key],
             )
             for group in snapshot.groups
             if group.key in session.evicted

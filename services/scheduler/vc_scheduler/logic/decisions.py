@@ -69,6 +69,8 @@ class Eviction(msgspec.Struct, frozen=True, kw_only=True):
     pods: tuple[PodRef, ...]
     places: tuple[Place, ...] = ()
     """Where the group's pods will lie then."""
+    after: int = 0
+    """How many promises the session had made before: each counts on those before it being kept."""
 
 
 class Takeover(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,13 +8,12 @@ is spared for `SPARE_SECONDS`. The job it was for is *nominated*: the room of it
 and the promises in the pods that wait for them.
 """
 
-from collections.abc import Iterable
 from typing import Final
 
 import msgspec
 
-from vc_scheduler.logic.decisions import Takeover
-from vc_scheduler.logic.nominations import Nomination, Place, nomination
+from vc_scheduler.logic.decisions import Eviction, Takeover
+from vc_scheduler.logic.nominations import Nomination, nomination
 from vc_scheduler.logic.rows import ALLOCATED, PodRow, Task
 
 EVICTION_COOLDOWN_SECONDS: Final = 10.0
@@ -62,16 +61,17 @@ class Evictions:
         self._before.pop(uid, None)
         self._spared.pop(uid, None)
 
-    def nominate(self, group: str, *, now: float, places: Iterable[Place] = ()) -> None:
-        """Pods were evicted for this job, which will lie there."""
-        self._nominated[group] = nomination(places, since=now)
+    def nominate(self, eviction: Eviction, *, now: float) -> None:
+        """Pods were evicted for a job, which was told where it will lie."""
+        promised = nomination(eviction.places, since=now, after=eviction.after)
+        self._nominated[eviction.group] = promised
 
     def take_over(self, takeover: Takeover, *, now: float) -> None:
         """Promises end, and what they spoke of is promised to another, unless it is bound already."""
         for group in takeover.lost:
             self.settled(group)
         if takeover.places:
-            self.nominate(takeover.group, now=now, places=takeover.places)
+            self._nominated[takeover.group] = nomination(takeover.places, since=now)
 
     def adopt(self, group: str, told: Nomination) -> None:
         """A predecessor promised this; what we promised ourselves is newer."""

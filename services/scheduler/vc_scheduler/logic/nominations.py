@@ -29,8 +29,15 @@ class Nomination(msgspec.Struct, frozen=True, kw_only=True):
     """What a job was promised, and when."""
 
     since: float
+    after: int = 0
+    """How many promises were made before it at the same time."""
     nodes: tuple[tuple[str, bytes, tuple[str, ...]], ...] = ()
     """Role, shape, and a node for each of so many pods of them."""
+
+    @property
+    def age(self) -> tuple[float, int]:
+        """Sorts promises, oldest first."""
+        return (self.since, self.after)
 
     def places(self, role: str, shape: bytes) -> tuple[str, ...]:
         """Nodes for pods of a role and shape, one each."""
@@ -40,22 +47,26 @@ class Nomination(msgspec.Struct, frozen=True, kw_only=True):
         return ()
 
 
-def nomination(places: Iterable[Place], *, since: float) -> Nomination:
+def nomination(places: Iterable[Place], *, since: float, after: int = 0) -> Nomination:
     """The promise that these places make."""
-    return _gathered(((p.role, p.shape, p.node) for p in places), since=since)
+    return gathered(((p.role, p.shape, p.node) for p in places), since=since, after=after)
 
 
 def told_nomination(pods: Iterable[PodRow], *, since: float) -> Nomination | None:
     """The promise that waiting pods tell of; None when they tell of none."""
     told = [(pod.role, pod.shape.key, pod.nominated) for pod in pods if pod.nominated]
-    return _gathered(told, since=since) if told else None
+    return gathered(told, since=since) if told else None
 
 
-def _gathered(found: Iterable[tuple[str, bytes, str]], *, since: float) -> Nomination:
+def gathered(
+    found: Iterable[tuple[str, bytes, str]], *, since: float, after: int = 0
+) -> Nomination:
+    """Role, shape and node of each pod, put together."""
     nodes: dict[tuple[str, bytes], list[str]] = {}
     for role, shape, node in found:
         nodes.setdefault((role, shape), []).append(node)
     return Nomination(
         since=since,
+        after=after,
         nodes=tuple((role, shape, tuple(listed)) for (role, shape), listed in nodes.items()),
     )

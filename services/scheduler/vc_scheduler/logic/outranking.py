@@ -14,10 +14,8 @@ priority. Nor is room that a running job's own task has left for a more importan
 from typing import Final, NamedTuple
 
 from vc_scheduler.logic.amounts import Amounts
-from vc_scheduler.logic.evictions import NOMINATION_SECONDS
-from vc_scheduler.logic.future import promise
 from vc_scheduler.logic.leaving import Leaving
-from vc_scheduler.logic.nominations import Nomination
+from vc_scheduler.logic.nominations import Nomination, gathered
 from vc_scheduler.logic.places import try_places
 from vc_scheduler.logic.placing import Missing, try_minimum
 from vc_scheduler.logic.rows import GroupRow
@@ -102,6 +100,8 @@ class _Takeover:
         self._away = away
         self._promised: Amounts = {}
         """What the promises that have ended spoke of."""
+        self._own: list[Held] = []
+        """The promise that takes their place, if it is not bound at once."""
 
     def attempt(self, outranked: list[Held]) -> list[Held]:
         """End as few of these promises as it takes, or none; those that go on."""
@@ -113,17 +113,18 @@ class _Takeover:
                 self._promised[name] = self._promised.get(name, 0) + amount
             ended[-1].statement.withdraw()
             if self._now() or self._later():
-                kept = self._held_again(ended)
+                kept = [*self._own, *self._held_again(ended)]
                 lost = {entry.group.key: None for entry in ended}
                 for entry in kept:
-                    del lost[entry.group.key]
+                    lost.pop(entry.group.key, None)
                 if lost:
                     self._session.take_over(self._rival, list(lost))
                 return [*waiting, *kept]
         return self._held_again(ended)
 
-    def _least_first(self, entry: Held) -> tuple[int, float, str]:
-        return (self._session.priority(entry.group), -entry.promised.since, entry.group.key)
+    def _least_first(self, entry: Held) -> tuple[int, float, int, str]:
+        since, after = entry.promised.age
+        return (self._session.priority(entry.group), -since, -after, entry.group.key)
 
     def _now(self) -> bool:
         """Bind it, where room is free already."""
@@ -151,9 +152,9 @@ class _Takeover:
         statement = Statement(session, rival)
         fits = self._placed(statement)
         if fits:
-            session.places[rival.key] = statement.reserve()
-            promise(session, rival, evicted=0)
-            session.wake(session.now + NOMINATION_SECONDS)
+            names = session.snapshot.nodes.static.names
+            told = ((pod.role, pod.shape.key, names[row]) for pod, row in statement.lying)
+            self._own = [Held(rival, gathered(told, since=session.now), statement)]
         self._away.back(kept=fits)
         return fits
 
@@ -169,5 +170,5 @@ class _Takeover:
         return kept
 
 
-def _oldest_first(entry: Held) -> tuple[float, str]:
-    return (entry.promised.since, entry.group.key)
+def _oldest_first(entry: Held) -> tuple[tuple[float, int], str]:
+    return (entry.promised.age, entry.group.key)

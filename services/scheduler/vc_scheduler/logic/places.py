@@ -11,9 +11,14 @@ from vc_scheduler.logic.table import Ints
 
 
 def try_places(
-    session: Session, group: GroupRow, nominated: Nomination, statement: Statement
+    session: Session,
+    group: GroupRow,
+    nominated: Nomination,
+    statement: Statement,
+    *,
+    beyond: bool = True,
 ) -> bool:
-    """Put its pods where they were promised to lie, and what the gang lacks beyond that anywhere."""
+    """Put its pods where they were promised to lie, and `beyond` that what the gang lacks anywhere."""
     placed: dict[str, int] = {}
     for run in group.runs:
         rows = _rows(session, run, nominated.places(run.role, run.shape.key))
@@ -24,6 +29,9 @@ def try_places(
     if not any(placed.values()):
         return False
     rest = _without(session.framework.missing(group), placed)
+    if rest and not beyond:
+        statement.discard()
+        return False
     return not rest or try_minimum(session, group, rest, statement) is None
 
 

@@ -1,8 +1,8 @@
 """Keeping what was promised: jobs for which pods were evicted get the room that was made for them.
 
 All promises of a session are held first, each on the nodes of its own trial and with the pods that
-leave away, so that none takes another's room. Then each job in turn is bound, on its places or
-wherever it fits now, or goes on holding them. Nobody gets that room by share or by turn before the promise
+leave away: they go together. Then each job is bound on its places where they are free already; the others
+hold theirs, and are bound wherever else they fit now or go on holding them. Nobody gets that room by share or by turn before the promise
 is redeemed or its time has passed: evictions for a job that then does not run are worse than a turn out of
 order. Only a job of the same queue and of higher priority may take it over (`outranking.py`).
 """
@@ -25,25 +25,49 @@ def keep_promises(session: Session, groups: list[GroupRow]) -> None:
     A job whose places are of no use any more (a node went away, a victim stayed) is left as it is.
     """
     known = session.snapshot.nominated
-    promised = [group for group in groups if group.key in known]
+    promised = [(group, known[group.key]) for group in groups if group.key in known]
     if not promised:
         return
     away = Leaving(session, session.snapshot.leaving, counted=False)
+    held = yield_to_higher(session, groups, _hold_all(session, promised, away), away)
+    for entry in held:
+        entry.statement.withdraw()
+    waiting = [(group, place) for group, place, _ in held if not _bind_there(session, group, place)]
+    for group, place, statement in _hold_all(session, waiting, away):
+        statement.withdraw()
+        if not _bind_elsewhere(session, group, place):
+            _hold(session, group, place, away)
+
+
+def _hold_all(
+    session: Session, promised: list[tuple[GroupRow, Nomination]], away: Leaving
+) -> list[Held]:
+    """All of them on their places at once, as it will be when the pods that leave are gone."""
     held: list[Held] = []
     away.go()
-    for group in sorted(promised, key=lambda group: (known[group.key].since, group.key)):
+    for group, nominated in sorted(promised, key=lambda entry: (entry[1].age, entry[0].key)):
         statement = Statement(session, group)
-        if try_places(session, group, known[group.key], statement):
-            held.append(Held(group, known[group.key], statement))
+        if try_places(session, group, nominated, statement):
+            held.append(Held(group, nominated, statement))
     away.back(kept=True)
-    for group, _, statement in yield_to_higher(session, groups, held, away):
-        statement.withdraw()
-        if not _bind(session, group, known[group.key]):
-            _hold(session, group, known[group.key], away)
+    return held
 
 
-def _bind(session: Session, group: GroupRow, nominated: Nomination) -> bool:
-    """Bind it now, if it can be: on its places, or elsewhere when that is sooner."""
+def _bind_there(session: Session, group: GroupRow, nominated: Nomination) -> bool:
+    """Bind it on its places, if they are free.
+
+    Room that others wait for does not count here: all places go together once the pods that leave are
+    gone, and until then a place may be free that a younger promise is to have next to it.
+    """
+    statement = Statement(session, group)
+    if not try_places(session, group, nominated, statement, beyond=False):
+        return False
+    statement.commit()
+    return True
+
+
+def _bind_elsewhere(session: Session, group: GroupRow, nominated: Nomination) -> bool:
+    """Bind it now where it takes nobody's place, which is sooner."""
     statement = Statement(session, group)
     if try_places(session, group, nominated, statement):
         statement.commit()
@@ -57,7 +81,9 @@ def _hold(session: Session, group: GroupRow, nominated: Nomination, away: Leavin
     away.go()
     statement = Statement(session, group)
     if try_places(session, group, nominated, statement):
-        statement.reserve()
+        places = statement.reserve()
+        if group.key in session.taken_over:  # a promise that is new
+            session.places[group.key] = places
         promise(session, group, evicted=0)
         session.wake(nominated.since + NOMINATION_SECONDS)
     away.back(kept=True)

@@ -46,10 +46,9 @@ class Statement:
 
     def reserve(self) -> list[tuple[PodRow, int]]:
         """Keep the room without binding: pods that leave must be gone first. Who lies on which row."""
-        kept: list[tuple[PodRow, int]] = []
-        for run, pods, rows in self._placed:
+        kept = self.lying
+        for run, pods, _ in self._placed:
             self._session.count_held(self._group, run, pods=len(pods))
-            kept += zip(pods, rows.tolist(), strict=True)
         self._placed.clear()
         return kept
 
@@ -60,6 +59,15 @@ class Statement:
             self._session.rooms.leave(run.shape, rows)
             self._session.count_placed(self._group, run, pods=-len(pods))
         self._placed.clear()
+
+    @property
+    def lying(self) -> list[tuple[PodRow, int]]:
+        """Who lies on which row."""
+        return [
+            (pod, row)
+            for _, pods, rows in self._placed
+            for pod, row in zip(pods, rows.tolist(), strict=True)
+        ]
 
     @property
     def rows(self) -> list[int]:

@@ -183,7 +183,7 @@ class Trial:
             for ref in eviction.pods:
                 columns.evict(_key(ref), ref.uid)
                 leaving.append(ref)
-            columns.evictions.nominate(eviction.group, now=self.now, places=eviction.places)
+            columns.evictions.nominate(eviction, now=self.now)
         for change in decisions.statuses:
             key = object_key(change.namespace, change.name)
             columns.note_status(key, change.uid, status=change.status, now=self.now)
