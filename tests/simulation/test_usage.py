@@ -164,7 +164,7 @@ def test_while_hours_cannot_be_closed_usage_is_told_and_saved(
             assert _closed(stack) == held
             assert not stack.problems
 
-    with caplog.at_level("WARNING"):
+    with caplog.at_level("WARNING", logger="pyroclast"):
         run_virtual(main())
     assert [m for m in caplog.messages if "usage" in m] == [
         "usage is written later: configmaps are forbidden"
