@@ -5,19 +5,26 @@ successful renewal than the lease lasts, minus a margin for a request under way.
 is over when we have watched its record stand still for as long as it lasts plus the time-out of a
 request its holder may still have in flight. The transition count of the Lease is the epoch: it
 grows with every new holder, and never goes back.
+
+A Lease that is not there says nothing about its holder: somebody may have deleted it, and whoever held
+it leads on until its next renewal. Its holder makes it again, in the same epoch. Everybody else waits
+as for a lease that stands still, and goes on counting from the highest epoch it has seen. Only at the
+birth of a cluster, when nobody can have led, the first candidate leads at once.
 """
 
 import asyncio
 from typing import Final
 
+from vc_bus import BusError, TopicMissingError
 from vc_cluster import (
     AlreadyExistsError,
     ClusterError,
     ConflictError,
     NotFoundError,
 )
+from vc_messages.topics import PROGRESS
 from vc_model.graft import strip_nulls
-from vc_model.kinds import LEASES
+from vc_model.kinds import LEASES, WATCHED
 from vc_model.struct import JsonObject
 from vc_model.times import format_micro_time
 from vc_runtime.backoff import delay_seconds
@@ -29,6 +36,10 @@ REQUEST_SECONDS_MAX: Final = 2.0
 """A write takes at most this long; nobody starts one when less of the lease remains."""
 
 UNTIL_LEADING_POLL_SECONDS: Final = 0.05
+
+BIRTH_ROUNDS_MAX: Final = 30
+"""Of progress, about one a second: a cluster whose watcher has told more of them is not being born.
+The services of a new stack come up within these, and none of them waits for a leader that never was."""
 
 
 class Leadership:
@@ -42,6 +53,16 @@ class Leadership:
         self._renewed_at: float | None = None
         self._observed: tuple[str, object] = ("", None)
         self._observed_at = 0.0
+        self._seen = False
+        """Whether the Lease was ever there when we looked."""
+        self._epoch_seen = 0
+        """The highest, whoever held it: who makes the Lease anew counts on from here."""
+        self._missing_since: float | None = None
+        """When we first looked and found no Lease; None while there is one."""
+        self._born: bool | None = None
+        """Whether the cluster was being born when we first found no Lease; None before that."""
+        self._first_epoch = 0
+        """The one that we began at the birth of the cluster; 0 if we did not."""
         self._failures = 0
 
     @property
@@ -51,6 +72,11 @@ class Leadership:
             return False
         age = self._context.clock.monotonic() - self._renewed_at
         return age < LEASE_SECONDS - REQUEST_SECONDS_MAX
+
+    @property
+    def follows_nobody(self) -> bool:
+        """Whether nobody can have led before us: what they had under way need not be waited for."""
+        return self.epoch == self._first_epoch > 0
 
     async def run(self) -> None:
         """Acquire and renew until cancelled, then release, so that another need not wait."""
@@ -82,13 +108,15 @@ class Leadership:
         try:
             lease = await self._get()
         except NotFoundError:
-            await self._create(sent_at)
+            await self._make(sent_at)
             return
         spec = lease.get("spec", {})
+        self._seen, self._missing_since = True, None
+        self._epoch_seen = max(self._epoch_seen, self.epoch, int(spec.get("leaseTransitions", 0)))
         if spec.get("holderIdentity") == self._context.identity and self._renewed_at is not None:
-            await self._write(lease, sent_at, transitions=int(spec.get("leaseTransitions", 0)))
+            await self._write(lease, sent_at, transitions=self._epoch_seen)
         elif self._is_over(lease):
-            await self._write(lease, sent_at, transitions=int(spec.get("leaseTransitions", 0)) + 1)
+            await self._write(lease, sent_at, transitions=self._epoch_seen + 1)
             self._context.log.info("leading %s, epoch %d", self.name, self.epoch)
         else:
             self._renewed_at = None
@@ -121,18 +149,58 @@ class Leadership:
             "leaseTransitions": transitions,
         }
 
-    async def _create(self, sent_at: float) -> None:
+    async def _make(self, sent_at: float) -> None:
+        """There is no Lease: nobody made one yet, or somebody deleted it under its holder."""
+        if self.leading:
+            self._context.log.warning("lease %s was deleted: it is made again", self.name)
+            await self._create(sent_at, transitions=self.epoch)
+        elif await self._at_birth():
+            await self._create(sent_at, transitions=1)
+            self._first_epoch = self.epoch
+        elif self._missing_for(sent_at) > LEASE_SECONDS + REQUEST_SECONDS_MAX:
+            await self._create(sent_at, transitions=max(self._epoch_seen, self.epoch) + 1)
+            self._context.log.info("lease %s made anew, epoch %d", self.name, self.epoch)
+
+    def _missing_for(self, now: float) -> float:
+        """Since when we know of no Lease, in seconds; who held it last may not know yet."""
+        if self._missing_since is None:
+            self._missing_since = now
+            self._context.log.info("lease %s is not there: its holder is waited for", self.name)
+        return now - self._missing_since
+
+    async def _at_birth(self) -> bool:
+        """Whether we never saw the Lease, and looked for it when the cluster was being born."""
+        if self._born is None:
+            self._born = await self._hardly_any_progress()
+        return self._born and not self._seen
+
+    async def _hardly_any_progress(self) -> bool:
+        """Without progress nobody decides; a bus that does not answer could hold any amount."""
+        try:
+            async with asyncio.timeout(REQUEST_SECONDS_MAX):
+                told = sum(await self._context.bus.end_offsets(PROGRESS.name))
+        except TopicMissingError:
+            return True
+        except (BusError, TimeoutError) as error:
+            self._context.log.info(
+                "lease %s: the age of the cluster is unknown: %s", self.name, error
+            )
+            return False
+        return told <= BIRTH_ROUNDS_MAX * len(WATCHED)
+
+    async def _create(self, sent_at: float, *, transitions: int) -> None:
         body = {
             "apiVersion": LEASES.api_version,
             "kind": LEASES.kind,
             "metadata": {"name": self.name, "namespace": self._context.namespace},
-            "spec": self._spec(1),
+            "spec": self._spec(transitions),
         }
         try:
             await self._context.cluster.create(LEASES, body, namespace=self._context.namespace)
         except AlreadyExistsError:
+            self._renewed_at = None  # somebody was faster; look again
             return
-        self.epoch, self._renewed_at = 1, sent_at
+        self.epoch, self._renewed_at = transitions, sent_at
 
     async def _write(self, lease: JsonObject, sent_at: float, *, transitions: int) -> None:
         spec = self._spec(transitions)

@@ -2,7 +2,8 @@
 
 A leader that was just followed may have had a write under way. Its successor outwaits that write,
 asks the API server how far it is (a list with limit 1 of every kind it needs), and decides nothing
-before the progress of each has reached that version (protocol 11). Who made the Lease follows nobody.
+before the progress of each has reached that version (protocol 11). Who made the Lease at the birth of
+the cluster follows nobody; who made it later may follow one whose Lease was deleted.
 
 Every kind is asked for itself, although versions count for all: an API server's cache of a kind that
 nobody changes moves on only when somebody lists it, and its watch cannot tell of more than the cache
@@ -43,8 +44,8 @@ class Takeover:
 
     async def _ask(self, kinds: Sequence[Kind]) -> None:
         """How far is the cluster, in each kind?"""
-        epoch = self._leadership.epoch
-        if epoch > 1:
+        epoch, alone = self._leadership.epoch, self._leadership.follows_nobody
+        if not alone:
             await self._context.clock.sleep(REQUEST_SECONDS_MAX)
         cluster = self._context.cluster
         try:
@@ -53,7 +54,7 @@ class Takeover:
             self._context.log.info("cannot ask how far the cluster is: %s", error)
             return
         reach = dict(zip((kind.short for kind in kinds), versions, strict=True))
-        self._must_reach = reach if epoch > 1 else {}
+        self._must_reach = {} if alone else reach
         self.epoch = epoch
 
     async def _version(self, cluster: Cluster, kind: Kind) -> int:

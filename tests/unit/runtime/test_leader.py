@@ -3,12 +3,23 @@
 import asyncio
 from typing import Any
 
+import pytest
+
 from tests.builders.contexts import memory_context
 from tests.simulation.mortal import Life, Mortal
+from vc_bus.memory import MemoryBus
 from vc_clock import LoopClock, run_virtual
 from vc_cluster import ServerError
-from vc_model.kinds import LEASES, NAMESPACES
-from vc_runtime.leader import LEASE_SECONDS, REQUEST_SECONDS_MAX, Leadership
+from vc_messages.record import Message
+from vc_messages.topics import ALL, PROGRESS
+from vc_model.kinds import LEASES, NAMESPACES, WATCHED
+from vc_runtime.leader import (
+    BIRTH_ROUNDS_MAX,
+    LEASE_SECONDS,
+    RENEW_SECONDS,
+    REQUEST_SECONDS_MAX,
+    Leadership,
+)
 from vc_simcluster.api import Api
 from vc_simcluster.cluster import StoreCluster
 
@@ -19,6 +30,7 @@ class World:
     def __init__(self) -> None:
         self.clock = LoopClock(wall_at_zero=1.8e9)
         self.cluster = StoreCluster(Api(clock=self.clock))
+        self.bus = MemoryBus(self.clock)
         self.lives: dict[str, Life] = {}
         self.tasks: list[asyncio.Task[None]] = []
 
@@ -34,11 +46,21 @@ class World:
             "scheduler",
             identity=name,
             clock=self.clock,
+            bus=self.bus,
             cluster=Mortal(cluster or self.cluster, life, name="cluster"),
         )
         leadership = Leadership(context)
         self.tasks.append(asyncio.create_task(leadership.run()))
         return leadership
+
+    async def delete_lease(self) -> None:
+        await self.cluster.delete(LEASES, name="vc-scheduler", namespace="volcano-system")
+
+    async def grow_old(self) -> None:
+        """More progress than a cluster tells while it is being born."""
+        await self.bus.ensure_topics(ALL)
+        told = Message(topic=PROGRESS.name, partition=0, key="pods", value=b"{}")
+        await self.bus.publish([told] * (BIRTH_ROUNDS_MAX * len(WATCHED) + 1))
 
     async def stop(self) -> None:
         for task in self.tasks:
@@ -148,5 +170,97 @@ def test_two_that_start_together_never_both_lead() -> None:
             assert sum(c.leading for c in candidates) == 1
         lease = await world.cluster.get(LEASES, name="vc-scheduler", namespace="volcano-system")
         assert lease["spec"]["leaseTransitions"] == 1
+
+    run(test)
+
+
+@pytest.mark.parametrize("after_seconds", [n * RENEW_SECONDS / 8 for n in range(8)])
+def test_a_lease_deleted_under_its_holder_is_made_again_by_it(after_seconds: float) -> None:
+    """Wherever between two of its renewals: whoever looks first finds nothing."""
+
+    async def test(world: World) -> None:
+        one = world.candidate("one")
+        await world.clock.sleep(RENEW_SECONDS / 2)
+        two = world.candidate("two")
+        await world.clock.sleep(5 * RENEW_SECONDS + after_seconds)
+        await world.delete_lease()
+        for _ in range(400):
+            await world.clock.sleep(0.05)
+            assert one.leading
+            assert not two.leading
+        lease = await world.cluster.get(LEASES, name="vc-scheduler", namespace="volcano-system")
+        assert lease["spec"]["holderIdentity"] == "one"
+        assert (one.epoch, lease["spec"]["leaseTransitions"]) == (1, 1)
+
+    run(test)
+
+
+def test_a_deleted_lease_whose_holder_is_dead_is_made_anew_in_a_higher_epoch() -> None:
+    async def test(world: World) -> None:
+        for name in ("one", "two"):
+            world.candidate(name)
+            await world.clock.sleep(0.1)
+        three = world.candidate("three")
+        await world.clock.sleep(5)
+        world.tasks[0].cancel()
+        await world.clock.sleep(5)
+        assert not three.leading, "two leads, in the second epoch"
+        world.lives["two"].over.set()
+        await world.delete_lease()
+        deleted_at = world.clock.monotonic()
+        await three.wait_until_leading()
+        waited = world.clock.monotonic() - deleted_at
+        assert waited >= LEASE_SECONDS + REQUEST_SECONDS_MAX
+        assert waited < LEASE_SECONDS + REQUEST_SECONDS_MAX + 2 * RENEW_SECONDS + 0.1
+        assert three.epoch == 3
+        assert not three.follows_nobody
+
+    run(test)
+
+
+def test_a_lease_that_is_deleted_while_its_holder_cannot_renew_gives_no_second_leader() -> None:
+    async def test(world: World) -> None:
+        deaf = Deaf(world.cluster)
+        one = world.candidate("one", cluster=deaf)
+        await world.clock.sleep(0.1)
+        two = world.candidate("two")
+        await world.clock.sleep(5)
+        deaf.deaf = True
+        await world.delete_lease()
+        while not two.leading:
+            await world.clock.sleep(0.05)
+            assert not (one.leading and two.leading)
+        assert two.epoch == 2
+        deaf.deaf = False
+        await world.clock.sleep(5)
+        assert (one.leading, two.leading) == (False, True)
+
+    run(test)
+
+
+def test_who_comes_to_an_old_cluster_without_a_lease_waits_for_a_holder_it_never_saw() -> None:
+    async def test(world: World) -> None:
+        await world.grow_old()
+        holder = world.candidate("holder")
+        await holder.wait_until_leading()
+        await world.delete_lease()
+        newcomer = world.candidate("newcomer")
+        for _ in range(400):
+            await world.clock.sleep(0.05)
+            assert holder.leading
+            assert not newcomer.leading
+        assert not holder.follows_nobody
+
+    run(test)
+
+
+def test_who_cannot_ask_how_old_the_cluster_is_takes_it_for_old() -> None:
+    async def test(world: World) -> None:
+        world.bus.stop()
+        one = world.candidate("one")
+        await one.wait_until_leading()
+        assert world.clock.monotonic() >= LEASE_SECONDS + REQUEST_SECONDS_MAX
+        assert one.epoch == 1
+        assert not one.follows_nobody
 
     run(test)

@@ -4,15 +4,21 @@ import asyncio
 from typing import Any
 
 from tests.builders.contexts import memory_context
+from vc_bus.memory import MemoryBus
 from vc_clock import LoopClock, run_virtual
 from vc_cluster import ListPage
 from vc_messages.facts import Stamp
 from vc_messages.progress import Progress, progress_message
-from vc_messages.record import Record
-from vc_messages.topics import fact_partitions
+from vc_messages.record import Message, Record
+from vc_messages.topics import ALL, PROGRESS, fact_partitions
 from vc_messages.view import View
-from vc_model.kinds import CONFIGMAPS, NAMESPACES, PODS, Kind
-from vc_runtime.leader import LEASE_SECONDS, REQUEST_SECONDS_MAX, Leadership
+from vc_model.kinds import CONFIGMAPS, NAMESPACES, PODS, WATCHED, Kind
+from vc_runtime.leader import (
+    BIRTH_ROUNDS_MAX,
+    LEASE_SECONDS,
+    REQUEST_SECONDS_MAX,
+    Leadership,
+)
 from vc_runtime.takeover import Takeover
 from vc_simcluster.api import Api
 from vc_simcluster.cluster import StoreCluster
@@ -39,11 +45,14 @@ class World:
     def __init__(self) -> None:
         self.clock = LoopClock(wall_at_zero=1.8e9)
         self.cluster = CountingCluster(Api(clock=self.clock))
+        self.bus = MemoryBus(self.clock)
         self.view = View(KINDS)
         self._told = 0
 
     async def lead(self, name: str) -> tuple[Takeover, asyncio.Task[None]]:
-        context = memory_context("scheduler", identity=name, clock=self.clock, cluster=self.cluster)
+        context = memory_context(
+            "scheduler", identity=name, clock=self.clock, bus=self.bus, cluster=self.cluster
+        )
         leadership = Leadership(context)
         leading = asyncio.create_task(leadership.run())
         await leadership.wait_until_leading()
@@ -109,6 +118,33 @@ def test_who_follows_nobody_waits_for_nothing() -> None:
         assert not await takeover.over(world.view)
         assert await takeover.over(world.view)
         assert world.clock.monotonic() < LEASE_SECONDS
+        leading.cancel()
+        await asyncio.gather(leading, return_exceptions=True)
+
+    run_virtual(main())
+
+
+def test_who_makes_the_first_lease_of_an_old_cluster_waits_for_its_view() -> None:
+    """Its epoch is 1 as well, but somebody may have led whose lease was deleted."""
+
+    async def main() -> None:
+        world = World()
+        await world.cluster.create(NAMESPACES, SYSTEM)
+        await world.bus.ensure_topics(ALL)
+        told = Message(topic=PROGRESS.name, partition=0, key="pods", value=b"{}")
+        await world.bus.publish([told] * (BIRTH_ROUNDS_MAX * len(WATCHED) + 1))
+        takeover, leading = await world.lead("one")
+        for kind in KINDS:
+            world.tell(kind, "1")
+        began = world.clock.monotonic()
+        assert not await takeover.over(world.view)
+        assert takeover.epoch == 1
+        assert world.clock.monotonic() >= began + REQUEST_SECONDS_MAX
+        assert not await takeover.over(world.view)
+        version = (await world.cluster.list(PODS)).resource_version
+        for kind in KINDS:
+            world.tell(kind, version)
+        assert await takeover.over(world.view)
         leading.cancel()
         await asyncio.gather(leading, return_exceptions=True)
 
