@@ -108,6 +108,15 @@ class TooManyRequestsError(ClusterError):
         super().__init__(message, details=details)
         self.retry_after_seconds = retry_after_seconds
 
+    @property
+    def by_budget(self) -> bool:
+        """Whether a disruption budget keeps a pod: the server is not busy, and means this one pod."""
+        causes = self.details.get("causes")
+        return isinstance(causes, list) and any(
+            isinstance(cause, dict) and cause.get("reason") == "DisruptionBudget"
+            for cause in causes
+        )
+
 
 class ServerError(ClusterError):
     """The server failed, timed out or could not be reached; whether it acted is unknown."""

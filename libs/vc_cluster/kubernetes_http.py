@@ -31,7 +31,8 @@ READ_ATTEMPTS_MAX: Final = 4
 RETRY_FIRST_SECONDS: Final = 0.05
 RETRY_LONGEST_SECONDS: Final = 2.0
 _JITTER: Final = 0.5
-"""Up to this fraction is taken off a pause, so that many readers do not come back together."""
+"""Up to this fraction is taken off a pause, or added to one that the server asked for, so that many
+readers do not come back together."""
 
 CONNECT_SECONDS_MAX: Final = 5.0
 
@@ -187,7 +188,7 @@ class ApiConnection:
 
     def _pause_seconds(self, attempt: int, error: ServerError | TooManyRequestsError) -> float:
         if isinstance(error, TooManyRequestsError):
-            return error.retry_after_seconds
+            return error.retry_after_seconds * (1 + _JITTER * self._chance.random())
         full = min(RETRY_FIRST_SECONDS * (1 << (attempt - 1)), RETRY_LONGEST_SECONDS)
         return full * (1 - _JITTER * self._chance.random())
 

@@ -1,8 +1,9 @@
 """Applying what a decision wants, safely: late, twice, or after somebody else.
 
 Effects of one decision are applied in their order; neighbours of the same kind go out together,
-within a bound. Temporary failures are tried again with jitter. What cannot be applied is an
-`Outcome`, not an exception: the shell looks again and decides anew.
+within a bound. Temporary failures are tried again with jitter; who waits for its next attempt keeps
+nobody else from writing. What cannot be applied is an `Outcome`, not an exception: the shell looks
+again and decides anew. So is an eviction that a disruption budget refuses: it may be refused for hours.
 """
 
 import asyncio
@@ -33,7 +34,7 @@ from vc_messages.effects import (
     RecordEvent,
 )
 from vc_model.struct import JsonObject
-from vc_runtime.backoff import delay_seconds
+from vc_runtime.backoff import delay_seconds, told_delay_seconds
 from vc_runtime.context import Context
 from vc_runtime.events import EventRecorder
 
@@ -53,7 +54,7 @@ class OutcomeStatus(enum.Enum):
     FOREIGN = "foreign"
     """The name is taken by something that is not ours; it is never touched."""
     REFUSED = "refused"
-    """The API server will not have it: invalid, forbidden, over quota."""
+    """The API server will not have it: invalid, forbidden, over quota, kept by a disruption budget."""
     UNAVAILABLE = "unavailable"
     """Temporary, and tried often enough for now."""
     SKIPPED = "skipped"
@@ -108,36 +109,47 @@ class EffectApplier:
         return [task.result() for task in tasks]
 
     async def _apply_one(self, effect: Effect) -> Outcome:
-        async with self._slots:
-            for attempt in itertools.count(1):
+        for attempt in itertools.count(1):
+            async with self._slots:
                 if not self._may_write():
                     return Outcome(
                         effect=effect, status=OutcomeStatus.SKIPPED, error="no longer leading"
                     )
-                outcome = await self._try(effect)
-                if outcome.status is not OutcomeStatus.UNAVAILABLE or attempt >= ATTEMPTS_MAX:
-                    return outcome
-                await self._context.clock.sleep(delay_seconds(attempt, self._context.chance))
+                outcome, told_seconds = await self._try(effect)
+            if outcome.status is not OutcomeStatus.UNAVAILABLE or attempt >= ATTEMPTS_MAX:
+                return outcome
+            await self._context.clock.sleep(self._rest_seconds(attempt, told_seconds))
         raise AssertionError("unreachable: the loop is left by return")
 
-    async def _try(self, effect: Effect) -> Outcome:
-        """One attempt, its failure told as an outcome."""
+    def _rest_seconds(self, attempt: int, told_seconds: float) -> float:
+        """Before the next attempt: what the server asked for, or longer and longer."""
+        chance = self._context.chance
+        if told_seconds:
+            return told_delay_seconds(told_seconds, chance)
+        return delay_seconds(attempt, chance)
+
+    async def _try(self, effect: Effect) -> tuple[Outcome, float]:
+        """One attempt, its failure told as an outcome; and how long the server wants us to wait."""
+        told_seconds = 0.0
+        written: JsonObject | None = None
         try:
             written = await self._write(effect)
+            status, why = OutcomeStatus.DONE, ""
         except _ForeignError as error:
-            return Outcome(effect=effect, status=OutcomeStatus.FOREIGN, error=str(error))
+            status, why = OutcomeStatus.FOREIGN, str(error)
         except (ConflictError, NotFoundError, AlreadyExistsError) as error:
-            return Outcome(effect=effect, status=OutcomeStatus.STALE, error=error.message)
+            status, why = OutcomeStatus.STALE, error.message
+        except TooManyRequestsError as error:
+            told_seconds, why = error.retry_after_seconds, error.message
+            status = OutcomeStatus.REFUSED if error.by_budget else OutcomeStatus.UNAVAILABLE
         except ClusterError as error:
-            if isinstance(error, TooManyRequestsError):
-                await self._context.clock.sleep(error.retry_after_seconds)
             status = OutcomeStatus.UNAVAILABLE if error.temporary else OutcomeStatus.REFUSED
-            return Outcome(effect=effect, status=status, error=error.message)
+            why = error.message
         except OversizeError as error:
-            return Outcome(effect=effect, status=OutcomeStatus.REFUSED, error=str(error))
+            status, why = OutcomeStatus.REFUSED, str(error)
         except BusError as error:  # away, or wiped: the watcher brings the topics back
-            return Outcome(effect=effect, status=OutcomeStatus.UNAVAILABLE, error=str(error))
-        return Outcome(effect=effect, status=OutcomeStatus.DONE, written=written)
+            status, why = OutcomeStatus.UNAVAILABLE, str(error)
+        return Outcome(effect=effect, status=status, written=written, error=why), told_seconds
 
     async def _write(self, effect: Effect) -> JsonObject | None:
         writers: dict[type, Callable[..., Awaitable[JsonObject | None]]] = {

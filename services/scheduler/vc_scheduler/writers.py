@@ -33,7 +33,8 @@ from vc_scheduler.logic.commands import (
     release_effects,
     withdrawal_effects,
 )
-from vc_scheduler.logic.decisions import Eviction, GangBind, PodRef
+from vc_scheduler.logic.decisions import Eviction, GangBind, PodRef, Release
+from vc_scheduler.logic.evictions import SPARE_SECONDS
 from vc_scheduler.logic.volume_rows import ClaimChoice
 from vc_scheduler.observing import Observer
 from vc_scheduler.spans import GangSpans, SessionTimes
@@ -86,6 +87,8 @@ class Writers:
         """Of these, groups with a bind that failed: no status that was decided on it is told."""
         self._doubts: asyncio.Queue[BindPod] = asyncio.Queue()
         """Binds whose fate is unknown; bounded by the pods we assumed."""
+        self._kept_until: dict[str, float] = {}
+        """Groups whose members were not released, and when that is tried again, monotonic."""
         observer.meters.watch_work("write", self._waiting)
 
     def _waiting(self) -> int:
@@ -130,9 +133,7 @@ class Writers:
         elif work.status is not None:
             self._columns.status_failed(work.group, work.uid, status=work.status.status)
         if work.release is not None:
-            self._context.log.warning("releasing %s: its gang is not complete", work.group)
-            await self._applier.apply(release_effects(work.release))
-            self._wanted.set()
+            await self._release(work.release)
         if work.withdrawal is not None:
             await self._applier.apply(withdrawal_effects(work.withdrawal))
         if work.takeover is not None:
@@ -158,6 +159,23 @@ class Writers:
                 self._context.log.info("claim %s gets no place: %s", choice.claim, why)
                 self._columns.volumes.refused(choice, now=self._context.clock.now())
                 self._wanted.set()
+
+    async def _release(self, release: Release) -> None:
+        """Members that the API server keeps (a disruption budget) are asked for again after a rest."""
+        now = self._context.clock.monotonic()
+        self._kept_until = {key: at for key, at in self._kept_until.items() if at > now}
+        if release.group in self._kept_until:
+            return
+        self._context.log.warning("releasing %s: its gang is not complete", release.group)
+        outcomes = await self._applier.apply(release_effects(release))
+        kept = [outcome for outcome in outcomes if outcome.status is not OutcomeStatus.DONE]
+        if kept:
+            why = kept[0].error or kept[0].status.value
+            self._context.log.info("%d of %s stay: %s", len(kept), release.group, why)
+            self._kept_until[release.group] = now + SPARE_SECONDS
+            asyncio.get_running_loop().call_later(SPARE_SECONDS, self._wanted.set)
+        else:
+            self._wanted.set()
 
     async def _evict(self, eviction: Eviction) -> None:
         """Victims that the API server keeps (a disruption budget) stay, and others are looked for."""

@@ -146,7 +146,8 @@ async def test_a_disruption_budget_stops_evictions(controlled: Cluster, namespac
             PODS, {"status": ready}, name=name, namespace=namespace, subresource="status"
         )
     await cluster.evict(namespace=namespace, name="a", uid=uids[0])
-    with pytest.raises(TooManyRequestsError, match="disruption budget"):
+    with pytest.raises(TooManyRequestsError, match="disruption budget") as refused:
         await cluster.evict(namespace=namespace, name="b", uid=uids[1])
+    assert refused.value.by_budget, "it is told apart from a server that is busy"
     kept = await cluster.get(PODS, name="b", namespace=namespace)
     assert "deletionTimestamp" not in kept["metadata"]

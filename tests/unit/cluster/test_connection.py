@@ -47,6 +47,26 @@ async def test_a_read_is_repeated(server: ScriptedServer, tmp_path: Path, fault:
         assert cluster.requests["get", "configmaps"] == 3
 
 
+async def test_readers_that_a_busy_server_sent_away_come_back_no_sooner_and_not_together(
+    server: ScriptedServer, tmp_path: Path
+) -> None:
+    readers, told_seconds = 20, 0.2
+    busy = refuses(429, "TooManyRequests", headers={"Retry-After": str(told_seconds)})
+    came: list[float] = []
+
+    async def notes(request: web.Request) -> web.StreamResponse:
+        came.append(asyncio.get_running_loop().time())
+        return await (busy if len(came) <= readers else says(BODY))(request)
+
+    server.then(notes)
+    async with connected(server, tmp_path) as cluster:
+        await asyncio.gather(*(cluster.get(PODS, name="a", namespace="n") for _ in range(readers)))
+    first, again = came[:readers], came[readers:]
+    assert len(again) == readers
+    assert min(again) >= min(first) + told_seconds
+    assert max(again) - min(again) > told_seconds / 8
+
+
 async def test_a_read_is_repeated_only_so_often(server: ScriptedServer, tmp_path: Path) -> None:
     server.then(refuses(500, "InternalError"))
     async with connected(server, tmp_path) as cluster:

@@ -1,5 +1,6 @@
 """Effects applied late, twice, or after somebody else (protocol 12)."""
 
+import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 from tests.builders.contexts import memory_context
 from vc_bus.limits import TOPIC_MESSAGE_BYTES_MAX
 from vc_clock import LoopClock, run_virtual
-from vc_cluster import ForbiddenError, ServerError
+from vc_cluster import ForbiddenError, ServerError, TooManyRequestsError
 from vc_messages.effects import (
     BindPod,
     CreateObject,
@@ -21,7 +22,13 @@ from vc_messages.effects import (
 )
 from vc_messages.record import Message
 from vc_model.kinds import CONFIGMAPS, EVENTS, PODS
-from vc_runtime.effects import ATTEMPTS_MAX, EffectApplier, Outcome, OutcomeStatus
+from vc_runtime.effects import (
+    ATTEMPTS_MAX,
+    CONCURRENCY_MAX,
+    EffectApplier,
+    Outcome,
+    OutcomeStatus,
+)
 from vc_simcluster.api import Api
 from vc_simcluster.cluster import StoreCluster
 
@@ -154,6 +161,69 @@ def test_temporary_failures_are_tried_again_within_a_bound() -> None:
         world.failures = [ServerError("busy")] * 100
         assert await world.status_of(config_map("b")) is OutcomeStatus.UNAVAILABLE
         assert len(world.failures) == 100 - ATTEMPTS_MAX
+
+    run(test)
+
+
+RETRY_AFTER_SECONDS = 10.0
+
+
+def busy() -> TooManyRequestsError:
+    return TooManyRequestsError("too many requests", retry_after_seconds=RETRY_AFTER_SECONDS)
+
+
+def test_who_waits_for_a_busy_server_keeps_nobody_else_from_writing() -> None:
+    async def test(world: World) -> None:
+        world.failures = [busy() for _ in range(CONCURRENCY_MAX)]
+        told_off = [config_map(f"early-{n}") for n in range(CONCURRENCY_MAX)]
+        waiting = asyncio.create_task(world.apply(*told_off))
+        await world.clock.sleep(0.01)
+        assert len(world.calls) == CONCURRENCY_MAX, "every slot was taken, and its write refused"
+        began = world.clock.monotonic()
+        assert await world.status_of(config_map("late")) is OutcomeStatus.DONE
+        assert world.clock.monotonic() - began < RETRY_AFTER_SECONDS / 2
+        assert {outcome.status for outcome in await waiting} == {OutcomeStatus.DONE}
+
+    run(test)
+
+
+def test_those_told_to_come_back_later_come_back_no_sooner_and_not_together() -> None:
+    async def test(world: World) -> None:
+        count = 20
+        world.failures = [busy() for _ in range(count)]
+        came_back: list[float] = []
+        create = world.store.create
+
+        async def noted(*args: Any, **kwargs: Any) -> Any:
+            came_back.append(world.clock.monotonic())
+            return await create(*args, **kwargs)
+
+        world.store.create = noted  # type: ignore[method-assign]
+        await world.apply(*(config_map(f"c{n}") for n in range(count)))
+        assert len(came_back) == count
+        assert min(came_back) >= RETRY_AFTER_SECONDS
+        assert max(came_back) < 2 * RETRY_AFTER_SECONDS
+        assert len({round(at, 1) for at in came_back}) > count / 2
+
+    run(test)
+
+
+def test_an_eviction_that_a_budget_refuses_is_an_outcome_at_once() -> None:
+    async def test(world: World) -> None:
+        world.failures = [
+            TooManyRequestsError(
+                "Cannot evict pod as it would violate the pod's disruption budget.",
+                retry_after_seconds=RETRY_AFTER_SECONDS,
+                details={"causes": [{"reason": "DisruptionBudget", "message": "needs 1"}]},
+            )
+        ]
+        (outcome,) = await world.apply(
+            EvictPod(namespace="default", name="p", uid=OLDER, reason="room")
+        )
+        assert outcome.status is OutcomeStatus.REFUSED
+        assert "disruption budget" in outcome.error
+        assert world.calls == ["evict"]
+        assert world.clock.monotonic() < 1
 
     run(test)
 

@@ -7,13 +7,19 @@ import pytest
 
 from tests.unit.scheduler.shell import NAMESPACE, Shell
 from vc_clock import run_virtual
-from vc_cluster import ClusterError, ConflictError, NotFoundError, ServerError
+from vc_cluster import ClusterError, ConflictError, ForbiddenError, NotFoundError, ServerError
 from vc_cluster.errors import TooManyRequestsError
 from vc_model.kinds import EVENTS, PODS, PRIORITYCLASSES
 from vc_model.pod import Pod
 from vc_runtime.effects import ATTEMPTS_MAX
+from vc_scheduler.logic.evictions import SPARE_SECONDS
 
-BUDGET = TooManyRequestsError("Cannot evict pod as it would violate the budget")
+BUSY = TooManyRequestsError("the server has received too many requests")
+BUDGET = TooManyRequestsError(
+    "Cannot evict pod as it would violate the budget",
+    retry_after_seconds=10,
+    details={"causes": [{"reason": "DisruptionBudget"}]},
+)
 
 
 @dataclass(frozen=True)
@@ -32,8 +38,8 @@ CASES = [
     Case("it is evicted"),
     Case("it is gone already", [NotFoundError("no such pod")], gone=True),
     Case("another pod has its name", [ConflictError("the uid differs")], gone=True),
-    Case("a budget allows it a moment later", [BUDGET, BUDGET]),
-    Case("a budget keeps it", [BUDGET] * ATTEMPTS_MAX, victim="old-0", told=("old-0",)),
+    Case("the server is busy for a moment", [BUSY, BUSY]),
+    Case("a budget keeps it", [BUDGET], victim="old-0", told=("old-0",)),
     Case("the server fails", [ServerError("etcd")] * ATTEMPTS_MAX, victim="old-0", told=("old-0",)),
     Case("the server fails once", [ServerError("etcd")]),
 ]
@@ -93,5 +99,28 @@ def test_the_job_gets_its_room_whatever_the_answer(case: Case) -> None:
             assert not any(task.done() for task in shell.tasks.values())
             await shell.clock.sleep(2)
             assert await events(shell) == list(case.told)
+
+    run_virtual(story())
+
+
+def test_a_half_bound_gang_that_a_budget_keeps_is_asked_for_again_after_a_rest() -> None:
+    async def story() -> None:
+        async with Shell() as shell:
+            await shell.nodes(1)
+            shell.cluster.refusals["half-1"] = [ForbiddenError("never") for _ in range(9000)]
+            shell.cluster.kept["half-0"] = [BUDGET, BUDGET]
+            await shell.gang("half", 2, cpu="20")
+            await shell.until(
+                lambda: shell.cluster.writes["evict"] == 1, "an eviction", seconds=100
+            )
+            for name in ("a", "b", "c"):  # sessions, each of which would release it
+                await shell.gang(name, 1, cpu="1")
+                await shell.until(lambda n=name: shell.bound(n) == 1, name)  # type: ignore[misc]
+            await shell.clock.sleep(SPARE_SECONDS / 2)
+            assert shell.cluster.writes["evict"] == 1
+            await shell.until(
+                lambda: leaving(shell, "half-0"), "released", seconds=2 * SPARE_SECONDS + 5
+            )
+            assert shell.cluster.writes["evict"] == 3
 
     run_virtual(story())
