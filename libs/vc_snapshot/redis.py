@@ -2,11 +2,14 @@
 
 A checkpoint is one key with a head (identity, digest, the list of its chunks) and one hash per
 version with the chunks. A save writes the chunks under a new version, then switches the head and
-removes the old version in one transaction: a reader, a crash or a flush in between sees the old
-one, the new one or none, never a mixture. Versions that a crash left behind expire by themselves.
+removes the old version in one transaction, which fails when somebody else has switched meanwhile and
+is tried on what is there then: a reader, a crash or a flush in between sees the old one, the new one or
+none, never a mixture, and two who save at once leave one. Versions that a crash left behind expire.
 
 Sessions are a list of ids, newest first, with a hash of records and one of sizes; one script adds a
-record, takes the oldest out until both bounds hold, and so keeps the sum exact.
+record, takes the oldest out until both bounds hold, and so keeps the sum exact. A server that runs out
+of memory may drop any of these keys: without the sum it is counted again, without another one the ring
+begins anew.
 
 RESP2 is used on purpose: redis-py 8.1 has a reported regression with idle RESP3 connections.
 """
@@ -20,7 +23,7 @@ import msgspec
 from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import RedisError
+from redis.exceptions import RedisError, WatchError
 
 from vc_snapshot.interface import (
     SESSION_RING_BYTES_MAX,
@@ -37,6 +40,8 @@ COMMAND_BYTES_MAX: Final = 8 * 1024 * 1024
 """Of one command: larger columns are written in pieces, so that others get their turn."""
 ORPHAN_SECONDS: Final = 600
 """A version that never became the head is gone after this."""
+SWITCH_ATTEMPTS_MAX: Final = 5
+"""A head may be switched by somebody else; who loses this often is not the leader it believes to be."""
 LOAD_ATTEMPTS_MAX: Final = 5
 """A head may be switched while its chunks are read."""
 
@@ -51,6 +56,15 @@ local function forget(gone)
     redis.call('HDEL', sizes, gone)
     redis.call('DECRBY', total, size)
   end
+end
+if redis.call('EXISTS', ids, records, sizes) < 3 then
+  redis.call('DEL', ids, records, sizes, total)
+elseif redis.call('EXISTS', total) == 0 then
+  local sum = 0
+  for _, size in ipairs(redis.call('HVALS', sizes)) do
+    sum = sum + tonumber(size)
+  end
+  redis.call('SET', total, string.format('%d', sum))
 end
 redis.call('LREM', ids, 0, id)
 forget(id)
@@ -123,17 +137,31 @@ class RedisSnapshot:
 
     async def save(self, name: str, checkpoint: Checkpoint) -> None:
         head = _head_of(checkpoint)
-        head_key, chunks_key = self._key("checkpoint", name), self._chunks_key(name, head.version)
+        chunks_key = self._chunks_key(name, head.version)
         with _answered():
             for fields in _commands_of(checkpoint.chunks):
                 await self._write_chunks(chunks_key, fields)
-            old = _read_head(await self._client.get(head_key))
+            await self._switch(name, head)
+
+    async def _switch(self, name: str, head: _Head) -> None:
+        """Make it the head and remove the one before, whoever made that."""
+        head_key, chunks_key = self._key("checkpoint", name), self._chunks_key(name, head.version)
+        for attempt in range(1, SWITCH_ATTEMPTS_MAX + 1):
             async with self._client.pipeline(transaction=True) as switch:
+                await switch.watch(head_key)
+                old = _read_head(await switch.get(head_key))
+                switch.multi()
                 switch.set(head_key, msgspec.msgpack.encode(head))
                 switch.persist(chunks_key)
                 if old is not None:
                     switch.delete(self._chunks_key(name, old.version))
-                await switch.execute()
+                try:
+                    await switch.execute()
+                except WatchError:
+                    if attempt == SWITCH_ATTEMPTS_MAX:
+                        raise
+                else:
+                    return
 
     async def _write_chunks(self, key: str, fields: Mapping[Any, bytes]) -> None:
         """They expire unless a head is switched to them."""

@@ -26,6 +26,10 @@ class Backend(Protocol):
         """Lose one piece of a checkpoint."""
         ...
 
+    async def evict(self, part: str) -> None:
+        """Lose one part of the ring of sessions: its ids, records, sizes or the sum of bytes."""
+        ...
+
     async def stop_server(self) -> None:
         """Begin an outage."""
         ...
@@ -46,6 +50,11 @@ class MemoryBackend:
 
     async def damage(self, name: str) -> None:
         self.store.damage(name)
+
+    async def evict(self, part: str) -> None:
+        """The sum is counted again at once, since it is kept nowhere; without the rest nothing is left."""
+        if part != "bytes":
+            self.store.flush()
 
     async def stop_server(self) -> None:
         self.store.stop()

@@ -70,6 +70,9 @@ class RedisBackend:
         (field, *_) = await self._admin.hkeys(chunks)
         await self._admin.hdel(chunks, field)
 
+    async def evict(self, part: str) -> None:
+        assert await self._admin.delete(f"{self._namespace}:sessions:{part}") == 1
+
     async def stop_server(self) -> None:
         if self._cache.server is None:
             pytest.skip("the server was given: it is not ours to stop")

@@ -151,3 +151,9 @@ async def test_a_cache_that_is_away_says_so_and_comes_back(backend: Backend) -> 
     await backend.start_server()
     await backend.store.save("scheduler", checkpoint())
     assert await backend.store.load("scheduler") == checkpoint()
+
+
+async def test_of_two_who_save_at_once_one_is_there(store: SnapshotStore) -> None:
+    both = [checkpoint(epoch=1), checkpoint(epoch=2)]
+    await asyncio.gather(*(store.save("scheduler", each) for each in both))
+    assert await store.load("scheduler") in both

@@ -1,5 +1,7 @@
 """What lies in Redis: nothing of an older checkpoint, and nothing of a broken save for long."""
 
+import asyncio
+
 import pytest
 from redis.asyncio import Redis
 
@@ -20,6 +22,20 @@ async def test_a_save_leaves_one_head_and_one_hash_without_an_expiry(redis_cache
         assert [await admin.ttl(key) for key in keys] == [-1, -1]
         await backend.flush()
         await backend.store.close()
+
+
+async def test_two_who_save_at_once_leave_one_head_and_one_hash(redis_cache: Cache) -> None:
+    """Both read the same old head; what the first wrote must go with the second."""
+    async with Redis.from_url(redis_cache.url, protocol=2) as admin:
+        backend = RedisBackend(redis_cache, admin)
+        store = backend.store
+        for round_ in range(10):
+            both = [checkpoint(epoch=2 * round_), checkpoint(epoch=2 * round_ + 1)]
+            await asyncio.gather(*(store.save("scheduler", each) for each in both))
+            assert await store.load("scheduler") in both
+            assert len(await backend.keys()) == 2
+        await backend.flush()
+        await store.close()
 
 
 async def test_chunks_of_a_save_that_broke_off_expire(redis_cache: Cache) -> None:

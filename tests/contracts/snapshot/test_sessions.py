@@ -60,6 +60,35 @@ async def test_a_flush_leaves_an_empty_ring_that_fills_again(backend: Backend) -
     assert await backend.store.session_ids(limit=10) == ["new"]
 
 
+async def test_a_sum_that_was_evicted_is_counted_again(backend: Backend) -> None:
+    """From nothing it would become negative, and the bound would hold nobody back."""
+    record = b"x" * (SESSION_BYTES_MAX // 4)
+    for number in range(4):
+        await backend.store.append_session(f"old{number}", record)
+    await backend.evict("bytes")
+    for number in range(8):
+        await backend.store.append_session(f"new{number}", record)
+        kept = await backend.store.session_ids(limit=100)
+        found = [await backend.store.session(session_id) for session_id in kept]
+        assert sum(len(one or b"") for one in found) == SESSION_BYTES_MAX
+    assert kept == ["new7", "new6", "new5", "new4"]
+
+
+@pytest.mark.parametrize("part", ["ids", "records", "sizes"])
+async def test_a_ring_that_lost_a_part_begins_anew_within_its_bounds(
+    backend: Backend, part: str
+) -> None:
+    record = b"x" * (SESSION_BYTES_MAX // 2)
+    for number in range(2):
+        await backend.store.append_session(f"old{number}", record)
+    await backend.evict(part)
+    for number in range(3):
+        await backend.store.append_session(f"new{number}", record)
+    assert await backend.store.session_ids(limit=100) == ["new2", "new1"]
+    assert await backend.store.session("old1") is None
+    assert await backend.store.session("new2") == record
+
+
 @pytest.mark.parametrize("session_id", ["2026/7", "a b:c", "ünïcode", "s" * 200])
 async def test_any_text_is_an_id(store: SnapshotStore, session_id: str) -> None:
     await store.append_session(session_id, b"r")
