@@ -13,6 +13,7 @@ from aiohttp import web
 
 from vc_dashboard.heavy import BusyError, HeavyWork
 from vc_dashboard.logic.answers import Problem
+from vc_dashboard.logic.epochs import EpochMemory
 from vc_dashboard.logic.explaining import explain, waiting_list
 from vc_dashboard.logic.future_answers import WhatIfQuestion
 from vc_dashboard.logic.invariants import Finding, Seen, report
@@ -52,6 +53,7 @@ class Knowledge(Protocol):
 
     sessions: SessionMemory
     usage: UsageMemory
+    epochs: EpochMemory
     past: Past
     heavy: HeavyWork
 
@@ -198,7 +200,8 @@ class DashboardServer:
     async def _invariants(self, _: web.Request) -> web.Response:
         findings, seen, now = await self._knowledge.findings()
         picture = await self._knowledge.picture()
-        return _json(report(picture, findings, seen, now=now, stale=self._knowledge.stale()))
+        stale, checked = self._knowledge.stale(), self._knowledge.epochs.checked
+        return _json(report(picture, findings, seen, now=now, stale=stale, epochs_checked=checked))
 
 
 @web.middleware

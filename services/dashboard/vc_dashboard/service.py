@@ -11,6 +11,7 @@ from typing import Final
 
 from vc_dashboard.config import Config
 from vc_dashboard.heavy import HeavyWork
+from vc_dashboard.logic.epochs import EpochMemory
 from vc_dashboard.logic.invariants import Finding, Seen, find, remember
 from vc_dashboard.logic.picture import Picture, make_picture
 from vc_dashboard.logic.sessions import SessionMemory
@@ -54,6 +55,7 @@ class DashboardService:
         self.heavy = HeavyWork()
         self.past = Past(context, self.heavy)
         self.usage = UsageMemory()
+        self.epochs = EpochMemory()
         self._picture: Picture | None = None
         self._drawing = asyncio.Lock()
         self._changes = 0
@@ -85,6 +87,7 @@ class DashboardService:
             batch = await self._follower.poll()
             if batch.rebuilt:
                 self.usage.forget()
+                self.epochs.forget_sessions()
             for record in batch.records:
                 await self._take_record(record)
             self._long_lived.took(len(batch.changes))
@@ -97,7 +100,9 @@ class DashboardService:
             if record.topic == USAGE_LEDGER.name:
                 self.usage.take(record.key, usage_of(record))
             else:
-                self.sessions.take(session_of(record))
+                session = session_of(record)
+                self.sessions.take(session)
+                self.epochs.take_session(session)
         except CodecError as error:
             await send_to_dead_letters(self._context, record, error)
 
@@ -126,8 +131,11 @@ class DashboardService:
         """What looks wrong; an unready view is partial, so nothing is said on it."""
         found: list[Finding] = []
         if not self._follower.unready():
-            names = self._config.scheduler_names
-            found = await asyncio.to_thread(find, await self.picture(), names)
+            view, names = self._follower.view, self._config.scheduler_names
+            self.epochs.take_progress(view.incarnation or "", view.epoch)
+            went_back = tuple(self.epochs.went_back)
+            picture = await self.picture()
+            found = await asyncio.to_thread(find, picture, names, went_back=went_back)
         now = self._context.clock.monotonic()
         self._seen = remember(self._seen, found, now=now)
         return found, self._seen, now

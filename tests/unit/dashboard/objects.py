@@ -9,7 +9,15 @@ from vc_model.keys import GROUP_NAME, TASK_SPEC
 from vc_model.meta import ObjectMeta, OwnerReference
 from vc_model.node import Node, NodeStatus
 from vc_model.pod import Container, Pod, PodSpec, PodStatus, ResourceRequirements
-from vc_model.scheduling import PodGroup, PodGroupSpec, PodGroupStatus, Queue, QueueSpec
+from vc_model.scheduling import (
+    PodGroup,
+    PodGroupSpec,
+    PodGroupStatus,
+    Queue,
+    QueueSpec,
+    QueueStatus,
+)
+from vc_model.struct import ResourceList
 
 
 def owner(name: str) -> OwnerReference:
@@ -65,8 +73,9 @@ def node(name: str, cpu: int = 4, pods: int = 10) -> Node:
     )
 
 
-def queue(name: str, **spec: Any) -> Queue:
-    return Queue(metadata=ObjectMeta(name=name), spec=QueueSpec(**spec))
+def queue(name: str, *, allocated: ResourceList | None = None, **spec: Any) -> Queue:
+    status = QueueStatus(allocated=allocated or {})
+    return Queue(metadata=ObjectMeta(name=name), spec=QueueSpec(**spec), status=status)
 
 
 def waiting(name: str, sentence: str = "needs 4 GPUs") -> JobReason:
@@ -90,8 +99,10 @@ def healthy() -> Picture:
         groups=[group("a", phase="Running"), group("b", phase="Running", queue="team")],
         pods=[pod("a", 0), pod("a", 1), pod("b", 0), pod("b", 1, phase="Succeeded")],
         queues=[
-            queue("root"), queue("default"), queue("dept", parent="root", weight=3),
-            queue("team", parent="dept", deserved={"cpu": 2}),
+            queue("root", allocated={"cpu": "3", "pods": "3"}),
+            queue("default", parent="root", allocated={"cpu": "2", "pods": "2"}),
+            queue("dept", parent="root", weight=3, allocated={"cpu": "1", "pods": "1"}),
+            queue("team", parent="dept", deserved={"cpu": 2}, allocated={"cpu": "1", "pods": "1"}),
         ],
         nodes=[node("n1")],
     )  # fmt: skip

@@ -2,8 +2,13 @@
 
 A view shows a moment: a gang whose binds are under way looks partial, and a pod whose job was just
 deleted looks like an orphan. So each finding says for how long it has been seen, and counts as a
-violation at once where no moment excuses it (a full node, a full queue), and after a named time where
-one does.
+violation at once where no moment excuses it (a full node, a full queue, an epoch that went back), and
+after a named time where one does.
+
+What a queue's status tells follows its pods by a second, so while much happens it is hardly ever right.
+It is wrong when it is not written anew: only a status that stands still is the same finding.
+
+Services, secrets and config maps of jobs do not travel on the bus, so nobody can look for them here.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -16,18 +21,26 @@ from vc_dashboard.logic.answers import Invariant, Invariants, Violation
 from vc_dashboard.logic.picture import Picture, is_placed
 from vc_dashboard.logic.queues import used_with_below
 from vc_model import kinds
-from vc_model.keys import SCHEDULER_NAME
-from vc_model.meta import controller_of
+from vc_model.keys import DEFAULT_QUEUE, SCHEDULER_NAME
+from vc_model.meta import ApiObject, controller_of
+from vc_model.pod import Pod
+from vc_model.scheduling import Queue
 
 TRANSIENT_SECONDS_MAX: Final = 30.0
-"""How long a gang may look partial, or a pod orphaned."""
+"""How long a gang may look partial, a pod orphaned, or a queue's status stay behind its pods. A scheduler
+that dies and comes again takes ten of them."""
 
 VIOLATIONS_SHOWN_MAX: Final = 100
 
 NODES_FIT: Final = "node used ≤ allocatable"
 QUEUES_FIT: Final = "queue used ≤ capability"
 GANGS_WHOLE: Final = "no partial gangs"
-NO_ORPHANS: Final = "no orphan pods"
+QUEUES_TOLD: Final = "Σ queue allocated = Σ pods"
+NO_ORPHANS: Final = "no orphan pods and pod groups"
+EPOCHS_GROW: Final = "epochs never go back"
+
+_EXCUSED: Final = frozenset({GANGS_WHOLE, QUEUES_TOLD, NO_ORPHANS})
+"""What may look wrong for a moment."""
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,23 +50,35 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     object: str
     message: str
     numbers: dict[str, int]
+    state: str = ""
+    """What must stand still for it to be the same finding when it is seen again."""
 
     @property
     def key(self) -> str:
-        return f"{self.invariant}/{self.object}"
+        return f"{self.invariant}/{self.object}/{self.state}"
 
 
 Seen = Mapping[str, float]
 """When each finding was first seen, by its key; monotonic seconds."""
 
 
-def find(picture: Picture, scheduler_names: Collection[str] = (SCHEDULER_NAME,)) -> list[Finding]:
-    """Everything that looks wrong; pods that name one of the schedulers are placed by ours."""
+def find(
+    picture: Picture,
+    scheduler_names: Collection[str] = (SCHEDULER_NAME,),
+    *,
+    went_back: Collection[str] = (),
+) -> list[Finding]:
+    """Everything that looks wrong; pods that name one of the schedulers are placed by ours.
+
+    `went_back` are the sentences of an `EpochMemory`.
+    """
     return [
         *_full_nodes(picture),
         *_full_queues(picture),
         *_partial_gangs(picture, scheduler_names),
+        *_wrong_queues(picture),
         *_orphans(picture),
+        *(_epoch_finding(sentence) for sentence in went_back),
     ]
 
 
@@ -63,14 +88,22 @@ def remember(seen: Seen, findings: list[Finding], *, now: float) -> dict[str, fl
 
 
 def report(
-    picture: Picture, findings: list[Finding], seen: Seen, *, now: float, stale: str
+    picture: Picture,
+    findings: list[Finding],
+    seen: Seen,
+    *,
+    now: float,
+    stale: str,
+    epochs_checked: int = 0,
 ) -> Invariants:
     """Each promise, whether it holds, and what breaks it."""
     looked_at = {
         NODES_FIT: len(picture.nodes),
         QUEUES_FIT: len(picture.queues),
         GANGS_WHOLE: len(picture.groups),
-        NO_ORPHANS: len(picture.pods),
+        QUEUES_TOLD: len(picture.queues),
+        NO_ORPHANS: len(picture.pods) + len(picture.groups),
+        EPOCHS_GROW: epochs_checked,
     }
     invariants = [
         _invariant(name, findings, checked=checked, seen=seen, now=now)
@@ -84,7 +117,7 @@ def report(
 def _invariant(
     name: str, findings: list[Finding], *, checked: int, seen: Seen, now: float
 ) -> Invariant:
-    patience = TRANSIENT_SECONDS_MAX if name in (GANGS_WHOLE, NO_ORPHANS) else 0.0
+    patience = TRANSIENT_SECONDS_MAX if name in _EXCUSED else 0.0
     violations = [
         Violation(
             object=finding.object,
@@ -163,17 +196,84 @@ def _partial_gangs(picture: Picture, scheduler_names: Collection[str]) -> Iterat
             )
 
 
+def _wrong_queues(picture: Picture) -> Iterator[Finding]:
+    """Queues whose status does not tell what their pods ask for."""
+    allocated = _allocated(picture)
+    for name, queue in picture.queues.items():
+        told = {
+            resource: units for resource, units in read(queue.status.allocated).items() if units
+        }
+        has = allocated[name]
+        numbers: dict[str, int] = {}
+        parts: list[str] = []
+        for resource in sorted(told.keys() | has.keys()):
+            says, holds = told.get(resource, 0), has.get(resource, 0)
+            if says != holds:
+                numbers |= {f"{resource}.allocated": says, f"{resource}.pods": holds}
+                parts.append(
+                    f"{resource} allocated {shown({resource: says})[resource]}, "
+                    f"its pods {shown({resource: holds})[resource]}"
+                )
+        if parts:
+            yield Finding(
+                invariant=QUEUES_TOLD,
+                object=f"Queue {name}",
+                message="; ".join(parts),
+                numbers=numbers,
+                state=str(sorted(told.items())),
+            )
+
+
+def _allocated(picture: Picture) -> dict[str, Amounts]:
+    """What the scheduler counts as a queue's, with those below it: pods that leave do not belong to it."""
+    total: dict[str, Amounts] = {name: {} for name in picture.queues}
+    for key, group in picture.groups.items():
+        own: Amounts = {}
+        for pod in picture.members.get(key, ()):
+            if _counts(pod):
+                add(own, {name: units for name, units in pod_amounts(pod.spec).items() if units})
+        for name in _line(picture.queues, group.spec.queue or DEFAULT_QUEUE):
+            add(total[name], own)
+    return total
+
+
+def _counts(pod: Pod) -> bool:
+    return is_placed(pod) and pod.status.phase != "Unknown" and not pod.metadata.deletion_timestamp
+
+
+def _line(queues: Mapping[str, Queue], name: str) -> list[str]:
+    """The queue and those above it, as far as they exist; each once, should they stand in a ring."""
+    line: list[str] = []
+    while name in queues and name not in line:
+        line.append(name)
+        name = queues[name].spec.parent
+    return line
+
+
 def _orphans(picture: Picture) -> Iterator[Finding]:
-    """Pods of a vcjob that is gone, or of another vcjob of the same name."""
+    """Pods and pod groups of a vcjob that is gone, or of another vcjob of the same name."""
     uids = {job.metadata.uid for job in picture.jobs.values()}
     for key, pod in picture.pods.items():
-        owner = controller_of(pod.metadata)
-        if owner is None or owner.api_version != kinds.JOBS.api_version:
-            continue
-        if owner.kind == kinds.JOBS.kind and owner.uid not in uids:
-            yield Finding(
-                invariant=NO_ORPHANS,
-                object=f"Pod {key}",
-                message=f"its job {owner.name} of uid {owner.uid} is gone",
-                numbers={},
-            )
+        yield from _orphan(f"Pod {key}", pod, uids)
+    for key, group in picture.groups.items():
+        yield from _orphan(f"PodGroup {key}", group, uids)
+
+
+def _orphan(name: str, owned: ApiObject, uids: Collection[str]) -> Iterator[Finding]:
+    owner = controller_of(owned.metadata)
+    if owner is None or owner.api_version != kinds.JOBS.api_version:
+        return
+    if owner.kind == kinds.JOBS.kind and owner.uid not in uids:
+        yield Finding(
+            invariant=NO_ORPHANS,
+            object=name,
+            message=f"its job {owner.name} of uid {owner.uid} is gone",
+            numbers={},
+        )
+
+
+def _epoch_finding(sentence: str) -> Finding:
+    return Finding(
+        invariant=EPOCHS_GROW, object=sentence.partition(":")[0], message=sentence, numbers={},
+        state=sentence,
+    )  # fmt: skip
