@@ -6,6 +6,7 @@ import os
 import sys
 
 BENCHMARKS = (
+    "vcctl",
     "watch",
     "scheduler",
     "loop_lag",
