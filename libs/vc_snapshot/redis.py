@@ -150,7 +150,7 @@ class RedisSnapshot:
             async with self._client.pipeline(transaction=True) as switch:
                 await switch.watch(head_key)
                 old = _read_head(await switch.get(head_key))
-                switch.multi()
+                switch.multi()  # type: ignore[no-untyped-call]  # redis-py has no types for it
                 switch.set(head_key, msgspec.msgpack.encode(head))
                 switch.persist(chunks_key)
                 if old is not None:
