@@ -1,8 +1,13 @@
-"""A stack in a home folder of its own, used as a person would: by commands, kubeconfig and pids."""
+"""A stack in a home folder of its own, used as a person would: by commands, kubeconfig and pids.
+
+`RunningStack` is `pyroclast stack`, a process for every service; `RunningUp` is `pyroclast up`, all of
+them in one, in memory. Both are asked over HTTP with what their kubeconfig holds.
+"""
 
 import base64
 import json
 import os
+import signal
 import ssl
 import subprocess
 import sys
@@ -26,6 +31,7 @@ COMMAND_SECONDS_MAX = 200.0
 WAIT_SECONDS_MAX = 60.0
 POLL_SECONDS = 0.2
 REQUEST_SECONDS_MAX = 10.0
+STOP_SECONDS_MAX = 20.0
 GIVEN = ("KAFKA_BOOTSTRAP_SERVERS", "REDIS_URL", "OTEL_EXPORTER_OTLP_ENDPOINT", "CLUSTER")
 """A stack under test starts its own servers."""
 
@@ -52,18 +58,81 @@ def eventually(
     return _clock.monotonic() - started
 
 
+def environment(home: Path, **env: str) -> dict[str, str]:
+    """Of a stack in that home, whatever servers this shell was given."""
+    return {
+        **{key: value for key, value in os.environ.items() if key not in GIVEN},
+        "PYROCLAST_HOME": str(home),
+        "PYROCLAST_API_PORT": "0",
+        "PYROCLAST_DASHBOARD_PORT": "0",
+        **env,
+    }
+
+
+def api_request(kubeconfig: Path, method: str, path: str, body: object = None) -> dict[str, Any]:
+    """Ask an API server as the user of a kubeconfig; HTTPError when it refuses."""
+    document = yaml.safe_load(kubeconfig.read_text())
+    cluster, user = document["clusters"][0]["cluster"], document["users"][0]["user"]
+    authority = base64.b64decode(cluster.get("certificate-authority-data", "")).decode()
+    asked = urllib.request.Request(
+        cluster["server"] + path,
+        method=method,
+        data=json.dumps(body).encode() if body is not None else None,
+        headers={
+            "Content-Type": "application/json",
+            "Authorization": f"Bearer {user.get('token', 'none')}",
+        },
+    )
+    trust = ssl.create_default_context(cadata=authority) if authority else None
+    with urllib.request.urlopen(asked, timeout=REQUEST_SECONDS_MAX, context=trust) as answer:
+        found: dict[str, Any] = json.load(answer)
+        return found
+
+
+class RunningUp:
+    """`pyroclast up`: every service in one process, bus and cache in memory, the embedded cluster."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self._process: subprocess.Popen[str] | None = None
+
+    def up(self) -> None:
+        """Until it says that it can be left with Ctrl-C."""
+        process = self._process = subprocess.Popen(
+            [sys.executable, "-m", "vc_cli.pyroclast", "up"],
+            env=environment(self._home),
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line.startswith("Ctrl-C"):
+                return
+        pytest.fail(f"it ended with {process.wait()} before it was up")
+
+    def request(self, method: str, path: str, body: object = None) -> dict[str, Any]:
+        return api_request(self._home / "kubeconfig", method, path, body)
+
+    def down(self) -> None:
+        """As with Ctrl-C; it ends in order."""
+        process = self._process
+        assert process is not None
+        assert process.stdout is not None
+        process.send_signal(signal.SIGINT)
+        try:
+            assert process.wait(timeout=STOP_SECONDS_MAX) == 0
+        finally:
+            process.kill()
+            process.wait()
+            process.stdout.close()
+
+
 class RunningStack:
     """The stack of one home folder."""
 
     def __init__(self, home: Path, **env: str) -> None:
         self.home = home
-        self._env = {
-            **{key: value for key, value in os.environ.items() if key not in GIVEN},
-            "PYROCLAST_HOME": str(home),
-            "PYROCLAST_API_PORT": "0",
-            "PYROCLAST_DASHBOARD_PORT": "0",
-            **env,
-        }
+        self._env = environment(home, **env)
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """`pyroclast …` to its end."""
@@ -82,6 +151,13 @@ class RunningStack:
             self.run("stack-down")
             pytest.fail(f"the stack did not come up:\n{done.stdout}\n{done.stderr}")
 
+    def down(self) -> None:
+        """It leaves no process."""
+        file = self.file
+        done = self.run("stack-down")
+        assert done.returncode == 0, done.stdout
+        assert file.running() == []
+
     @property
     def file(self) -> StackFile:
         return stack_file.read(self.home)
@@ -97,22 +173,7 @@ class RunningStack:
     # -- the API, over HTTP ----------------------------------------------------------------------
 
     def request(self, method: str, path: str, body: object = None) -> dict[str, Any]:
-        kubeconfig = yaml.safe_load(Path(self.file.kubeconfig).read_text())
-        cluster, user = kubeconfig["clusters"][0]["cluster"], kubeconfig["users"][0]["user"]
-        authority = base64.b64decode(cluster.get("certificate-authority-data", "")).decode()
-        asked = urllib.request.Request(
-            cluster["server"] + path,
-            method=method,
-            data=json.dumps(body).encode() if body is not None else None,
-            headers={
-                "Content-Type": "application/json",
-                "Authorization": f"Bearer {user.get('token', 'none')}",
-            },
-        )
-        trust = ssl.create_default_context(cadata=authority) if authority else None
-        with urllib.request.urlopen(asked, timeout=REQUEST_SECONDS_MAX, context=trust) as answer:
-            found: dict[str, Any] = json.load(answer)
-            return found
+        return api_request(Path(self.file.kubeconfig), method, path, body)
 
     def submit_gang(self, name: str, *, pods: int = 3) -> None:
         self.request("POST", JOBS_PATH, gang(name, pods=pods))
@@ -128,18 +189,23 @@ class RunningStack:
         return found
 
 
-RUN_HALF_A_SECOND = {SIM_RUN_SECONDS: "0.5", DELAY_ANNOTATION: "500ms"}
-"""For the simulated kubelet, and for KWOK."""
+def run_for(seconds: float) -> dict[str, str]:
+    """Annotations for the simulated kubelet, and for KWOK."""
+    return {SIM_RUN_SECONDS: f"{seconds:g}", DELAY_ANNOTATION: f"{seconds * 1000:.0f}ms"}
+
+
 JOBS_PATH = "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs"
 
 
-def gang(name: str, *, pods: int) -> dict[str, Any]:
+def gang(
+    name: str, *, pods: int, cpu: str = "1", queue: str = "default", run_seconds: float = 0.5
+) -> dict[str, Any]:
     """A vcjob whose pods start together, run for a moment and succeed."""
     container = {
         "name": "main",
         "image": "busybox:1.36",
         "command": ["true"],
-        "resources": {"requests": {"cpu": "1", "memory": "1Gi"}},
+        "resources": {"requests": {"cpu": cpu, "memory": "1Gi"}},
     }
     return {
         "apiVersion": "batch.volcano.sh/v1alpha1",
@@ -147,7 +213,7 @@ def gang(name: str, *, pods: int) -> dict[str, Any]:
         "metadata": {"name": name, "namespace": "default"},
         "spec": {
             "schedulerName": "volcano",
-            "queue": "default",
+            "queue": queue,
             "minAvailable": pods,
             "plugins": {"env": [], "svc": []},
             "tasks": [
@@ -155,7 +221,7 @@ def gang(name: str, *, pods: int) -> dict[str, Any]:
                     "name": "worker",
                     "replicas": pods,
                     "template": {
-                        "metadata": {"annotations": RUN_HALF_A_SECOND},
+                        "metadata": {"annotations": run_for(run_seconds)},
                         "spec": {"restartPolicy": "Never", "containers": [container]},
                     },
                 }
