@@ -1,7 +1,8 @@
 """A deployment under test: all services as processes on their ground, with a witness beside them.
 
 A scenario submits jobs, hurts something, waits, and asks for a `verdict`. The verdict is the same for
-all: nothing lost, doubled, over-committed or partial, no retry, `/invariants` clean.
+all: nothing lost, doubled, over-committed or partial, no retry, `/invariants` clean, at the end and at
+every look while the fault was under way.
 """
 
 import asyncio
@@ -17,6 +18,7 @@ import pytest
 from tests.e2e.audit import Audit
 from tests.e2e.ground import Ground
 from tests.e2e.lives import ServiceLives
+from tests.e2e.promises import Promises
 from tests.e2e.workload import pods_in
 from vc_cli.services import SERVICES
 from vc_cli.stack_accounts import install
@@ -68,7 +70,8 @@ class Deployment:
         self.audit: Audit
         self._dashboard = f"http://{LOOPBACK}:0"
         self._addresses: Addresses
-        self._watching: asyncio.Task[None] | None = None
+        self._watching: list[asyncio.Task[None]] = []
+        self.promises = Promises(self.invariants)
         self.submitted: dict[str, str] = {}
         """Uid by name, of the jobs of the present scenario."""
         self._sizes: dict[str, int] = {}
@@ -80,7 +83,7 @@ class Deployment:
         kubeconfig = str(self.ground.kubeconfig)
         self.cluster = await connect(service="e2e", kubeconfig=kubeconfig, environment={})
         self.audit = Audit(self.cluster)
-        self._watching = asyncio.create_task(self.audit.run())
+        self._watching.append(asyncio.create_task(self.audit.run()))
         port = free_port()
         self._dashboard = f"http://{LOOPBACK}:{port}"
         admission_port = free_port()
@@ -96,6 +99,8 @@ class Deployment:
         for name in self.chosen:
             self.run_service(name)
         await self.ready()
+        if "dashboard" in self.chosen:
+            self._watching.append(asyncio.create_task(self.promises.run()))
 
     async def _accounts(self, admission_port: int) -> dict[str, str]:
         """On a real API server each service has its own account and its own rights alone."""
@@ -135,9 +140,10 @@ class Deployment:
         await self.services.pop(instance).stop()
 
     async def stop(self) -> None:
-        if self._watching is not None:
-            self._watching.cancel()
-            await asyncio.gather(self._watching, return_exceptions=True)
+        for task in self._watching:
+            task.cancel()
+        if self._watching:
+            await asyncio.gather(*self._watching, return_exceptions=True)
             await self.cluster.close()
         await asyncio.gather(*(lives.stop() for lives in self.services.values()))
         await self.ground.stop()
@@ -232,12 +238,20 @@ class Deployment:
         print(
             f"\n{scenario}: {faults}; {len(self.submitted)} jobs, {sum(self._sizes.values())} pods: "
             f"0 lost, {', '.join(f'{count} {what}' for what, count in found.items())}; a gang was "
-            f"in the making for {self.audit.partial_seconds_longest:.1f} s at most; {took:.0f} s",
+            f"in the making for {self.audit.partial_seconds_longest:.1f} s at most; "
+            f"{self.promises}; {took:.0f} s",
             flush=True,
         )
+        self._looked()
         named = {what: names for what, names in wrong.items() if names}
         assert not named, f"{scenario}: {named}; logs: {self.home}/logs"
         await self.clean()
+
+    def _looked(self) -> None:
+        """Whoever watches for us did so; a look that fails is not a look that finds nothing."""
+        for task in self._watching:
+            assert not task.done(), f"{task.get_coro()} has ended"
+        assert self.promises.looks["fresh"], f"nobody looked at a fresh view: {self.promises}"
 
     async def _wrong(self) -> dict[str, list[str]]:
         """Everything that must not be, by what it is called."""
@@ -250,6 +264,7 @@ class Deployment:
             "retried": [name for name, status in found.items() if status.retry_count],
             "miscounted": [n for n, status in found.items() if status.succeeded != self._sizes[n]],
             "invariants broken": await self._broken_invariants(),
+            "invariants broken meanwhile": self.promises.broken,
             "raised inside": [name for name, each in self.services.items() if each.faults()],
             "ended by itself": [end for each in self.services.values() for end in each.own_ends],
         }
@@ -296,6 +311,7 @@ class Deployment:
         self.submitted.clear()
         self._sizes.clear()
         self.audit.forget()
+        self.promises.forget()
         for lives in self.services.values():
             lives.own_ends.clear()
 
