@@ -54,13 +54,11 @@ class Leadership:
         self._observed: tuple[str, object] = ("", None)
         self._observed_at = 0.0
         self._seen = False
-        """Whether the Lease was ever there when we looked."""
+        """Whether the Lease was ever there, made by us or by others."""
         self._epoch_seen = 0
         """The highest, whoever held it: who makes the Lease anew counts on from here."""
         self._missing_since: float | None = None
         """When we first looked and found no Lease; None while there is one."""
-        self._born: bool | None = None
-        """Whether the cluster was being born when we first found no Lease; None before that."""
         self._first_epoch = 0
         """The one that we began at the birth of the cluster; 0 if we did not."""
         self._failures = 0
@@ -159,7 +157,7 @@ class Leadership:
             self._first_epoch = self.epoch
         elif self._missing_for(sent_at) > LEASE_SECONDS + REQUEST_SECONDS_MAX:
             await self._create(sent_at, transitions=max(self._epoch_seen, self.epoch) + 1)
-            self._context.log.info("lease %s made anew, epoch %d", self.name, self.epoch)
+            self._context.log.info("lease %s was made anew: leading %s", self.name, self.leading)
 
     def _missing_for(self, now: float) -> float:
         """Since when we know of no Lease, in seconds; who held it last may not know yet."""
@@ -169,13 +167,12 @@ class Leadership:
         return now - self._missing_since
 
     async def _at_birth(self) -> bool:
-        """Whether we never saw the Lease, and looked for it when the cluster was being born."""
-        if self._born is None:
-            self._born = await self._hardly_any_progress()
-        return self._born and not self._seen
+        """Whether we never saw the Lease, and hardly any progress was told: without it nobody decides.
 
-    async def _hardly_any_progress(self) -> bool:
-        """Without progress nobody decides; a bus that does not answer could hold any amount."""
+        A bus that does not answer could hold any amount.
+        """
+        if self._seen:
+            return False
         try:
             async with asyncio.timeout(REQUEST_SECONDS_MAX):
                 told = sum(await self._context.bus.end_offsets(PROGRESS.name))
@@ -200,6 +197,7 @@ class Leadership:
         except AlreadyExistsError:
             self._renewed_at = None  # somebody was faster; look again
             return
+        self._seen = True
         self.epoch, self._renewed_at = transitions, sent_at
 
     async def _write(self, lease: JsonObject, sent_at: float, *, transitions: int) -> None:
