@@ -3,9 +3,11 @@
 Members of the group `vc-plugin-<name>` share the requests. An offset is committed after the reply
 was published, so a crash repeats a request and never loses one; effects are idempotent by
 deterministic names. The announcement goes out at the start and again after the topics were wiped.
-A request that cannot be read goes to the dead letters; one whose effects the API server refuses is
-answered with that as its problem. What may pass by itself (a server that is away, an older object
-that is still going) is tried again, and then left unanswered: the job-controller asks again.
+A request that cannot be read goes to the dead letters; one whose effects the API server refuses, or on
+which the plugin itself fails, is answered with that as its problem: no request stops those behind it.
+What may pass by itself (a server that is away, an older object that is still going) is tried again, and
+then left unanswered: the job-controller asks again. A member whose answers did not get through is not
+kept: it has read on, and its next commit would be beyond what had no effect.
 """
 
 import asyncio
@@ -13,12 +15,13 @@ from typing import Final
 
 import msgspec
 
-from vc_bus import BusError, BusUnavailableError, Member
+from vc_bus import BusError, BusUnavailableError, Member, OversizeError
+from vc_bus.limits import checked_bytes
 from vc_clock import VirtualLoop
 from vc_cluster import ClusterError, NotFoundError
 from vc_jobplugin.answers import Core, Decorated, Found, Reference
 from vc_jobplugin.config import PluginConfig
-from vc_messages.codec import HEADER_TRACEPARENT, CodecError, decode
+from vc_messages.codec import HEADER_TRACEPARENT, CodecError, MessageTooLargeError, decode
 from vc_messages.plugins import (
     APPLY,
     REMOVE,
@@ -45,6 +48,8 @@ ATTEMPTS_MAX: Final = 5
 
 _PASSING: Final = frozenset({OutcomeStatus.STALE, OutcomeStatus.UNAVAILABLE})
 _FAILED: Final = _PASSING | {OutcomeStatus.FOREIGN, OutcomeStatus.REFUSED}
+
+_FAILED_ON_JOB: Final = Decorated(problem="the plugin failed on this job; its log says why")
 
 ANNOUNCE_PERIOD_SECONDS: Final = 10.0
 """How often we look whether our announcement is still there, and put it back if not."""
@@ -138,11 +143,11 @@ class PluginService:
                     await self._join()
                 await self._serve_once()
                 self._failures = 0
-            except BusUnavailableError as error:
-                await self._wait_out(f"bus away: {error}")
             except BusError as error:
                 await self._leave()
-                await self._wait_out(f"topics are not what they were: {error}")
+                away = isinstance(error, BusUnavailableError)
+                why = "bus away" if away else "topics are not what they were"
+                await self._wait_out(f"{why}: {error}")
 
     async def _join(self) -> None:
         await self._bring_topic()
@@ -206,11 +211,22 @@ class PluginService:
             request = decode(record.value or b"", into=PluginRequest, headers=record.headers)
         except CodecError as error:
             return _Answer(message=dead_letter(self._context, record, error))
-        reply = await self.reply_to(request)
-        if reply is None:
-            return None
         traceparent = record.headers.get(HEADER_TRACEPARENT, "")
-        return _Answer(message=reply_message(reply, traceparent=traceparent), request=request)
+        try:
+            reply = await self._reply_or_problem(request)
+            if reply is None:
+                return None
+            return _Answer(message=_sendable(reply, traceparent=traceparent), request=request)
+        except CodecError as error:
+            return _Answer(message=dead_letter(self._context, record, error))
+
+    async def _reply_or_problem(self, request: PluginRequest) -> PluginReply | None:
+        """Whatever a core raises, wherever: the same request would raise it for ever."""
+        try:
+            return await self.reply_to(request)
+        except Exception:
+            self._context.log.exception("cannot answer for %s", request.job.key)
+            return _reply(request, _FAILED_ON_JOB)
 
     async def reply_to(self, request: PluginRequest) -> PluginReply | None:
         """The answer; None when it cannot be given now."""
@@ -248,7 +264,7 @@ class PluginService:
             return self._core.decorate(request, found)
         except Exception:
             self._context.log.exception("cannot answer for %s", request.job.key)
-            return Decorated(problem="the plugin failed on this job; its log says why")
+            return _FAILED_ON_JOB
 
     async def _look(self, request: PluginRequest) -> Found:
         found: dict[Reference, JsonObject] = {}
@@ -287,6 +303,28 @@ def _reply(request: PluginRequest, decorated: Decorated) -> PluginReply:
         decoration=decorated.decoration,
         problem=decorated.problem,
     )
+
+
+def _sendable(reply: PluginReply, *, traceparent: str) -> Message:
+    """The reply as a message, or that it cannot be one; CodecError when not even that fits.
+
+    A core may put anything into its answer: too much, or what no message can carry.
+    """
+    try:
+        return _checked(reply_message(reply, traceparent=traceparent))
+    except (TypeError, ValueError) as error:
+        problem = f"the plugin's answer cannot be sent: {error}"
+        short = msgspec.structs.replace(reply, decoration=None, problem=problem)
+        return _checked(reply_message(short))
+
+
+def _checked(message: Message) -> Message:
+    """The bus refuses a whole batch for one message that is too large, so each is looked at before."""
+    try:
+        checked_bytes(message)
+    except OversizeError as error:
+        raise MessageTooLargeError(str(error)) from error
+    return message
 
 
 def _newest_per_job(records: list[Record]) -> list[Record]:
