@@ -18,7 +18,8 @@ class OffsetGoneError(BusError):
 
 
 class TopicMismatchError(BusError):
-    """A topic exists with other partitions or another policy than ours; says which."""
+    """A topic exists with other partitions or another policy than ours, or a broker makes such topics
+    by itself; says which, and what to do."""
 
 
 class OversizeError(BusError):

@@ -1,24 +1,26 @@
 """Questions to the broker: which topics are there, with which settings, from where to where.
 
-One admin client and one consumer without an assignment, made when first needed. Whether topics
-exist is asked at most once a second for the whole bus, however many readers want to know.
+Whether topics exist is asked at most once a second for the whole bus, however many readers want to
+know, and whether the answer is a list or that nobody answers. To ask makes nothing: brokers that make
+whatever topic a client names are told not to, and refused if they do it all the same (`policy`).
 """
 
 import asyncio
+import logging
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from aiokafka import AIOKafkaConsumer
 from aiokafka import TopicPartition as KafkaPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import TopicAlreadyExistsError, for_code
+from aiokafka.protocol.metadata import MetadataRequest
 
 from vc_bus.errors import BusUnavailableError, TopicMissingError
-from vc_bus.kafka.config import REQUEST_SECONDS_MAX, KafkaConfig
-from vc_bus.kafka.consuming import start
-from vc_bus.kafka.errors import translated
-from vc_bus.kafka.policy import settings_of, verify
+from vc_bus.kafka.config import KafkaConfig
+from vc_bus.kafka.connections import Connections
+from vc_bus.kafka.errors import KAFKA_FAULTS
+from vc_bus.kafka.policy import AUTOMATIC_CREATION, settings_of, verify, verify_broker
 from vc_clock import Clock
 from vc_messages.record import TopicPartition
 from vc_messages.topics import Topic
@@ -27,7 +29,10 @@ KNOWN_TOPICS_SECONDS: Final = 1.0
 """How old an answer about the existence of topics may be."""
 CREATION_SECONDS_MAX: Final = 20.0
 """From a topic's creation until all of its partitions have leaders."""
+SETTINGS_SECONDS_MAX: Final = 5.0
+"""For one broker to say how it is set."""
 _LOOK_AGAIN_SECONDS: Final = 0.05
+_log = logging.getLogger("pyroclast.bus")
 
 
 class Broker:
@@ -36,18 +41,19 @@ class Broker:
     def __init__(self, config: KafkaConfig, *, clock: Clock) -> None:
         self._config = config
         self._clock = clock
-        self._connecting = asyncio.Lock()
-        self._admin: AIOKafkaAdminClient | None = None
-        self._offsets: AIOKafkaConsumer | None = None
+        self._connections = Connections(config)
         self._asking = asyncio.Lock()
         self._asked: set[str] = set()
         self._partitions: dict[str, int] = {}
         self._known_at = float("-inf")
+        self._away = ""
+        """Why the last question had no answer; as old as what is known."""
 
     # -- topics ----------------------------------------------------------------------------------
 
     async def ensure_topics(self, topics: Sequence[Topic]) -> list[str]:
         """Create what is missing, then verify all of them; names of the created."""
+        await self._check_brokers()
         found = await self.partitions_now(topic.name for topic in topics)
         missing = [topic for topic in topics if topic.name not in found]
         created = await self._create(missing) if missing else []
@@ -60,7 +66,6 @@ class Broker:
 
     async def _create(self, topics: Sequence[Topic]) -> list[str]:
         """Somebody else may have made them meanwhile: those are not ours to count."""
-        admin = await self._admin_client()
         new = [
             NewTopic(
                 topic.name,
@@ -72,7 +77,9 @@ class Broker:
             for topic in topics
         ]
         created: list[str] = []
-        with translated("creating topics"):
+        async with self._connections.admin(
+            "creating topics", seconds=CREATION_SECONDS_MAX
+        ) as admin:
             response = await admin.create_topics(new)
             for name, code, *_ in response.topic_errors:
                 if code == 0:
@@ -93,13 +100,31 @@ class Broker:
                 raise BusUnavailableError(f"{', '.join(missing)}: created, but without leaders")
             await self._clock.sleep(_LOOK_AGAIN_SECONDS)
 
+    async def _check_brokers(self) -> None:
+        """TopicMismatchError when one of them makes topics that nobody declared.
+
+        A broker that cannot be reached now is passed over: those that can be are set alike. A user
+        that may not see a broker's settings is believed to have been told of this one.
+        """
+        async with self._connections.admin("looking for brokers") as admin:
+            nodes = [node for node, *_ in (await _metadata(admin, [])).brokers]
+            answers = await asyncio.gather(*(_creation_settings(admin, node) for node in nodes))
+        for code, settings, node in [answer for answer in answers if answer is not None]:
+            if code:
+                _log.warning(
+                    "%s of broker %s cannot be seen (%s); it must be false",
+                    AUTOMATIC_CREATION,
+                    node,
+                    for_code(code).message,
+                )
+            verify_broker(node, settings=settings)
+
     async def _settings(self, names: Sequence[str]) -> dict[str, dict[str, str]]:
         if not names:
             return {}
-        admin = await self._admin_client()
         asked = [ConfigResource(ConfigResourceType.TOPIC, name) for name in names]
         found: dict[str, dict[str, str]] = {}
-        with translated("describing topics"):
+        async with self._connections.admin("describing topics") as admin:
             for response in await admin.describe_configs(asked):
                 for code, _, _, name, entries, *_ in response.resources:
                     if code:
@@ -114,10 +139,8 @@ class Broker:
         wanted = sorted(set(names))
         if not wanted:
             return {}
-        admin = await self._admin_client()
-        with translated("looking for topics"):
-            async with asyncio.timeout(REQUEST_SECONDS_MAX):
-                described = await admin.describe_topics(wanted)
+        async with self._connections.admin("looking for topics") as admin:
+            described = (await _metadata(admin, wanted)).to_object()["topics"]
         return {t["topic"]: len(t["partitions"]) for t in described if _is_usable(t)}
 
     async def partitions(self, names: Iterable[str]) -> dict[str, int]:
@@ -126,10 +149,20 @@ class Broker:
         async with self._asking:
             now = self._clock.monotonic()
             if now - self._known_at > KNOWN_TOPICS_SECONDS or not wanted <= self._asked:
-                self._asked |= wanted
-                self._partitions = await self.partitions_now(self._asked)
-                self._known_at = self._clock.monotonic()
+                await self._ask(wanted)
+            if self._away:
+                raise BusUnavailableError(self._away)
         return self.last_known(wanted)
+
+    async def _ask(self, wanted: set[str]) -> None:
+        """That nobody answers is known as long as an answer is: else each who waits would ask."""
+        self._asked |= wanted
+        try:
+            self._partitions = await self.partitions_now(self._asked)
+            self._away = ""
+        except BusUnavailableError as error:
+            self._away = str(error)
+        self._known_at = self._clock.monotonic()
 
     def last_known(self, names: Iterable[str]) -> dict[str, int]:
         """What the last answer said, however old it is."""
@@ -151,56 +184,43 @@ class Broker:
     # -- offsets ---------------------------------------------------------------------------------
 
     async def starts(self, logs: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        consumer = await self._offsets_client()
-        with translated("asking for the starts of logs"):
-            async with asyncio.timeout(REQUEST_SECONDS_MAX):
-                found = await consumer.beginning_offsets([KafkaPartition(*at) for at in logs])
+        async with self._connections.offsets("asking for the starts of logs") as consumer:
+            found = await consumer.beginning_offsets([KafkaPartition(*at) for at in logs])
         return {TopicPartition(*at): offset for at, offset in found.items()}
 
     async def ends(self, logs: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        consumer = await self._offsets_client()
-        with translated("asking for the ends of logs"):
-            async with asyncio.timeout(REQUEST_SECONDS_MAX):
-                found = await consumer.end_offsets([KafkaPartition(*at) for at in logs])
+        async with self._connections.offsets("asking for the ends of logs") as consumer:
+            found = await consumer.end_offsets([KafkaPartition(*at) for at in logs])
         return {TopicPartition(*at): offset for at, offset in found.items()}
 
     async def committed(self, group: str) -> dict[TopicPartition, int]:
         """What a group has committed; logs without a commit are left out."""
-        admin = await self._admin_client()
-        with translated(f"asking for the commits of {group}"):
-            async with asyncio.timeout(REQUEST_SECONDS_MAX):
-                found = await admin.list_consumer_group_offsets(group)
+        async with self._connections.admin(f"asking for the commits of {group}") as admin:
+            found = await admin.list_consumer_group_offsets(group)
         return {TopicPartition(*at): kept.offset for at, kept in found.items() if kept.offset >= 0}
 
-    # -- connections -----------------------------------------------------------------------------
-
-    async def _admin_client(self) -> AIOKafkaAdminClient:
-        async with self._connecting:
-            if self._admin is None:
-                admin = AIOKafkaAdminClient(**self._config.client_settings())
-                with translated("connecting"):
-                    try:
-                        await admin.start()
-                    except BaseException:
-                        await admin.close()
-                        raise
-                self._admin = admin
-            return self._admin
-
-    async def _offsets_client(self) -> AIOKafkaConsumer:
-        async with self._connecting:
-            if self._offsets is None:
-                consumer = AIOKafkaConsumer(**self._config.client_settings())
-                await start(consumer)
-                self._offsets = consumer
-            return self._offsets
-
     async def close(self) -> None:
-        if self._admin is not None:
-            await self._admin.close()
-        if self._offsets is not None:
-            await self._offsets.stop()
-        self._admin = self._offsets = None
+        await self._connections.close()
+
+
+async def _metadata(admin: AIOKafkaAdminClient, topics: list[str]) -> Any:
+    """The brokers, and these topics; aiokafka's own question would have missing ones made."""
+    request = MetadataRequest(topics, allow_auto_topic_creation=False)
+    return await admin._send_request(request)  # noqa: SLF001 - it takes the flag from nobody
+
+
+async def _creation_settings(
+    admin: AIOKafkaAdminClient, node: int
+) -> tuple[int, dict[str, str], int] | None:
+    """Whether a broker makes topics: an error or its settings, and whose; None when it is away."""
+    asked = ConfigResource(ConfigResourceType.BROKER, str(node), {AUTOMATIC_CREATION: ""})
+    try:
+        async with asyncio.timeout(SETTINGS_SECONDS_MAX):
+            (response,) = await admin.describe_configs([asked])
+    except KAFKA_FAULTS:
+        return None
+    ((code, _, _, _, entries, *_),) = response.resources
+    return code, {entry[0]: entry[1] for entry in entries}, node
 
 
 def _is_usable(described: dict[str, Any]) -> bool:

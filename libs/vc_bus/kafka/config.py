@@ -8,7 +8,7 @@ import msgspec
 from aiokafka.helpers import create_ssl_context
 
 REQUEST_SECONDS_MAX: Final = 10.0
-"""One request; a publish that was not acknowledged by then has failed."""
+"""One request."""
 
 METADATA_SECONDS_MAX: Final = 60.0
 """How old a client's idea of the brokers may be; errors renew it at once."""

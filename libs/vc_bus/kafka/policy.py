@@ -3,6 +3,10 @@
 Compaction is set so that reading a topic back stays small (protocol 8): segments are closed after
 minutes, and no record waits longer than that to be cleaned. Retention must be exactly ours, because
 correctness rests on it; sizes and times that only cost memory may be better than ours.
+
+Brokers must not make topics by themselves, as they do unless they are told (protocol 3): every reader
+and every producer names its topics to them, so after a wipe the first of them would have the topics
+back, with the brokers' partitions and policy, and nobody would see that there was a wipe.
 """
 
 from collections.abc import Mapping
@@ -18,6 +22,7 @@ RETENTION: Final = "retention.ms"
 TOMBSTONE_RETENTION: Final = "delete.retention.ms"
 SEGMENT: Final = "segment.ms"
 COMPACTION_LAG: Final = "max.compaction.lag.ms"
+AUTOMATIC_CREATION: Final = "auto.create.topics.enable"
 
 SEGMENT_SECONDS: Final = 600
 """A segment is closed after so long; only closed segments are compacted or deleted."""
@@ -56,6 +61,17 @@ def verify(topic: Topic, *, partitions: int, settings: Mapping[str, str]) -> Non
                 f"{topic.name}: {name} is {found or 'unknown'}, declared is {wanted}; "
                 f"change it with kafka-configs or delete the topic"
             )
+
+
+def verify_broker(node: int, *, settings: Mapping[str, str]) -> None:
+    """TopicMismatchError when a broker makes topics; one that does not know the setting does not."""
+    found = settings.get(AUTOMATIC_CREATION) or ""
+    if found.lower() == "true":
+        raise TopicMismatchError(
+            f"broker {node}: {AUTOMATIC_CREATION} is {found}, so it makes topics with its own "
+            f"partitions and policy, and hides a wipe; set {AUTOMATIC_CREATION}=false in the "
+            f"settings of every broker and restart them"
+        )
 
 
 def _fits(name: str, *, wanted: str, found: str) -> bool:

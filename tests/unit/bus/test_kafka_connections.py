@@ -1,0 +1,230 @@
+"""The clients that questions are asked with: let go of when they fail, and nobody waits for ever.
+
+The clients are stand-ins that answer, hang or fail as they are told: aiokafka's own cannot be made to
+at will, and time is virtual.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from aiokafka.errors import ClusterAuthorizationFailedError, KafkaConnectionError
+
+from tests.contracts.bus.steps import topic
+from vc_bus import BusError, BusUnavailableError, TopicMismatchError
+from vc_bus.kafka.broker import KNOWN_TOPICS_SECONDS, Broker
+from vc_bus.kafka.config import KafkaConfig
+from vc_bus.kafka.connections import QUESTION_SECONDS_MAX, _Kept
+from vc_bus.kafka.ending import END_SECONDS_MAX, end
+from vc_clock import LoopClock, run_virtual
+
+CALLERS = 20
+HANG_SECONDS = 1e6
+
+
+class Client:
+    """Says its number, unless it fails."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.fault: Exception | None = None
+        self.ended = False
+
+    async def answer(self, seconds: float = 0.0) -> int:
+        await asyncio.sleep(seconds)
+        assert not self.ended, "it was ended under whoever asks it"
+        if self.fault is not None:
+            raise self.fault
+        return self.number
+
+
+class Clients:
+    """Makes and ends them."""
+
+    def __init__(self, *, connect_seconds: float = 0.0) -> None:
+        self.made: list[Client] = []
+        self._connect_seconds = connect_seconds
+        self.kept: Any = _Kept(self._make, end=self._end)  # type: ignore[type-var]
+
+    async def _make(self) -> Client:
+        await asyncio.sleep(self._connect_seconds)
+        self.made.append(Client(len(self.made)))
+        return self.made[-1]
+
+    async def _end(self, client: Client) -> None:
+        client.ended = True
+
+    async def ask(self, *, seconds: float = 0.0) -> int:
+        async with self.kept.asked("asking", seconds=QUESTION_SECONDS_MAX) as client:
+            number: int = await client.answer(seconds)
+            return number
+
+
+def test_a_client_that_does_not_answer_is_ended_and_the_next_question_has_another() -> None:
+    async def main() -> None:
+        clients = Clients()
+        assert await clients.ask() == 0
+        assert await clients.ask() == 0
+        for fault in (KafkaConnectionError("refused"), OSError("reset"), TimeoutError()):
+            await clients.ask()
+            clients.made[-1].fault = fault
+            with pytest.raises(BusUnavailableError, match="asking"):
+                await clients.ask()
+            assert clients.made[-1].ended
+        with pytest.raises(BusUnavailableError):
+            await clients.ask(seconds=HANG_SECONDS)
+        assert await clients.ask() == len(clients.made) - 1 == 4
+
+    run_virtual(main())
+
+
+def test_a_client_that_says_no_is_kept() -> None:
+    async def main() -> None:
+        clients = Clients()
+        await clients.ask()
+        clients.made[0].fault = ClusterAuthorizationFailedError("no")
+        with pytest.raises(BusError):
+            await clients.ask()
+        clients.made[0].fault = None
+        assert await clients.ask() == 0
+
+    run_virtual(main())
+
+
+def test_a_client_that_failed_one_is_not_ended_under_another() -> None:
+    async def main() -> None:
+        clients = Clients()
+        slow = asyncio.ensure_future(clients.ask(seconds=5))
+        await asyncio.sleep(1)
+        clients.made[0].fault = OSError("reset")
+        with pytest.raises(BusUnavailableError):
+            await clients.ask()
+        clients.made[0].fault = None
+        assert not clients.made[0].ended
+        assert await clients.ask() == 1
+        assert await slow == 0
+        assert clients.made[0].ended
+
+    run_virtual(main())
+
+
+def test_many_who_wait_for_a_connection_wait_once() -> None:
+    async def main() -> None:
+        clients = Clients(connect_seconds=HANG_SECONDS)
+        began = asyncio.get_running_loop().time()
+        said = await asyncio.gather(
+            *(clients.ask() for _ in range(CALLERS)), return_exceptions=True
+        )
+        assert {type(each) for each in said} == {BusUnavailableError}
+        assert asyncio.get_running_loop().time() - began < 2 * QUESTION_SECONDS_MAX
+
+    run_virtual(main())
+
+
+class SlowBroker(Broker):
+    """Nobody answers it, after a while."""
+
+    def __init__(self) -> None:
+        super().__init__(KafkaConfig(bootstrap_servers="nowhere:1"), clock=LoopClock())
+        self.questions = 0
+
+    async def partitions_now(self, names: Iterable[str]) -> dict[str, int]:
+        self.questions += 1
+        await asyncio.sleep(QUESTION_SECONDS_MAX)
+        raise BusUnavailableError("looking for topics: nobody there")
+
+
+def test_that_nobody_answers_is_asked_once_for_all_who_wait() -> None:
+    async def main() -> None:
+        broker = SlowBroker()
+        began = asyncio.get_running_loop().time()
+        said = await asyncio.gather(
+            *(broker.check_there(["t"]) for _ in range(CALLERS)), return_exceptions=True
+        )
+        assert {str(each) for each in said} == {"looking for topics: nobody there"}
+        assert asyncio.get_running_loop().time() - began < QUESTION_SECONDS_MAX + 1
+        assert broker.questions == 1
+        await asyncio.sleep(2 * KNOWN_TOPICS_SECONDS)
+        with pytest.raises(BusUnavailableError):
+            await broker.check_there(["t"])
+        assert broker.questions == 2, "and again when that is old"
+
+    run_virtual(main())
+
+
+class BrokersTold:
+    """An admin client of brokers that answer as they are told about their settings."""
+
+    def __init__(self, answers: dict[int, tuple[int, str] | None]) -> None:
+        self._answers = answers
+
+    @asynccontextmanager
+    async def admin(self, what: str, *, seconds: float = 10.0) -> AsyncIterator["BrokersTold"]:
+        assert what
+        async with asyncio.timeout(seconds):
+            yield self
+
+    async def _send_request(self, request: Any) -> Any:
+        assert request._allow_auto_topic_creation is False
+        brokers = [(node, "host", 1) for node in self._answers]
+        return SimpleNamespace(brokers=brokers, to_object=lambda: {"topics": []})
+
+    async def describe_configs(self, resources: list[Any]) -> list[Any]:
+        (resource,) = resources
+        answer = self._answers[int(resource.name)]
+        if answer is None:
+            await asyncio.sleep(HANG_SECONDS)
+        code, value = answer or (0, "")
+        entries = [(name, value) for name in resource.configs] if value else []
+        return [SimpleNamespace(resources=[(code, "", 4, resource.name, entries)])]
+
+
+def checked(answers: dict[int, tuple[int, str] | None]) -> None:
+    async def main() -> None:
+        broker = SlowBroker()
+        broker._connections = BrokersTold(answers)  # type: ignore[assignment]
+        with pytest.raises(BusUnavailableError):  # of the next question: the brokers were passed
+            await broker.ensure_topics([topic()])
+
+    run_virtual(main())
+
+
+def test_brokers_that_make_no_topics_are_taken() -> None:
+    checked({1: (0, "false"), 2: (0, "false")})
+
+
+def test_one_broker_of_many_that_makes_topics_is_refused() -> None:
+    with pytest.raises(TopicMismatchError, match="broker 2: auto"):
+        checked({1: (0, "false"), 2: (0, "true"), 3: None})
+
+
+def test_a_broker_that_is_away_or_does_not_know_the_setting_is_passed_over() -> None:
+    checked({1: None, 2: (0, "")})
+
+
+def test_settings_that_may_not_be_seen_are_said_and_the_service_goes_on(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        checked({1: (ClusterAuthorizationFailedError.errno, "")})
+    (said,) = caplog.messages
+    assert "auto.create.topics.enable of broker 1 cannot be seen" in said
+    assert "CLUSTER_AUTHORIZATION_FAILED" in said
+
+
+@pytest.mark.parametrize("fault", [None, OSError("gone"), asyncio.CancelledError()])
+def test_ending_is_bounded_and_nothing_of_it_is_heard(fault: BaseException | None) -> None:
+    async def ending() -> None:
+        if fault is not None:
+            raise fault
+        await asyncio.sleep(HANG_SECONDS)
+
+    async def main() -> None:
+        await end(ending())
+        assert asyncio.get_running_loop().time() <= END_SECONDS_MAX + 1
+
+    run_virtual(main())
