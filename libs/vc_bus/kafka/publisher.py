@@ -5,6 +5,9 @@ producer is idempotent, so its own retries leave no copies. A producer that fail
 again: its sequence numbers may have a gap that the broker would refuse for ever. Those who still
 wait for the failed one come to their end first, so that nothing of it can arrive behind something
 newer.
+
+Every wait has an end of ours: an idempotent producer never gives a batch up (aiokafka tries until it
+succeeds), and a sender that hangs would hold up whoever publishes, who holds a lease meanwhile.
 """
 
 import asyncio
@@ -19,6 +22,7 @@ from vc_bus.errors import BusError, BusUnavailableError
 from vc_bus.in_flight import InFlight
 from vc_bus.kafka.broker import Broker
 from vc_bus.kafka.config import REQUEST_SECONDS_MAX, KafkaConfig
+from vc_bus.kafka.ending import end
 from vc_bus.kafka.errors import KAFKA_FAULTS, as_bus_error, translated
 from vc_bus.kafka.pacing import pace_metadata
 from vc_bus.limits import TOPIC_MESSAGE_BYTES_MAX, checked_bytes
@@ -29,6 +33,8 @@ BATCH_BYTES_MAX: Final = 512 * 1024
 """A batch is sent when it is full; a message above it gets a batch of its own."""
 ROOM_SECONDS_MAX: Final = 10.0
 """How long a publish waits for room."""
+ACKNOWLEDGED_SECONDS_MAX: Final = 2 * REQUEST_SECONDS_MAX
+"""From the last batch's submission to all acknowledgements: a request that is lost, and another."""
 LINGER_MS: Final = 0
 """A publish already is a batch; waiting for more would only be latency."""
 
@@ -130,7 +136,7 @@ class Publisher:
                         async with asyncio.timeout(REQUEST_SECONDS_MAX):
                             await producer.start()
                     except BaseException:
-                        await producer.stop()
+                        await _end(producer)
                         raise
                 self._producer = producer
             return self._producer
@@ -143,14 +149,23 @@ class Publisher:
         producer, self._producer = self._producer, None
         self._failed = False
         if producer is not None:
-            await producer.stop()
+            await _end(producer)
 
     async def close(self) -> None:
         """Flush and end."""
         async with self._changing:
             producer, self._producer = self._producer, None
             if producer is not None:
-                await producer.stop()
+                await _end(producer)
+
+
+async def _end(producer: AIOKafkaProducer) -> None:
+    """Flush, or give up; either way nothing of it is sent any more when this is over."""
+    await end(producer.stop())
+    sender = producer._sender.sender_task  # noqa: SLF001 - a flush that was given up leaves it at work
+    if sender is not None:
+        sender.cancel()
+    await end(producer.client.close())
 
 
 class _Sending:
@@ -205,9 +220,18 @@ class _Sending:
             )
 
     async def offsets(self, count: int) -> list[int]:
-        """Wait for every submitted batch; the offsets, or the first error."""
+        """Wait for every submitted batch, within the bound; the offsets, or the first error."""
         if self._futures:
-            await asyncio.wait(self._futures.values())
+            _, hanging = await asyncio.wait(
+                self._futures.values(), timeout=ACKNOWLEDGED_SECONDS_MAX
+            )
+            for future in hanging:
+                future.cancel()  # whatever becomes of it, nobody listens any more
+            if hanging:
+                raise BusUnavailableError(
+                    f"{len(hanging)} of {len(self._futures)} batches were not acknowledged within "
+                    f"{ACKNOWLEDGED_SECONDS_MAX:g} s; they may be there"
+                )
         for future in self._futures.values():
             error = future.exception()
             if error is not None:
