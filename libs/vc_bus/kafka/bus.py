@@ -79,8 +79,7 @@ class KafkaBus:
             positions=positions,
             closed=self._clients.discard,
         )
-        self._clients.add(reader)
-        await reader.connect()
+        await self._connect(reader)
         return reader
 
     async def member(
@@ -102,9 +101,17 @@ class KafkaBus:
             from_end=from_end,
             closed=self._clients.discard,
         )
-        self._clients.add(member)
-        await member.connect()
+        await self._connect(member)
         return member
+
+    async def _connect(self, client: KafkaReader | KafkaMember) -> None:
+        """Ended with the bus, or at once when it does not come about."""
+        self._clients.add(client)
+        try:
+            await client.connect()
+        except BaseException:
+            await client.close()
+            raise
 
     async def lag(self, group: str, topics: Sequence[str]) -> dict[TopicPartition, int]:
         logs = await self._logs_of(*topics)

@@ -8,7 +8,6 @@ is handed out with. Seeks happen in the listener: logs of `from_start` to their 
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from typing import Any, Final
 
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener
@@ -20,7 +19,7 @@ from vc_bus.errors import BusClosedError, BusUnavailableError
 from vc_bus.interface import Polled
 from vc_bus.kafka.broker import Broker
 from vc_bus.kafka.config import REQUEST_SECONDS_MAX, KafkaConfig
-from vc_bus.kafka.consuming import fetch, fetch_settings, records_of, start, stop
+from vc_bus.kafka.consuming import fetch, fetch_settings, records_of, standing, start, stop
 from vc_bus.kafka.errors import translated
 from vc_bus.kafka.reader import RECONNECT_SECONDS
 from vc_bus.kafka.watchdog import LOOK_SECONDS, Watchdog
@@ -34,8 +33,8 @@ HEARTBEAT_SECONDS: Final = 1.0
 """Also how long it takes until a member learns of a rebalance."""
 JOIN_SECONDS_MAX: Final = 60.0
 """A group that has not assigned us anything by then is joined anew."""
-POSITION_SECONDS_MAX: Final = 1.0
-"""How long the watchdog asks for positions."""
+SEEK_SECONDS_MAX: Final = REQUEST_SECONDS_MAX
+"""For the seeks of one assignment."""
 POLL_GAP_SECONDS_MAX: Final = 120.0
 """A member that does not poll for so long leaves the group by itself."""
 
@@ -68,6 +67,8 @@ class KafkaMember(ConsumerRebalanceListener):  # type: ignore[misc]
         self._rebalancing = True
         """From a revocation until the seeks of the next assignment are done."""
         self._rebalancing_since = clock.monotonic()
+        self._assignment_failed = False
+        """The seeks of the assignment could not be done: this consumer hands nothing out any more."""
         self._waiter: asyncio.Future[None] | None = None
         self._positions: dict[TopicPartition, int] = {}
         """Of logs that we have read from, or sought in, in this generation."""
@@ -83,25 +84,47 @@ class KafkaMember(ConsumerRebalanceListener):  # type: ignore[misc]
         consumer = self._consumer
         if consumer is None:
             return
-        logs = {TopicPartition(*at) for at in assigned}
-        kept = {at: offset for at, offset in self._positions.items() if at in logs}
-        self._positions = {}
+        logs = frozenset(TopicPartition(*at) for at in assigned)
+        try:
+            async with asyncio.timeout(SEEK_SECONDS_MAX):
+                await self._seek_all(consumer, logs)
+        except Exception:
+            self._fail_assignment(consumer)
+            raise  # aiokafka says it in the log, and goes on as if nothing were
+        if self._consumer is not consumer:
+            return
+        self._assigned = logs
+        self._generation += 1
+        self._rebalancing = False
+        self.watchdog.begin_anew()
+        self._wake()
+
+    async def _seek_all(self, consumer: AIOKafkaConsumer, logs: Iterable[TopicPartition]) -> None:
+        """Where we stood is forgotten only when we stand anew."""
+        places: dict[TopicPartition, int] = {}
         to_end: list[KafkaPartition] = []
         for at in sorted(logs):
             if at.topic in self._from_start:
-                self._seek(consumer, at, 0)
-            elif at.topic in self._from_end and at in kept:
-                self._seek(consumer, at, kept[at])
+                places[at] = 0  # below the start means the start, by `auto_offset_reset`
+            elif at.topic in self._from_end and at in self._positions:
+                places[at] = self._positions[at]
             elif at.topic in self._from_end:
                 to_end.append(KafkaPartition(*at))
+        for at, offset in places.items():
+            consumer.seek(KafkaPartition(*at), offset)
         if to_end:
             await consumer.seek_to_end(*to_end)
             for place in to_end:
-                self._positions[TopicPartition(*place)] = await consumer.position(place)
-        self._assigned = frozenset(logs)
-        self._generation += 1
-        self._rebalancing = False
-        self.watchdog.moved()
+                places[TopicPartition(*place)] = await consumer.position(place)
+        self._positions = places
+
+    def _fail_assignment(self, consumer: AIOKafkaConsumer) -> None:
+        """It is ours and we stand nowhere in it: whoever polls joins anew, and soon."""
+        if self._consumer is consumer:
+            self._assignment_failed = True
+            self._wake()
+
+    def _wake(self) -> None:
         if self._waiter is not None:
             settle(self._waiter)
 
@@ -109,11 +132,6 @@ class KafkaMember(ConsumerRebalanceListener):  # type: ignore[misc]
         self._rebalancing_since = self._clock.monotonic()
         self._rebalancing = True
         self._assigned = frozenset()
-
-    def _seek(self, consumer: AIOKafkaConsumer, at: TopicPartition, offset: int) -> None:
-        """An offset below the start is moved to the start by `auto_offset_reset`."""
-        consumer.seek(KafkaPartition(*at), offset)
-        self._positions[at] = offset
 
     # -- reading ---------------------------------------------------------------------------------
 
@@ -124,12 +142,11 @@ class KafkaMember(ConsumerRebalanceListener):  # type: ignore[misc]
             if self._closed:
                 raise BusClosedError("this member was closed")
             await self.watchdog.look()
+            if await self._stands_still():
+                await self._end_consumer()
             rest = max(0.0, deadline - self._clock.monotonic())
             records = await self._fetch(max_records, wait_seconds=min(rest, LOOK_SECONDS))
-            if records:
-                self.watchdog.moved()
-            elif await self._stands_still():
-                await self._end_consumer()
+            self.watchdog.took(len(records), asked=max_records)
             if records or self._generation != known or self._clock.monotonic() >= deadline:
                 return Polled(records=records, assigned=self._assigned, generation=self._generation)
 
@@ -173,34 +190,31 @@ class KafkaMember(ConsumerRebalanceListener):  # type: ignore[misc]
                 consumer.seek(at, batch[0].offset)
 
     async def _stands_still(self) -> bool:
-        """No assignment for too long, or an assignment that brings nothing although there is."""
-        if self._is_rebalancing():
-            return self._clock.monotonic() - self._rebalancing_since > JOIN_SECONDS_MAX
-        if not self.watchdog.silent():
-            return False
-        return self._lost_sight() or await self.watchdog.stalled(await self._standing())
+        """No assignment for too long, or an assignment that brings nothing although there is.
 
-    def _lost_sight(self) -> bool:
+        Asked before anything is fetched: whoever gives up a poll loses no records.
+        """
+        consumer = self._consumer
+        if consumer is None:
+            return False
+        if self._is_rebalancing():
+            waited_seconds = self._clock.monotonic() - self._rebalancing_since
+            bound = RECONNECT_SECONDS if self._assignment_failed else JOIN_SECONDS_MAX
+            return waited_seconds > bound
+        if not self.watchdog.due():
+            return False
+        known = {at: self._positions.get(at) for at in self._assigned}
+        return self._lost_sight(consumer) or await self.watchdog.stalled(
+            await standing(consumer, known)
+        )
+
+    def _lost_sight(self, consumer: AIOKafkaConsumer) -> bool:
         """Whether aiokafka believes that a topic is missing, which we know is there.
 
         A group that is joined in the moment between a topic's end and its new beginning gets nothing
         of it, and aiokafka looks again only when its metadata is of age.
         """
-        consumer = self._consumer
-        return consumer is not None and not all(map(consumer.partitions_for_topic, self._topics))
-
-    async def _standing(self) -> dict[TopicPartition, int]:
-        """Where we are in each log; a log whose position cannot be had counts as not begun."""
-        standing = dict.fromkeys(self._assigned, 0)
-        consumer = self._consumer
-        with suppress(TimeoutError, KafkaError):
-            async with asyncio.timeout(POSITION_SECONDS_MAX):
-                for at in standing:
-                    if at in self._positions:
-                        standing[at] = self._positions[at]
-                    elif consumer is not None:
-                        standing[at] = await consumer.position(KafkaPartition(*at))
-        return standing
+        return not all(map(consumer.partitions_for_topic, self._topics))
 
     async def connect(self) -> AIOKafkaConsumer:
         """Join the group; the assignment comes later."""
@@ -221,6 +235,9 @@ class KafkaMember(ConsumerRebalanceListener):  # type: ignore[misc]
         except BaseException:
             self._consumer = None
             raise
+        if self._closed:  # meanwhile, and nobody else would end it
+            await stop(consumer)
+            raise BusClosedError("this member was closed")
         return consumer
 
     async def commit(self, positions: Mapping[TopicPartition, int]) -> None:
@@ -240,6 +257,7 @@ class KafkaMember(ConsumerRebalanceListener):  # type: ignore[misc]
 
     async def _end_consumer(self) -> None:
         consumer, self._consumer = self._consumer, None
+        self._assignment_failed = False
         self._begin_rebalance()
         if consumer is not None:
             await stop(consumer)
@@ -249,5 +267,4 @@ class KafkaMember(ConsumerRebalanceListener):  # type: ignore[misc]
             self._closed = True
             self._on_closed(self)
             await self._end_consumer()
-            if self._waiter is not None:
-                settle(self._waiter)
+            self._wake()

@@ -14,7 +14,7 @@ from aiokafka.errors import KafkaError, OffsetOutOfRangeError
 from vc_bus.errors import BusClosedError, BusUnavailableError
 from vc_bus.kafka.broker import Broker
 from vc_bus.kafka.config import KafkaConfig
-from vc_bus.kafka.consuming import fetch, fetch_settings, records_of, start, stop
+from vc_bus.kafka.consuming import fetch, fetch_settings, records_of, standing, start, stop
 from vc_bus.kafka.errors import as_bus_error
 from vc_bus.kafka.watchdog import LOOK_SECONDS, Watchdog
 from vc_clock import Clock
@@ -52,15 +52,20 @@ class KafkaReader:
             if self._closed:
                 raise BusClosedError("this reader was closed")
             await self.watchdog.look()
+            await self._rebuild_if_stalled()
             rest = max(0.0, deadline - self._clock.monotonic())
             records = await self._fetch(max_records, wait_seconds=min(rest, LOOK_SECONDS))
-            if records:
-                self.watchdog.moved()
+            self.watchdog.took(len(records), asked=max_records)
+            if records or self._clock.monotonic() >= deadline:
                 return records
-            if self.watchdog.silent() and await self.watchdog.stalled(self._positions):
-                await self._end_consumer()
-            if self._clock.monotonic() >= deadline:
-                return []
+
+    async def _rebuild_if_stalled(self) -> None:
+        """Before anything is fetched: whoever gives up a poll loses no records."""
+        consumer = self._consumer
+        if consumer is None or not self.watchdog.due():
+            return
+        if await self.watchdog.stalled(await standing(consumer, self._positions)):
+            await self._end_consumer()
 
     async def _fetch(self, max_records: int, *, wait_seconds: float) -> list[Record]:
         try:
@@ -84,7 +89,11 @@ class KafkaReader:
         """A consumer at our positions."""
         consumer = AIOKafkaConsumer(**fetch_settings(self._config), auto_offset_reset="none")
         await start(consumer)
+        if self._closed:  # meanwhile, and nobody else would end it
+            await stop(consumer)
+            raise BusClosedError("this reader was closed")
         self._consumer = consumer
+        self.watchdog.begin_anew()
         consumer.assign([KafkaPartition(*at) for at in self._positions])
         for at, offset in self._positions.items():
             consumer.seek(KafkaPartition(*at), offset)

@@ -7,6 +7,9 @@ keeps its connections and its heartbeats, has lag, and gets nothing, as in issue
 import asyncio
 
 import pytest
+from aiokafka import AIOKafkaConsumer
+from aiokafka import TopicPartition as KafkaPartition
+from aiokafka.errors import KafkaTimeoutError
 
 from tests.contracts.bus.kafka_backend import Broker, kafka_backend
 from tests.contracts.bus.steps import (
@@ -21,7 +24,7 @@ from tests.contracts.bus.steps import (
     topic,
     values,
 )
-from vc_bus.kafka.member import KafkaMember
+from vc_bus.kafka.member import JOIN_SECONDS_MAX, KafkaMember
 from vc_bus.kafka.reader import KafkaReader
 from vc_bus.kafka.watchdog import STALL_SECONDS
 
@@ -67,6 +70,76 @@ async def test_a_member_that_stands_still_is_rebuilt_and_loses_nothing(
         )
         assert member.watchdog.rebuilds == 1
         await member.close()
+
+
+async def test_a_reader_that_stands_still_in_one_log_is_rebuilt_while_others_go_on(
+    kafka_broker: Broker,
+) -> None:
+    async with kafka_backend(kafka_broker) as backend:
+        name = await new_topic(backend.bus)
+        reader = await backend.bus.reader(at_start(name, partitions=2))
+        assert isinstance(reader, KafkaReader)
+        await backend.bus.publish([message(name), message(name, partition=1)])
+        await read(reader, 2)
+        assert reader._consumer is not None
+        reader._consumer.pause(KafkaPartition(name, 1))
+        await backend.bus.publish([message(name, value=b"unseen", partition=1)])
+        seen: list[bytes | None] = []
+        began = asyncio.get_running_loop().time()
+        while b"unseen" not in seen:
+            await backend.bus.publish([message(name)])
+            seen += values(await reader.poll(max_records=100, wait_seconds=1))
+            assert asyncio.get_running_loop().time() - began < 3 * STALL_SECONDS
+        assert reader.watchdog.rebuilds == 1
+        await reader.close()
+
+
+async def test_a_member_that_stands_still_in_one_log_is_rebuilt_while_others_go_on(
+    kafka_broker: Broker,
+) -> None:
+    async with kafka_backend(kafka_broker) as backend:
+        name = await new_topic(backend.bus)
+        member = await backend.bus.member(group(), [name])
+        assert isinstance(member, KafkaMember)
+        participant = Participant(member)
+        await poll_until([participant], lambda: bool(participant.assigned), why="not assigned")
+        assert member._consumer is not None
+        member._consumer.pause(KafkaPartition(name, 1))
+        await backend.bus.publish([message(name, value=b"unseen", partition=1)])
+        began = asyncio.get_running_loop().time()
+        while b"unseen" not in values(participant.records):
+            await backend.bus.publish([message(name)])
+            await participant.poll()
+            assert asyncio.get_running_loop().time() - began < 3 * STALL_SECONDS
+        assert member.watchdog.rebuilds == 1
+        await member.close()
+
+
+async def test_a_member_whose_seeks_fail_joins_anew_at_once(
+    kafka_broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seek_to_end = AIOKafkaConsumer.seek_to_end
+    failed: list[int] = []
+
+    async def fails_once(consumer: AIOKafkaConsumer, *logs: KafkaPartition) -> object:
+        if not failed:
+            failed.append(len(logs))
+            raise KafkaTimeoutError("no leader")
+        return await seek_to_end(consumer, *logs)
+
+    monkeypatch.setattr(AIOKafkaConsumer, "seek_to_end", fails_once)
+    async with kafka_backend(kafka_broker) as backend:
+        name = await new_topic(backend.bus)
+        participant = Participant(await backend.bus.member(group(), [name], from_end=[name]))
+        began = asyncio.get_running_loop().time()
+        await poll_until([participant], lambda: bool(participant.assigned), why="not assigned")
+        assert failed
+        assert asyncio.get_running_loop().time() - began < JOIN_SECONDS_MAX / 4
+        await backend.bus.publish([message(name, value=b"after")])
+        await poll_until(
+            [participant], lambda: b"after" in values(participant.records), why="not read"
+        )
+        await participant.member.close()
 
 
 async def test_a_consumer_that_ends_in_the_middle_of_a_request_cancels_nobody(
