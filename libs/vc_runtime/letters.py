@@ -1,17 +1,39 @@
 """Putting aside what nobody can read: said, counted, and kept with where it came from."""
 
-from vc_bus import BusError
+from typing import Final
+
+import msgspec
+
+from vc_bus import BusError, OversizeError
+from vc_bus.limits import checked_bytes
 from vc_messages.codec import CodecError
 from vc_messages.dead_letters import dead_letter_message
 from vc_messages.record import Message, Record
 from vc_runtime.context import Context
+
+KEY_CHARACTERS_MAX: Final = 1000
+"""Of a letter about a record that does not fit into one."""
 
 
 def dead_letter(context: Context, record: Record, error: CodecError) -> Message:
     """The letter about a record nobody can use, to be published; it is said and counted here."""
     context.log.error("dead letter: %s: %s", _place(record), error)
     context.dead_letters.labels(context.name, record.topic, error.code).inc()
-    return dead_letter_message(record, service=context.name, error=str(error))
+    return _fitting(record, service=context.name, error=str(error))
+
+
+def _fitting(record: Record, *, service: str, error: str) -> Message:
+    """The letter; of a record whose key and headers take too much, without its headers.
+
+    A letter that cannot be sent would stop whoever writes it at the record it is about.
+    """
+    try:
+        letter = dead_letter_message(record, service=service, error=error)
+        checked_bytes(letter)
+    except (CodecError, OversizeError):
+        cut = msgspec.structs.replace(record, key=record.key[:KEY_CHARACTERS_MAX], headers={})
+        letter = dead_letter_message(cut, service=service, error=error)
+    return letter
 
 
 async def send_to_dead_letters(context: Context, record: Record, error: CodecError) -> None:
@@ -28,4 +50,4 @@ async def send_to_dead_letters(context: Context, record: Record, error: CodecErr
 
 
 def _place(record: Record) -> str:
-    return f"{record.topic}[{record.partition}]@{record.offset} {record.key!r}"
+    return f"{record.topic}[{record.partition}]@{record.offset} {record.key[:KEY_CHARACTERS_MAX]!r}"

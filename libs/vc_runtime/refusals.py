@@ -6,8 +6,9 @@ without it would over-commit nodes. So it is put aside as well, and from then on
 say what to do, until a record of that key can be read again, because the watcher was set back and wrote
 its truth over it. Upgrading is restarting, and needs nothing from here.
 
-The watcher tells progress every second, so only the first records of a topic are put aside one by one.
-None is lost by that: facts stay in their topics.
+The watcher tells progress every second, and whoever rebuilds its view reads every fact again, so only the
+first records of a topic are put aside one by one, of each sort. None is lost by that: facts stay in their
+topics, and all are counted.
 """
 
 from collections import Counter
@@ -20,6 +21,7 @@ from vc_runtime.context import Context
 from vc_runtime.letters import send_to_dead_letters
 
 LETTERS_PER_TOPIC_MAX: Final = 10
+"""Of one sort, by one process; each is a publish that the view waits for."""
 
 
 class Refusals:
@@ -29,7 +31,8 @@ class Refusals:
         self._context = context
         self._newer: dict[TopicPartition, dict[str, str]] = {}
         """Schema version by key, of every record that stands refused."""
-        self._letters: Counter[str] = Counter()
+        self._letters: Counter[tuple[str, str]] = Counter()
+        """By topic and by the code of what is wrong."""
 
     def why(self) -> str:
         """What keeps us from deciding, and what helps; empty when everything could be read."""
@@ -44,22 +47,26 @@ class Refusals:
 
     async def refuse(self, record: Record, error: CodecError) -> None:
         """Put a record aside, and remember it if a newer release wrote it."""
-        if not isinstance(error, NewerSchemaError):
+        if isinstance(error, NewerSchemaError):
+            versions = self._newer.setdefault(record.log, {})
+            known = record.key in versions
+            versions[record.key] = record.headers[HEADER_SCHEMA]
+            if known:
+                return
+        await self._write(record, error)
+
+    async def _write(self, record: Record, error: CodecError) -> None:
+        """A letter, as long as there are few of its sort."""
+        sort = (record.topic, error.code)
+        self._letters[sort] += 1
+        if self._letters[sort] <= LETTERS_PER_TOPIC_MAX:
             await send_to_dead_letters(self._context, record, error)
             return
-        versions = self._newer.setdefault(record.log, {})
-        known = record.key in versions
-        versions[record.key] = record.headers[HEADER_SCHEMA]
-        sent = self._letters[record.topic]
-        if known or sent > LETTERS_PER_TOPIC_MAX:
-            return
-        self._letters[record.topic] += 1
-        if sent < LETTERS_PER_TOPIC_MAX:
-            await send_to_dead_letters(self._context, record, error)
-        else:
+        self._context.dead_letters.labels(self._context.name, *sort).inc()
+        if self._letters[sort] == LETTERS_PER_TOPIC_MAX + 1:
             self._context.log.error(
-                "%s: further records of a newer schema stay in the topic and are not told one by one",
-                record.topic,
+                "%s: further records (%s) stay in the topic and are counted, not told one by one",
+                *sort,
             )
 
     def accepted(self, record: Record) -> None:
