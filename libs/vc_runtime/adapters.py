@@ -65,11 +65,12 @@ class Adapters:
         self._tracers.clear()
 
     async def close(self) -> None:
-        """Let go of every connection."""
-        await self.close_tracers()
-        await self.bus.close()
-        await self.snapshot.close()
-        await self.cluster.close()
+        """Let go of every connection, also of those behind one that does not end well."""
+        async with AsyncExitStack() as connected:
+            connected.push_async_callback(self.cluster.close)
+            connected.push_async_callback(self.snapshot.close)
+            connected.push_async_callback(self.bus.close)
+            connected.push_async_callback(self.close_tracers)
 
 
 async def connect(env: Mapping[str, str], clock: Clock, *, user_agent: str) -> Adapters:
