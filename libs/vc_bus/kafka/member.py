@@ -131,6 +131,7 @@ class KafkaMember(ConsumerRebalanceListener):  # type: ignore[misc]
     def _begin_rebalance(self) -> None:
         self._rebalancing_since = self._clock.monotonic()
         self._rebalancing = True
+        self._assignment_failed = False
         self._assigned = frozenset()
 
     # -- reading ---------------------------------------------------------------------------------
@@ -257,7 +258,6 @@ class KafkaMember(ConsumerRebalanceListener):  # type: ignore[misc]
 
     async def _end_consumer(self) -> None:
         consumer, self._consumer = self._consumer, None
-        self._assignment_failed = False
         self._begin_rebalance()
         if consumer is not None:
             await stop(consumer)

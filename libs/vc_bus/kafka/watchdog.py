@@ -123,7 +123,7 @@ class Watchdog:
 
     def _is_stuck(self, at: TopicPartition, place: _Place, *, now: float) -> bool:
         doublings = min(self._rebuilds_at(at, place.offset), PATIENCE_DOUBLINGS_MAX)
-        return now - max(place.since, self._excused_at) >= STALL_SECONDS * 2**doublings
+        return now - max(place.since, self._excused_at) >= STALL_SECONDS * (1 << doublings)
 
     def _rebuilds_at(self, at: TopicPartition, offset: int) -> int:
         tried = self._tried.get(at)

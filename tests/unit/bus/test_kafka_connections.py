@@ -48,7 +48,7 @@ class Clients:
     def __init__(self, *, connect_seconds: float = 0.0) -> None:
         self.made: list[Client] = []
         self._connect_seconds = connect_seconds
-        self.kept: Any = _Kept(self._make, end=self._end)  # type: ignore[type-var]
+        self.kept: Any = _Kept(self._make, end=self._end)
 
     async def _make(self) -> Client:
         await asyncio.sleep(self._connect_seconds)

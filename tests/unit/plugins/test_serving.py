@@ -148,7 +148,7 @@ def too_much() -> Decorated:
 
 def unspeakable() -> Decorated:
     volumes = [{"name": object()}]
-    return Decorated(decoration=JobDecoration(tasks={"t": TaskDecoration(volumes=volumes)}))  # type: ignore[list-item]
+    return Decorated(decoration=JobDecoration(tasks={"t": TaskDecoration(volumes=volumes)}))
 
 
 def nothing() -> Decorated:
