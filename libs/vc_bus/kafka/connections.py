@@ -15,7 +15,7 @@ from typing import Final, Generic, TypeVar
 from aiokafka import AIOKafkaConsumer
 from aiokafka.admin import AIOKafkaAdminClient
 
-from vc_bus.errors import BusUnavailableError
+from vc_bus.errors import BusClosedError, BusUnavailableError
 from vc_bus.kafka.config import REQUEST_SECONDS_MAX, KafkaConfig
 from vc_bus.kafka.consuming import start, stop
 from vc_bus.kafka.ending import end
@@ -80,6 +80,7 @@ class _Kept(Generic[Client]):
         self._end = end
         self._connecting = asyncio.Lock()
         self._client: Client | None = None
+        self._closed = False
         self._askers: Counter[Client] = Counter()
         """Who asks which client now, those that were let go of included."""
 
@@ -103,9 +104,18 @@ class _Kept(Generic[Client]):
 
     async def _connected(self) -> Client:
         async with self._connecting:
+            self._check_open()
             if self._client is None:
-                self._client = await self._make()
+                client = await self._make()
+                if self._closed:  # meanwhile, and nobody else would end it
+                    await self._end(client)
+                self._check_open()
+                self._client = client
             return self._client
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise BusClosedError("this bus was closed")
 
     async def _left(self, client: Client) -> None:
         self._askers[client] -= 1
@@ -116,6 +126,7 @@ class _Kept(Generic[Client]):
             await self._end(client)
 
     async def close(self) -> None:
+        self._closed = True
         client, self._client = self._client, None
         if client is not None and client not in self._askers:
             await self._end(client)

@@ -15,7 +15,7 @@ import pytest
 from aiokafka.errors import ClusterAuthorizationFailedError, KafkaConnectionError
 
 from tests.contracts.bus.steps import topic
-from vc_bus import BusError, BusUnavailableError, TopicMismatchError
+from vc_bus import BusClosedError, BusError, BusUnavailableError, TopicMismatchError
 from vc_bus.kafka.broker import KNOWN_TOPICS_SECONDS, Broker
 from vc_bus.kafka.config import KafkaConfig
 from vc_bus.kafka.connections import QUESTION_SECONDS_MAX, _Kept
@@ -121,6 +121,21 @@ def test_many_who_wait_for_a_connection_wait_once() -> None:
         )
         assert {type(each) for each in said} == {BusUnavailableError}
         assert asyncio.get_running_loop().time() - began < 2 * QUESTION_SECONDS_MAX
+
+    run_virtual(main())
+
+
+def test_a_client_that_is_ready_after_the_close_is_ended() -> None:
+    async def main() -> None:
+        clients = Clients(connect_seconds=1)
+        asking = asyncio.ensure_future(clients.ask())
+        await asyncio.sleep(0.5)
+        await clients.kept.close()
+        with pytest.raises(BusClosedError):
+            await asking
+        assert [client.ended for client in clients.made] == [True]
+        with pytest.raises(BusClosedError):
+            await clients.ask()
 
     run_virtual(main())
 
