@@ -40,6 +40,9 @@ COMMAND_BYTES_MAX: Final = 8 * 1024 * 1024
 """Of one command: larger columns are written in pieces, so that others get their turn."""
 ORPHAN_SECONDS: Final = 600
 """A version that never became the head is gone after this."""
+REPLACED_SECONDS: Final = 8
+"""A version that is not the head any more is gone after this: longer than a load takes, shorter than the
+time between two saves, so that there are two at the most."""
 SWITCH_ATTEMPTS_MAX: Final = 5
 """A head may be switched by somebody else; who loses this often is not the leader it believes to be."""
 LOAD_ATTEMPTS_MAX: Final = 5
@@ -144,7 +147,7 @@ class RedisSnapshot:
             await self._switch(name, head)
 
     async def _switch(self, name: str, head: _Head) -> None:
-        """Make it the head and remove the one before, whoever made that."""
+        """Make it the head and let the one before expire, whoever made that."""
         head_key, chunks_key = self._key("checkpoint", name), self._chunks_key(name, head.version)
         for attempt in range(1, SWITCH_ATTEMPTS_MAX + 1):
             async with self._client.pipeline(transaction=True) as switch:
@@ -154,7 +157,7 @@ class RedisSnapshot:
                 switch.set(head_key, msgspec.msgpack.encode(head))
                 switch.persist(chunks_key)
                 if old is not None:
-                    switch.delete(self._chunks_key(name, old.version))
+                    switch.expire(self._chunks_key(name, old.version), REPLACED_SECONDS)
                 try:
                     await switch.execute()
                 except WatchError:

@@ -66,7 +66,8 @@ class RedisBackend:
             await self._admin.delete(key)
 
     async def damage(self, name: str) -> None:
-        (chunks,) = [key for key in await self.keys() if f":checkpoint:{name}:" in key]
+        versions = [key for key in await self.keys() if f":checkpoint:{name}:" in key]
+        (chunks,) = [key for key in versions if await self._admin.ttl(key) < 0]
         (field, *_) = await self._admin.hkeys(chunks)
         await self._admin.hdel(chunks, field)
 

@@ -1,4 +1,4 @@
-"""What lies in Redis: nothing of an older checkpoint, and nothing of a broken save for long."""
+"""What lies in Redis: nothing of an older checkpoint, and nothing of a broken save, for long."""
 
 import asyncio
 
@@ -7,9 +7,25 @@ from redis.asyncio import Redis
 
 from tests.contracts.snapshot.redis_backend import Cache, RedisBackend
 from tests.contracts.snapshot.test_checkpoints import checkpoint
-from vc_snapshot.redis import COMMAND_BYTES_MAX, ORPHAN_SECONDS, _commands_of, _head_of
+from vc_snapshot.redis import (
+    COMMAND_BYTES_MAX,
+    ORPHAN_SECONDS,
+    REPLACED_SECONDS,
+    _commands_of,
+    _head_of,
+    _read_head,
+)
 
 pytestmark = pytest.mark.redis
+
+
+STAYS: int = -1
+"""What Redis says of a key without an expiry."""
+
+
+async def lives(admin: Redis, backend: RedisBackend) -> list[int]:
+    """For how many seconds the keys stay, those first that stay for good."""
+    return sorted([await admin.ttl(key) for key in await backend.keys()])
 
 
 async def test_a_save_leaves_one_head_and_one_hash_without_an_expiry(redis_cache: Cache) -> None:
@@ -17,9 +33,23 @@ async def test_a_save_leaves_one_head_and_one_hash_without_an_expiry(redis_cache
         backend = RedisBackend(redis_cache, admin)
         for epoch in range(3):
             await backend.store.save("scheduler", checkpoint(epoch=epoch))
-        keys = await backend.keys()
-        assert len(keys) == 2
-        assert [await admin.ttl(key) for key in keys] == [-1, -1]
+        head, chunks, *replaced = await lives(admin, backend)
+        assert (head, chunks) == (STAYS, STAYS)
+        assert len(replaced) == 2
+        assert all(0 <= seconds <= REPLACED_SECONDS for seconds in replaced)
+        await backend.flush()
+        await backend.store.close()
+
+
+async def test_who_reads_a_version_that_is_replaced_gets_it_whole(redis_cache: Cache) -> None:
+    async with Redis.from_url(redis_cache.url, protocol=2) as admin:
+        backend = RedisBackend(redis_cache, admin)
+        first, second = checkpoint(epoch=1), checkpoint(epoch=2)
+        await backend.store.save("scheduler", first)
+        head = _read_head(await admin.get(backend.store._key("checkpoint", "scheduler")))
+        await backend.store.save("scheduler", second)
+        assert head is not None
+        assert await backend.store._chunks("scheduler", head) == first.chunks
         await backend.flush()
         await backend.store.close()
 
@@ -33,7 +63,7 @@ async def test_two_who_save_at_once_leave_one_head_and_one_hash(redis_cache: Cac
             both = [checkpoint(epoch=2 * round_), checkpoint(epoch=2 * round_ + 1)]
             await asyncio.gather(*(store.save("scheduler", each) for each in both))
             assert await store.load("scheduler") in both
-            assert len(await backend.keys()) == 2
+            assert (await lives(admin, backend)).count(STAYS) == 2
         await backend.flush()
         await store.close()
 
