@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 
-from tests.unit.scheduler.objects import GROUP
+from tests.unit.scheduler.objects import GROUP, TASK
 from vc_model import kinds
 from vc_model.kinds import Kind
 from vc_model.meta import ApiObject
@@ -37,6 +37,8 @@ class Invariants:
         self._promised: dict[str, list[str]] = {}
         """By group: the uids of the pods that were evicted for it and of those that left then."""
         self._shortfalls: dict[tuple[str, str], int] = {}
+        self._ready: dict[str, dict[str, int]] = {}
+        """By group, before the session: members that are on nodes or done, by role."""
         self._deciding = False
 
     def changed(self, kind: Kind) -> None:
@@ -47,6 +49,7 @@ class Invariants:
     def before(self) -> None:
         self._deciding = True
         self._shortfalls = self._missing_guarantees()
+        self._ready = self._ready_members()
 
     def bound(self, decisions: Decisions) -> None:
         """The binds came true, and nothing else yet."""
@@ -54,6 +57,7 @@ class Invariants:
         for at, short in self._shortfalls.items():
             said = f"others took what {at[0]} is guaranteed of {at[1]}"
             assert after.get(at, short + 1) <= short, said
+        self._gangs_are_bound_whole(decisions)
         self._promises_are_taken_over_by_priority(decisions)
         self._nobody_left_in_vain(decisions)
 
@@ -66,7 +70,6 @@ class Invariants:
             self._promised[eviction.group] = victims + leaving
         self._nodes_hold_their_pods()
         self._queues_keep_within(decisions)
-        self._gangs_are_whole()
 
     # -- one each --------------------------------------------------------------------------------
 
@@ -97,11 +100,17 @@ class Invariants:
                 has_now = total[queue.metadata.name].get(resource, 0)
                 assert has_now <= most, f"queue {queue.metadata.name} over its {resource}"
 
-    def _gangs_are_whole(self) -> None:
-        for job in self._world.columns.snapshot("check", now=self._world.now).groups:
-            begun = job.running or job.succeeded or job.failed
-            whole = job.ready + job.failed >= job.min_member
-            assert whole or begun or not job.placed, f"{job.key} is partial"
+    def _gangs_are_bound_whole(self, decisions: Decisions) -> None:
+        """Who gets a first pod gets its minimum, of all and of each role, in the same session."""
+        if not any(p.name == "gang" and p.on("jobready") for p in self._world.conf.plugins):
+            return
+        roles = {pod.metadata.uid: _role(pod) for pod in self._pods()}
+        for gang_bind in decisions.binds:
+            ready = dict(self._ready.get(gang_bind.group, {}))
+            for bind in gang_bind.binds:
+                _add(ready, {roles[bind.uid]: 1})
+            missing = _missing_members(self._groups()[gang_bind.group], ready)
+            assert not missing, f"{gang_bind.group} is partial: {missing}"
 
     def _promises_are_taken_over_by_priority(self, decisions: Decisions) -> None:
         """By a job of the same queue and of higher priority, which is bound or now waits for those that
@@ -195,6 +204,14 @@ class Invariants:
                 _add(total.setdefault(group.spec.queue or "default", {}), request(pod))
         return total
 
+    def _ready_members(self) -> dict[str, dict[str, int]]:
+        found: dict[str, dict[str, int]] = {}
+        for pod in self._pods():
+            if _is_allocated(pod) or pod.status.phase == "Succeeded":
+                key = f"{pod.metadata.namespace}/{pod.metadata.annotations.get(GROUP)}"
+                _add(found.setdefault(key, {}), {_role(pod): 1})
+        return found
+
     def _rolled_up(self) -> dict[str, Amounts]:
         """By queue, with those below it."""
         queues = self._queues()
@@ -235,6 +252,20 @@ def request(pod: Pod) -> Amounts:
     for container in pod.spec.containers:
         _add(total, _amounts({**container.resources.limits, **container.resources.requests}))
     return total
+
+
+def _role(pod: Pod) -> str:
+    return pod.metadata.labels.get(TASK, "")
+
+
+def _missing_members(group: PodGroup, ready: dict[str, int]) -> dict[str, int]:
+    """What a gang lacks, by role, and under "" of any; roles count where minMember covers them."""
+    minimums = {role: least for role, least in group.spec.min_task_member.items() if least > 0}
+    if sum(minimums.values()) > group.spec.min_member:
+        minimums = {}
+    missing = {role: least - ready.get(role, 0) for role, least in minimums.items()}
+    missing[""] = group.spec.min_member - sum(ready.values())
+    return {role: short for role, short in missing.items() if short > 0}
 
 
 def _is_ready(node: Node) -> bool:

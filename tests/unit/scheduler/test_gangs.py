@@ -1,9 +1,15 @@
 """Gangs: whole or not at all, in order, and why not."""
 
+import msgspec
+import pytest
+
 from tests.unit.scheduler.objects import gang, group, node, nodes, pod, priority_class, queue
 from tests.unit.scheduler.world import World, reason_of
 from vc_messages.sessions import Stage
 from vc_model import kinds
+from vc_model.pod import Pod
+from vc_scheduler.logic.columns import Assumed
+from vc_scheduler.logic.decisions import Decisions
 from vc_scheduler.logic.releasing import GANG_RELEASE_SECONDS
 
 
@@ -158,6 +164,113 @@ def test_a_running_gang_that_lost_a_member_is_unknown_and_not_released() -> None
     assert world.group("j").status.phase == "Unknown"
     world.now += 10 * GANG_RELEASE_SECONDS
     assert world.session().releases == ()
+
+
+def runs(name: str, *, cpu: int, role: str = "worker", of: str = "half") -> Pod:
+    """A member that was bound and has started since."""
+    return pod(name, group=of, role=role, requests={"cpu": cpu}, on="node-01")
+
+
+def released_pods(decisions: Decisions) -> list[str]:
+    return [ref.name for release in decisions.releases for ref in release.pods]
+
+
+def test_a_half_bound_gang_whose_bound_member_runs_is_released_in_time_too() -> None:
+    world = World(nodes(1), queue(), gang("half", 2, cpu=40), runs("half-worker-0", cpu=40))
+    world.session()
+    assert world.group("half").status.phase == "Unknown"
+    world.now += GANG_RELEASE_SECONDS
+    assert released_pods(world.session()) == ["half-worker-0"]
+
+
+def test_a_restart_does_not_make_a_half_bound_gang_one_that_was_whole() -> None:
+    world = World(nodes(1), queue(), gang("half", 2, cpu=40), runs("half-worker-0", cpu=40))
+    world.session()
+    world.restart()
+    world.session()
+    world.now += GANG_RELEASE_SECONDS
+    assert released_pods(world.session()) == ["half-worker-0"]
+
+
+def test_a_half_bound_gang_whose_bound_member_runs_is_completed_before_anybody_else() -> None:
+    world = World(
+        nodes(1), queue(), gang("half", 2, cpu=40), runs("half-worker-0", cpu=40),
+        gang("older", 1, cpu=64, age=99, phase="Pending"),
+    )  # fmt: skip
+    world.session()
+    world.put(node("node-02"))
+    world.session()
+    assert (world.bound("half"), world.bound("older")) == (2, 0)
+
+
+def test_a_gang_that_lacks_a_role_is_half_bound_however_many_others_it_has() -> None:
+    members = [runs(f"w-{n}", cpu=20) for n in range(3)]
+    missing = pod("ps-0", group="half", role="ps", requests={"cpu": 40})
+    world = World(
+        nodes(1), queue(), group("half", minimum=3, roles={"ps": 1, "worker": 2}), members, missing
+    )
+    world.session()
+    world.now += GANG_RELEASE_SECONDS
+    assert released_pods(world.session()) == ["w-0", "w-1", "w-2"]
+
+
+@pytest.mark.parametrize("restarts", [False, True], ids=["same scheduler", "after a restart"])
+def test_a_gang_that_was_whole_and_lost_a_member_is_never_released(restarts: bool) -> None:
+    world = World(nodes(1), queue(), gang("j", 2, cpu=20))
+    world.session()
+    world.delete(kinds.PODS, "ns/j-worker-1")
+    world.put(pod("j-worker-1b", group="j", role="worker", requests={"cpu": 60}))
+    if restarts:
+        world.restart()
+    world.session()
+    world.now += 10 * GANG_RELEASE_SECONDS
+    assert released_pods(world.session()) == []
+
+
+def test_a_gang_that_lost_all_its_members_begins_anew_and_may_be_released() -> None:
+    """Of a job that was run again: that its first attempt was whole says nothing of the second."""
+    world = World(nodes(1), queue(), gang("j", 2, cpu=20))
+    world.session()
+    for name in ("j-worker-0", "j-worker-1"):
+        world.delete_pod(name)
+    world.session()
+    assert [c.status for c in world.group("j").status.conditions if c.type == "Scheduled"] == [
+        "False"
+    ]
+    world.put(runs("j-worker-0", cpu=40, of="j"))
+    world.put(pod("j-worker-1", group="j", role="worker", requests={"cpu": 40}))
+    world.session()
+    world.now += GANG_RELEASE_SECONDS
+    assert released_pods(world.session()) == ["j-worker-0"]
+
+
+def test_a_gang_with_a_bind_in_doubt_is_not_yet_said_to_be_scheduled() -> None:
+    world = World(nodes(1), queue(), gang("j", 2, cpu=20))
+    for name in ("j-worker-0", "j-worker-1"):
+        world.columns.assume(Assumed(key=f"ns/{name}", uid=f"pod-{name}", node="node-01"))
+    (change,) = world.decide().statuses
+    assert change.status.phase == "Running"
+    assert [c.type for c in change.status.conditions] == []
+
+
+@pytest.mark.parametrize(
+    ("left_out", "missing"),
+    [("ps-0", "{'ps': 1, '': 1}"), ("w-1", "{'worker': 1, '': 1}")],
+    ids=["without its only ps", "with one worker of two"],
+)
+def test_the_invariants_see_a_gang_that_is_bound_in_part(left_out: str, missing: str) -> None:
+    members = [pod(f"w-{n}", group="j", role="worker", requests={"cpu": 1}) for n in range(2)]
+    members.append(pod("ps-0", group="j", role="ps", requests={"cpu": 1}))
+    world = World(nodes(1), queue(), group("j", minimum=3, roles={"ps": 1, "worker": 2}), members)
+    decisions = world.decide()
+    (whole,) = decisions.binds
+    part = tuple(bind for bind in whole.binds if bind.name != left_out)
+    assert len(part) == 2
+    partial = msgspec.structs.replace(whole, binds=part)
+    world.invariants.before()
+    with pytest.raises(AssertionError, match="ns/j is partial") as caught:
+        world.invariants.bound(msgspec.structs.replace(decisions, binds=(partial,)))
+    assert missing in str(caught.value)
 
 
 def test_elastic_pods_come_after_the_minimum_as_far_as_there_is_room() -> None:

@@ -30,10 +30,11 @@ from vc_scheduler.logic.holds import Holds
 from vc_scheduler.logic.nodes import NodeColumns
 from vc_scheduler.logic.nominations import told_nomination
 from vc_scheduler.logic.peer_index import PeerIndex
+from vc_scheduler.logic.phases import was_whole
 from vc_scheduler.logic.pods import PodReader, same_for_sessions
 from vc_scheduler.logic.policies import PolicyColumns
 from vc_scheduler.logic.queues import QueueColumns
-from vc_scheduler.logic.rows import INQUEUE, ON_NODE, PENDING, GroupRow, PodRow, Task
+from vc_scheduler.logic.rows import ON_NODE, GroupRow, PodRow, Task
 from vc_scheduler.logic.snapshot import Snapshot
 from vc_scheduler.logic.status_notes import StatusNotes
 from vc_scheduler.logic.volumes import Choices, VolumeColumns
@@ -361,13 +362,11 @@ def _task_order(pod: PodRow) -> tuple[int, str, int, str]:
 
 
 def _is_partial(row: GroupRow) -> bool:
-    """Some members are bound, the gang never ran whole, and nobody runs it: a crash between binds."""
-    return (
-        len(row.placed) > 0
-        and not row.foreign
-        and row.ready < row.min_member
-        and row.status.phase in ("", PENDING, INQUEUE)
-    )
+    """Some members are bound or run, and the gang never was whole: a crash or a refusal between binds.
+
+    One that was whole and lost members is none of these, whatever its phase.
+    """
+    return len(row.placed) > 0 and not row.foreign and row.lacks_members and not was_whole(row)
 
 
 def _same_status(before: GroupSpec | None, note: StatusNote | None, group: PodGroup) -> bool:

@@ -5,6 +5,10 @@ once; counters alone at most once a second and the numbers in a message at most 
 so that a thousand pods that start one after the other, or a cluster that moves under a thousand
 waiting jobs, cost the API server O(1) writes per job. What is put off is due at a named time, and the
 session asks to be woken then.
+
+The condition `Scheduled` is also the evidence that a gang was whole once (`was_whole`), which outlives us:
+it is said when no bind of the gang is in doubt, stays while a member is left, and is taken back when none
+is. A gang that lost members after it is not released as one that a crash left half bound.
 """
 
 from typing import Final
@@ -14,7 +18,15 @@ import msgspec
 from vc_messages.sessions import Reason
 from vc_model.scheduling import PodGroupCondition, PodGroupStatus
 from vc_model.times import format_time
-from vc_scheduler.logic.rows import COMPLETED, INQUEUE, PENDING, RUNNING, UNKNOWN, GroupRow
+from vc_scheduler.logic.rows import (
+    COMPLETED,
+    INQUEUE,
+    PENDING,
+    RUNNING,
+    UNKNOWN,
+    GroupRow,
+    Task,
+)
 
 COUNTERS_REFRESH_SECONDS: Final = 1.0
 MESSAGE_REFRESH_SECONDS: Final = 10.0
@@ -24,6 +36,7 @@ SCHEDULED: Final = "Scheduled"
 _TRUE: Final = "True"
 _FALSE: Final = "False"
 _READY_REASON: Final = "tasks in gang are ready to be scheduled"
+_GONE_REASON: Final = "no task of the gang is scheduled any more"
 
 
 class Outlook(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,6 +70,11 @@ def phase_of(row: GroupRow, outlook: Outlook) -> str:
     if row.foreign and outlook.phase in (RUNNING, UNKNOWN):
         return UNKNOWN if row.running else INQUEUE  # it was let in, and others place its pods
     return INQUEUE if outlook.phase == INQUEUE else PENDING
+
+
+def was_whole(row: GroupRow) -> bool:
+    """Whether the gang had all its members at some time since it last had none."""
+    return any(c.type == SCHEDULED and c.status == _TRUE for c in row.status.conditions)
 
 
 def next_status(row: GroupRow, outlook: Outlook, *, session_id: str, now: float) -> StatusDue:
@@ -114,10 +132,12 @@ def _conditions(
             UNSCHEDULABLE, _TRUE, reason=outlook.reason.code, message=outlook.reason.sentence
         )
     elif phase in (RUNNING, COMPLETED):
-        if not row.foreign:
+        if not row.foreign and (was_whole(row) or not _in_doubt(row)):
             wanted[SCHEDULED] = _condition(SCHEDULED, _TRUE, reason=_READY_REASON)
         if any(c.type == UNSCHEDULABLE for c in known.conditions):
             wanted[UNSCHEDULABLE] = _condition(UNSCHEDULABLE, _FALSE, reason=_READY_REASON)
+    if phase in (PENDING, INQUEUE) and not row.foreign and not row.placed and was_whole(row):
+        wanted[SCHEDULED] = _condition(SCHEDULED, _FALSE, reason=_GONE_REASON)
     conditions = []
     for old in known.conditions:
         new = wanted.pop(old.type, None)
@@ -128,6 +148,11 @@ def _conditions(
         for new in wanted.values()
     ]
     return conditions
+
+
+def _in_doubt(row: GroupRow) -> bool:
+    """Whether a member is only assumed to be bound, by an earlier session: it may come back."""
+    return any(pod.status is Task.BINDING for pod in row.placed)
 
 
 def _condition(kind: str, status: str, *, reason: str, message: str = "") -> PodGroupCondition:

@@ -160,6 +160,13 @@ class GroupRow(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         return len(self.placed) + self.succeeded
 
     @property
+    def lacks_members(self) -> bool:
+        """Has less than its minimum, of all or of a role."""
+        ready = {count.role: count.ready for count in self.roles}
+        short = any(ready.get(role, 0) < least for role, least in self.role_minimums)
+        return short or self.ready < self.min_member
+
+    @property
     def valid(self) -> int:
         """Pods that count or may come to count."""
         return self.ready + self.pending
