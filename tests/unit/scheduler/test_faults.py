@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from tests.unit.scheduler.objects import gang, nodes, queue
+from tests.unit.scheduler.objects import gang, group, nodes, pod, queue
 from tests.unit.scheduler.shell import Shell
 from tests.unit.scheduler.world import World
 from vc_clock import run_virtual
@@ -15,9 +15,9 @@ from vc_scheduler.config import Config
 from vc_scheduler.logic import actions, plugins
 from vc_scheduler.logic.conf import Conf, PluginConf
 from vc_scheduler.logic.decisions import LeftOut
-from vc_scheduler.logic.framework import Candidates, OrderKey
+from vc_scheduler.logic.framework import Candidates, OrderKey, PluginFailedError
 from vc_scheduler.logic.plugins.gang import Gang
-from vc_scheduler.logic.rows import GroupRow, PodRow, QueueRow
+from vc_scheduler.logic.rows import GroupRow, PodRow, QueueRow, Run
 from vc_scheduler.logic.session import Session
 from vc_scheduler.logic.shapes import Shape
 from vc_scheduler.logic.table import Mask, StaticTable
@@ -134,6 +134,50 @@ def test_an_action_that_raises_is_left_out() -> None:
         decisions = world.session()
         assert decisions.left_out == (LeftOut(action="broken", why="OSError: no such file"),)
         assert world.bound("g") == 1
+
+
+class Nameless:
+    """A plugin of a third party that forgot its name."""
+
+    def __init__(self, arguments: Mapping[str, str]) -> None:
+        del arguments
+
+    def task_key(self, session: Session, group: GroupRow, run: Run) -> tuple[Any, ...]:
+        raise LookupError(run.role)
+
+
+def in_two_tasks() -> list[Any]:
+    tasks = [pod(f"g-{r}-0", group="g", role=r, requests={"cpu": 1}) for r in ("ps", "worker")]
+    return [group("g", minimum=2), *tasks]
+
+
+@pytest.mark.parametrize(
+    "plugin",
+    [type("Other", (BrokenOrder,), {"name": "its-own-name"}), Nameless],
+    ids=["its class has another name than its entry point", "its class has no name"],
+)
+def test_a_plugin_that_raises_is_left_out_by_the_name_it_is_configured_by(
+    plugin: type[Any],
+) -> None:
+    with registered(plugins.REGISTRY, "configured", plugin):
+        world = World(queue(), nodes(1), in_two_tasks(), conf=with_plugin("configured"))
+        decisions = world.session()
+        assert [out.plugin for out in decisions.left_out] == ["configured"]
+        assert world.bound("g") == 2
+
+
+def test_when_leaving_the_blamed_one_out_changes_nothing_the_session_decides_nothing() -> None:
+    """An action that makes plugins of its own, and one of them fails: nobody here has its name."""
+
+    def broken(session: Session) -> None:
+        del session
+        raise PluginFailedError("nobody")
+
+    with registered(actions.REGISTRY, "broken", broken):
+        conf = Conf(actions=("broken", *Conf().actions))
+        world = World(queue(), nodes(1), gang("g", 1, cpu=1), conf=conf)
+        decisions = world.decide()
+        assert (decisions.binds, len(decisions.left_out)) == ((), 1)
 
 
 def test_two_that_raise_are_both_left_out() -> None:

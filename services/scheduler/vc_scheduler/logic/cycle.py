@@ -36,7 +36,9 @@ def run_cycle(
         except Exception as error:  # noqa: BLE001 - whatever third parties' code may raise
             left_out.append(blame(error, attempt.plugins, attempt.action))
             rest = without(conf, left_out[-1])
-            if rest is None:
+            if (
+                rest is None or rest == conf
+            ):  # nobody to leave out: the next time would end the same
                 return nothing(snapshot, left_out, now)
             conf = rest
         else:
@@ -51,7 +53,7 @@ class _Attempt:
         self._conf = conf
         self._now = now
         self._stopwatch = stopwatch
-        self.plugins: Sequence[Plugin] = ()
+        self.plugins: Sequence[tuple[str, Plugin]] = ()
         self.action = ""
 
     def decide(self) -> Decisions:

@@ -26,7 +26,11 @@ RETRY_SECONDS: Final = 5.0
 _TEXT_MAX: Final = 300
 
 
-def blame(error: BaseException, plugins: Sequence[Plugin], action: str) -> LeftOut:
+Named = Sequence[tuple[str, Plugin]]
+"""Plugins by the names that the configuration has for them, which need not be their own."""
+
+
+def blame(error: BaseException, plugins: Named, action: str) -> LeftOut:
     """The plugin whose method raised, or whose answer could not be used; else the action."""
     if isinstance(error, PluginFailedError):
         cause = error.__cause__ or error
@@ -73,7 +77,7 @@ def _text(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"[:_TEXT_MAX]
 
 
-def _plugin_of(trace: TracebackType | None, plugins: Sequence[Plugin]) -> str:
+def _plugin_of(trace: TracebackType | None, plugins: Named) -> str:
     """Of the innermost call that a plugin made or that was made of it."""
     frames: list[FrameType] = []
     while trace is not None:
@@ -81,9 +85,9 @@ def _plugin_of(trace: TracebackType | None, plugins: Sequence[Plugin]) -> str:
         trace = trace.tb_next
     for frame in reversed(frames):
         near = [frame.f_locals.get("self"), *frame.f_locals.values()]
-        named: list[str] = [p.name for value in near for p in plugins if value is p]
+        named = [name for value in near for name, plugin in plugins if value is plugin]
         module = frame.f_globals.get("__name__")
-        named += [p.name for p in plugins if type(p).__module__ == module]
+        named += [name for name, plugin in plugins if type(plugin).__module__ == module]
         if named:
             return named[0]
     return ""

@@ -307,8 +307,9 @@ class _Asked:
         self._plugins = plugins
 
     @property
-    def plugins(self) -> list[Plugin]:
-        return [plugin for _, plugin in self._plugins]
+    def plugins(self) -> list[tuple[str, Plugin]]:
+        """With the names that the configuration has for them."""
+        return [(conf.name, plugin) for conf, plugin in self._plugins]
 
     def at(self, switch: str, point: Any) -> list[Any]:
         """Those that have the methods of an extension point."""
