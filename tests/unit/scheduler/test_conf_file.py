@@ -1,6 +1,7 @@
 """Volcano's configuration file: what is understood, what is refused and where, what is warned of."""
 
 import logging
+import re
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from tests.unit.scheduler.world import World
 from vc_scheduler.conf_source import ConfSource
 from vc_scheduler.config import Config
 from vc_scheduler.logic import actions, plugins
-from vc_scheduler.logic.conf import Conf
+from vc_scheduler.logic.conf import ActionConf, Conf
 from vc_scheduler.logic.conf_file import ConfError, read_conf
 from vc_scheduler.logic.cycle import check_conf
 
@@ -77,6 +78,12 @@ def test_the_file_of_the_chart_is_understood() -> None:
         ("actions: enqueue\ntiers:\n- plugins:\n  - name: gang\n    enableJobOder: true", "tiers[0].plugins[0].enableJobOder: no such switch"),
         ("actions: enqueue\ntiers:\n- plugins:\n  - name: gang\n    enableJobOrder: 'no'", "must be true or false"),
         ("actions: enqueue\ntiers:\n- plugins:\n  - name: gang\n    arguments: 7", "tiers[0].plugins[0].arguments: must be a mapping"),
+        ("actions: enqueue\ntiers: []\nconfigurations: 7", "configurations: must be a list"),
+        ("actions: enqueue\ntiers: []\nconfigurations:\n- enqueue", "configurations[0]: must be a mapping with a `name`"),
+        ("actions: enqueue\ntiers: []\nconfigurations:\n- name: enqeue", "configurations[0]: action 'enqeue' is not known"),
+        ("actions: enqueue\ntiers: []\nconfigurations:\n- name: enqueue\n  argument: {}", "configurations[0].argument: not known"),
+        ("actions: enqueue\ntiers: []\nconfigurations:\n- name: enqueue\n  arguments: 7", "configurations[0].arguments: must be a mapping"),
+        ("actions: enqueue\ntiers: []\nmetrics: prometheus", "metrics: must be a mapping"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_told_with_its_place(text: str, where: str) -> None:
@@ -110,15 +117,41 @@ def test_a_plugin_that_is_switched_off_is_not_asked() -> None:
         ("allocate, shuffle", "gang", "shuffle is not implemented"),
         ("enqueue", "gang, overcommit | sla", "sla after plugins that keep jobs out"),
         ("allocate", "gang, tdm", "plugin tdm is not implemented"),
+        ("allocate", "gang, binpack {binpack.resources: 'cpu, memory'}", "binpack without accelerators"),
     ],
-)
+)  # fmt: skip
 def test_traps_are_warned_of(actions_text: str, names: str, warned: str) -> None:
     tiers = [
-        "- plugins:\n" + "\n".join(f"  - name: {name.strip()}" for name in tier.split(","))
+        "- plugins:\n" + "\n".join(_line(name) for name in re.split(r",(?![^{]*})", tier))
         for tier in names.split("|")
     ]
     _, warnings = read(f"actions: '{actions_text}'\ntiers:\n" + "\n".join(tiers))
     assert any(warned in warning for warning in warnings)
+
+
+def _line(written: str) -> str:
+    """A plugin of a tier, with its arguments behind its name."""
+    name, _, arguments = written.strip().partition(" ")
+    return f"  - name: {name}" + (f"\n    arguments: {arguments}" if arguments else "")
+
+
+def test_what_actions_are_told_is_kept_and_warned_of_where_nobody_listens() -> None:
+    text = (
+        "actions: allocate\ntiers:\n- plugins:\n  - name: gang\n"
+        "configurations:\n- name: allocate\n  arguments: {predicateErrorCacheEnable: true}\n"
+        "- name: gangpreempt\n  arguments: {maxDomains: 8}\n- name: backfill\n"
+        "metrics: {type: prometheus, interval: 30s}\n"
+    )
+    conf, warnings = read(text)
+    allocate = ActionConf(name="allocate", arguments={"predicateErrorCacheEnable": "true"})
+    assert conf.configurations == (allocate, ActionConf(name="backfill"))
+    assert conf.metrics == {"type": "prometheus", "interval": "30s"}
+    assert warnings == [
+        "configurations[1]: gangpreempt is not implemented and left out",
+        "configurations: argument 'predicateErrorCacheEnable' of allocate has no effect: it takes none",
+        "metrics: 'interval' has no effect: no plugin here reads the usage of nodes",
+        "metrics: 'type' has no effect: no plugin here reads the usage of nodes",
+    ]
 
 
 def test_a_changed_file_is_taken_over_and_a_wrong_one_changes_nothing(

@@ -1,17 +1,21 @@
-"""A third party's plugin: an entry point and a line in the configuration."""
+"""Plugins and actions of third parties: an entry point and a line in the configuration."""
 
 import logging
 from collections.abc import Mapping
 from importlib.metadata import EntryPoint
+from pathlib import Path
 from typing import Any, ClassVar
 
+import msgspec
 import numpy as np
+import pytest
 
 from tests.unit.scheduler.objects import gang, nodes, queue
-from tests.unit.scheduler.world import World
-from vc_scheduler.extensions import PLUGINS_GROUP, register
-from vc_scheduler.logic import plugins
+from tests.unit.scheduler.world import World, reason_of
+from vc_scheduler.extensions import PLUGINS_GROUP, load_extensions, register
+from vc_scheduler.logic import actions, plugins
 from vc_scheduler.logic.conf import Conf, PluginConf
+from vc_scheduler.logic.conf_file import read_conf
 from vc_scheduler.logic.cycle import run_cycle
 from vc_scheduler.logic.framework import Candidates
 from vc_scheduler.logic.table import Ints
@@ -51,6 +55,63 @@ def test_a_plugin_of_a_third_party_takes_part() -> None:
         ]
     finally:
         del plugins.REGISTRY["last-by-name"]
+
+
+ACTION = '''
+"""An example: an action that lets nobody of a namespace run, whatever the others would do."""
+
+from vc_scheduler.logic.reasons import invalid
+
+
+def keep_out(session):
+    said = session.framework.action_arguments("keep-out")
+    for group in session.snapshot.groups:
+        if group.namespace == said.get("namespace"):
+            session.refuse(group, invalid("kept out"))
+'''
+
+POINTS = """
+[pyroclast.scheduler_actions]
+keep-out = kept_out_example:keep_out
+
+[pyroclast.scheduler_plugins]
+last-by-name = tests.unit.scheduler.test_extensions:LastByName
+"""
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A distribution as pip leaves it: a module, and what it offers."""
+    (tmp_path / "kept_out_example.py").write_text(ACTION)
+    info = tmp_path / "kept_out_example-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: kept-out-example\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(POINTS)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(actions, "REGISTRY", dict(actions.REGISTRY))
+    monkeypatch.setattr(plugins, "REGISTRY", dict(plugins.REGISTRY))
+
+
+def test_what_is_installed_is_found_and_takes_part(
+    installed: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert sorted(load_extensions(LOG)) == ["keep-out", "last-by-name"]
+    assert load_extensions(LOG) == [], "what is there already is no other's"
+    assert "the name is taken" not in caplog.text
+    text = (
+        "actions: 'keep-out, enqueue, allocate'\n"
+        "tiers:\n- plugins:\n  - name: gang\n  - name: last-by-name\n"
+        "configurations:\n- name: keep-out\n  arguments: {namespace: ns}\n"
+    )
+    conf, warnings = read_conf(
+        text, actions=tuple(actions.REGISTRY), plugins=tuple(plugins.REGISTRY)
+    )
+    assert warnings == [], "its arguments are its own"
+    world = World(queue(), nodes(3), gang("g", 1, cpu=1), conf=conf)
+    assert reason_of(world.session(), "g").sentence == "cannot be used: kept out"
+    world.conf = msgspec.structs.replace(conf, configurations=())
+    world.session()
+    assert world.where() == {"g-worker-0": "node-03"}
 
 
 def test_one_that_cannot_be_loaded_or_takes_a_name_is_left_out() -> None:

@@ -34,10 +34,21 @@ class PluginConf(msgspec.Struct, frozen=True, kw_only=True):
         return self.switches.get(switch, True)
 
 
+class ActionConf(msgspec.Struct, frozen=True, kw_only=True):
+    """An action and what it was told."""
+
+    name: str
+    arguments: dict[str, str] = {}
+
+
+OWN_ACTIONS: Final = ("enqueue", "allocate", "preempt", "reclaim", "backfill")
+"""Ours, in the order of the default; none of them takes arguments."""
+
+
 class Conf(msgspec.Struct, frozen=True, kw_only=True):
     """What a session does, in which order, asking whom."""
 
-    actions: tuple[str, ...] = ("enqueue", "allocate", "preempt", "reclaim", "backfill")
+    actions: tuple[str, ...] = OWN_ACTIONS
     tiers: tuple[tuple[PluginConf, ...], ...] = (
         (
             PluginConf(name="priority"),
@@ -52,6 +63,11 @@ class Conf(msgspec.Struct, frozen=True, kw_only=True):
             PluginConf(name="nodeorder"),
         ),
     )
+
+    configurations: tuple[ActionConf, ...] = ()
+    """For actions of third parties, which ask the framework for theirs."""
+    metrics: dict[str, str] = {}
+    """Where upstream reads the usage of nodes; nobody here does."""
 
     @property
     def plugins(self) -> tuple[PluginConf, ...]:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import yaml
 
-from vc_scheduler.logic.conf import Conf, PluginConf
+from vc_scheduler.logic.conf import OWN_ACTIONS, ActionConf, Conf, PluginConf
 
 CONF_BYTES_MAX: Final = 1_000_000
 
@@ -68,7 +68,30 @@ class _Reader:
         return Conf(
             actions=self._read_actions(written.get("actions")),
             tiers=tuple(self._tier(tier, f"tiers[{n}]") for n, tier in enumerate(tiers)),
+            configurations=self._configurations(written.get("configurations")),
+            metrics=_arguments(written.get("metrics"), "metrics"),
         )
+
+    def _configurations(self, written: Any) -> tuple[ActionConf, ...]:
+        listed = enumerate(_list(written, "configurations") if written is not None else ())
+        read = [self._configuration(entry, f"configurations[{n}]") for n, entry in listed]
+        return tuple(entry for entry in read if entry is not None)
+
+    def _configuration(self, written: Any, at: str) -> ActionConf | None:
+        name = written.get("name") if isinstance(written, dict) else None
+        if not isinstance(written, dict) or not isinstance(name, str):
+            raise ConfError(f"{at}: must be a mapping with a `name`")
+        for key in written:
+            if key not in ("name", "arguments"):
+                raise ConfError(f"{at}.{key}: not known; there are name, arguments")
+        arguments = _arguments(written.get("arguments"), f"{at}.arguments")
+        if name in self._actions:
+            return ActionConf(name=name, arguments=arguments)
+        if name not in UPSTREAM_ACTIONS:
+            known = ", ".join(self._actions)
+            raise ConfError(f"{at}: action {name!r} is not known; there are {known}")
+        self.warnings.append(f"{at}: {name} is not implemented and left out")
+        return None
 
     def _read_actions(self, written: Any) -> tuple[str, ...]:
         if not isinstance(written, str) or not written.strip():
@@ -113,7 +136,9 @@ class _Reader:
             if key not in ("name", "arguments")
         }
         return PluginConf(
-            name=name, switches=switches, arguments=_arguments(written.get("arguments"), at)
+            name=name,
+            switches=switches,
+            arguments=_arguments(written.get("arguments"), f"{at}.arguments"),
         )
 
 
@@ -164,7 +189,17 @@ def _shares(conf: Conf) -> bool:
 
 
 def _without_effect(conf: Conf) -> list[str]:
-    return [
+    told = [
+        f"configurations: argument {argument!r} of {action.name} has no effect: it takes none"
+        for action in conf.configurations
+        for argument in sorted(action.arguments)
+        if action.name in OWN_ACTIONS
+    ]
+    told += [
+        f"metrics: {key!r} has no effect: no plugin here reads the usage of nodes"
+        for key in sorted(conf.metrics)
+    ]
+    return told + [
         f"{plugin.name}: switch {switch!r} has no effect here: {IDLE_SWITCHES[switch]}"
         for plugin in conf.plugins
         for switch in sorted(plugin.switches)
@@ -227,7 +262,7 @@ def _arguments(written: Any, at: str) -> dict[str, str]:
     if written is None:
         return {}
     if not isinstance(written, Mapping):
-        raise ConfError(f"{at}.arguments: must be a mapping")
+        raise ConfError(f"{at}: must be a mapping")
     return {str(key): _text(value) for key, value in written.items()}
 
 

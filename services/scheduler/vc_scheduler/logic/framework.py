@@ -235,6 +235,7 @@ class Framework:
         shares: list[Shares] = asked.at("reclaimable", Shares)
         self.shares = shares[0] if shares else None
         self.actions = conf.actions
+        self._action_arguments = {action.name: action.arguments for action in conf.configurations}
         self.minimums: list[Minimum] = asked.at("jobready", Minimum)
         self._filters_key = repr(
             [(c.name, sorted(c.arguments.items())) for c in conf.plugins if c.on("predicate")]
@@ -290,6 +291,10 @@ class Framework:
         """Plugins in tier order, then creation, then uid: a total order."""
         keys = [plugin.queue_key(session, queue) for plugin in self.queue_orders]
         return (*keys, queue.created, queue.uid, queue.name)
+
+    def action_arguments(self, action: str) -> Mapping[str, str]:
+        """What `configurations` says to an action; for those of third parties."""
+        return self._action_arguments.get(action, {})
 
     def missing(self, group: GroupRow) -> list[tuple[str | None, int]]:
         """What must be bound together; nothing when no plugin cares."""
