@@ -28,6 +28,22 @@ def zone(operator: str, *values: str) -> JsonObject:
     return {"matchExpressions": [{"key": "zone", "operator": operator, "values": list(values)}]}
 
 
+@pytest.mark.parametrize(
+    "plugins",
+    [[PluginConf(name="gang")], [PluginConf(name="predicates", switches={"predicate": False})]],
+    ids=["predicates is not configured", "predicates is switched off"],
+)
+def test_only_ready_nodes_take_pods_whatever_is_configured(plugins: list[PluginConf]) -> None:
+    conf = Conf(tiers=(tuple(plugins),))
+    world = World(queue(), node("a", ready=False), gang("g", 1, cpu=1), conf=conf)
+    reason = reason_of(world.session(), "g") if plugins[0].name == "gang" else None
+    assert world.where() == {}
+    assert reason is None or reason.checks == [Check(name="ready", nodes_left=0)]
+    world.put(node("b"))
+    world.session()
+    assert world.where() == {"g-worker-0": "b"}
+
+
 @dataclass(frozen=True)
 class Case:
     """One pod, some nodes, and where it goes ('' for nowhere)."""

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from vc_scheduler.logic.conf import Conf, PluginConf
     from vc_scheduler.logic.session import Session
 
+READY: Final = "ready"
+"""The check that no plugin can take away."""
+
 OrderKey = tuple[Any, ...]
 """Compared with others of the same plugin only; smaller goes first."""
 
@@ -243,18 +246,21 @@ class Framework:
         self.voters = Voters(asked.tiers(conf))
 
     def filtered(self, shape: Shape, nodes: StaticTable) -> Filtered:
-        """The nodes a shape may go to; remembered beside the table."""
+        """The nodes a shape may go to; remembered beside the table.
+
+        Whatever is configured, only ready nodes take pods (behaviour.md 5.1).
+        """
         key = (self._filters_key, shape.constraints_key)
         known = nodes.masks.get(key)
         if known is None:
-            mask = np.ones(len(nodes.names), dtype=np.bool_)
-            left: list[tuple[str, int]] = []
+            mask = nodes.ready.copy()
+            left = [(READY, int(mask.sum()))]
             for plugin in self.filters:
                 with self._stopwatch.part(PREDICATE, plugin.name):
                     for name, passed in plugin.checks(shape, nodes):
                         mask &= passed
                         left.append((name, int(mask.sum())))
-            known = nodes.masks[key] = Filtered(mask=mask, left=tuple(left))
+            known = nodes.keep(key, Filtered(mask=mask, left=tuple(left)))
         return known
 
     def beside(self, peers: Peers, pod: PodRow, static: Filtered) -> Filtered:

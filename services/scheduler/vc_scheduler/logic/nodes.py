@@ -19,7 +19,9 @@ from vc_scheduler.logic.shapes import Shape
 from vc_scheduler.logic.table import NodeTable, StaticTable
 
 RESOURCES_MAX: Final = 256
-"""Different resource names in the columns; objects that bring more are reported and left out."""
+"""Different resource names in the columns; what nodes have beyond is reported and left out."""
+VECTORS_MAX: Final = 4_096
+"""Requests whose vectors are kept; when there are more, they are made anew."""
 
 _ROWS_FIRST: Final = 64
 _REPELLING: Final = frozenset({"NoSchedule", "NoExecute"})
@@ -53,7 +55,8 @@ class NodeColumns:
         self._facts: dict[int, _Facts] = {}
         """Of rows that have a usable Node."""
         self._free: list[int] = []
-        self._vectors: dict[bytes, Ints] = {}
+        self._vectors: dict[tuple[tuple[str, int], ...], Ints] = {}
+        """By request: many shapes ask for the same."""
         self._static: StaticTable | None = None
         self.images = ImageColumns()
         """Which nodes have which images; they only say where pods would rather be, so a change of
@@ -83,14 +86,16 @@ class NodeColumns:
         self._vectors.clear()
 
     def _vector(self, shape: Shape) -> Ints:
-        vector = self._vectors.get(shape.key)
+        vector = self._vectors.get(shape.request)
         if vector is None:
             columns = [(self.column(name), amount) for name, amount in shape.request]
             vector = np.zeros(self.used.shape[1], dtype=np.int64)
             for column, amount in columns:
                 if column is not None:
                     vector[column] = amount
-            self._vectors[shape.key] = vector
+            if len(self._vectors) >= VECTORS_MAX:
+                self._vectors.clear()
+            self._vectors[shape.request] = vector
         return vector
 
     # -- nodes -----------------------------------------------------------------------------------
@@ -110,6 +115,9 @@ class NodeColumns:
         for column, amount in columns:
             if column is not None:
                 self.allocatable[row, column] = amount
+        for name, (column, _) in zip(sorted(amounts), columns, strict=True):
+            if column is None:
+                problems.add(f"{name[:64]}: more than {RESOURCES_MAX} resource names, left out")
         self.images.put(row, node.status.packed_images)
         facts = _facts_of(node)
         same = self._facts.get(row) == facts
@@ -117,7 +125,7 @@ class NodeColumns:
             self._facts[row] = facts
             self._static = None
         after = self.allocatable[row]
-        return not same or not np.array_equal(before, after[: len(before)]), ""
+        return not same or not np.array_equal(before, after[: len(before)]), str(problems)
 
     def drop(self, name: str) -> bool:
         """The Node is gone or unusable; its pods may still be there. Whether it was there."""

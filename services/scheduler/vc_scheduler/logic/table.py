@@ -6,11 +6,15 @@ are functions of the table, kept beside it. `NodeTable` adds the amounts, copied
 """
 
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vc_model.node import Taint
+
+MASKS_MAX: Final = 2_000
+"""Masks kept beside a table, one byte a node each; when there are more, they are made anew."""
 
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -50,6 +54,13 @@ class StaticTable:
     _columns: dict[str, LabelColumn] = field(default_factory=dict)
     _index: dict[str, int] = field(default_factory=dict)
     _advised: list[bool] = field(default_factory=list)
+
+    def keep(self, key: tuple[str, bytes], filtered: Filtered) -> Filtered:
+        """Remember a mask. Whole tables are forgotten at once: another thread may be reading."""
+        if len(self.masks) >= MASKS_MAX:
+            self.masks.clear()
+        self.masks[key] = filtered
+        return filtered
 
     @property
     def advised(self) -> bool:

@@ -1,4 +1,4 @@
-"""predicates: readiness, cordons, node selector and affinity, taints, other pods, volumes.
+"""predicates: cordons, node selector and affinity, taints, other pods, volumes.
 
 Each check is a mask over all nodes (`node_masks`). Pod count is a resource (`pods`) and is checked with
 the others by the fit. Checks that look at other pods are in `peer_checks`, those of volumes in `claims`.
@@ -65,7 +65,6 @@ class Predicates:
     def checks(self, shape: Shape, nodes: StaticTable) -> Iterable[tuple[str, Mask]]:
         """In the order of Volcano's stable filters."""
         constraints = shape.constraints
-        yield "ready", nodes.ready
         if not tolerates(constraints.tolerations, _CORDON):
             yield "schedulable", nodes.schedulable
         if self._affinity:
