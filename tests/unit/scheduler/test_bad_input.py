@@ -7,6 +7,7 @@ from tests.unit.scheduler.objects import gang, group, node, nodes, pod, priority
 from tests.unit.scheduler.storage import claim, drivers, storage_class, volume
 from tests.unit.scheduler.world import World, reason_of
 from vc_messages.sessions import Stage
+from vc_model import kinds
 from vc_model.kubernetes import (
     PodDisruptionBudget,
     PodDisruptionBudgetSpec,
@@ -136,16 +137,75 @@ def test_nonsense_in_arguments_falls_back_to_the_default() -> None:
     assert len(set(world.where().values())) == 2
 
 
-@pytest.mark.parametrize("parent", ["nobody", "odd", "loop", "x" * 300])
-def test_a_queue_whose_parent_is_missing_or_above_itself_stops_nothing(parent: str) -> None:
+@pytest.mark.parametrize(
+    ("parent", "why"),
+    [
+        ("nobody", "its parent 'nobody' does not exist"),
+        ("odd", "its parent 'odd' is below it"),
+        ("loop", "its parent 'loop' is below it"),
+        ("x" * 300, f"its parent '{'x' * 64}' does not exist"),
+    ],
+    ids=["missing", "itself", "below it", "a long name"],
+)
+def test_a_queue_whose_parent_is_missing_or_above_itself_is_reported_and_left_out(
+    parent: str, why: str
+) -> None:
     loop = queue("loop", parent="odd")
     for tiers in (Conf().tiers, ((PluginConf(name="gang"), PluginConf(name="capacity")),)):
         world = World(
             queue(), queue("odd", parent=parent), loop, nodes(1), gang("o", 1, cpu=1, queue="odd"),
             gang("g", 1, cpu=1), conf=Conf(tiers=tiers),
         )  # fmt: skip
+        decisions = world.session()
+        assert (world.bound("o"), world.bound("g")) == (0, 1)
+        assert reason_of(decisions, "o").sentence == f"cannot be used: queue 'odd': {why}"
+        assert world.columns.problems["queue odd"] == why
+        world.put(queue("odd"))
         world.session()
-        assert (world.bound("o"), world.bound("g")) == (1, 1)
+        assert world.bound("o") == 1
+        assert "queue odd" not in world.columns.problems
+
+
+def test_a_parent_that_comes_or_goes_later_is_noticed() -> None:
+    world = World(queue("team", parent="dept"), nodes(1), gang("g", 1, cpu=1, queue="team"))
+    world.session()
+    assert world.bound("g") == 0
+    world.put(queue("dept"))
+    world.session()
+    assert (world.bound("g"), world.columns.problems) == (1, {})
+    world.delete(kinds.QUEUES, "dept")
+    assert "does not exist" in world.columns.problems["queue team"]
+
+
+def test_queues_below_root_do_not_wait_for_it() -> None:
+    world = World(queue("team", parent="root"), nodes(1), gang("g", 1, cpu=1, queue="team"))
+    world.session()
+    assert (world.bound("g"), world.columns.problems) == (1, {})
+
+
+def test_what_was_promised_in_queues_above_themselves_is_not_promised_twice() -> None:
+    """Jobs that were let in before somebody made a circle of their queues."""
+    inside = group("in", minimum=1, queue="a", phase="Inqueue", min_resources={"cpu": "70"})
+    asking = group("new", minimum=1, phase="Pending", min_resources={"cpu": "10"})
+    world = World(queue(), queue("a", parent="b"), queue("b", parent="a"), nodes(1), inside, asking)
+    assert reason_of(world.session(), "new").stage is Stage.OVERCOMMIT
+
+
+def test_the_resource_names_beyond_those_there_is_room_for_are_reported() -> None:
+    many = {f"example.com/r{n:03}": "1" for n in range(RESOURCES_MAX)}
+    full = node("full")
+    status = msgspec.structs.replace(full.status, allocatable={**full.status.allocatable, **many})
+    world = World(queue(), msgspec.structs.replace(full, status=status), gang("g", 1, cpu=1))
+    assert "more than 256 resource names, left out" in world.columns.problems["node full"]
+    world.session()
+    assert world.bound("g") == 1, "the rest of it is used"
+
+
+def test_what_was_wrong_with_a_pod_is_forgotten_with_it() -> None:
+    world = World(queue(), nodes(1), pod("bad-0", group="bad", requests={"cpu": "lots"}))
+    assert "pod ns/bad-0" in world.columns.problems
+    world.delete_pod("bad-0")
+    assert world.columns.problems == {}
 
 
 @pytest.mark.parametrize("number", [-(2**31), -1, 0, 2**31 - 1])

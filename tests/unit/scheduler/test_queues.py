@@ -3,6 +3,7 @@
 from tests.unit.scheduler.objects import gang, group, node, nodes, pod, queue
 from tests.unit.scheduler.world import World, reason_of
 from vc_messages.sessions import Stage
+from vc_model.struct import ResourceList
 from vc_scheduler.logic.conf import Conf, PluginConf
 from vc_scheduler.logic.phases import COUNTERS_REFRESH_SECONDS, MESSAGE_REFRESH_SECONDS
 
@@ -89,12 +90,14 @@ def test_a_capability_holds_for_everything_below() -> None:
     assert reason.unblock.target == "dept"
 
 
-def test_a_cycle_of_queues_stops_nothing() -> None:
-    world = World(
-        nodes(1), queue("a", parent="b"), queue("b", parent="a"), gang("g", 1, cpu=1, queue="a")
-    )
+def test_what_a_job_asks_nothing_of_does_not_keep_it_out() -> None:
+    """`nvidia.com/gpu: 0`, and others have more GPUs than the queue may have since yesterday."""
+    asked: ResourceList = {"cpu": "1", "nvidia.com/gpu": "0"}
+    world = World(nodes(1, gpu=4), queue(), gang("old", 1, gpu=4))
     world.session()
-    assert world.bound("g") == 1
+    world.put(queue(capability={"nvidia.com/gpu": "2", "cpu": "9"}))
+    world.put(*gang("new", 1, cpu=1, phase="Pending", min_resources=asked))
+    assert world.decide().enqueued == ("ns/new",)
 
 
 def test_overcommit_lets_in_a_fifth_more_than_there_is() -> None:

@@ -68,8 +68,7 @@ class Columns:
         self._adopts = False
         """The view is new: promises may be told in it that we do not know."""
         self._partial_since: dict[str, float] = {}
-        self.problems: dict[str, str] = {}
-        """What is wrong with which object, by `kind key`."""
+        self._problems: dict[str, str] = {}
         self._forget_facts()
 
     def _forget_facts(self) -> None:
@@ -92,7 +91,7 @@ class Columns:
     def rebuild(self) -> None:
         """The view is new and empty. What we did and have not seen stays over the next one."""
         self._forget_facts()
-        self.problems.clear()
+        self._problems.clear()
 
     # -- facts -----------------------------------------------------------------------------------
 
@@ -141,6 +140,7 @@ class Columns:
             self._holds.drop(uid)
             self.evictions.gone(uid)
             self._facts.pop(key, None)
+            self._note_problem(f"pod {key}", "")
             return self._replace(before, None)
         assumed = self.assumed.get(uid)
         row = self._reader.row(pod, assumed_node=assumed.node if assumed else "")
@@ -200,9 +200,15 @@ class Columns:
 
     def _note_problem(self, what: str, problem: str) -> None:
         if problem:
-            self.problems[what] = problem
+            self._problems[what] = problem
         else:
-            self.problems.pop(what, None)
+            self._problems.pop(what, None)
+
+    @property
+    def problems(self) -> dict[str, str]:
+        """What is wrong with which object, by `kind key`."""
+        misplaced = {f"queue {name}": why for name, why in self.queues.misplaced().items()}
+        return {**misplaced, **self._problems}
 
     # -- what we did -----------------------------------------------------------------------------
 

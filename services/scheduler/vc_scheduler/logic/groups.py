@@ -83,7 +83,8 @@ def read_group(group: PodGroup) -> GroupSpec:
     resources = None
     amounts: Amounts = {}
     if spec.min_resources is not None:
-        amounts = read_amounts(spec.min_resources, problems)
+        read = read_amounts(spec.min_resources, problems)
+        amounts = {name: amount for name, amount in read.items() if amount}  # of 0 nothing is asked
         resources = tuple(
             sorted((n, amount) for n, amount in amounts.items() if not n.startswith(_QUOTA_NAMES))
         )

@@ -2,10 +2,13 @@
 
 from typing import Final
 
+import msgspec
+
 from vc_model.keys import HIERARCHY, HIERARCHY_WEIGHTS, OVERUSE_TOLERANCE
 from vc_model.scheduling import PriorityClass, Queue
 from vc_scheduler.logic.amounts import Amounts, Problems, read_amounts
 from vc_scheduler.logic.groups import read_time
+from vc_scheduler.logic.lineage import misplaced
 from vc_scheduler.logic.rows import QueueRow
 from vc_scheduler.logic.snapshot import QueueUse
 
@@ -20,6 +23,10 @@ class QueueColumns:
 
     def __init__(self) -> None:
         self._rows: dict[str, QueueRow] = {}
+        self._misplaced: dict[str, str] | None = None
+        """What is wrong with whose parent; None when a queue changed since it was looked at."""
+        self._table: dict[str, QueueRow] = {}
+        """The rows as sessions see them, in the order of names; made with the above."""
         self._use: dict[str, QueueUse] = {}
         self.priorities: dict[str, int] = {}
         self._global_defaults: dict[str, int] = {}
@@ -29,6 +36,7 @@ class QueueColumns:
         """Take a queue in: what is wrong with it, and whether a session could tell the difference."""
         name = queue.metadata.name
         before = self._rows.get(name)
+        self._misplaced = None
         if gone:
             self._rows.pop(name, None)
             return "", before is not None
@@ -70,8 +78,21 @@ class QueueColumns:
         _add(total.elastic, use.elastic, sign=-1)
 
     def table(self) -> dict[str, QueueRow]:
-        """A copy, by name."""
-        return {name: self._rows[name] for name in sorted(self._rows)}
+        """A copy, by name; with queues whose parent is none, as far as they can be used."""
+        self.misplaced()
+        return dict(self._table)
+
+    def misplaced(self) -> dict[str, str]:
+        """What is wrong with the parents of queues, by queue; looked at anew when queues changed."""
+        if self._misplaced is None:
+            found = self._misplaced = misplaced({n: row.parent for n, row in self._rows.items()})
+            self._table = {
+                name: _left_out(self._rows[name], found[name])
+                if name in found
+                else self._rows[name]
+                for name in sorted(self._rows)
+            }
+        return self._misplaced
 
     def use(self) -> dict[str, QueueUse]:
         """A copy, by name."""
@@ -83,6 +104,11 @@ class QueueColumns:
             )
             for name, use in sorted(self._use.items())
         }
+
+
+def _left_out(row: QueueRow, problem: str) -> QueueRow:
+    """What is broken takes nothing from others."""
+    return msgspec.structs.replace(row, problem=row.problem or problem, guarantee=())
 
 
 def _row(queue: Queue) -> QueueRow:

@@ -13,6 +13,7 @@ from vc_scheduler.logic.amounts import Amounts
 from vc_scheduler.logic.claims import Claims
 from vc_scheduler.logic.framework import Framework
 from vc_scheduler.logic.guarantees import Guarantees
+from vc_scheduler.logic.lineage import circular
 from vc_scheduler.logic.peers import Peers
 from vc_scheduler.logic.reasons import outranked
 from vc_scheduler.logic.rooms import Rooms
@@ -22,7 +23,7 @@ from vc_scheduler.logic.table import Filtered
 from vc_scheduler.logic.volume_rows import ClaimChoice
 
 QUEUE_DEPTH_MAX: Final = 32
-"""Levels of queues; a longer line is a cycle, and ends here."""
+"""Levels of queues; what is above a longer line is not asked."""
 
 
 class Session:
@@ -68,12 +69,20 @@ class Session:
         self._allocated: dict[str, Amounts] = {}
         self._held: dict[str, Amounts] = {}
         self._promised: dict[str, Amounts] = {}
+        self._promised_total: Amounts = {}
+        """Of all queues, whether they exist or not."""
+        self._lines: dict[str, list[QueueRow]] = {}
+        self._circular = circular({n: row.parent for n, row in snapshot.queues.items()})
         self._elastic: dict[str, Amounts] = {}
         for name, use in snapshot.use.items():
             self._roll_up(name, use)
         self._totals: dict[str, tuple[int, int]] = {}
         self._placed_amounts: dict[str, Amounts] = {}
         """By group: what its pods placed in this session ask for."""
+        self.placements: dict[str, list[str]] = {}
+        """By queue: the groups of which pods were placed or taken back, one after the other."""
+        self.moves = 0
+        """How often what queues have was changed: sums that follow from it hold until the next."""
         self._lower: dict[tuple[str, int], Amounts] = {}
 
     # -- time ------------------------------------------------------------------------------------
@@ -140,12 +149,15 @@ class Session:
     # -- queues ----------------------------------------------------------------------------------
 
     def line(self, queue: str) -> list[QueueRow]:
-        """The queue and those above it, as far as they exist."""
-        line: list[QueueRow] = []
-        row = self.snapshot.queues.get(queue)
-        while row is not None and len(line) < QUEUE_DEPTH_MAX and row not in line:
-            line.append(row)
-            row = self.snapshot.queues.get(row.parent)
+        """The queue and those above it, as far as they exist; one above itself stands at the top."""
+        line = self._lines.get(queue)
+        if line is None:
+            line = self._lines[queue] = []
+            row = self.snapshot.queues.get(queue)
+            while row is not None and len(line) < QUEUE_DEPTH_MAX:
+                line.append(row)
+                above = "" if row.name in self._circular else row.parent
+                row = self.snapshot.queues.get(above)
         return line
 
     def allocated(self, queue: str) -> Amounts:
@@ -169,12 +181,8 @@ class Session:
         return total
 
     def promised_total(self, resource: str) -> int:
-        """Promised to groups of all queues; roots have the sums of those below."""
-        return sum(
-            promised.get(resource, 0)
-            for name, promised in self._promised.items()
-            if not self._has_parent(name)
-        )
+        """Promised to groups of all queues."""
+        return self._promised_total.get(resource, 0)
 
     def group_allocated(self, group: GroupRow) -> Amounts:
         """What a group has, this session's placements included."""
@@ -191,9 +199,6 @@ class Session:
                 if group.queue == queue and group.allocated and self.priority(group) < priority:
                     _add(known, dict(group.allocated), sign=1)
         return known
-
-    def _has_parent(self, queue: str) -> bool:
-        return len(self.line(queue)) > 1
 
     def cluster_amounts(self, resource: str) -> tuple[int, int]:
         """(allocatable, used at the start) over ready nodes."""
@@ -213,6 +218,7 @@ class Session:
 
     def _roll_up(self, queue: str, use: QueueUse) -> None:
         names = [row.name for row in self.line(queue)] or [queue]
+        _add(self._promised_total, use.promised, sign=1)
         for name in names:
             _add(self._allocated.setdefault(name, {}), use.allocated, sign=1)
             _add(self._promised.setdefault(name, {}), use.promised, sign=1)
@@ -226,6 +232,8 @@ class Session:
         self._taken[first] = self._taken.get(first, 0) + pods
         amounts = {name: amount * pods for name, amount in run.shape.request}
         _add(self._placed_amounts.setdefault(group.key, {}), amounts, sign=1)
+        self.placements.setdefault(group.queue, []).append(group.key)
+        self.moves += 1
         for queue in self.line(group.queue):
             _add(self.allocated(queue.name), amounts, sign=1)
 
@@ -250,6 +258,7 @@ class Session:
 
     def count_leaving(self, name: str, freed: Amounts, *, sign: int) -> None:
         """A queue gets back (-1), or has again (1), what pods take of it."""
+        self.moves += 1
         for queue in self.line(name):
             _add(self.allocated(queue.name), freed, sign=sign)
 

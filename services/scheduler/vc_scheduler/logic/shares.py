@@ -12,6 +12,7 @@ import msgspec
 
 from vc_model.keys import ROOT_QUEUE
 from vc_scheduler.logic.amounts import Amounts
+from vc_scheduler.logic.lineage import circular
 from vc_scheduler.logic.rows import PENDING, QueueRow
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
 def fill(total: int, claims: list[Claim]) -> dict[str, int]:
     """Share `total` out by weight, each between its least and its most; least wins."""
     low, high = 0, max(0, total)
+    if sum(_at(claim, high) for claim in claims) <= total:
+        low = high  # there is enough for all, as mostly
     while low < high:  # the highest level at which all together do not get more than there is
         middle = (low + high + 1) // 2
         if sum(_at(claim, middle) for claim in claims) <= total:
@@ -60,23 +63,19 @@ def _at(claim: Claim, level: int) -> int:
 class Tree:
     """The queues of a session as a tree, and what they ask for."""
 
-    def __init__(
-        self,
-        session: "Session",
-        *,
-        flat: bool = False,
-        weights: Mapping[str, int] | None = None,
-    ) -> None:
-        """`flat`: every queue stands alone, as if none had a parent. `weights`: other than written."""
+    def __init__(self, session: "Session", *, flat: bool = False) -> None:
+        """`flat`: every queue stands alone, as if none had a parent."""
         self._flat = flat
-        self._weights = weights or {}
         self._session = session
         self._queues = session.snapshot.queues
+        self._circular = circular({name: row.parent for name, row in self._queues.items()})
         self.children: dict[str, list[QueueRow]] = {}
         for row in self._queues.values():
             self.children.setdefault(self.parent(row), []).append(row)
         self._own = _requests(session)
         self._requests: dict[str, Amounts] = {}
+        self._guarantees: dict[str, Amounts] = {}
+        self._limits: dict[str, Amounts] = {}
         self.resources = sorted(
             {name: None for amounts in self._own.values() for name in amounts}
             | {name: None for row in self._queues.values() for name, _ in row.guarantee}
@@ -84,20 +83,11 @@ class Tree:
 
     def parent(self, row: QueueRow) -> str:
         """Its parent; queues without one, or in a circle, are below `root` where that exists."""
-        if self._flat:
+        if self._flat or row.name == ROOT_QUEUE:
             return ""
-        if row.parent in self._queues and not self._circles(row):
+        if row.parent in self._queues and row.name not in self._circular:
             return row.parent
-        return ROOT_QUEUE if row.name != ROOT_QUEUE and ROOT_QUEUE in self._queues else ""
-
-    def _circles(self, row: QueueRow) -> bool:
-        """Whether it is above itself."""
-        above: QueueRow | None = row
-        for _ in self._queues:
-            above = self._queues.get(above.parent) if above is not None else None
-            if above is row:
-                return True
-        return False
+        return ROOT_QUEUE if ROOT_QUEUE in self._queues else ""
 
     def leaves(self, name: str) -> list[QueueRow]:
         """The queues below it that have none below them, by name."""
@@ -115,52 +105,59 @@ class Tree:
                 found[row.name] = row
         return [found[leaf] for leaf in sorted(found)]
 
-    def request(self, name: str, depth: int = 0) -> Amounts:
+    def request(self, name: str) -> Amounts:
         """What a queue and those below it have and wait for."""
         known = self._requests.get(name)
         if known is None:
             known = dict(self._own.get(name, {}))
-            for child in self.children.get(name, []) if depth < len(self._queues) else []:
-                _add(known, self.request(child.name, depth + 1))
+            for child in self.children.get(name, []):
+                _add(known, self.request(child.name))
             self._requests[name] = known
         return known
 
-    def guarantee(self, row: QueueRow, depth: int = 0) -> Amounts:
+    def guarantee(self, row: QueueRow) -> Amounts:
         """Its own, or what those below it are guaranteed together when that is more."""
-        below: Amounts = {}
-        for child in self.children.get(row.name, []) if depth < len(self._queues) else []:
-            _add(below, self.guarantee(child, depth + 1))
-        own = dict(row.guarantee)
-        return {name: max(own.get(name, 0), below.get(name, 0)) for name in {**own, **below}}
+        known = self._guarantees.get(row.name)
+        if known is None:
+            below: Amounts = {}
+            for child in self.children.get(row.name, []):
+                _add(below, self.guarantee(child))
+            own = dict(row.guarantee)
+            known = {name: max(own.get(name, 0), below.get(name, 0)) for name in {**own, **below}}
+            self._guarantees[row.name] = known
+        return known
 
     def limits(self) -> dict[str, Amounts]:
         """What each queue may have at most: its capability, and what siblings are guaranteed."""
-        found: dict[str, Amounts] = {}
-        self._limit_below("", {}, found)
-        return found
+        if not self._limits:
+            self._limit_below("", {}, self._limits)
+        return self._limits
 
     def _limit_below(self, name: str, above: Amounts, found: dict[str, Amounts]) -> None:
-        rows = [row for row in self.children.get(name, []) if row.name not in found]
-        kept = {row.name: self.guarantee(row) for row in rows}
+        rows = self.children.get(name, [])
+        together: Amounts = {}
+        for row in rows:
+            _add(together, self.guarantee(row))
         for row in rows:
             limit = dict(above)
-            for other in rows:
-                for resource, amount in kept[other.name].items() if other is not row else ():
+            own = self.guarantee(row)
+            for resource, amount in together.items():
+                others = amount - own.get(resource, 0)
+                if others:
                     total = limit.get(resource, self._session.cluster_amounts(resource)[0])
-                    limit[resource] = max(0, total - amount)
+                    limit[resource] = max(0, total - others)
             for resource, most in row.capability:
                 limit[resource] = min(limit.get(resource, most), most)
             found[row.name] = limit
         for row in rows:
             self._limit_below(row.name, found[row.name], found)
 
-    def by_weight(self) -> dict[str, Amounts]:
-        """What each queue deserves when weights alone decide."""
+    def by_weight(self, weights: Mapping[str, int] | None = None) -> dict[str, Amounts]:
+        """What each queue deserves when weights alone decide; `weights` other than written."""
         deserved: dict[str, Amounts] = {}
-        limits = self.limits()
         for resource in self.resources:
             total = self._session.cluster_amounts(resource)[0]
-            self._fill_below("", resource, total, limits, deserved)
+            self._fill_below("", resource, total, weights or {}, deserved)
         return deserved
 
     def _fill_below(
@@ -168,14 +165,15 @@ class Tree:
         name: str,
         resource: str,
         total: int,
-        limits: Mapping[str, Amounts],
+        weights: Mapping[str, int],
         deserved: dict[str, Amounts],
     ) -> None:
+        limits = self.limits()
         rows = [r for r in self.children.get(name, []) if resource not in deserved.get(r.name, {})]
         claims = [
             Claim(
                 name=row.name,
-                weight=self._weights.get(row.name, row.weight),
+                weight=weights.get(row.name, row.weight),
                 least=self.guarantee(row).get(resource, 0),
                 most=min(
                     self.request(row.name).get(resource, 0),
@@ -190,7 +188,7 @@ class Tree:
         shares = fill(total, claims)
         for row in rows:
             deserved.setdefault(row.name, {})[resource] = shares[row.name]
-            self._fill_below(row.name, resource, shares[row.name], limits, deserved)
+            self._fill_below(row.name, resource, shares[row.name], weights, deserved)
 
 
 def _requests(session: "Session") -> dict[str, Amounts]:

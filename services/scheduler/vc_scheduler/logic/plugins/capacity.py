@@ -91,15 +91,17 @@ class Capacity:
         self._tree = Tree(session, flat=self._flat)
         self._limits = self._tree.limits()
         for row in session.snapshot.queues.values():
-            self._deserved[row.name] = self._of(session, row, depth=0)
+            self._of(session, row)
 
-    def _of(self, session: "Session", row: QueueRow, *, depth: int) -> Amounts:
+    def _of(self, session: "Session", row: QueueRow) -> Amounts:
+        """What a queue deserves; counted once, those below it first."""
         assert self._tree is not None
-        children = self._tree.children.get(row.name, []) if depth < len(self._limits) else []
+        if row.name in self._deserved:
+            return self._deserved[row.name]
         deserved = dict(row.deserved)
         if not deserved:
-            for child in children:
-                for name, amount in self._of(session, child, depth=depth + 1).items():
+            for child in self._tree.children.get(row.name, []):
+                for name, amount in self._of(session, child).items():
                     deserved[name] = deserved.get(name, 0) + amount
         limit = self._limits.get(row.name, {})
         capped: Amounts = {}
@@ -108,4 +110,5 @@ class Capacity:
             capped[name] = min(amount, limit.get(name, there), there)
         for name, amount in self._tree.guarantee(row).items():
             capped[name] = max(capped.get(name, 0), amount)
+        self._deserved[row.name] = capped
         return capped

@@ -6,6 +6,7 @@ to the smallest of them, so that one child that takes more than its part does no
 siblings. Queues are compared from the top down: unsaturated before saturated, then share by weight.
 """
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -34,6 +35,50 @@ class Standing(msgspec.Struct, frozen=True):
     saturated: bool
 
 
+class _Sum:
+    """What stands below a node, added up: one part may change without counting the others anew."""
+
+    def __init__(self, parts: Mapping[str, Standing]) -> None:
+        self._parts = dict(parts)
+        self._count()
+
+    def _count(self) -> None:
+        open_shares = [s.share for s in self._parts.values() if not s.saturated and s.share]
+        self._least = min(open_shares, default=0)
+        """The smallest share that is open: the others are scaled down to it."""
+        self.open = sum(not standing.saturated for standing in self._parts.values())
+        self.total: Amounts = {}
+        for standing in self._parts.values():
+            self._add(standing, sign=1)
+
+    def _add(self, standing: Standing, *, sign: int) -> None:
+        scaled = not standing.saturated and standing.share
+        for name, amount in standing.allocated.items():
+            part = amount * self._least // standing.share if scaled else amount
+            self.total[name] = self.total.get(name, 0) + sign * part
+
+    def change(self, key: str, after: Standing) -> None:
+        """Only another smallest share counts everybody anew."""
+        before = self._parts[key]
+        self._parts[key] = after
+        shares = [s.share for s in (before, after) if not s.saturated and s.share]
+        if shares and (not self._least or min(shares) <= self._least):
+            self._count()
+            return
+        self.open += before.saturated - after.saturated
+        self._add(before, sign=-1)
+        self._add(after, sign=1)
+
+
+class _Jobs(msgspec.Struct):
+    """The jobs of one queue together."""
+
+    demanded: tuple[str, ...]
+    sum: _Sum
+    seen: int
+    """How many of the queue's placements are counted in it."""
+
+
 class Paths:
     """The tree of one session; places of queues follow what is placed."""
 
@@ -43,8 +88,13 @@ class Paths:
         self._children: dict[Path, dict[Path, None]] = {}
         self._queue_at: dict[Path, list[str]] = {}
         self._jobs: dict[str, list[GroupRow]] = {}
-        self._known: dict[str, tuple[object, Standing]] = {}
-        """By queue: what it was counted from, and the result."""
+        self._asked_by: dict[str, Amounts] = {}
+        """By job: what it has at the start and waits for."""
+        self._known: dict[str, _Jobs] = {}
+        self._counted_at = -1
+        self._demands: tuple[str, ...] = ()
+        self._standings: dict[Path, Standing] = {}
+        """Of nodes, as long as nothing was placed or taken back since they were counted."""
         self._deserved: dict[str, Amounts] | None = None
         self._tops = [name for name in session.snapshot.queues if len(session.line(name)) == 1]
         """Queues without a parent: they have the sums of those below."""
@@ -68,12 +118,14 @@ class Paths:
     def key(self, queue: QueueRow) -> tuple[tuple[bool, int], ...]:
         """From the top down: saturated, share by weight."""
         path = path_of(queue)
-        demanded = self._demanded()
-        standings: dict[Path, Standing] = {}
+        if self._counted_at != self._session.moves:
+            self._counted_at = self._session.moves
+            self._demands = self._demanded()
+            self._standings = {}
         key: list[tuple[bool, int]] = []
         for depth in range(1, len(path)):
             node = path[: depth + 1]
-            standing = self._standing(node, demanded, standings)
+            standing = self._standing(node)
             key.append((standing.saturated, standing.share * _FINE // self._weights[node]))
         return tuple(key)
 
@@ -87,26 +139,34 @@ class Paths:
         names = session.snapshot.nodes.resources
         return tuple(n for n in names if total.get(n, 0) < session.cluster_amounts(n)[0])
 
-    def _standing(
-        self, node: Path, demanded: tuple[str, ...], known: dict[Path, Standing]
-    ) -> Standing:
-        if node not in known:
-            below = [self._standing(c, demanded, known) for c in self._children.get(node, {})]
-            below += [self._of_queue(q, demanded) for q in self._queue_at.get(node, [])]
-            known[node] = self._together(below)
-        return known[node]
+    def _standing(self, node: Path) -> Standing:
+        known = self._standings.get(node)
+        if known is None:
+            below = [self._standing(child) for child in self._children.get(node, {})]
+            below += [self._of_queue(queue) for queue in self._queue_at.get(node, [])]
+            parts = {str(at): standing for at, standing in enumerate(below)}
+            known = self._standings[node] = self._together(_Sum(parts))
+        return known
 
-    def _of_queue(self, queue: str, demanded: tuple[str, ...]) -> Standing:
-        """Its jobs together; counted anew when something of it changed."""
-        made_of = (demanded, tuple(self._session.allocated(queue).items()))
+    def _of_queue(self, queue: str) -> Standing:
+        """Its jobs together: only those of which something was placed since are counted anew."""
+        demanded = self._demands
+        placements = self._session.placements.get(queue, [])
         known = self._known.get(queue)
-        if known is None or known[0] != made_of:
-            jobs = [self._of_job(group, demanded) for group in self._jobs.get(queue, [])]
-            known = self._known[queue] = (made_of, self._together(jobs))
-        return known[1]
+        if known is None or known.demanded != demanded:
+            standings = {g.key: self._of_job(g, demanded) for g in self._jobs.get(queue, [])}
+            known = self._known[queue] = _Jobs(demanded, _Sum(standings), len(placements))
+        for key in dict.fromkeys(placements[known.seen :]):
+            group = self._session.snapshot.everybody[key]
+            known.sum.change(key, self._of_job(group, demanded))
+        known.seen = len(placements)
+        return self._together(known.sum)
 
     def _of_job(self, group: GroupRow, demanded: tuple[str, ...]) -> Standing:
-        has, asked = self._session.group_allocated(group), request_of(group)
+        has = self._session.group_allocated(group)
+        asked = self._asked_by.get(group.key)
+        if asked is None:
+            asked = self._asked_by[group.key] = request_of(group)
         wanted = {n: amount for n, amount in asked.items() if n not in NOT_REQUESTED and amount}
         saturated = all(has.get(name, 0) >= amount for name, amount in wanted.items()) or any(
             has.get(name, 0) >= amount or name not in demanded for name, amount in wanted.items()
@@ -122,17 +182,8 @@ class Paths:
                 shares.append(amount * SHARE_POINTS // there if there else SHARE_POINTS)
         return max(shares)
 
-    def _together(self, below: list[Standing]) -> Standing:
-        open_shares = [s.share for s in below if not s.saturated and s.share]
-        least = min(open_shares, default=0)
-        total: Amounts = {}
-        for standing in below:
-            scaled = not standing.saturated and standing.share
-            for name, amount in standing.allocated.items():
-                part = amount * least // standing.share if scaled else amount
-                total[name] = total.get(name, 0) + part
-        saturated = all(standing.saturated for standing in below)
-        return Standing(total, self._share(total), saturated)
+    def _together(self, below: _Sum) -> Standing:
+        return Standing(dict(below.total), self._share(below.total), not below.open)
 
     # -- what queues deserve ---------------------------------------------------------------------
 

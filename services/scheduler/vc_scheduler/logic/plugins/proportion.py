@@ -60,11 +60,12 @@ class Proportion:
     def _helpful_weight(self, session: "Session", queue: QueueRow) -> int:
         """The least weight with which it deserves more than it has; 0 when none helps."""
         if queue.name not in self._weights:
+            assert self._tree is not None
             low, high = queue.weight, WEIGHT_MAX + 1
             while low + 1 < high:  # not helpful, helpful
                 middle = (low + high) // 2
-                tree = Tree(session, flat=self._flat, weights={queue.name: middle})
-                if _overused(tree.by_weight().get(queue.name, {}), session, queue):
+                fair = self._tree.by_weight({queue.name: middle})
+                if _overused(fair.get(queue.name, {}), session, queue):
                     low = middle
                 else:
                     high = middle

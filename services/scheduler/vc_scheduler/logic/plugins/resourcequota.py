@@ -28,15 +28,21 @@ class ResourceQuotas:
     def __init__(self, arguments: Mapping[str, str]) -> None:
         del arguments  # it takes none
         self._by_namespace: dict[str, list[QuotaRow]] | None = None
-        self._promised: dict[str, list[GroupRow]] = {}
-        """By namespace: groups that were let in before and have no pods yet."""
+        self._promised: dict[str, list[Amounts]] = {}
+        """By namespace: what is promised of each of its quotas, in their order."""
+        self._counted: dict[str, None] = {}
+        """Groups in these sums: let in before and without pods yet, or let in now."""
+        self._seen = 0
+        """How many of those that this session let in are counted."""
 
     def refuse_enqueue(self, session: "Session", group: GroupRow) -> Reason | None:
-        for quota in self._quotas(session, group.namespace):
+        quotas = self._quotas(session, group.namespace)
+        for quota, promised in zip(quotas, self._promised.get(group.namespace, []), strict=True):
             needed = _needed(group, quota)
+            own = needed if group.key in self._counted else {}
             available: Amounts = {}
             for name in needed:
-                taken = quota.used.get(name, 0) + self._pending(session, group, quota, name)
+                taken = quota.used.get(name, 0) + promised.get(name, 0) - own.get(name, 0)
                 available[name] = quota.hard[name] - taken
             if any(amount > available[name] for name, amount in needed.items()):
                 return reasons.over_quota(quota, needed, available)
@@ -47,20 +53,23 @@ class ResourceQuotas:
             self._by_namespace = {}
             for quota in session.snapshot.quotas.values():
                 self._by_namespace.setdefault(quota.namespace, []).append(quota)
+                self._promised.setdefault(quota.namespace, []).append({})
             for group in session.snapshot.everybody.values():
                 if group.status.phase == INQUEUE and not group.tasks:
-                    self._promised.setdefault(group.namespace, []).append(group)
+                    self._count(group)
+        for key in session.enqueued[self._seen :]:
+            self._count(session.snapshot.everybody[key])
+        self._seen = len(session.enqueued)
         return self._by_namespace.get(namespace, [])
 
-    def _pending(self, session: "Session", group: GroupRow, quota: QuotaRow, name: str) -> int:
-        everybody = session.snapshot.everybody
-        now = [everybody[key] for key in session.enqueued if key in everybody]
-        others = [*self._promised.get(group.namespace, []), *now]
-        return sum(
-            _needed(other, quota).get(name, 0)
-            for other in others
-            if other.namespace == group.namespace and other.key != group.key
-        )
+    def _count(self, group: GroupRow) -> None:
+        """What it was let in for is promised."""
+        assert self._by_namespace is not None
+        quotas = self._by_namespace.get(group.namespace, [])
+        for quota, promised in zip(quotas, self._promised.get(group.namespace, []), strict=True):
+            for name, amount in _needed(group, quota).items():
+                promised[name] = promised.get(name, 0) + amount
+        self._counted[group.key] = None
 
 
 def _needed(group: GroupRow, quota: QuotaRow) -> Amounts:
