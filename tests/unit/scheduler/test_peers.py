@@ -13,6 +13,10 @@ from vc_model.node import Node
 from vc_model.pod import Pod, TopologySpreadConstraint
 from vc_model.selectors import LabelSelector
 from vc_model.struct import JsonObject
+from vc_scheduler.logic.columns import PODS_A_GROUP
+from vc_scheduler.logic.peer_index import PeerIndex
+from vc_scheduler.logic.pods import PodReader
+from vc_scheduler.logic.rows import PodRow
 
 NODES = [
     node("a1", labels={"zone": "a", "host": "a1"}),
@@ -252,3 +256,63 @@ def test_a_term_that_cannot_be_read_is_told(written: object) -> None:
     reason = reason_of(world.session(), "g")
     assert reason.stage is Stage.INVALID
     assert "pod affinity" in reason.sentence
+
+
+class Followed:
+    """Pods as the columns keep them, with an index that follows."""
+
+    def __init__(self) -> None:
+        self._reader = PodReader(("volcano",))
+        self.pods: dict[str, PodRow] = {}
+        self.index = PeerIndex()
+
+    def put(self, *pods: Pod) -> None:
+        for each in pods:
+            row = self._reader.row(each)
+            self.index.replace(self.pods.get(row.key), row)
+            self.pods[row.key] = row
+
+    def delete(self, name: str) -> None:
+        self.index.replace(self.pods.pop(f"ns/{name}"), None)
+
+    def counts(self) -> dict[bytes, dict[str, int]]:
+        return {key: there for key, (_, there) in self.index.table(self.pods).selections.items()}
+
+    def at_once(self) -> dict[bytes, dict[str, int]]:
+        """Of an index that sees the pods as they are now, and counts them in one go."""
+        again = PeerIndex()
+        for row in self.pods.values():
+            again.replace(None, row)
+        return {key: there for key, (_, there) in again.table(self.pods).selections.items()}
+
+
+def test_selections_that_are_new_are_counted_a_few_pods_at_a_time_while_pods_change() -> None:
+    followed = Followed()
+    followed.put(*[lying(f"w{n}", "a1", labels=WEB) for n in range(8)])
+    followed.put(*asking(1, affinity=near("zone"), labels=WEB))
+    assert followed.index.count_some(followed.pods, pods_max=3), "five are left"
+    followed.delete("w0")  # was counted
+    followed.delete("w7")  # was not
+    followed.put(lying("w1", "b1", labels=WEB))  # counted, is elsewhere now
+    followed.put(lying("w6", "b1", labels=WEB))  # not counted, is elsewhere now
+    followed.put(lying("w5", "a1"))  # not counted, is no longer meant
+    followed.put(lying("new", "x1", labels=WEB))
+    followed.put(*asking(1, affinity=near("zone", {"matchLabels": {"app": "db"}})))
+    assert followed.index.count_some(followed.pods, pods_max=3)
+    counted = followed.counts()
+    assert {"a1": 3, "b1": 2, "x1": 1} in counted.values()
+    assert len(counted) == 2, "who came during the walk has one of its own"
+    assert {key: counted[key] for key in followed.at_once()} == followed.at_once()
+
+
+def test_the_columns_tell_that_terms_are_still_to_be_counted() -> None:
+    """A session that would have to walk over all pods at once is put off, and the loop breathes."""
+    many = [lying(f"w{n}", "a1", labels=WEB) for n in range(3 * PODS_A_GROUP)]
+    world = World(queue(), node("a1", pods=900, cpu=900, labels={"zone": "a"}), many)
+    world.put(group("g", minimum=1), *asking(1, affinity=near("zone")))
+    breaths = 0
+    while world.columns.refresh(now=world.now, groups_max=1):
+        breaths += 1
+    assert breaths == 2, "a third of the pods is left after two"
+    world.session()
+    assert world.bound("g") == 1

@@ -45,6 +45,9 @@ KINDS: Final = (
 )  # fmt: skip
 """What the scheduler follows."""
 
+PODS_A_GROUP: Final = 100
+"""Pods that are looked at for new terms in the time that a group takes to be counted."""
+
 
 class Assumed(msgspec.Struct, frozen=True, kw_only=True):
     """A bind we sent and have not seen."""
@@ -282,11 +285,13 @@ class Columns:
         self._adopts = True
 
     def refresh(self, *, now: float, groups_max: int) -> bool:
-        """Count some of the changed groups anew; whether there are more of them."""
+        """Count some of the changed groups anew, and some pods for terms that are new; whether there
+        are more of them."""
         for key in list(itertools.islice(self._dirty, groups_max)):
             self._refresh(key, now)
             del self._dirty[key]
-        return bool(self._dirty)
+        counting = self.peers.count_some(self.pods, pods_max=groups_max * PODS_A_GROUP)
+        return counting or bool(self._dirty)
 
     def snapshot(self, session_id: str, *, now: float) -> Snapshot:
         """A copy for one session."""
@@ -300,7 +305,7 @@ class Columns:
             nodes=nodes,
             images=self.nodes.images.table(nodes.static),
             groups=tuple(self._rows[key] for key in sorted(self._unsettled)),
-            peers=self.peers.table(self.pods.values),
+            peers=self.peers.table(self.pods),
             everybody=dict(self._rows),
             leaving=tuple(self._leaving[key] for key in sorted(self._leaving)),
             spared=self.evictions.spared(now),

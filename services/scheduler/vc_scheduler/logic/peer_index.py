@@ -2,11 +2,16 @@
 
 Kept beside the columns, one fact at a time. Nothing is counted unless a waiting pod asks about it
 (`Selection`), a placed pod keeps others away (its anti-affinity terms), would rather have them near or far,
-or takes host ports; a cluster without such pods pays nothing. Selections that are new are counted together, in one walk, when the
-next session is made.
+or takes host ports; a cluster without such pods pays nothing.
+
+Selections that are new are counted together, in one walk over all pods before the next session. With
+fifty thousand pods such a walk takes longer than the event loop may stand still, and a job that speaks of its
+own label is a new selection: so it goes a few pods at a time (`count_some`), and pods that change
+meanwhile are counted as they change.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+import itertools
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -93,6 +98,10 @@ class PeerIndex:
         self._matcher = Matcher()
         self._new: dict[bytes, Selection] = {}
         """Asked for, not counted yet."""
+        self._fresh: dict[bytes, tuple[Selection, PerNode]] = {}
+        """Being counted: of all pods but those in `_uncounted`."""
+        self._fresh_matcher = Matcher()
+        self._uncounted: dict[str, None] = {}
         self._owners: Owned = {}
         self._pulls: Owned = {}
         self._ports: dict[Port, PerNode] = {}
@@ -117,6 +126,7 @@ class PeerIndex:
     def _count_anew(self, pods: Iterable[PodRow]) -> None:
         self._stale = False
         self._selections, self._new, self._matcher = {}, {}, Matcher()
+        self._fresh, self._fresh_matcher, self._uncounted = {}, Matcher(), {}
         self._owners, self._pulls, self._ports = {}, {}, {}
         for pod in pods:
             self.replace(None, pod)
@@ -129,16 +139,18 @@ class PeerIndex:
         """A pod's row is exchanged."""
         if self._stale:
             return
-        if before is not None and before.node and before.status in ON_NODE:
+        if self._fresh:
+            self._move(before, after)
+        if before is not None and _lies(before):
             self._count(before, -1)
         if after is None:
             return
-        if after.node and after.status in ON_NODE:
+        if _lies(after):
             self._count(after, 1)
         elif after.status is Task.PENDING and after.ours:
             for term in after.shape.peering.terms:
                 selection = self._resolve(term, after)
-                if selection.key not in self._selections:
+                if selection.key not in self._selections and selection.key not in self._fresh:
                     self._new[selection.key] = selection
 
     def _count(self, pod: PodRow, sign: int) -> None:
@@ -164,12 +176,12 @@ class PeerIndex:
         if not known[1]:
             del owned[owner.key]
 
-    def table(self, pods: Callable[[], Iterable[PodRow]]) -> PeerTable:
-        """For a session. `pods` gives all pods; it is asked only when something new is counted."""
+    def table(self, pods: Mapping[str, PodRow]) -> PeerTable:
+        """For a session. `pods` are all there are, by key; what is not counted yet is counted now."""
         if self._stale:
-            self._count_anew(pods())
-        if self._new:
-            self._count_new(pods)
+            self._count_anew(pods.values())
+        while self.count_some(pods, pods_max=len(pods)):
+            pass  # selections that came during a walk have a walk of their own
         return PeerTable(
             selections={key: (s, dict(counts)) for key, (s, counts) in self._selections.items()},
             owners={key: (o, dict(counts)) for key, (o, counts) in self._owners.items()},
@@ -178,18 +190,45 @@ class PeerIndex:
             namespaces=dict(self._namespaces) if self._selecting else {},
         )
 
-    def _count_new(self, pods: Callable[[], Iterable[PodRow]]) -> None:
+    def count_some(self, pods: Mapping[str, PodRow], *, pods_max: int) -> bool:
+        """Count some pods for the selections that are new; whether there are more of them."""
+        if self._stale:
+            return False  # everything will be counted anew
+        if self._new and not self._fresh:
+            self._begin(pods)
+        for key in list(itertools.islice(self._uncounted, pods_max)):
+            self._count_fresh(pods[key], 1)
+            del self._uncounted[key]
+        if self._fresh and not self._uncounted:
+            self._end()
+        return bool(self._fresh or self._new)
+
+    def _begin(self, pods: Mapping[str, PodRow]) -> None:
         if len(self._selections) + len(self._new) > SELECTIONS_MAX:
-            self._drop_unwanted(pods())
-        fresh = Matcher(self._new.values())
-        for key, selection in self._new.items():
-            self._selections[key] = (selection, {})
-            self._matcher.add(selection)
+            self._drop_unwanted(pods.values())
+        self._fresh = {key: (selection, {}) for key, selection in self._new.items()}
+        self._fresh_matcher = Matcher(self._new.values())
         self._new = {}
-        for pod in pods():
-            if pod.node and pod.status in ON_NODE:
-                for selection in fresh.matching(pod.namespace, pod.labels):
-                    _add(self._selections[selection.key][1], pod.node, 1)
+        self._uncounted = dict.fromkeys(key for key, pod in pods.items() if _lies(pod))
+
+    def _end(self) -> None:
+        for selection, _ in self._fresh.values():
+            self._matcher.add(selection)
+        self._selections.update(self._fresh)
+        self._fresh, self._fresh_matcher = {}, Matcher()
+
+    def _move(self, before: PodRow | None, after: PodRow | None) -> None:
+        """A pod changes while selections are counted; from now on it is counted in them."""
+        if before is not None:
+            if before.key not in self._uncounted and _lies(before):
+                self._count_fresh(before, -1)
+            self._uncounted.pop(before.key, None)
+        if after is not None and _lies(after):
+            self._count_fresh(after, 1)
+
+    def _count_fresh(self, pod: PodRow, sign: int) -> None:
+        for selection in self._fresh_matcher.matching(pod.namespace, pod.labels):
+            _add(self._fresh[selection.key][1], pod.node, sign)
 
     def _drop_unwanted(self, pods: Iterable[PodRow]) -> None:
         """Keep only what pods that wait ask for."""
@@ -202,6 +241,10 @@ class PeerIndex:
         kept = {key: known for key, known in self._selections.items() if key in wanted}
         self._selections = kept
         self._matcher = Matcher(selection for selection, _ in kept.values())
+
+
+def _lies(pod: PodRow) -> bool:
+    return bool(pod.node) and pod.status in ON_NODE
 
 
 def _add(counts: PerNode, node: str, more: int) -> None:
