@@ -4,16 +4,20 @@ Plain loops over one object per pod, node, job and queue, written from the descr
 the definitions below; no arrays, no caches, nothing of the real one's logic. Slow, and short enough to be
 read. Where the description leaves a choice, it is made here once, and the real scheduler makes the same:
 
-- Nodes: the highest score, then the first by name. Pods: by role, then index, then name.
+- Nodes: the highest score, then the first by name. Pods: by priority, then by role, index and name.
 - Queues take turns by priority, then by share of what they deserve from the top of the tree down, then
-  by age, uid and name; jobs of a queue by priority, then those without their minimum, then by
-  dominant share, then by age, uid and key.
+  by age, uid and name; jobs of a queue by when their time is up (where sla is on), by priority, then
+  those without their minimum, then by dominant share, then by age, uid and key.
+- A job whose time is up is let in whatever other plugins say.
+- Jobs of a queue whose parent is missing or below it wait; for sums it stands at the top.
 - A job gets its minimum whole; then, a turn each, a sixteenth of its waiting pods (one to eight) while other jobs wait.
 - Shares are whole millionths; amounts are whole thousandths of a CPU or bytes.
 - Victims go in bundles: pods that a job can do without one by one, the last first, or all that it has.
   Bundles are taken in the order of `evictions.cost`, as many as are needed; then those that turn out not
   to be needed are let off: first all on nodes that the job would not use, then one by one, dearest first.
 
-Left out: volumes, affinity between pods, spread, what happens inside a job, promises of earlier
-sessions.
+Terms between pods speak of labels in the same namespace; a node without the topology key is in no domain.
+
+Left out: volumes, terms with expressions or other namespaces, preferred spread, hdrf, quotas, budgets,
+task-topology, what happens inside a job, promises of earlier sessions.
 """

@@ -74,6 +74,11 @@ class Pod:
     labels: dict[str, str]
     near: list[Term]
     """Required pod affinity."""
+    far: list[Term]
+    """Required pod anti-affinity."""
+    spread: list[Term]
+    """Required spread; the weight is the skew that is allowed."""
+    priority: int
     rather: list[Term]
     """Preferred pod affinity and anti-affinity."""
 
@@ -84,7 +89,7 @@ class Pod:
     @property
     def kind(self) -> tuple[object, ...]:
         """Pods of one kind, next to one another, are placed together or not at all."""
-        return (self.role, sorted(self.request.items()), sorted(self.selector.items()), self.tolerations, self.required, self.ports, self.images, self.near, self.rather)  # fmt: skip
+        return (self.role, sorted(self.request.items()), sorted(self.selector.items()), self.tolerations, self.required, self.ports, self.images, self.near, self.rather, self.far, self.spread, self.priority)  # fmt: skip
 
 
 @dataclass(eq=False)
@@ -100,6 +105,8 @@ class Job:
     roles: dict[str, int]
     min_resources: Amounts | None
     phase: str
+    waiting_time: str
+    """Of the annotation for sla, in minutes; empty for none."""
     pods: list[Pod] = field(default_factory=list)
 
     def of(self, status: str) -> list[Pod]:
@@ -151,15 +158,28 @@ class Cluster:
         return sum(n.used.get(resource, 0) for n in self.nodes.values() if n.ready)
 
     def line(self, queue: str) -> list[Queue]:
-        """A queue and those above it."""
+        """A queue and those above it; one that is above itself stands at the top."""
         line: list[Queue] = []
-        while queue in self.queues and self.queues[queue] not in line:
+        while queue in self.queues:
             line.append(self.queues[queue])
-            queue = self.queues[queue].parent
+            queue = "" if self.above_itself(queue) else self.queues[queue].parent
         return line
 
+    def above_itself(self, queue: str) -> bool:
+        above = self.queues[queue].parent
+        for _ in self.queues:
+            if above == queue or above not in self.queues:
+                break
+            above = self.queues[above].parent
+        return above == queue
+
+    def misplaced(self, queue: str) -> bool:
+        parent = self.queues[queue].parent
+        return self.above_itself(queue) or parent not in ("", "root", *self.queues)
+
     def children(self, parent: str) -> list[Queue]:
-        return [q for q in self.queues.values() if (q.parent if q.parent in self.queues else "") == parent]  # fmt: skip
+        lines = {name: [q.name for q in self.line(name)] for name in self.queues}
+        return [q for q in self.queues.values() if (lines[q.name][1:] or [""])[0] == parent]
 
 
 def read_cluster(objects: Iterable[ApiObject]) -> Cluster:
@@ -179,8 +199,12 @@ def read_cluster(objects: Iterable[ApiObject]) -> Cluster:
             if pod.status == "Placed" and pod.node in cluster.nodes:
                 cluster.nodes[pod.node].pods.append(pod)
     for job in cluster.jobs.values():
-        job.pods.sort(key=lambda pod: (pod.role, int(pod.name.rsplit("-", 1)[1]), pod.name))
+        job.pods.sort(key=_task_order)
     return cluster
+
+
+def _task_order(pod: Pod) -> tuple[object, ...]:
+    return (-pod.priority, pod.role, int(pod.name.rsplit("-", 1)[1]), pod.name)
 
 
 def _node(node: ApiNode) -> Node:
@@ -220,13 +244,24 @@ def _pod(pod: ApiPod) -> Pod:
         preemptable=pod.metadata.annotations.get(PREEMPTABLE) != "false",
         images=[image_id(container.image) for container in pod.spec.containers],
         labels=pod.metadata.labels,
-        near=_near(pod),
+        near=_must(pod, "podAffinity"),
+        far=_must(pod, "podAntiAffinity"),
+        spread=_spread(pod),
+        priority=1 if pod.spec.priority is None else pod.spec.priority,
         rather=[*_rather(pod, "podAffinity", 1), *_rather(pod, "podAntiAffinity", -1)],
     )
 
 
-def _near(pod: ApiPod) -> list[Term]:
-    affinity = (pod.spec.affinity or {}).get("podAffinity", {})
+def _spread(pod: ApiPod) -> list[Term]:
+    """Only selectors of labels."""
+    return [
+        Term(s.max_skew, s.label_selector.match_labels if s.label_selector else {}, s.topology_key)
+        for s in pod.spec.topology_spread_constraints
+    ]
+
+
+def _must(pod: ApiPod, kind: str) -> list[Term]:
+    affinity = (pod.spec.affinity or {}).get(kind, {})
     terms = affinity.get("requiredDuringSchedulingIgnoredDuringExecution", [])
     return [Term(0, t["labelSelector"]["matchLabels"], t["topologyKey"]) for t in terms]
 
@@ -263,6 +298,7 @@ def _job(group: PodGroup, classes: dict[str, int]) -> Job:
         roles=roles if sum(roles.values()) <= spec.min_member else {},
         min_resources=None if spec.min_resources is None else amounts(spec.min_resources),
         phase=group.status.phase or "Pending",
+        waiting_time=group.metadata.annotations.get("volcano.sh/sla-waiting-time", ""),
     )
 
 

@@ -10,7 +10,7 @@ def enqueue(session: Session) -> None:
     while waiting:
         job = session.next_job(waiting)
         waiting.remove(job)
-        if job.min_resources is None or _lets_in(session, job):
+        if job.min_resources is None or session.time_is_up(job) or _lets_in(session, job):
             session.phase[job.key] = "Inqueue"
             session.outcome.enqueued.append(job.key)
             for queue in session.cluster.line(job.queue):

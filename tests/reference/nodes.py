@@ -96,6 +96,32 @@ def _near_whom_it_must(cluster: Cluster, pod: Pod, node: Node) -> bool:
     )
 
 
+def _far_from_whom_it_must(cluster: Cluster, pod: Pod, node: Node) -> bool:
+    """Neither it nor who lies there wants the other far away."""
+    for there in cluster.nodes.values():
+        for other in there.pods:
+            mine = [term for term in pod.far if _speaks_of(term, other)]
+            theirs = [term for term in other.far if _speaks_of(term, pod)]
+            if any(_together(term, node, there) for term in [*mine, *theirs]):
+                return False
+    return True
+
+
+def _even(cluster: Cluster, pod: Pod, node: Node, spread: Term) -> bool:
+    """With one more here no domain has too many more than the emptiest; domains are made of the nodes that
+    its selector and node affinity let through."""
+    found: dict[str, int] = {}
+    for there in cluster.nodes.values():
+        if spread.key in there.labels and _selected(pod, there):
+            domain = there.labels[spread.key]
+            meant = sum(_speaks_of(spread, other) for other in there.pods)
+            found[domain] = found.get(domain, 0) + meant
+    if spread.key not in node.labels:
+        return False
+    here = found[node.labels[spread.key]] + _speaks_of(spread, pod)
+    return here - min(found.values()) <= spread.weight
+
+
 def _apart(pod: Pod, node: Node, cpu: int, memory: int) -> int:
     """The standard deviation of what is used, with accelerators for pods that want them."""
     if not pod.request.get(GPU):
@@ -118,6 +144,8 @@ def _allowed(cluster: Cluster, pod: Pod, node: Node) -> bool:
         _may_go(pod, node)
         and not any(port in taken for port in pod.ports)
         and _near_whom_it_must(cluster, pod, node)
+        and _far_from_whom_it_must(cluster, pod, node)
+        and all(_even(cluster, pod, node, term) for term in pod.spread)
     )
 
 
@@ -131,13 +159,15 @@ def _fits(cluster: Cluster, pod: Pod, node: Node) -> bool:
 def _may_go(pod: Pod, node: Node) -> bool:
     if not node.ready or not (node.schedulable or _tolerates(pod, CORDON)):
         return False
+    return _selected(pod, node) and all(_tolerates(pod, taint) for taint in node.taints)
+
+
+def _selected(pod: Pod, node: Node) -> bool:
     if any(node.labels.get(key) != value for key, value in pod.selector.items()):
         return False
-    if pod.required is not None and not any(
+    return pod.required is None or any(
         all(node.labels.get(key) in values for key, values in term.items()) for term in pod.required
-    ):
-        return False
-    return all(_tolerates(pod, taint) for taint in node.taints)
+    )
 
 
 def _tolerates(pod: Pod, taint: Taint) -> bool:

@@ -26,9 +26,10 @@ def schedule(
     leaves_only: bool = False,
     level: int = 0,
     even: bool = False,
+    sla_at: float | None = None,
 ) -> Outcome:
     """What a session over these objects comes to; `plugin` says what queues deserve, `even` whether
-    jobs of equal priority make room for one another."""
+    jobs of equal priority make room for one another, `sla_at` the time where sla is on."""
     session = Session(
         objects,
         actions=actions,
@@ -37,6 +38,7 @@ def schedule(
         leaves_only=leaves_only,
         level=level,
         even=even,
+        sla_at=sla_at,
     )
     for name in actions:
         ACTIONS[name](session)

@@ -49,9 +49,10 @@ class Session:
         leaves_only: bool = False,
         level: int = 0,
         even: bool = False,
+        sla_at: float | None = None,
     ) -> None:
         """`leaves_only`: queues above others take no jobs. `level`: so many queues above may deserve what
-        is taken back."""
+        is taken back. `sla_at`: the time, where jobs may wait only so long."""
         self.cluster: Cluster = read_cluster(objects)
         self.actions = actions
         self.plugin = plugin
@@ -59,11 +60,13 @@ class Session:
         self.leaves_only = leaves_only
         self.level = level
         self.even = even
+        self.sla_at = sla_at
         self.outcome = Outcome()
         self.refused: dict[str, str] = {}
         """Job to why: "room" when nodes or its queue have too little, else something else."""
         for job in self.cluster.jobs.values():
-            if job.queue not in self.cluster.queues or not self.cluster.queues[job.queue].open:
+            queue = self.cluster.queues.get(job.queue)
+            if queue is None or not queue.open or self.cluster.misplaced(job.queue):
                 self.refused[job.key] = "queue"
         self.phase = {key: job.phase for key, job in self.cluster.jobs.items()}
         self.placed: dict[str, str] = {}
@@ -281,7 +284,15 @@ class Session:
     def job_order(self, job: Job) -> tuple[object, ...]:
         has = total([job.allocated, self.given.get(job.key, {})])
         dominant = self.dominant_share(has) * MILLION // 1
-        return (-job.priority, not self.starving(job), dominant, job.created, job.uid, job.key)
+        return (self._time_is_up_at(job), -job.priority, not self.starving(job), dominant, job.created, job.uid, job.key)  # fmt: skip
+
+    def _time_is_up_at(self, job: Job) -> float:
+        if self.sla_at is None or not job.waiting_time:
+            return float("inf")
+        return job.created + 60 * int(job.waiting_time.removesuffix("m"))
+
+    def time_is_up(self, job: Job) -> bool:
+        return self.sla_at is not None and self._time_is_up_at(job) <= self.sla_at
 
     def dominant_share(self, has: Amounts) -> Fraction:
         """The largest part of the cluster; all of it where the cluster has none."""
