@@ -53,6 +53,8 @@ class BindPod(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     uid: str
     node: str
+    lifts_gate: bool = False
+    """It has Volcano's own scheduling gate, and no other: nobody can bind it before that is lifted."""
 
 
 class EvictPod(msgspec.Struct, frozen=True, kw_only=True):

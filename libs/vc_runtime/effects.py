@@ -33,6 +33,7 @@ from vc_messages.effects import (
     PublishMessage,
     RecordEvent,
 )
+from vc_model.kinds import PODS
 from vc_model.struct import JsonObject
 from vc_runtime.backoff import delay_seconds, told_delay_seconds
 from vc_runtime.context import Context
@@ -224,6 +225,14 @@ class EffectApplier:
             return  # that uid is gone already, which is what was wanted
 
     async def _bind(self, effect: BindPod) -> None:
+        if effect.lifts_gate:  # gates can only be removed, so none has come since it was decided
+            await self._context.cluster.patch(
+                PODS,
+                {"spec": {"schedulingGates": None}},
+                name=effect.name,
+                namespace=effect.namespace,
+                preconditions=Preconditions(uid=effect.uid),
+            )
         await self._context.cluster.bind(
             namespace=effect.namespace, name=effect.name, uid=effect.uid, node=effect.node
         )

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.builders.contexts import memory_context
@@ -21,6 +22,7 @@ from vc_messages.effects import (
     RecordEvent,
 )
 from vc_messages.record import Message
+from vc_model.keys import QUEUE_ALLOCATION_GATE
 from vc_model.kinds import CONFIGMAPS, EVENTS, PODS
 from vc_runtime.effects import (
     ATTEMPTS_MAX,
@@ -292,6 +294,33 @@ def test_binding_the_pod_of_another_uid_is_stale_and_evicting_it_is_done() -> No
         evict = EvictPod(namespace="default", name="p", uid=OLDER, reason="test")
         assert await world.status_of(evict) is OutcomeStatus.DONE
         assert await world.store.get(PODS, name="p", namespace="default")
+
+    run(test)
+
+
+def test_a_bind_lifts_volcanos_gate_first_and_only_when_told_so() -> None:
+    async def test(world: World) -> None:
+        body = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "p"},
+            "spec": {
+                "containers": [{"name": "c", "image": "i"}],
+                "schedulingGates": [{"name": QUEUE_ALLOCATION_GATE}],
+            },
+        }
+        created = await world.store.create(PODS, body, namespace="default")
+        uid = created["metadata"]["uid"]
+        plain = BindPod(namespace="default", name="p", uid=uid, node="n")
+        assert await world.status_of(plain) is OutcomeStatus.STALE
+        other = msgspec.structs.replace(plain, uid=OLDER, lifts_gate=True)
+        assert await world.status_of(other) is OutcomeStatus.STALE
+        kept = await world.store.get(PODS, name="p", namespace="default")
+        assert kept["spec"]["schedulingGates"], "of the pod of another uid nothing is lifted"
+        lifting = msgspec.structs.replace(plain, lifts_gate=True)
+        assert await world.status_of(lifting) is OutcomeStatus.DONE
+        bound = await world.store.get(PODS, name="p", namespace="default")
+        assert (bound["spec"]["nodeName"], bound["spec"].get("schedulingGates")) == ("n", None)
 
     run(test)
 

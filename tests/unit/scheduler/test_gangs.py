@@ -273,6 +273,32 @@ def test_the_invariants_see_a_gang_that_is_bound_in_part(left_out: str, missing:
     assert missing in str(caught.value)
 
 
+VOLCANO = "scheduling.volcano.sh/queue-allocation-gate"
+
+
+@pytest.mark.parametrize(
+    ("gates", "bound"),
+    [([VOLCANO], 2), ([VOLCANO, "wait"], 0), (["wait"], 0)],
+    ids=["volcano's own gate alone", "and another one", "only another one"],
+)
+def test_the_gate_of_the_queue_is_lifted_by_whoever_binds(gates: list[str], bound: int) -> None:
+    members = [pod(f"g-{n}", group="g", requests={"cpu": 1}, gates=gates) for n in range(2)]
+    world = World(nodes(1), queue(), group("g", minimum=2), members)
+    decisions = world.session()
+    assert world.bound("g") == bound
+    assert all(bind.lifts_gate for gang_bind in decisions.binds for bind in gang_bind.binds)
+
+
+def test_a_queue_without_room_keeps_the_gate_of_its_pods_closed() -> None:
+    gated = pod("g-0", group="g", requests={"cpu": 2}, gates=[VOLCANO])
+    world = World(nodes(1), queue(capability={"cpu": "1"}), group("g", minimum=1), gated)
+    assert reason_of(world.session(), "g").stage is Stage.QUOTA
+    assert world.pod("g-0").spec.scheduling_gates
+    world.put(queue(capability={"cpu": "2"}))
+    world.session()
+    assert world.bound("g") == 1
+
+
 def test_elastic_pods_come_after_the_minimum_as_far_as_there_is_room() -> None:
     world = World(nodes(1), queue(), gang("e", 6, minimum=2, cpu=20))
     decisions = world.session()

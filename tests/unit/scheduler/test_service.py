@@ -5,12 +5,12 @@ from collections.abc import Callable, Coroutine
 
 from prometheus_client import generate_latest
 
-from tests.unit.scheduler.shell import Shell, pod_body
+from tests.unit.scheduler.shell import NAMESPACE, Shell, pod_body
 from vc_clock import run_virtual
 from vc_cluster import ConflictError, ForbiddenError, ServerError
 from vc_messages.sessions import Stage, entry_of
-from vc_model.keys import GANG_RELEASED
-from vc_model.kinds import NODES, PODS
+from vc_model.keys import GANG_RELEASED, QUEUE_ALLOCATION_GATE
+from vc_model.kinds import NODES, PODGROUPS, PODS
 from vc_runtime.leader import LEASE_SECONDS
 from vc_scheduler.config import Config
 from vc_scheduler.logic.releasing import GANG_RELEASE_SECONDS
@@ -44,6 +44,22 @@ def test_a_gang_is_bound_and_everybody_is_told() -> None:
         assert sum(record.bound_pods for record in records) == 4
         kept = await shell.snapshot.session(records[-1].session_id)
         assert entry_of(kept or b"").record == records[-1]
+
+    tell(story)
+
+
+def test_volcanos_own_gate_is_lifted_and_the_pod_bound() -> None:
+    async def story(shell: Shell) -> None:
+        await shell.nodes(1)
+        spec = {"minMember": 1, "queue": "default"}
+        await shell.create(
+            PODGROUPS, {"metadata": {"name": "g"}, "spec": spec}, namespace=NAMESPACE
+        )
+        body = pod_body("g-0", group="g", cpu="1")
+        body["spec"]["schedulingGates"] = [{"name": QUEUE_ALLOCATION_GATE}]
+        await shell.create(PODS, body, namespace=NAMESPACE)
+        await shell.until(lambda: shell.bound("g") == 1, "bound")
+        assert [pod.spec.scheduling_gates for pod in shell.pods()] == [[]]
 
     tell(story)
 

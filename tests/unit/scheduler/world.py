@@ -193,10 +193,14 @@ class World:
         waiting = self.pod(bind.name)
         assert not waiting.spec.node_name, f"{bind.name} was bound twice"
         assert waiting.metadata.uid == bind.uid
+        gates = [] if bind.lifts_gate else waiting.spec.scheduling_gates
+        assert not gates, f"{bind.name} is bound behind a gate"
         self.put(
             msgspec.structs.replace(
                 waiting,
-                spec=msgspec.structs.replace(waiting.spec, node_name=bind.node),
+                spec=msgspec.structs.replace(
+                    waiting.spec, node_name=bind.node, scheduling_gates=[]
+                ),
                 status=msgspec.structs.replace(waiting.status, phase="Running"),
             )
         )

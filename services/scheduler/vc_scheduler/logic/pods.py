@@ -12,6 +12,7 @@ from vc_model.keys import (
     GROUP_NAME,
     GROUP_NAME_ALTERNATIVE,
     PREEMPTABLE,
+    QUEUE_ALLOCATION_GATE,
     TASK_INDEX,
     TASK_PRIORITY,
     TASK_SPEC,
@@ -56,7 +57,7 @@ class PodReader:
             status=status,
             node=node,
             ours=pod.spec.scheduler_name in self._scheduler_names,
-            gated=bool(pod.spec.scheduling_gates),
+            gated=any(gate.name != QUEUE_ALLOCATION_GATE for gate in pod.spec.scheduling_gates),
             controlled=controller_of(metadata) is not None,
             labels=metadata.labels,
             critical=_critical(pod),
@@ -64,7 +65,14 @@ class PodReader:
             preempts=pod.spec.preemption_policy != _NEVER,
             conditions=tuple(pod.status.conditions) if status is Task.PENDING else (),
             nominated=pod.status.nominated_node_name if status is Task.PENDING else "",
+            queue_gated=_queue_gated(pod),
         )
+
+
+def _queue_gated(pod: Pod) -> bool:
+    """It waits for its queue's share, which is what a session gives it (behaviour.md 5.5)."""
+    gates = pod.spec.scheduling_gates
+    return bool(gates) and all(gate.name == QUEUE_ALLOCATION_GATE for gate in gates)
 
 
 def _critical(pod: Pod) -> bool:

@@ -61,6 +61,7 @@ class PodRow(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False):
     ours: bool
     """Names one of our schedulers."""
     gated: bool
+    """By gates that others lift."""
     controlled: bool
     """Has a controller that would make it anew; others are never deleted by us."""
     labels: dict[str, str] = {}
@@ -74,6 +75,8 @@ class PodRow(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False):
     """Of a pending pod, so that a patch keeps those we do not own."""
     nominated: str = ""
     """Of a pending pod: the node where it was promised room."""
+    queue_gated: bool = False
+    """By Volcano's own gate alone, which whoever binds it lifts."""
 
     @property
     def order(self) -> tuple[int, str, int, str]:

@@ -264,7 +264,13 @@ class Session:
 
     def bind(self, group: GroupRow, pod: PodRow, node: str) -> None:
         """Committed."""
-        bind = BindPod(namespace=pod.namespace, name=pod.name, uid=pod.uid, node=node)
+        bind = BindPod(
+            namespace=pod.namespace,
+            name=pod.name,
+            uid=pod.uid,
+            node=node,
+            lifts_gate=pod.queue_gated,
+        )
         self.binds.setdefault(group.key, []).append(bind)
 
 
