@@ -203,6 +203,18 @@ def test_a_half_bound_gang_whose_bound_member_runs_is_completed_before_anybody_e
     assert (world.bound("half"), world.bound("older")) == (2, 0)
 
 
+def test_a_bind_that_is_tried_again_does_not_put_the_release_off() -> None:
+    world = World(nodes(1), queue(), gang("half", 2, cpu=20), runs("half-worker-0", cpu=20))
+    world.snapshot()
+    for _ in range(3):
+        world.now += GANG_RELEASE_SECONDS / 3
+        missing = Assumed(key="ns/half-worker-1", uid="pod-half-worker-1", node="node-01")
+        world.columns.assume(missing)
+        world.snapshot()
+        world.columns.unassume(missing.key, missing.uid, now=world.now)
+    assert released_pods(world.decide()) == ["half-worker-0"]
+
+
 def test_a_gang_that_lacks_a_role_is_half_bound_however_many_others_it_has() -> None:
     members = [runs(f"w-{n}", cpu=20) for n in range(3)]
     missing = pod("ps-0", group="half", role="ps", requests={"cpu": 40})

@@ -30,7 +30,7 @@ from vc_scheduler.logic.holds import Holds
 from vc_scheduler.logic.nodes import NodeColumns
 from vc_scheduler.logic.nominations import told_nomination
 from vc_scheduler.logic.peer_index import PeerIndex
-from vc_scheduler.logic.phases import was_whole
+from vc_scheduler.logic.phases import in_doubt, was_whole
 from vc_scheduler.logic.pods import PodReader, same_for_sessions
 from vc_scheduler.logic.policies import PolicyColumns
 from vc_scheduler.logic.queues import QueueColumns
@@ -360,7 +360,7 @@ class Columns:
             self._unsettled[key] = None
         if _is_partial(row):
             self._partial_since.setdefault(key, now)
-        else:
+        elif not in_doubt(row):  # a bind that is tried again does not give it another minute
             self._partial_since.pop(key, None)
 
 

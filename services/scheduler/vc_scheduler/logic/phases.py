@@ -132,7 +132,7 @@ def _conditions(
             UNSCHEDULABLE, _TRUE, reason=outlook.reason.code, message=outlook.reason.sentence
         )
     elif phase in (RUNNING, COMPLETED):
-        if not row.foreign and (was_whole(row) or not _in_doubt(row)):
+        if not row.foreign and (was_whole(row) or not in_doubt(row)):
             wanted[SCHEDULED] = _condition(SCHEDULED, _TRUE, reason=_READY_REASON)
         if any(c.type == UNSCHEDULABLE for c in known.conditions):
             wanted[UNSCHEDULABLE] = _condition(UNSCHEDULABLE, _FALSE, reason=_READY_REASON)
@@ -150,7 +150,7 @@ def _conditions(
     return conditions
 
 
-def _in_doubt(row: GroupRow) -> bool:
+def in_doubt(row: GroupRow) -> bool:
     """Whether a member is only assumed to be bound, by an earlier session: it may come back."""
     return any(pod.status is Task.BINDING for pod in row.placed)
 
