@@ -64,7 +64,8 @@ class Bar(NamedTuple):
     most: float = math.inf
 
     def keeps(self, row: "Row") -> bool:
-        return self.least <= getattr(row, self.figure) <= self.most
+        measured: float = getattr(row, self.figure)
+        return self.least <= measured <= self.most
 
     def shown(self, row: "Row") -> str:
         said = f"at least {self.least:,g}" if self.least else f"at most {self.most:,g}"

@@ -5,6 +5,7 @@ from tests.unit.scheduler.scenarios.scenario import Scenario, Wait, plugins
 from tests.unit.scheduler.storage import claim, storage_class, volume
 from tests.unit.scheduler.test_resourcequota import quota
 from tests.unit.scheduler.test_volumes import using
+from vc_model.keys import QUEUE_ALLOCATION_GATE
 from vc_model.meta import ApiObject
 from vc_scheduler.logic.inqueue import INQUEUE_SECONDS
 
@@ -54,6 +55,16 @@ TABLE = [
         runs={"other": 1}, waits=invalid("queue 'odd'", queue("odd")),
     ),
     Scenario(
+        id="a queue whose parent does not exist",
+        cluster=[[queue(), queue("odd", parent="nobody")], TWO, gang("g", 1, cpu=1, queue="odd"), gang("other", 1, cpu=1)],
+        runs={"other": 1}, waits=invalid("queue 'odd': its parent 'nobody' does not exist", queue("nobody")),
+    ),
+    Scenario(
+        id="a queue that stands above itself",
+        cluster=[[queue(), queue("odd", parent="even"), queue("even", parent="odd")], TWO, gang("g", 1, cpu=1, queue="odd"), gang("other", 1, cpu=1)],
+        runs={"other": 1}, waits=invalid("queue 'odd': its parent 'even' is below it", queue("even")),
+    ),
+    Scenario(
         id="pods that do not exist yet",
         cluster=[queue(), TWO, gang("g", 2, minimum=4, cpu=1)],
         waits={"g": Wait(stage="tasks", code="NotEnoughTasks", unblock="create-pods", says="2 of the 4 pods that the gang needs exist")},
@@ -67,6 +78,11 @@ TABLE = [
         id="pods with scheduling gates",
         cluster=[queue(), TWO, group("g", minimum=2), GATED],
         waits={"g": Wait(stage="tasks", code="NotEnoughTasks", unblock="lift-gates", says="2 pods have scheduling gates")},
+    ),
+    Scenario(
+        id="pods with the scheduling gate that is ours to lift",
+        cluster=[queue(), TWO, group("g", minimum=2), [pod(f"p{n}", group="g", requests={"cpu": "1"}, gates=[QUEUE_ALLOCATION_GATE]) for n in range(2)]],
+        runs={"g": 2},
     ),
     Scenario(
         id="more pods with scheduling gates than the gang can do without",
