@@ -239,6 +239,22 @@ def test_a_gang_that_was_whole_and_lost_a_member_is_never_released(restarts: boo
     assert released_pods(world.session()) == []
 
 
+def test_a_gang_whose_nodes_were_lost_for_a_while_was_whole_all_the_same() -> None:
+    world = World(nodes(1), queue(), gang("j", 2, cpu=20))
+    world.session()
+    for name in ("j-worker-0", "j-worker-1"):
+        lost = world.pod(name)
+        status = msgspec.structs.replace(lost.status, phase="Unknown")
+        world.put(msgspec.structs.replace(lost, status=status))
+    world.session()
+    world.delete_pod("j-worker-1")
+    world.put(pod("j-worker-1", group="j", role="worker", requests={"cpu": 60}))
+    world.put(runs("j-worker-0", cpu=20, of="j"))
+    world.session()
+    world.now += 10 * GANG_RELEASE_SECONDS
+    assert released_pods(world.session()) == []
+
+
 def test_a_gang_that_lost_all_its_members_begins_anew_and_may_be_released() -> None:
     """Of a job that was run again: that its first attempt was whole says nothing of the second."""
     world = World(nodes(1), queue(), gang("j", 2, cpu=20))

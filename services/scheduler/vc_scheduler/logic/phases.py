@@ -7,8 +7,8 @@ waiting jobs, cost the API server O(1) writes per job. What is put off is due at
 session asks to be woken then.
 
 The condition `Scheduled` is also the evidence that a gang was whole once (`was_whole`), which outlives us:
-it is said when no bind of the gang is in doubt, stays while a member is left, and is taken back when none
-is. A gang that lost members after it is not released as one that a crash left half bound.
+it is said when no bind of the gang is in doubt, stays while a member has a node or had one, and is taken
+back when all of them wait. A gang that lost members after it is not released as one that a crash left half bound.
 """
 
 from typing import Final
@@ -73,7 +73,7 @@ def phase_of(row: GroupRow, outlook: Outlook) -> str:
 
 
 def was_whole(row: GroupRow) -> bool:
-    """Whether the gang had all its members at some time since it last had none."""
+    """Whether the gang had all its members at some time since they last all waited."""
     return any(c.type == SCHEDULED and c.status == _TRUE for c in row.status.conditions)
 
 
@@ -136,7 +136,8 @@ def _conditions(
             wanted[SCHEDULED] = _condition(SCHEDULED, _TRUE, reason=_READY_REASON)
         if any(c.type == UNSCHEDULABLE for c in known.conditions):
             wanted[UNSCHEDULABLE] = _condition(UNSCHEDULABLE, _FALSE, reason=_READY_REASON)
-    if phase in (PENDING, INQUEUE) and not row.foreign and not row.placed and was_whole(row):
+    begins_anew = row.tasks == row.pending and phase in (PENDING, INQUEUE)
+    if begins_anew and not row.foreign and was_whole(row):
         wanted[SCHEDULED] = _condition(SCHEDULED, _FALSE, reason=_GONE_REASON)
     conditions = []
     for old in known.conditions:
