@@ -52,6 +52,16 @@ def many_queues(count: int) -> World:
     return World(nodes(20), queues, jobs)
 
 
+def many_queues_below_root(count: int) -> World:
+    """Each with a pod to place; half of them with a guarantee."""
+    queues = [
+        queue(f"q{n:04}", parent="root", guarantee={"cpu": "1m"} if n % 2 else {})
+        for n in range(count)
+    ]
+    jobs = [gang(f"g{n:04}", 1, queue=f"q{n:04}", cpu="10m") for n in range(count)]
+    return World(nodes(20), queue("root"), queues, [obj for job in jobs for obj in job])
+
+
 def many_in_a_namespace(count: int) -> World:
     tiers = ((PluginConf(name="gang"), PluginConf(name="resourcequota")),)
     limit = quota({"requests.cpu": "1000", "pods": "100000"})
@@ -71,9 +81,9 @@ def many_jobs_along_paths(count: int) -> World:
 
 @pytest.mark.parametrize(
     "world",
-    [many_queues, many_in_a_namespace, many_jobs_along_paths],
-    ids=["queues with a job each", "jobs of a namespace with a quota", "jobs of a path of hdrf"],
-)
+    [many_queues, many_queues_below_root, many_in_a_namespace, many_jobs_along_paths],
+    ids=["queues with a job each", "queues below root", "jobs of a namespace with a quota", "jobs of a path of hdrf"],
+)  # fmt: skip
 def test_a_session_costs_each_its_part(world: Callable[[int], World]) -> None:
     few, many = world(FEW), world(MANY)
     for warm in (few, many):

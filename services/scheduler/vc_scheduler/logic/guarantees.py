@@ -37,6 +37,15 @@ class Guarantees:
             line = session.line(row.name)
             self._children.setdefault(line[1].name if len(line) > 1 else _TOP, []).append(row)
         self._room = {name: self._for_queues(name) for name in self.resources}
+        self._own: dict[tuple[str, str], int] = {}
+        """By queue and resource: what its own jobs have."""
+        self._below: dict[tuple[str, str], int] = {}
+        """What those below it hold together; under _TOP what all do."""
+        self._held: dict[tuple[str, str], int] = {}
+        self._seen = len(session.touched)
+        """How many of the session's changes are counted in these."""
+        for name in self.resources:
+            self._below[_TOP, name] = sum(self._count(row, name) for row in self._below_of(_TOP))
 
     def refuse(self, queue: str, needed: Amounts) -> Reason | None:
         """Why the queue may not take that much more; None when it may."""
@@ -49,31 +58,55 @@ class Guarantees:
         return None
 
     def _refuse(self, queue: str, resource: str, amount: int) -> Reason | None:
+        self._follow()
         more = amount
         for row in self._session.line(queue):
-            before = self._holds(row, resource)
-            more = self._holds(row, resource, at=queue, more=amount) - before
+            before = self._held[row.name, resource]
+            more = self._with(row, resource, more) - before
             most = dict(row.capability).get(resource)
             if more > 0 and most is not None and before + more > most:
                 return reasons.guaranteed(row.name, resource, needed=more, available=most - before)
-        held = sum(self._holds(row, resource) for row in self._children.get(_TOP, []))
-        left = self._room[resource] - held
+        left = self._room[resource] - self._below[_TOP, resource]
         if more > 0 and more > left:
             return reasons.guaranteed("", resource, needed=more, available=left)
         return None
 
-    def _holds(
-        self, row: QueueRow, resource: str, *, at: str = "", more: int = 0, depth: int = 0
-    ) -> int:
-        """What a queue holds, were there so much `more` at one of those below it or itself."""
-        children = self._children.get(row.name, []) if depth < len(self._queues) else []
-        has = self._session.allocated(row.name).get(resource, 0)
-        below = sum(self._session.allocated(child.name).get(resource, 0) for child in children)
-        held = sum(
-            self._holds(child, resource, at=at, more=more, depth=depth + 1) for child in children
-        )
-        own = has - below + (more if row.name == at else 0)
-        return max(dict(row.guarantee).get(resource, 0), own + held)
+    def _below_of(self, name: str) -> list[QueueRow]:
+        return self._children.get(name, [])
+
+    def _with(self, row: QueueRow, resource: str, more: int) -> int:
+        """What a queue holds, were there so much more in it or held below it."""
+        own, below = self._own[row.name, resource], self._below[row.name, resource]
+        return max(dict(row.guarantee).get(resource, 0), own + below + more)
+
+    def _count(self, row: QueueRow, resource: str) -> int:
+        """What a queue holds; those below it first."""
+        at = (row.name, resource)
+        self._below[at] = sum(self._count(child, resource) for child in self._below_of(row.name))
+        self._own[at] = self._own_of(row.name, resource)
+        self._held[at] = self._with(row, resource, 0)
+        return self._held[at]
+
+    def _own_of(self, name: str, resource: str) -> int:
+        has = self._session.allocated(name).get(resource, 0)
+        below = [self._session.allocated(child.name) for child in self._below_of(name)]
+        return has - sum(amounts.get(resource, 0) for amounts in below)
+
+    def _follow(self) -> None:
+        """Count those queues anew of which something was placed or went, and those above them."""
+        touched = self._session.touched
+        for name in dict.fromkeys(touched[self._seen :]):
+            for resource in self.resources if name in self._queues else ():
+                self._own[name, resource] = self._own_of(name, resource)
+                self._raise_line(name, resource)
+        self._seen = len(touched)
+
+    def _raise_line(self, name: str, resource: str) -> None:
+        line = self._session.line(name)
+        for row, above in zip(line, [*(row.name for row in line[1:]), _TOP], strict=True):
+            held = self._with(row, resource, 0)
+            self._below[above, resource] += held - self._held[row.name, resource]
+            self._held[row.name, resource] = held
 
     def _for_queues(self, resource: str) -> int:
         """What the cluster has for queues: all but what pods outside of them have."""

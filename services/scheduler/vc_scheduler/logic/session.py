@@ -81,8 +81,9 @@ class Session:
         """By group: what its pods placed in this session ask for."""
         self.placements: dict[str, list[str]] = {}
         """By queue: the groups of which pods were placed or taken back, one after the other."""
-        self.moves = 0
-        """How often what queues have was changed: sums that follow from it hold until the next."""
+        self.touched: list[str] = []
+        """Queues of which pods were placed, taken back or went, one after the other: sums that follow from
+        what queues have hold as long as nobody comes to it."""
         self._lower: dict[tuple[str, int], Amounts] = {}
 
     # -- time ------------------------------------------------------------------------------------
@@ -160,6 +161,13 @@ class Session:
                 row = self.snapshot.queues.get(above)
         return line
 
+    @functools.cached_property
+    def common_top(self) -> str:
+        """The queue above all others, as `root` is; empty when there is none. What it has is the same for
+        all, and decides nothing between them."""
+        tops = {line[-1].name: None for name in self.snapshot.queues if (line := self.line(name))}
+        return next(iter(tops)) if len(tops) == 1 else ""
+
     def allocated(self, queue: str) -> Amounts:
         """What the queue and those below it have, this session's placements included."""
         return self._allocated.setdefault(queue, {})
@@ -233,7 +241,7 @@ class Session:
         amounts = {name: amount * pods for name, amount in run.shape.request}
         _add(self._placed_amounts.setdefault(group.key, {}), amounts, sign=1)
         self.placements.setdefault(group.queue, []).append(group.key)
-        self.moves += 1
+        self.touched.append(group.queue)
         for queue in self.line(group.queue):
             _add(self.allocated(queue.name), amounts, sign=1)
 
@@ -258,7 +266,7 @@ class Session:
 
     def count_leaving(self, name: str, freed: Amounts, *, sign: int) -> None:
         """A queue gets back (-1), or has again (1), what pods take of it."""
-        self.moves += 1
+        self.touched.append(name)
         for queue in self.line(name):
             _add(self.allocated(queue.name), freed, sign=sign)
 

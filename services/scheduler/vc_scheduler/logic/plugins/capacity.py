@@ -60,6 +60,7 @@ class Capacity:
             if deserved.get(row.name)
             else SHARE_POINTS
             for row in reversed(session.line(queue.name)[: 1 if self._flat else None])
+            if self._flat or row.name != session.common_top
         ]
         return (-queue.priority, tuple(shares), not deserved.get(queue.name))
 

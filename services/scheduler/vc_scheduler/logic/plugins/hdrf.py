@@ -118,8 +118,8 @@ class Paths:
     def key(self, queue: QueueRow) -> tuple[tuple[bool, int], ...]:
         """From the top down: saturated, share by weight."""
         path = path_of(queue)
-        if self._counted_at != self._session.moves:
-            self._counted_at = self._session.moves
+        if self._counted_at != len(self._session.touched):
+            self._counted_at = len(self._session.touched)
             self._demands = self._demanded()
             self._standings = {}
         key: list[tuple[bool, int]] = []

@@ -43,6 +43,7 @@ class Proportion:
         shares = [
             share_of(session.allocated(row.name), deserved.get(row.name, {}))
             for row in reversed(session.line(queue.name)[: 1 if self._flat else None])
+            if self._flat or row.name != session.common_top
         ]
         return (-queue.priority, tuple(shares))
 
