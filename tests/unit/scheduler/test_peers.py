@@ -307,7 +307,7 @@ def test_selections_that_are_new_are_counted_a_few_pods_at_a_time_while_pods_cha
 
 def test_the_columns_tell_that_terms_are_still_to_be_counted() -> None:
     """A session that would have to walk over all pods at once is put off, and the loop breathes."""
-    many = [lying(f"w{n}", "a1", labels=WEB) for n in range(3 * PODS_A_GROUP)]
+    many = [lying(f"w{n}", "a1", labels=WEB) for n in range(3 * PODS_A_GROUP - 1)]
     world = World(queue(), node("a1", pods=900, cpu=900, labels={"zone": "a"}), many)
     world.put(group("g", minimum=1), *asking(1, affinity=near("zone")))
     breaths = 0

@@ -197,7 +197,8 @@ class PeerIndex:
         if self._new and not self._fresh:
             self._begin(pods)
         for key in list(itertools.islice(self._uncounted, pods_max)):
-            self._count_fresh(pods[key], 1)
+            if _lies(pods[key]):
+                self._count_fresh(pods[key], 1)
             del self._uncounted[key]
         if self._fresh and not self._uncounted:
             self._end()
@@ -209,7 +210,9 @@ class PeerIndex:
         self._fresh = {key: (selection, {}) for key, selection in self._new.items()}
         self._fresh_matcher = Matcher(self._new.values())
         self._new = {}
-        self._uncounted = dict.fromkeys(key for key, pod in pods.items() if _lies(pod))
+        self._uncounted = dict.fromkeys(
+            pods
+        )  # of all of them: to choose would be a walk of its own
 
     def _end(self) -> None:
         for selection, _ in self._fresh.values():
