@@ -126,7 +126,8 @@ class JobReason(msgspec.Struct, frozen=True, kw_only=True):
     uid: str
     queue: str
     position: int
-    """In its queue, from 1, among those that wait."""
+    """In its queue, from 1, among those that waited when this was said. It is not said again because
+    others come and go: who shows the line numbers it."""
     reason: Reason
 
 

@@ -1,17 +1,25 @@
 """What a session leaves behind: its record, and the commands its decisions become."""
 
+import msgspec
 import pytest
 
 from tests.unit.scheduler.objects import gang, nodes, queue
 from tests.unit.scheduler.world import World
 from vc_messages.effects import EvictPod, PatchObject
 from vc_messages.record import Record
-from vc_messages.sessions import SessionRecord, session_message, session_of
+from vc_messages.sessions import (
+    JobReason,
+    Reason,
+    SessionRecord,
+    Stage,
+    session_message,
+    session_of,
+)
 from vc_model.pod import Container, PodSpec, ResourceRequirements
 from vc_scheduler.logic import ledger as ledger_module
 from vc_scheduler.logic.amounts import Problems, pod_request
 from vc_scheduler.logic.commands import group_work, queue_effect, release_effects, status_effect
-from vc_scheduler.logic.decisions import PodRef, QueueAllocated, Release
+from vc_scheduler.logic.decisions import Decisions, PodRef, QueueAllocated, Release
 from vc_scheduler.logic.ledger import Ledger, Timing
 
 NOW = Timing(started_at=1.0, took_ms=2.0)
@@ -46,6 +54,57 @@ def test_reasons_beyond_the_bound_are_said_by_the_next_records(
         said += [job.group for job in record.reasons]
     assert sorted(said) == [f"ns/w{n}" for n in range(5)]
     assert ledger.record(world.session(), NOW) is None
+
+
+def said(name: str, position: int, *, queue: str = "q", sentence: str = "no room") -> JobReason:
+    reason = Reason(stage=Stage.GANG, code="NotEnoughResources", sentence=sentence)
+    return JobReason(group=name, uid=f"u-{name}", queue=queue, position=position, reason=reason)
+
+
+def refusing(*reasons: JobReason) -> Decisions:
+    """A session that did nothing but refuse."""
+    return msgspec.structs.replace(World(queue()).session(), reasons=reasons, queues=())
+
+
+def test_who_moves_up_because_another_left_is_not_spoken_of_again() -> None:
+    ledger = Ledger()
+    ledger.record(refusing(said("a", 1), said("b", 2), said("c", 3)), NOW)
+    record = ledger.record(refusing(said("b", 1), said("c", 2)), NOW)
+    assert record is not None
+    assert (record.resolved, record.reasons) == (["a"], [])
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(said("a", 1, sentence="another"), id="another reason"),
+        pytest.param(said("a", 1, queue="r"), id="another queue"),
+        pytest.param(msgspec.structs.replace(said("a", 1), uid="v"), id="another of the name"),
+    ],
+)
+def test_what_is_new_about_a_job_is_said(other: JobReason) -> None:
+    ledger = Ledger()
+    ledger.record(refusing(said("a", 1)), NOW)
+    record = ledger.record(refusing(other), NOW)
+    assert record is not None
+    assert record.reasons == [other]
+
+
+def test_nobody_is_passed_over_when_all_reasons_change_in_every_session(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ledger_module, "REASONS_RECORDED_MAX", 3)
+    ledger = Ledger()
+    last: dict[str, int] = {}
+    names = [f"{queue}{n}" for queue in "ab" for n in range(5)]
+    for session in range(1, 9):
+        jobs = [said(name, 1, queue=name[0], sentence=f"{session} is too few") for name in names]
+        record = ledger.record(refusing(*jobs), NOW)
+        assert record is not None
+        assert len(record.reasons) == 3
+        last |= {job.group: session for job in record.reasons}
+    assert sorted(last) == names
+    assert min(last.values()) >= 5, "each within the ten reasons that four records hold"
 
 
 def test_after_a_rebuilt_view_everything_is_said_again() -> None:

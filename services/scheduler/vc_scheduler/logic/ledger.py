@@ -1,10 +1,16 @@
 """What was said before, so that a session's record holds only what is new.
 
 Sessions follow one another within milliseconds, and most jobs wait for the reason they waited for
-before. A record names changed reasons; a session that changed nothing leaves no record.
+before. A record names changed reasons; a session that changed nothing leaves no record. That a job moved
+up because another left is no change: who shows the line numbers it.
+
+A record has a bound. Those that were never spoken of come first, then those whose last word is the
+oldest; the sessions that follow say the rest. So nobody is passed over for good, however many change
+in every session.
 """
 
 import itertools
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -29,21 +35,35 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True):
     took_ms: float
 
 
+class _Said(NamedTuple):
+    """A word on a group."""
+
+    turn: int
+    """Counts records; 0 when nothing was said yet."""
+    job: JobReason | None
+
+
+_NOTHING: Final = _Said(0, None)
+
+
 class Ledger:
     """The reasons on record."""
 
     def __init__(self) -> None:
-        self._reasons: dict[str, JobReason | None] = {}
-        """By group, as it was last said, None for one that was never; bounded by the groups that
-        wait."""
+        self._said: dict[str, _Said] = {}
+        """By group; bounded by the groups that wait."""
+        self._turn = 0
 
     def record(self, decisions: Decisions, timing: Timing) -> SessionRecord | None:
         """The record of a session, or None when it changed nothing."""
-        now = {job.group: job for job in decisions.reasons}
-        changed = [job for job in decisions.reasons if self._reasons.get(job.group) != job]
-        resolved = sorted(group for group in self._reasons if group not in now)
-        unsaid = changed[REASONS_RECORDED_MAX:]
-        self._reasons = {**now, **{job.group: self._reasons.get(job.group) for job in unsaid}}
+        said = self._said
+        resolved = sorted(said.keys() - {job.group for job in decisions.reasons})
+        changed = [job for job in decisions.reasons if _is_new(job, said.get(job.group))]
+        changed.sort(key=lambda job: said.get(job.group, _NOTHING).turn)
+        told = changed[:REASONS_RECORDED_MAX]
+        self._turn += 1
+        self._said = {job.group: said.get(job.group, _NOTHING) for job in decisions.reasons}
+        self._said |= {job.group: _Said(self._turn, job) for job in told}
         acted = (
             decisions.enqueued
             or decisions.binds
@@ -68,7 +88,7 @@ class Ledger:
                 for pod in release.pods
             ],
             waiting=len(decisions.reasons),
-            reasons=changed[:REASONS_RECORDED_MAX],
+            reasons=told,
             resolved=resolved,
             evicted=[
                 Evicted(pod=object_key(pod.namespace, pod.name), uid=pod.uid, group=eviction.group)
@@ -85,7 +105,15 @@ class Ledger:
 
     def forget(self) -> None:
         """The next record says everything again."""
-        self._reasons = {}
+        self._said = {}
+
+
+def _is_new(job: JobReason, said: _Said | None) -> bool:
+    """Whether something else was said, or nothing; its place in the queue does not count."""
+    known = said.job if said is not None else None
+    if known is None:
+        return True
+    return (known.uid, known.queue, known.reason) != (job.uid, job.queue, job.reason)
 
 
 def _placements(decisions: Decisions) -> list[Placement]:
