@@ -5,7 +5,7 @@ from typing import Final
 
 from vc_dashboard.heavy import HeavyWork
 from vc_dashboard.logic.future_answers import SessionDetail, SessionReplay
-from vc_dashboard.logic.sessions import row_of
+from vc_dashboard.logic.sessions import SESSIONS_MAX, row_of
 from vc_messages.sessions import SessionEntry
 from vc_model.kinds import CONFIGMAPS
 from vc_model.kubernetes import ConfigMap
@@ -49,7 +49,7 @@ class Past:
         except FrameError:
             told = []
         return SessionDetail(
-            session=row_of(entry.record),
+            session=row_of(entry.record, kept=True),
             record=entry.record,
             actions=told,
             digest=entry.digest,
@@ -66,6 +66,14 @@ class Past:
         except ChainBrokenError as error:
             return str(error)
         return ""
+
+    async def kept(self) -> frozenset[str]:
+        """The sessions that are in the ring; none while the store is away."""
+        try:
+            return frozenset(await self._context.snapshot.session_ids(limit=SESSIONS_MAX))
+        except SnapshotUnavailableError as error:
+            self._context.log.info("sessions in the ring: %s", error)
+            return frozenset()
 
     async def again(self, session_id: str) -> SessionReplay | None:
         """Run it again; None when it is not in the ring."""

@@ -5,6 +5,7 @@ Nothing here changes the cluster: what-if takes a question as its body, and that
 
 import asyncio
 import html
+import logging
 from collections.abc import Awaitable, Callable
 from typing import Final, Protocol
 
@@ -25,6 +26,7 @@ from vc_dashboard.logic.picture import Picture
 from vc_dashboard.logic.questions import LIMIT_DEFAULT, QuestionError, limit_of, text_of
 from vc_dashboard.logic.queues import queue_tree
 from vc_dashboard.logic.sessions import SessionMemory
+from vc_dashboard.logic.standing import Standing
 from vc_dashboard.logic.trying import Ground, queue_shares, what_if
 from vc_dashboard.logic.usage import UsageMemory, question_of
 from vc_dashboard.logic.usage import report as usage_report
@@ -36,6 +38,8 @@ BODY_BYTES_MAX: Final = 1024 * 1024
 """Of a what-if's question: what the API server takes of one object."""
 
 SHUTDOWN_SECONDS_MAX: Final = 2.0
+EXPLAIN_SECONDS_MAX: Final = 12.0
+"""After this, those who wait in line included, an estimate begins no further session."""
 HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'",
@@ -61,6 +65,14 @@ class Knowledge(Protocol):
         """What a trial stands on."""
         ...
 
+    async def standing(self) -> Standing:
+        """How queues and jobs stand, by the plugins that decide; some seconds old."""
+        ...
+
+    def seconds(self) -> float:
+        """Of a clock that only goes forward."""
+        ...
+
     async def picture(self) -> Picture:
         """The cluster now."""
         ...
@@ -77,14 +89,28 @@ class Knowledge(Protocol):
 class DashboardServer:
     """Listens and answers."""
 
-    def __init__(self, knowledge: Knowledge) -> None:
+    def __init__(self, knowledge: Knowledge, log: logging.Logger) -> None:
         self._knowledge = knowledge
+        self._log = log
         self._runner: web.AppRunner | None = None
         self._openapi = msgspec.json.encode(openapi())
 
     async def start(self, *, host: str, port: int) -> int:
         """Listen; gives the port, which differs from the wanted one when that was 0."""
-        app = web.Application(client_max_size=BODY_BYTES_MAX, middlewares=[_guard])
+        app = self.application()
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS_MAX)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, host, port).start()
+        return int(self._runner.addresses[0][1])
+
+    def application(self) -> web.Application:
+        """All paths; each of `/api` and `/invariants` is described in `openapi.py`."""
+
+        @web.middleware
+        async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+            return await self._guard(request, handler)
+
+        app = web.Application(client_max_size=BODY_BYTES_MAX, middlewares=[guard])
         app.router.add_get("/", self._page)
         app.router.add_get("/style.css", self._style)
         app.router.add_get("/openapi.json", self._describe)
@@ -100,10 +126,7 @@ class DashboardServer:
         app.router.add_get("/api/v1/sessions/{id}/replay", self._replay)
         app.router.add_post("/api/v1/what-if", self._what_if)
         app.router.add_get("/api/v1/usage", self._usage)
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS_MAX)
-        await self._runner.setup()
-        await web.TCPSite(self._runner, host, port).start()
-        return int(self._runner.addresses[0][1])
+        return app
 
     async def stop(self) -> None:
         """Close."""
@@ -116,7 +139,10 @@ class DashboardServer:
         reasons = self._knowledge.sessions.reasons()
         question = JobQuestion(limit=LIMIT_DEFAULT)
         jobs = await asyncio.to_thread(list_jobs, picture, reasons, question, stale=stale)
-        queues = await asyncio.to_thread(queue_tree, picture, limit=LIMIT_DEFAULT, stale=stale)
+        standing = await self._knowledge.standing()
+        queues = await asyncio.to_thread(
+            queue_tree, picture, limit=LIMIT_DEFAULT, stale=stale, standing=standing
+        )
         return web.Response(text=page(jobs, queues), content_type="text/html")
 
     async def _style(self, _: web.Request) -> web.Response:
@@ -142,19 +168,24 @@ class DashboardServer:
         key = object_key(request.match_info["namespace"], request.match_info["name"])
         reasons = self._knowledge.sessions.reasons()
         picture = await self._knowledge.picture()
-        found = describe_job(picture, reasons, key, stale=self._knowledge.stale())
-        if found is None:
+        if key not in picture.jobs:
             return _problem(404, _no_job(key))
-        return _json(found)
+        order, stale = (await self._knowledge.standing()).order, self._knowledge.stale()
+        found = describe_job(picture, reasons, key, stale=stale, order=order)
+        return _json(found) if found is not None else _problem(404, _no_job(key))
 
     async def _queues(self, request: web.Request) -> web.Response:
         limit, stale = limit_of(request.query), self._knowledge.stale()
-        picture = await self._knowledge.picture()
-        return _json(await asyncio.to_thread(queue_tree, picture, limit=limit, stale=stale))
+        picture, standing = await self._knowledge.picture(), await self._knowledge.standing()
+        tree = await asyncio.to_thread(
+            queue_tree, picture, limit=limit, stale=stale, standing=standing
+        )
+        return _json(tree)
 
     async def _sessions(self, request: web.Request) -> web.Response:
-        limit = limit_of(request.query)
-        return _json(self._knowledge.sessions.recent(limit=limit, stale=self._knowledge.stale()))
+        limit, stale = limit_of(request.query), self._knowledge.stale()
+        kept = await self._knowledge.past.kept()
+        return _json(self._knowledge.sessions.recent(limit=limit, stale=stale, kept=kept))
 
     async def _usage(self, request: web.Request) -> web.Response:
         question = question_of(request.query, limit=limit_of(request.query))
@@ -175,15 +206,28 @@ class DashboardServer:
         key = object_key(request.match_info["namespace"], request.match_info["name"])
         reasons, picture = self._knowledge.sessions.reasons(), await self._knowledge.picture()
         ground = await self._knowledge.ground()
-        found = await self._knowledge.heavy.run(explain, picture, reasons, key, ground)
+        until = self._knowledge.seconds() + EXPLAIN_SECONDS_MAX
+        found = await self._knowledge.heavy.run(
+            explain,
+            picture,
+            reasons,
+            key,
+            ground,
+            go_on=lambda: self._knowledge.seconds() < until,
+        )
         return _json(found) if found is not None else _problem(404, _no_job(key))
 
     async def _waiting(self, request: web.Request) -> web.Response:
         queue, limit = request.match_info["name"], limit_of(request.query)
-        if queue not in (await self._knowledge.picture()).queues:
+        picture = await self._knowledge.picture()
+        if queue not in picture.queues:
             return _problem(404, f"there is no queue {queue[:253]!r}")
+        standing = await self._knowledge.standing()
         reasons, stale = self._knowledge.sessions.reasons(), self._knowledge.stale()
-        return _json(waiting_list(reasons, queue, limit=limit, stale=stale))
+        found = await asyncio.to_thread(
+            waiting_list, picture, reasons, queue, standing=standing, limit=limit, stale=stale
+        )
+        return _json(found)
 
     async def _shares(self, _: web.Request) -> web.Response:
         ground = await self._knowledge.ground()
@@ -203,22 +247,23 @@ class DashboardServer:
         stale, checked = self._knowledge.stale(), self._knowledge.epochs.checked
         return _json(report(picture, findings, seen, now=now, stale=stale, epochs_checked=checked))
 
-
-@web.middleware
-async def _guard(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Errors as JSON, and the same headers on everything."""
-    try:
-        response = await handler(request)
-    except (QuestionError, ManifestError) as error:
-        response = _problem(400, str(error))
-    except NotReplayableError as error:
-        response = _problem(409, str(error))
-    except (BusyError, SnapshotUnavailableError) as error:
-        response = _problem(503, str(error))
-    except web.HTTPException as error:
-        response = _problem(error.status, html.escape(error.reason))
-    response.headers.update(HEADERS)
-    return response
+    async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Errors as JSON, and the same headers on everything."""
+        try:
+            response = await handler(request)
+        except (QuestionError, ManifestError) as error:
+            response = _problem(400, str(error))
+        except NotReplayableError as error:
+            response = _problem(409, str(error))
+        except (BusyError, SnapshotUnavailableError) as error:
+            response = _problem(503, str(error))
+        except web.HTTPException as error:
+            response = _problem(error.status, html.escape(error.reason))
+        except Exception:  # noqa: BLE001 - whatever it is, whoever asks is told as always
+            self._log.exception("%s %s cannot be answered", request.method, request.path)
+            response = _problem(500, "this is a fault of the dashboard; its log says more")
+        response.headers.update(HEADERS)
+        return response
 
 
 def _no_job(key: str) -> str:

@@ -15,6 +15,7 @@ from vc_dashboard.logic.epochs import EpochMemory
 from vc_dashboard.logic.invariants import Finding, Seen, find, remember
 from vc_dashboard.logic.picture import Picture, make_picture
 from vc_dashboard.logic.sessions import SessionMemory
+from vc_dashboard.logic.standing import Standing, standing_of
 from vc_dashboard.logic.trying import Ground
 from vc_dashboard.logic.usage import UsageMemory
 from vc_dashboard.past import Past
@@ -35,6 +36,10 @@ from vc_scheduler.logic.columns import KINDS
 INVARIANTS_SECONDS: Final = 5.0
 REST_SECONDS: Final = 0.2
 """Between two reads of news: people do not see the difference."""
+STANDING_RESTS: Final = 10
+STANDING_SECONDS_MAX: Final = 10.0
+"""Shares and order are not counted again for ten times as long as it took, and at most for so long: on a
+small cluster they are new, on a large one most of our time is for other questions."""
 FOLLOWED: Final = tuple(dict.fromkeys((JOBS, PODGROUPS, PODS, QUEUES, NODES, CONFIGMAPS, *KINDS)))
 """What people ask about, and all that sessions look at: what-if runs on it."""
 
@@ -61,7 +66,10 @@ class DashboardService:
         self._changes = 0
         """Counted, so that a picture drawn during a change is not kept."""
         self._seen: Seen = {}
-        self._server = DashboardServer(self)
+        self._standing: tuple[float, int, Standing] | None = None
+        """Until when it is good, of which change, and what it is."""
+        self._counting = asyncio.Lock()
+        self._server = DashboardServer(self, context.log)
         self.port = 0
         """Where it listens; 0 before it does."""
 
@@ -155,9 +163,29 @@ class DashboardService:
             scheduler_names=self._config.scheduler_names,
         )
 
+    async def standing(self) -> Standing:
+        """How queues and jobs stand; counted by one at a time."""
+        async with self._counting:
+            known, changes = self._standing, self._changes
+            if known is not None and (known[1] == changes or self.seconds() < known[0]):
+                return known[2]
+            began, ground = self.seconds(), await self.ground()
+            found = await asyncio.to_thread(_stand, ground)
+            rest = min(STANDING_SECONDS_MAX, STANDING_RESTS * (self.seconds() - began))
+            self._standing = (self.seconds() + rest, changes, found)
+            return found
+
+    def seconds(self) -> float:
+        """Of a clock that only goes forward."""
+        return self._context.clock.monotonic()
+
     def stale(self) -> str:
         """Why answers may be old; empty when they are fresh."""
         return self._follower.unready()
+
+
+def _stand(ground: Ground) -> Standing:
+    return standing_of(ground.trial(), ground.conf, basis=ground.basis)
 
 
 def build(context: Context, config: Config | None = None) -> DashboardService:

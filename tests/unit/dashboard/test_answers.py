@@ -25,7 +25,6 @@ from vc_dashboard.logic.invariants import (
     report,
 )
 from vc_dashboard.logic.jobs import JobQuestion, describe_job, list_jobs
-from vc_dashboard.logic.openapi import OPERATIONS, WHAT_IF, openapi
 from vc_dashboard.logic.page import page
 from vc_dashboard.logic.picture import Picture, make_picture
 from vc_dashboard.logic.questions import QuestionError, limit_of, text_of
@@ -66,14 +65,15 @@ def test_pages_follow_one_another() -> None:
 
 def test_a_job_tells_pods_group_and_reason() -> None:
     reasons = {"ml/a": waiting("a")}
-    found = describe_job(healthy(), reasons, "ml/a", stale="")
+    late = msgspec.structs.replace(healthy(), groups={"ml/a": group("a", phase="Unknown")})
+    found = describe_job(late, reasons, "ml/a", stale="")
     assert found is not None
     assert [(row.name, row.node, row.task) for row in found.pods] == [
         ("a-worker-0", "n1", "worker"),
         ("a-worker-1", "n1", "worker"),
     ]
     assert found.group is not None
-    assert found.group.phase == "Running"
+    assert found.group.phase == "Unknown"
     assert (found.position, found.job.reason) == (1, "needs 4 GPUs")
     assert describe_job(healthy(), reasons, "ml/ghost", stale="") is None
 
@@ -245,17 +245,6 @@ def test_the_page_escapes_everything() -> None:
     for part in ("<script", "<img", "<b>q", "<u>old"):
         assert part not in text
     assert "&lt;script&gt;" in text
-
-
-def test_the_description_names_every_answer() -> None:
-    document = openapi()
-    assert set(document["paths"]) == {*OPERATIONS, WHAT_IF}
-    encoded = msgspec.json.encode(document).decode()
-    for name in document["components"]["schemas"]:
-        assert f'"{name}":' in encoded
-    assert {"JobList", "JobDetail", "QueueTree", "SessionList", "Invariants", "Problem"} <= set(
-        document["components"]["schemas"]
-    )
 
 
 @pytest.mark.parametrize("text", ["0", "1001", "-1", "many", "", "９", "9" * 5000])

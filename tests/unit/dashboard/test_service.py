@@ -138,6 +138,52 @@ async def test_a_recorded_session_is_shown_and_run_again(service: DashboardServi
             assert answer.status == 503
 
 
+async def test_sessions_say_whether_they_can_still_be_shown(service: DashboardService) -> None:
+    recording = Recording(World(queue(), node("n", cpu=4), gang("g", 2, cpu=1)))
+    recording.session()
+    [entry] = recording.entries
+    store, bus = service._context.snapshot, service._context.bus
+    await store.append_session(entry.record.session_id, entry_bytes(entry))
+    await bus.publish([session_message(entry.record)])
+    async with aiohttp.ClientSession(f"http://127.0.0.1:{service.port}") as client:
+        async with asyncio.timeout(READY_SECONDS_MAX):
+            while len(await sessions_of(client)) < 2:  # noqa: ASYNC110 - comes over the bus
+                await asyncio.sleep(0.02)
+        async with client.get("/api/v1/sessions") as answer:
+            rows = (await answer.json())["sessions"]
+        for row in rows:
+            async with client.get(f"/api/v1/sessions/{row['sessionId']}") as answer:
+                assert answer.status == (200 if row["kept"] else 404), row
+        assert {row["sessionId"]: row["kept"] for row in rows} == {
+            "s7": False,
+            entry.record.session_id: True,
+        }
+        store.stop()  # type: ignore[attr-defined]
+        async with client.get("/api/v1/sessions") as answer:
+            assert [row["kept"] for row in (await answer.json())["sessions"]] == [False, False]
+
+
+async def test_a_fault_of_ours_is_told_as_json_and_logged(
+    service: DashboardService, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def broken() -> Any:
+        raise ZeroDivisionError("nobody thought of it")
+
+    monkeypatch.setattr(service, "standing", broken)
+    async with (
+        aiohttp.ClientSession(f"http://127.0.0.1:{service.port}") as client,
+        client.get("/api/v1/queues") as answer,
+    ):
+        assert answer.status == 500
+        assert answer.content_type == "application/json"
+        assert (await answer.json())["error"].startswith("this is a fault of the dashboard")
+        assert "Content-Security-Policy" in answer.headers
+    [line] = [record for record in caplog.records if "cannot be answered" in record.message]
+    assert line.message == "GET /api/v1/queues cannot be answered"
+    assert line.exc_info is not None
+    assert "nobody thought of it" in str(line.exc_info[1])
+
+
 async def test_too_many_trials_at_once_are_told_to_come_again(service: DashboardService) -> None:
     release = threading.Event()
     heavy = service.heavy
@@ -175,6 +221,7 @@ async def test_the_page_lists_jobs_and_lets_nothing_else_in(service: DashboardSe
     ("method", "path", "status"),
     [
         ("GET", "/api/v1/jobs?limit=0", 400),
+        ("GET", "/api/v1/usage?to=9999-12-31", 400),
         ("GET", "/api/v1/jobs/ml/ghost", 404),
         ("GET", "/api/v1/nothing", 404),
         ("POST", "/api/v1/jobs", 405),

@@ -76,6 +76,7 @@ def test_the_rest_is_counted() -> None:
     [
         ({"by": "colour"}, "by='colour'"),
         ({"from": "yesterday"}, "from='yesterday'"),
+        ({"to": "9999-12-31"}, "to='9999-12-31': no calendar goes that far"),
         ({"from": "2027-01-15", "to": "2027-01-14"}, "to: must be after from"),
     ],
 )

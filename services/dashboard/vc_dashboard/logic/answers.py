@@ -86,6 +86,9 @@ class QueueRow(Answer, frozen=True, kw_only=True):
     capability: ResourceList
     guarantee: ResourceList
     deserved: ResourceList
+    """Counted by the plugins that decide, those below it included; as written where they say nothing."""
+    deserved_written: ResourceList
+    """`spec.deserved`."""
     allocated: ResourceList
     """As the scheduler wrote it."""
     used: ResourceList
@@ -104,6 +107,8 @@ class QueueTree(Answer, frozen=True, kw_only=True):
     total: int
     capacity: ResourceList
     """What the ready nodes have: what root may take when nothing says less."""
+    basis: str
+    """Whose configuration says what queues deserve, or why nothing is known of that."""
     stale: str
 
 
@@ -120,6 +125,8 @@ class SessionRow(Answer, frozen=True, kw_only=True):
     evicted: int
     released: int
     waiting: int
+    kept: bool
+    """Whether it is in the ring: only then it can be shown in full, and run again."""
 
 
 class SessionList(Answer, frozen=True, kw_only=True):

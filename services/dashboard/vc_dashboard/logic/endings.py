@@ -5,6 +5,7 @@ at the latest; how long finished jobs of the same name, but for the number at it
 median). What has none of these has no expected end, and nobody guesses one.
 """
 
+import heapq
 import re
 from typing import Final
 
@@ -17,8 +18,10 @@ from vc_model.times import format_duration, parse_duration, parse_time
 HISTORY_MIN: Final = 3
 """Finished jobs that make a history."""
 HISTORY_MAX: Final = 50
-"""Of one name; the others are not looked at."""
-_NUMBER: Final = re.compile(r"(-[0-9]+|-[a-z0-9]{5}|[0-9]+)$")
+"""Of one name, the newest; the others are not looked at."""
+_NUMBER: Final = re.compile(r"(-[0-9]+|-[bcdfghjklmnpqrstvwxz2456789]{5}|[0-9]+)$")
+"""A number, or what the API server appends to `generateName`: its alphabet has no vowels, so that
+`daily-train` and `daily-clean` keep their names."""
 
 
 class End(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,15 +93,17 @@ def _usual(job: Job, history: dict[tuple[str, str], list[float]]) -> tuple[float
 
 
 def _history(picture: Picture) -> dict[tuple[str, str], list[float]]:
-    """How long jobs ran that completed, by namespace and stem."""
-    found: dict[tuple[str, str], list[float]] = {}
+    """How long jobs ran that completed, by namespace and stem; the newest of them."""
+    found: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for job in picture.jobs.values():
         began, ended = _phase_time(job, "Running"), _phase_time(job, "Completed")
         if job.status.state.phase == "Completed" and began is not None and ended is not None:
             took = found.setdefault((job.metadata.namespace, stem_of(job.metadata.name)), [])
-            if len(took) < HISTORY_MAX:
-                took.append(max(0.0, ended - began))
-    return found
+            took.append((ended, max(0.0, ended - began)))
+    return {
+        stem: [seconds for _, seconds in heapq.nlargest(HISTORY_MAX, took)]
+        for stem, took in found.items()
+    }
 
 
 def _phase_time(job: Job, phase: str) -> float | None:

@@ -1,25 +1,33 @@
 """Why a job waits: what the scheduler said, who holds what it waits for, and when it may start.
 
 The estimate is a trial: the jobs that run end one after the other, when something says they will, and
-after each end the scheduler's own cycle decides; those that start then end in their turn. It is as good as what it rests on, which it names,
-and it knows nothing of jobs that are yet to come.
+after each end the scheduler's own cycle decides; those that start then end in their turn. It is as good as
+what it rests on, which it names, and it knows nothing of jobs that are yet to come. It has a bound on its
+work, and says so when it came to that.
 """
 
 import heapq
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
-from vc_dashboard.logic.amounts import Amounts, add, pod_amounts, shown
+from vc_dashboard.logic.amounts import Amounts, shown
 from vc_dashboard.logic.endings import Durations, End
 from vc_dashboard.logic.future_answers import (
     Estimate,
     Explanation,
-    Holder,
     WaitingList,
     WaitingRow,
 )
-from vc_dashboard.logic.jobs import describe_job
-from vc_dashboard.logic.picture import Picture, is_placed
+from vc_dashboard.logic.holding import holders_of
+from vc_dashboard.logic.jobs import describe_job, line_of, true_words
+from vc_dashboard.logic.picture import Picture, capacity
+from vc_dashboard.logic.standing import (
+    BoundedTrial,
+    GaveUpError,
+    Standing,
+    order_of,
+    usable_nodes,
+)
 from vc_dashboard.logic.trying import Ground
 from vc_messages.sessions import JobReason, Reason, Stage
 from vc_model.times import format_duration, format_time
@@ -27,139 +35,185 @@ from vc_model.times import format_duration, format_time
 HOLDERS_SHOWN_MAX: Final = 10
 AHEAD_SHOWN_MAX: Final = 10
 ENDS_TRIED_MAX: Final = 40
-_CONTENTION: Final = (Stage.QUOTA, Stage.OVERCOMMIT, Stage.GANG, Stage.PREDICATE, Stage.ORDER)
-"""Stages at which somebody else may hold what is missing."""
 _STUCK: Final = (Stage.INVALID, Stage.QUEUE_MISSING, Stage.QUEUE_CLOSED)
 """Stages that no time heals."""
 
 
 def explain(
-    picture: Picture, reasons: Mapping[str, JobReason], key: str, ground: Ground
+    picture: Picture,
+    reasons: Mapping[str, JobReason],
+    key: str,
+    ground: Ground,
+    *,
+    go_on: Callable[[], bool] = lambda: True,
 ) -> Explanation | None:
-    """Everything about one job; None when there is none."""
+    """Everything about one job; None when there is none. `go_on` says whether there is time to try."""
     detail = describe_job(picture, reasons, key, stale=ground.stale)
     if detail is None:
         return None
     reason = detail.explanation
-    durations = Durations(picture)
-    ends = {end.job: end for end in durations.ends(now=ground.now)}
     group = f"{detail.job.namespace}/{detail.group.name}" if detail.group is not None else ""
-    holders = _holders(picture, reason, ends, but=group) if reason is not None else []
+    jobs = ground.jobs_of_groups()
+    durations = Durations(picture)
+    trial = ground.trial() if reason is not None and go_on() else None
+    order, nodes = _looked(trial, ground, group)
+    ends = {end.job: end for end in durations.ends(now=ground.now)}
+    ends = {of: ends[job] for of, job in jobs.items() if job in ends}
+    holders = holders_of(picture, reason, ends, but=group, nodes=nodes) if reason else []
+    line = _line(picture, reasons, group, order)
+    before = line[: line.index(group)] if line else []
+    estimate = _stuck(reason)
+    if reason is not None and _waits(reason):
+        future = _Future(ground, trial, durations, jobs)
+        estimate = future.estimate(group, [holder.group for holder in holders], go_on)
     return Explanation(
         job=detail.job,
-        position=detail.position,
-        ahead=_ahead(reasons, detail.job.queue, detail.position),
+        position=len(before) + 1 if line else 0,
+        ahead=before[:AHEAD_SHOWN_MAX],
         explanation=reason,
         holders=holders[:HOLDERS_SHOWN_MAX],
         holders_total=len(holders),
-        estimate=_estimate(ground, group, durations, holders) if _waits(reason) else _stuck(reason),
+        estimate=estimate,
         stale=ground.stale,
     )
 
 
+def _looked(
+    trial: BoundedTrial | None, ground: Ground, group: str
+) -> tuple[dict[str, int], Mapping[str, None] | None]:
+    """The order of those that wait, and the nodes that pass the group's checks; None: nobody knows."""
+    if trial is None:
+        return {}, None
+    try:
+        session = trial.look(ground.conf)
+        return order_of(session), usable_nodes(session, group)
+    except Exception:  # noqa: BLE001 - whatever third parties' plugins may raise
+        return {}, None
+
+
+def _line(
+    picture: Picture, reasons: Mapping[str, JobReason], group: str, order: Mapping[str, int]
+) -> list[str]:
+    """The groups that wait in the queue of this one, in order; empty when it does not wait."""
+    words = true_words(picture, reasons)
+    if group not in words:
+        return []
+    return [word.group for word in line_of(words, words[group].queue, order)]
+
+
 def waiting_list(
-    reasons: Mapping[str, JobReason], queue: str, *, limit: int, stale: str
+    picture: Picture,
+    reasons: Mapping[str, JobReason],
+    queue: str,
+    *,
+    standing: Standing,
+    limit: int,
+    stale: str,
 ) -> WaitingList:
-    """Who waits in a queue, in order."""
-    found = sorted((r for r in reasons.values() if r.queue == queue), key=_order)
+    """Who waits in a queue, in order, and what the queue may still take."""
+    line = line_of(true_words(picture, reasons), queue, standing.order)
     rows = [
         WaitingRow(
-            position=job.position,
+            position=position,
             group=job.group,
             stage=job.reason.stage.value,
             needed_pods=job.reason.needed_pods,
+            missing=shown({a.resource: a.missing for a in job.reason.amounts if a.missing}),
+            unblock=job.reason.unblock,
             reason=job.reason.sentence,
+            created=picture.groups[job.group].metadata.creation_timestamp or "",
         )
-        for job in found[:limit]
+        for position, job in enumerate(line[:limit], start=1)
     ]
-    return WaitingList(queue=queue, waiting=rows, total=len(found), stale=stale)
+    found = standing.queues.get(queue)
+    return WaitingList(
+        queue=queue,
+        headroom=shown(_headroom(picture, standing, queue)),
+        deserved=shown(found.deserved) if found is not None else {},
+        basis=standing.basis,
+        waiting=rows,
+        total=len(line),
+        stale=stale,
+    )
 
 
-def _order(job: JobReason) -> tuple[int, str]:
-    return (job.position, job.group)
+def _headroom(picture: Picture, standing: Standing, queue: str) -> Amounts:
+    """Its limit, or the cluster's where it has none, less what it and those below it have."""
+    found = standing.queues.get(queue)
+    if found is None:
+        return {}
+    most = {**capacity(picture), **found.real_capacity}
+    return {name: max(0, units - found.allocated.get(name, 0)) for name, units in most.items()}
 
 
-def _ahead(reasons: Mapping[str, JobReason], queue: str, position: int) -> list[str]:
-    before = [r for r in reasons.values() if r.queue == queue and r.position < position]
-    return [job.group for job in sorted(before, key=_order)[:AHEAD_SHOWN_MAX]]
-
-
-def _holders(
-    picture: Picture, reason: Reason, ends: Mapping[str, End], *, but: str
-) -> list[Holder]:
-    """Who has what is missing, the most of it first; in the full queue, when it is one."""
-    if reason.stage not in _CONTENTION:
-        return []
-    full = reason.unblock.target if reason.stage is Stage.QUOTA and reason.unblock else ""
-    missing = [amount.resource for amount in reason.amounts if amount.missing] or [
-        amount.resource for amount in reason.amounts
-    ]
-    found: list[tuple[tuple[int, ...], Holder]] = []
-    for key, group in picture.groups.items():
-        placed = [pod for pod in picture.members.get(key, ()) if is_placed(pod)]
-        if key == but or not placed or full not in ("", *_line(picture, group.spec.queue)):
-            continue
-        has: Amounts = {}
-        for pod in placed:
-            add(has, pod_amounts(pod.spec))
-        wanted = {name: units for name, units in has.items() if name in missing and units}
-        if wanted:
-            end = ends.get(key)
-            holder = Holder(
-                group=key,
-                queue=group.spec.queue,
-                pods=len(placed),
-                amounts=shown(wanted),
-                ends_at=format_time(end.at) if end is not None else "",
-                basis=end.basis if end is not None else "",
-            )
-            found.append((tuple(-wanted.get(name, 0) for name in missing), holder))
-    return [holder for _, holder in sorted(found, key=lambda item: (item[0], item[1].group))]
-
-
-def _line(picture: Picture, queue: str) -> list[str]:
-    """The queue and those above it."""
-    line: list[str] = []
-    while queue in picture.queues and queue not in line:
-        line.append(queue)
-        queue = picture.queues[queue].spec.parent
-    return line
-
-
-def _waits(reason: Reason | None) -> bool:
+def _waits(reason: Reason) -> bool:
     """Whether time may help."""
-    return reason is not None and reason.stage not in _STUCK
+    return reason.stage not in _STUCK
 
 
 def _stuck(reason: Reason | None) -> Estimate | None:
     return _no("somebody must act first: see what would unblock it") if reason else None
 
 
-def _estimate(ground: Ground, group: str, durations: Durations, holders: list[Holder]) -> Estimate:
-    """Jobs end one after the other, others take their place, until the group is placed."""
-    trial = ground.trial()
-    if group in trial.settle().placements:
-        return _yes(ground, ground.now, "the next sessions would place it", [])
-    coming = [(end.at, end.job, end) for end in durations.ends(now=ground.now)]
-    heapq.heapify(coming)
-    ended: list[str] = []
-    while coming and len(ended) < ENDS_TRIED_MAX:
-        at, job, end = heapq.heappop(coming)
-        trial.drop_group(job)
-        trial.now = max(trial.now, at)
-        ended.append(job)
-        started = trial.settle().placements
-        if group in started:
-            return _yes(ground, at, _basis(ended, end), ended)
-        for key in started:
-            later = durations.end(key, began=at, now=at)
-            if later is not None:
-                heapq.heappush(coming, (later.at, later.job, later))
-    if not ended:
-        named = ", ".join(holder.group for holder in holders[:3])
-        who = f"nothing says when {named} end" if named else "nothing says when running jobs end"
-        return _no(f"no basis: {who} (runningEstimate, activeDeadlineSeconds or finished jobs)")
-    return _no(f"no basis: not even the expected ends of {len(ended)} jobs make the room")
+class _Future:
+    """Jobs end one after the other, others take their place."""
+
+    def __init__(
+        self,
+        ground: Ground,
+        trial: BoundedTrial | None,
+        durations: Durations,
+        jobs: Mapping[str, str],
+    ) -> None:
+        self._ground = ground
+        self._trial = trial
+        self._durations = durations
+        self._jobs = jobs
+        """By group."""
+        self._groups = {job: group for group, job in jobs.items()}
+        self._ended: list[str] = []
+
+    def estimate(self, group: str, holders: list[str], go_on: Callable[[], bool]) -> Estimate:
+        """Until the group is placed, or nothing more is known, or it has been enough work."""
+        trial = self._trial
+        if trial is None:
+            return _no("no time was left to try it: too many ask at the same time")
+        trial.bound(len(self._ground.objects), go_on)
+        try:
+            return self._tried(trial, group, holders)
+        except GaveUpError as error:
+            return _no(f"{error}, in which {len(self._ended)} jobs ended and it was not placed")
+
+    def _tried(self, trial: BoundedTrial, group: str, holders: list[str]) -> Estimate:
+        ground, durations = self._ground, self._durations
+        if group in trial.settle().placements:
+            return _yes(ground, ground.now, "the next sessions would place it", [])
+        coming = [(end.at, end.job, end) for end in durations.ends(now=ground.now)]
+        heapq.heapify(coming)
+        while coming and len(self._ended) < ENDS_TRIED_MAX:
+            at, job, end = heapq.heappop(coming)
+            trial.drop_group(self._groups.get(job, job))
+            trial.now = max(trial.now, at)
+            self._ended.append(job)
+            started = trial.settle().placements
+            if group in started:
+                return _yes(ground, at, _basis(self._ended, end), self._ended)
+            for key in started:
+                later = durations.end(self._jobs.get(key, key), began=at, now=at)
+                if later is not None:
+                    heapq.heappush(coming, (later.at, later.job, later))
+        if not self._ended:
+            named = ", ".join(holders[:3])
+            who = (
+                f"nothing says when {named} end" if named else "nothing says when running jobs end"
+            )
+            return _no(f"no basis: {who} (runningEstimate, activeDeadlineSeconds or finished jobs)")
+        ended = len(self._ended)
+        if coming:
+            return _no(
+                f"gave up after the expected ends of {ended} jobs, which do not make the room"
+            )
+        return _no(f"no basis: not even the expected ends of {ended} jobs make the room")
 
 
 def _basis(ended: list[str], last: End) -> str:

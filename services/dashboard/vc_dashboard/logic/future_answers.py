@@ -3,7 +3,7 @@
 import msgspec
 
 from vc_dashboard.logic.answers import Answer, JobRow, SessionRow
-from vc_messages.sessions import Reason, SessionRecord
+from vc_messages.sessions import Reason, SessionRecord, Unblock
 from vc_model.struct import JsonObject, ResourceList
 
 
@@ -43,16 +43,28 @@ class WaitingRow(Answer, frozen=True, kw_only=True):
     """A job that waits."""
 
     position: int
+    """In the queue, from 1, as the plugins order those that wait now."""
     group: str
     stage: str
     needed_pods: int
+    missing: ResourceList
+    """What there is too little of, and how much."""
+    unblock: Unblock | None
+    """What would take its reason away."""
     reason: str
+    created: str
 
 
 class WaitingList(Answer, frozen=True, kw_only=True):
     """Who waits in a queue, in the order in which they are tried."""
 
     queue: str
+    headroom: ResourceList
+    """What the queue may still take before its limit, or one above it, or the cluster's end."""
+    deserved: ResourceList
+    """As the plugins that decide count it."""
+    basis: str
+    """Whose configuration was used."""
     waiting: list[WaitingRow]
     total: int
     stale: str
@@ -83,10 +95,12 @@ class QueueShares(Answer, frozen=True, kw_only=True):
 
 
 class Holder(Answer, frozen=True, kw_only=True):
-    """A job that has some of what another waits for."""
+    """Somebody who has some of what a job waits for, on nodes that the job could use."""
 
     group: str
+    """A pod group's key; of pods without one, the kind and key of what controls them."""
     queue: str
+    """Empty for pods without a group."""
     pods: int
     amounts: ResourceList
     ends_at: str

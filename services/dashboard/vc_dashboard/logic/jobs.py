@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from vc_dashboard.logic.answers import GroupRow, JobDetail, JobList, JobRow, PodRow
-from vc_dashboard.logic.picture import WAITING_PHASES, Picture, group_of_job
+from vc_dashboard.logic.picture import WAITING_PHASES, Picture, group_of_job, still_waits
 from vc_messages.sessions import JobReason
 from vc_model.job import Job
 from vc_model.keys import TASK_SPEC
@@ -14,6 +14,7 @@ from vc_model.pod import Pod
 from vc_model.scheduling import PodGroup, PodGroupCondition
 
 PODS_SHOWN_MAX: Final = 1000
+_NO_ORDER: Final[Mapping[str, int]] = {}
 
 
 class JobQuestion(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,8 +60,36 @@ def _groups_by_owner(picture: Picture) -> dict[str, PodGroup]:
     }
 
 
+def true_words(picture: Picture, reasons: Mapping[str, JobReason]) -> dict[str, JobReason]:
+    """What was said of groups that are there and still wait.
+
+    A scheduler that died, or whose view was rebuilt, takes nothing back: without a look at the group a
+    word would outlive what it is about.
+    """
+    found = ((key, _reason_of(picture.groups.get(key), reasons)) for key in reasons)
+    return {key: word for key, word in found if word is not None}
+
+
+def line_of(
+    words: Mapping[str, JobReason], queue: str, order: Mapping[str, int]
+) -> list[JobReason]:
+    """Who waits in a queue, the first first.
+
+    `order` has the groups as the plugins order them now; of one it does not know, the place it was told
+    of when its reason was said has to do.
+    """
+    last = len(order)
+    waiting = [word for word in words.values() if word.queue == queue]
+    return sorted(waiting, key=lambda w: (order.get(w.group, last), w.position, w.group))
+
+
 def describe_job(
-    picture: Picture, reasons: Mapping[str, JobReason], key: str, *, stale: str
+    picture: Picture,
+    reasons: Mapping[str, JobReason],
+    key: str,
+    *,
+    stale: str,
+    order: Mapping[str, int] = _NO_ORDER,
 ) -> JobDetail | None:
     """One job in full; None when there is none."""
     job = picture.jobs.get(key)
@@ -74,16 +103,30 @@ def describe_job(
         pods=[_pod_row(pod) for pod in pods[:PODS_SHOWN_MAX]],
         pods_total=len(pods),
         group=_group_row(group) if group is not None else None,
-        position=waiting.position if waiting is not None else 0,
+        position=_position(picture, reasons, waiting, order),
         explanation=waiting.reason if waiting is not None else None,
         stale=stale,
     )
 
 
+def _position(
+    picture: Picture,
+    reasons: Mapping[str, JobReason],
+    waiting: JobReason | None,
+    order: Mapping[str, int],
+) -> int:
+    if waiting is None:
+        return 0
+    line = line_of(true_words(picture, reasons), waiting.queue, order)
+    return 1 + [word.group for word in line].index(waiting.group)
+
+
 def _reason_of(group: PodGroup | None, reasons: Mapping[str, JobReason]) -> JobReason | None:
-    """The scheduler's word, if it is about this very group."""
+    """The scheduler's word, if it is about this very group and the group still waits."""
     found = reasons.get(group.key) if group is not None else None
-    return found if found is not None and group and found.uid == group.metadata.uid else None
+    if found is None or group is None or found.uid != group.metadata.uid:
+        return None
+    return found if still_waits(group) else None
 
 
 def _row(job: Job, group: PodGroup | None, reasons: Mapping[str, JobReason]) -> JobRow:

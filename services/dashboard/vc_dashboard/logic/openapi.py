@@ -48,10 +48,15 @@ OPERATIONS: Final[dict[str, tuple[str, str, type, list[JsonObject]]]] = {
         answers.JobDetail,
         [_text("namespace", "path", "The job's namespace."), _text("name", "path", "Its name.")],
     ),
-    "/api/v1/queues": ("listQueues", "The tree of queues.", answers.QueueTree, [_LIMIT]),
+    "/api/v1/queues": (
+        "listQueues",
+        "The tree of queues: guarantee, deserved, allocated, capability, requested.",
+        answers.QueueTree,
+        [_LIMIT],
+    ),
     "/api/v1/sessions": (
         "listSessions",
-        "Sessions of the scheduler, the newest first.",
+        "Sessions of the scheduler, the newest first, and whether they can still be shown in full.",
         answers.SessionList,
         [_LIMIT],
     ),
@@ -77,7 +82,7 @@ OPERATIONS: Final[dict[str, tuple[str, str, type, list[JsonObject]]]] = {
     ),
     "/api/v1/queues/{name}/waiting": (
         "listWaiting",
-        "Who waits in a queue, in order.",
+        "Who waits in a queue, in order, for what, and what the queue may still take.",
         future_answers.WaitingList,
         [_text("name", "path", "The queue."), _LIMIT],
     ),
@@ -150,6 +155,7 @@ def _operation(
             "400": _response("A parameter cannot be used.", answers.Problem),
             "404": _response("There is no such object.", answers.Problem),
             "409": _response("It cannot be run again.", answers.Problem),
+            "500": _response("A fault of the dashboard; its log says more.", answers.Problem),
             "503": _response("Too many ask, or a store is away.", answers.Problem),
         },
     }

@@ -16,6 +16,8 @@ from vc_model.scheduling import PodGroup, Queue
 FINISHED_PHASES = ("Succeeded", "Failed")
 WAITING_PHASES = ("", "Pending", "Inqueue")
 """Of a pod group that has not started."""
+STARTED_PHASES = ("Running", "Completed")
+"""Of one that has, or had, what it needs."""
 
 
 class Picture(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,6 +88,13 @@ def group_of_job(picture: Picture, job: Job) -> PodGroup | None:
         if owner is not None and owner.uid == job.metadata.uid and owner.kind == kinds.JOBS.kind:
             return group
     return None
+
+
+def still_waits(group: PodGroup) -> bool:
+    """Whether it has not what it needs, as far as its status says: it has not started, or lost pods."""
+    if group.status.phase not in STARTED_PHASES:
+        return True
+    return any(c.type == "Unschedulable" and c.status == "True" for c in group.status.conditions)
 
 
 def used_by_queue(picture: Picture) -> dict[str, Amounts]:

@@ -3,8 +3,10 @@
 from vc_dashboard.logic.amounts import Amounts, add, shown
 from vc_dashboard.logic.answers import QueueRow, QueueTree
 from vc_dashboard.logic.picture import Picture, capacity, used_by_queue, waiting_by_queue
+from vc_dashboard.logic.standing import Standing
 from vc_model.keys import ROOT_QUEUE
 from vc_model.scheduling import Queue
+from vc_model.struct import ResourceList
 
 
 def parent_of(queue: Queue) -> str:
@@ -46,8 +48,11 @@ def with_below(picture: Picture, own: dict[str, Amounts]) -> dict[str, Amounts]:
     return total
 
 
-def queue_tree(picture: Picture, *, limit: int, stale: str) -> QueueTree:
+def queue_tree(
+    picture: Picture, *, limit: int, stale: str, standing: Standing | None = None
+) -> QueueTree:
     """The tree, cut after `limit` queues."""
+    standing = standing or Standing()
     used = used_with_below(picture)
     requested = with_below(picture, waiting_by_queue(picture))
     for name, amounts in requested.items():
@@ -63,14 +68,33 @@ def queue_tree(picture: Picture, *, limit: int, stale: str) -> QueueTree:
             requested=requested[name],
             depth=depth,
             children=children.get(name, []),
+            deserved=_deserved(picture.queues[name], standing),
         )
         for name, depth in order[:limit]
     ]
-    return QueueTree(queues=rows, total=len(order), capacity=shown(capacity(picture)), stale=stale)
+    return QueueTree(
+        queues=rows,
+        total=len(order),
+        capacity=shown(capacity(picture)),
+        basis=standing.basis,
+        stale=stale,
+    )
+
+
+def _deserved(queue: Queue, standing: Standing) -> ResourceList:
+    """As counted, and what is written of resources that nobody counts."""
+    counted = standing.queues.get(queue.metadata.name)
+    return {**queue.spec.deserved, **(shown(counted.deserved) if counted is not None else {})}
 
 
 def _row(
-    queue: Queue, *, used: Amounts, requested: Amounts, depth: int, children: list[str]
+    queue: Queue,
+    *,
+    used: Amounts,
+    requested: Amounts,
+    depth: int,
+    children: list[str],
+    deserved: ResourceList,
 ) -> QueueRow:
     spec, status = queue.spec, queue.status
     return QueueRow(
@@ -83,7 +107,8 @@ def _row(
         priority=spec.priority,
         capability=spec.capability,
         guarantee=spec.guarantee.resource,
-        deserved=spec.deserved,
+        deserved=deserved,
+        deserved_written=spec.deserved,
         allocated=status.allocated,
         used=shown(used),
         requested=shown(requested),

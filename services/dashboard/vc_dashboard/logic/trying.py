@@ -16,10 +16,13 @@ from vc_dashboard.logic.future_answers import (
     WhatIfQuestion,
 )
 from vc_dashboard.logic.manifests import Made, ManifestError, make, more_nodes, pods_of, refusals
+from vc_dashboard.logic.standing import BoundedTrial
 from vc_model.job import Job
+from vc_model.keys import GROUP_NAME
 from vc_model.kinds import JOBS
 from vc_model.meta import ApiObject, controller_of, object_key
 from vc_model.node import Node
+from vc_model.pod import Pod
 from vc_model.scheduling import PodGroup, PriorityClass, Queue
 from vc_scheduler.logic.conf import DEFAULT_SCHEDULER_NAMES, Conf
 from vc_scheduler.logic.figures import QueueFigures
@@ -42,7 +45,7 @@ class Ground(msgspec.Struct, frozen=True, kw_only=True):
     scheduler_names: tuple[str, ...] = DEFAULT_SCHEDULER_NAMES
     """Who names one of these is placed by the scheduler whose logic is run."""
 
-    def trial(self) -> Trial:
+    def trial(self) -> BoundedTrial:
         """A cluster of its own; the pods of jobs that are let in are made as in the other one."""
         groups = {o.key: o for o in self.objects if isinstance(o, PodGroup)}
         priorities = self.priorities()
@@ -51,9 +54,10 @@ class Ground(msgspec.Struct, frozen=True, kw_only=True):
             job = self._job_of(groups.get(key))
             if job is None:
                 return ()
-            return pods_of(job, priorities, scheduler_name=self.scheduler_names[0])
+            made = pods_of(job, priorities, scheduler_name=self.scheduler_names[0])
+            return (_in_group(pod, groups[key].metadata.name) for pod in made)
 
-        return Trial(
+        return BoundedTrial(
             self.objects,
             self.conf,
             now=self.now,
@@ -68,9 +72,27 @@ class Ground(msgspec.Struct, frozen=True, kw_only=True):
         job = self.jobs.get(object_key(group.metadata.namespace, owner.name))
         return job if job is not None and job.metadata.uid == owner.uid else None
 
+    def jobs_of_groups(self) -> dict[str, str]:
+        """Group to the job that controls it, whatever the group's name; those without a job are absent.
+
+        Ours have the job's own name, those of Volcano's controllers `<job>-<uid>`.
+        """
+        groups = [o for o in self.objects if isinstance(o, PodGroup)]
+        found = ((group.key, self._job_of(group)) for group in groups)
+        return {group: job.key for group, job in found if job is not None}
+
     def priorities(self) -> dict[str, PriorityClass]:
         """By name."""
         return {o.key: o for o in self.objects if isinstance(o, PriorityClass)}
+
+
+def _in_group(pod: Pod, group: str) -> Pod:
+    """As the controllers that named the group make its pods."""
+    if pod.metadata.annotations.get(GROUP_NAME) == group:
+        return pod
+    annotations = {**pod.metadata.annotations, GROUP_NAME: group}
+    metadata = msgspec.structs.replace(pod.metadata, annotations=annotations)
+    return msgspec.structs.replace(pod, metadata=metadata)
 
 
 def what_if(ground: Ground, question: WhatIfQuestion) -> WhatIf:
@@ -93,11 +115,14 @@ def what_if(ground: Ground, question: WhatIfQuestion) -> WhatIf:
     trial = ground.trial()
     before = trial.settle()
     outcome = _changed(trial, ground, question, made).settle()
-    asked = [job.key for job in made.jobs]
-    waited = [key for key in before.reasons if key not in asked]
+    asked, jobs = [job.key for job in made.jobs], ground.jobs_of_groups()
+    waited = [key for key in before.reasons if jobs.get(key, key) not in asked]
     started = [key for key in waited if key in outcome.placements][:OTHERS_SHOWN_MAX]
     return WhatIf(
-        jobs=[_job(key, outcome) for key in [*asked, *started]],
+        jobs=[
+            *(_job(key, outcome) for key in asked),
+            *(_job(key, outcome, named=jobs.get(key, key)) for key in started),
+        ],
         victims_total=len(outcome.victims),
         sessions=outcome.sessions,
         stable=outcome.stable,
@@ -113,11 +138,16 @@ def _changed(trial: Trial, ground: Ground, question: WhatIfQuestion, made: Made)
         known = {o.key: o for o in ground.objects if isinstance(o, Node)}
         more = question.add_nodes
         trial.put(more_nodes(known, count=more.count, like=more.like))
+    groups: dict[str, list[str]] = {}
+    for group, job_key in ground.jobs_of_groups().items():
+        groups.setdefault(job_key, []).append(group)
     for key in question.drop_jobs:
-        if not trial.drop_group(key):
+        dropped = [trial.drop_group(group) for group in groups.get(key, [key])]
+        if not any(dropped):
             raise ManifestError(f"dropJobs: there is no pod group {key!r}; write namespace/name")
-    for job in made.jobs:
-        trial.drop_group(job.key)  # applied again, it takes the place of the one before
+    for job in made.jobs:  # applied again, it takes the place of the one before
+        for group in [*groups.get(job.key, []), job.key]:
+            trial.drop_group(group)
     trial.put(made.objects)
     return trial
 
@@ -128,10 +158,10 @@ def _problems(trial: Trial, objects: Iterable[ApiObject]) -> list[str]:
     return [f"{what}: {why}" for key, what, why in found if key in ours]
 
 
-def _job(key: str, outcome: Outcome) -> WhatIfJob:
+def _job(key: str, outcome: Outcome, *, named: str = "") -> WhatIfJob:
     placed = sorted(outcome.placements.get(key, {}).items())
     waiting = outcome.reasons.get(key)
-    namespace, _, name = key.partition("/")
+    namespace, _, name = (named or key).partition("/")
     return WhatIfJob(
         namespace=namespace,
         name=name,

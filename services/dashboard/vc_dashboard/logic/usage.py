@@ -102,9 +102,12 @@ def time_of(query: Mapping[str, str], name: str, *, through: bool = False) -> in
             f"{name}={text[:40]!r}: write a day (2026-11-16) or a time (2026-11-16T14:00:00Z)"
         ) from None
     moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-    if through and len(text) == len("2026-11-16"):
-        moment += timedelta(days=1)
-    seconds = int(moment.timestamp())
+    try:
+        if through and len(text) == len("2026-11-16"):
+            moment += timedelta(days=1)
+        seconds = int(moment.timestamp())
+    except OverflowError:
+        raise QuestionError(f"{name}={text[:40]!r}: no calendar goes that far") from None
     return -(-seconds // HOUR_SECONDS) * HOUR_SECONDS if through else seconds
 
 
