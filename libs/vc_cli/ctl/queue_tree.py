@@ -1,7 +1,8 @@
 """`vcctl queue tree`: the hierarchy, and how much of what it may take each queue has.
 
 A bar is what the queue and those below it hold, as a part of its capability, or of what the nearest
-queue above may take, or of the whole cluster. The resource shown is the one it has most of.
+queue above may take, or of the whole cluster. A mark in it is what the queue deserves. The resource shown
+is the one it has most of.
 """
 
 import argparse
@@ -19,12 +20,13 @@ QUEUES_ASKED: Final = "1000"
 BAR_CELLS: Final = 20
 FULL: Final = "█"
 EMPTY: Final = "░"
+MARK: Final = "┃"
 NONE: Final = "-"
 FALLBACK_RESOURCE: Final = "cpu"
 _FIELDS: Final = ("guarantee", "deserved", "used", "requested", "capability")
 TITLES: Final = (
-    "Queue", "State", "Weight", "Resource", "Share", "Guarantee", "Deserved", "Allocated",
-    "Requested", "Capability",
+    "Queue", "State", "Weight", "Resource", f"Share ({MARK} deserved)", "Guarantee", "Deserved",
+    "Allocated", "Requested", "Capability",
 )  # fmt: skip
 _NOT_SHARED: Final = ("pods", "ephemeral-storage")
 """Nobody plans with them, and every pod takes one."""
@@ -70,7 +72,8 @@ def rows_of(found: JsonObject, *, wide: bool) -> list[list[str]]:
 def _row(queue: JsonObject, resource: str, *, limit: JsonObject, label: str) -> list[str]:
     amounts = [str(queue.get(field, {}).get(resource, NONE)) for field in _FIELDS]
     first = [label, str(queue["state"]), str(queue["weight"])] if label else ["", "", ""]
-    return [*first, resource, bar(share(queue, resource, limit)), *amounts]
+    deserved = share(queue, resource, limit, of="deserved")
+    return [*first, resource, bar(share(queue, resource, limit), deserved), *amounts]
 
 
 def _limits(queues: list[JsonObject], capacity: JsonObject) -> dict[str, JsonObject]:
@@ -89,25 +92,29 @@ def _resources(queue: JsonObject, limit: JsonObject) -> list[str]:
     return order or [FALLBACK_RESOURCE]
 
 
-def share(queue: JsonObject, resource: str, limit: JsonObject) -> float | None:
-    """The part it holds of what it may take; None when nothing says how much that is."""
+def share(queue: JsonObject, resource: str, limit: JsonObject, *, of: str = "used") -> float | None:
+    """The part it holds (or deserves) of what it may take; None when nothing says how much that is."""
     from vc_model.quantity import QuantityError, decimals_of, parse_quantity
 
     decimals = decimals_of(resource)
     try:
         most = parse_quantity(limit.get(resource, 0), decimals=decimals)
-        used = parse_quantity((queue.get("used") or {}).get(resource, 0), decimals=decimals)
+        has = parse_quantity((queue.get(of) or {}).get(resource, 0), decimals=decimals)
     except QuantityError:
         return None
-    return used / most if most else None
+    return has / most if most else None
 
 
-def bar(part: float | None) -> str:
-    """`██████░░░░  60%`; more than all is shown as such by the number."""
+def bar(part: float | None, deserved: float | None = None) -> str:
+    """`██████░░┃░  60%`: it has six parts and deserves nine; the number shows what is more than all."""
     if part is None:
         return NONE
     filled = min(BAR_CELLS, round(part * BAR_CELLS))
-    return f"{FULL * filled}{EMPTY * (BAR_CELLS - filled)} {part:>4.0%}"
+    cells = FULL * filled + EMPTY * (BAR_CELLS - filled)
+    if deserved:
+        at = max(1, min(BAR_CELLS, round(deserved * BAR_CELLS))) - 1
+        cells = f"{cells[:at]}{MARK}{cells[at + 1 :]}"
+    return f"{cells} {part:>4.0%}"
 
 
 def _branches(queues: list[JsonObject]) -> list[str]:

@@ -94,7 +94,7 @@ CASES: Final = (
     Case("vcctl queue get my-queue -o yaml", rf"apiVersion: {ROWS} +weight: 4\n{ROWS}"),
     Case(
         "vcctl queue tree",
-        rf"Queue +State +Weight +Resource +Share +Guarantee.*\nroot +Open{ROWS}.*─ my-queue +Open{ROWS}",
+        rf"Queue +State +Weight +Resource +Share \(┃ deserved\) +Guarantee.*\nroot +Open{ROWS}.*─ my-queue +Open{ROWS}",
         soon=True,
     ),
     Case("vcctl queue create -n leaving -S Open", r"create queue leaving successfully\n"),

@@ -163,6 +163,43 @@ def test_the_tree_of_queues(shell: Shell) -> None:
     assert json.loads(shell.good("vcctl queue tree -o json").out)["capacity"]["cpu"]
 
 
+SHARING = """
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: sharing, namespace: default}
+spec:
+  queue: weighted
+  minAvailable: 2
+  tasks:
+    - name: w
+      replicas: 2
+      template:
+        spec:
+          containers: [{name: c, image: busybox, resources: {requests: {cpu: 500m, memory: 100Mi}}}]
+"""
+
+
+def test_the_tree_has_what_queues_deserve_by_their_weight(shell: Shell, tmp_path: Path) -> None:
+    (tmp_path / "sharing.yaml").write_text(SHARING)
+    shell.good("vcctl queue create -n weighted -w 2")
+    shell.good(f"vcctl job run -f {tmp_path / 'sharing.yaml'}")
+    becomes(shell, "sharing", "Running")
+
+    def cpu() -> str:
+        lines = shell.good("vcctl queue tree -o wide").out.splitlines()
+        at = next(number for number, line in enumerate(lines) if "─ weighted " in line)
+        return next(line for line in lines[at : at + 2] if " cpu " in line)
+
+    wanted = ["-", "1", "1", "1", "-"]
+    """Two pods of half a CPU each: the queue deserves all that they ask for."""
+    eventually(lambda: cpu().split("%")[1].split() == wanted, "deserved, allocated and requested")
+    assert "┃" in cpu()
+    found = json.loads(shell.good("vcctl queue tree -o json").out)
+    [row] = [row for row in found["queues"] if row["name"] == "weighted"]
+    assert (row["deserved"]["cpu"], row["deservedWritten"]) == ("1", {})
+    shell.good("vcctl job delete -N sharing")
+
+
 def test_pods_of_jobs(shell: Shell) -> None:
     shell.good("vcctl job run -N podded -r 2 -m 2")
     eventually(lambda: len(shell.good("vcctl pod list -j podded").rows()) == 2, "two pods")

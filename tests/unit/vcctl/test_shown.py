@@ -105,6 +105,30 @@ def test_more_than_all_is_a_full_bar() -> None:
     assert queue_tree.bar(1.5) == queue_tree.FULL * queue_tree.BAR_CELLS + " 150%"
 
 
+@pytest.mark.parametrize(
+    ("part", "deserved", "drawn"),
+    [
+        pytest.param(0.5, 0.75, "██████████░░░░┃░░░░░  50%", id="it has less than it deserves"),
+        pytest.param(0.75, 0.5, "█████████┃█████░░░░░  75%", id="it has more than it deserves"),
+        pytest.param(0.0, 2.0, "░░░░░░░░░░░░░░░░░░░┃   0%", id="it deserves more than it may have"),
+        pytest.param(0.0, 0.001, "┃░░░░░░░░░░░░░░░░░░░   0%", id="it deserves a little"),
+        pytest.param(0.1, 0.0, "██░░░░░░░░░░░░░░░░░░  10%", id="it deserves nothing"),
+        pytest.param(0.1, None, "██░░░░░░░░░░░░░░░░░░  10%", id="nobody says what it deserves"),
+    ],
+)
+def test_what_a_queue_deserves_is_marked_in_its_bar(
+    part: float, deserved: float | None, drawn: str
+) -> None:
+    assert queue_tree.bar(part, deserved) == drawn
+
+
+def test_a_row_has_the_number_and_the_mark() -> None:
+    team = queue("team", 0, "", used={"cpu": "50"}, deserved={"cpu": "25"})
+    [row] = queue_tree.rows_of({"capacity": {"cpu": "100"}, "queues": [team]}, wide=False)
+    assert row[4] == "████┃█████░░░░░░░░░░  50%"
+    assert dict(zip(queue_tree.TITLES, row, strict=True))["Deserved"] == "25"
+
+
 def job(phase: str, **status: Any) -> dict[str, Any]:
     return {
         "metadata": {"name": "j", "namespace": "ml", "uid": "u", "creationTimestamp": at(0)},
