@@ -112,6 +112,50 @@ def test_a_changed_queue_counts() -> None:
     assert only(cluster.ask(queue_manifest("fresh"), manifest("b", 1, queue="fresh"))).runs
 
 
+def test_a_closed_queue_can_be_tried_open() -> None:
+    cluster = Cluster(queue("shut", state="Closed"), nodes(1, cpu=8))
+    asked = manifest("a", 1, queue="shut")
+    assert not only(cluster.ask(queue_manifest("shut", weight=2), asked)).runs, "it keeps its state"
+    opened = {**queue_manifest("shut"), "status": {"state": "Open"}}
+    assert only(cluster.ask(opened, asked)).runs
+
+
+def fact(api_version: str, kind: str, name: str, **fields: Any) -> JsonObject:
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, **fields}
+
+
+def test_a_node_of_another_kind_can_be_tried() -> None:
+    cluster = Cluster(queue(), nodes(1, cpu=4))
+    room = {"cpu": "9", "pods": "10"}
+    large = fact("v1", "Node", "large", status={"allocatable": room})
+    assert not only(cluster.ask(manifest("a", 1, cpu="8"))).runs
+    answer = only(cluster.ask(manifest("a", 1, cpu="8"), large))
+    assert [pod.node for pod in answer.placements] == ["large"]
+    grown = fact("v1", "Node", "node-01", status={"allocatable": room})
+    assert only(cluster.ask(manifest("a", 1, cpu="8"), grown)).runs
+
+
+def test_a_priority_class_can_be_tried_with_the_job_that_names_it() -> None:
+    cluster = Cluster(queue(), nodes(1, cpu=4))
+    cluster.run(manifest("low", 4, minimum=1))
+    high = fact("scheduling.k8s.io/v1", "PriorityClass", "high", value=9)
+    assert only(cluster.ask(high, manifest("urgent", 2, priority="high"))).runs
+
+
+def test_a_fact_without_a_name_is_none() -> None:
+    with pytest.raises(ManifestError, match=r"Node: metadata.name is missing"):
+        Cluster(queue(), nodes(1)).ask({"apiVersion": "v1", "kind": "Node", "metadata": {}})
+
+
+def test_a_job_that_is_applied_again_keeps_its_place() -> None:
+    cluster = Cluster(queue(), nodes(1, cpu=1))
+    cluster.run(manifest("first", 2), since=90)
+    cluster.run(manifest("second", 1, cpu="2"), since=30)
+    again = manifest("first", 3)
+    assert only(cluster.ask(again)).position == 1
+    assert only(cluster.ask(manifest("third", 3))).position == 3
+
+
 def test_what_admission_would_refuse_is_not_tried() -> None:
     bad = manifest("a", 2)
     bad["spec"]["minAvailable"] = 9

@@ -150,7 +150,8 @@ class WhatIfQuestion(
     """Changes to the cluster as it is."""
 
     documents: list[JsonObject] = []
-    """Manifests of Jobs and Queues, as one would apply them."""
+    """Manifests of Jobs, Queues, Nodes, PriorityClasses, ResourceQuotas, claims, volumes and their classes,
+    as one would apply them. A Queue may write its `status.state`."""
     add_nodes: AddNodes | None = None
     drop_jobs: list[str] = []
     """`namespace/name`."""

@@ -2,7 +2,8 @@
 
 A Job becomes its pod group and the pods of the tasks that wait for no other, made by the very code
 that makes them in the cluster, without what plugins would add (environment, names, volumes: nothing a
-session looks at).
+session looks at). A Queue, a Node, a quota, a claim and the like become what they say: what a reason
+proposes can be written down and tried.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,8 +19,9 @@ from vc_job_controller.logic.resources import min_resources
 from vc_model import kinds
 from vc_model.job import Job
 from vc_model.keys import SCHEDULER_NAME
-from vc_model.kinds import JOBS, QUEUES
-from vc_model.meta import ApiObject, ObjectMeta, OwnerReference
+from vc_model.kinds import JOBS, QUEUES, Kind
+from vc_model.kubernetes import ResourceQuota
+from vc_model.meta import ApiObject, ObjectMeta, OwnerReference, object_key
 from vc_model.node import Node
 from vc_model.pod import Pod
 from vc_model.quantity import QuantityError
@@ -30,6 +32,23 @@ from vc_model.times import format_time
 PODS_MAX: Final = 10_000
 NODES_MAX: Final = 10_000
 HOSTNAME: Final = "kubernetes.io/hostname"
+_FACTS: Final[dict[tuple[object, object], Kind]] = {
+    (kind.api_version, kind.kind): kind
+    for kind in (
+        kinds.NODES,
+        kinds.PRIORITYCLASSES,
+        kinds.QUOTAS,
+        kinds.CLAIMS,
+        kinds.VOLUMES,
+        kinds.STORAGECLASSES,
+    )
+}
+"""Kinds that are taken as they are written. Pods and pod groups are made by those who make them: write a
+Job."""
+
+
+_NO_QUOTAS: Final[Mapping[str, ResourceQuota]] = {}
+_NEVER: Final[Mapping[str, str]] = {}
 
 
 class ManifestError(ValueError):
@@ -58,29 +77,60 @@ def make(
     *,
     queues: Mapping[str, Queue],
     priorities: Mapping[str, PriorityClass],
+    quotas: Mapping[str, ResourceQuota] = _NO_QUOTAS,
+    created: Mapping[str, str] = _NEVER,
     now: float,
     scheduler_names: tuple[str, ...] = (SCHEDULER_NAME,),
 ) -> Made:
-    """Objects of all documents; ManifestError names the first that cannot be used."""
-    made = Made()
+    """Objects of all documents; ManifestError names the first that cannot be used.
+
+    `created`: when jobs that are there were made. One that is applied again keeps its place in the line.
+    """
+    made, classes = Made(), dict(priorities)
     for document in documents:
         named = (document.get("apiVersion"), document.get("kind"))
         if named == (JOBS.api_version, JOBS.kind):
-            job = _job(document, now=now, scheduler_name=scheduler_names[0])
+            job = _job(document, created, now=now, scheduler_name=scheduler_names[0])
             if job.spec.scheduler_name not in scheduler_names:
                 made.notes.append(
                     f"{job.key}: schedulerName {job.spec.scheduler_name!r} places its pods; "
                     f"only those of {', '.join(scheduler_names)} are tried"
                 )
-            _add_job(made, job, priorities)
+            _add_job(made, job, classes)
         elif named == (QUEUES.api_version, QUEUES.kind):
             made.objects.append(_queue(_convert(document, Queue), queues))
+        elif named in _FACTS:
+            fact = _fact(document, _FACTS[named], quotas)
+            made.objects.append(fact)
+            if isinstance(fact, PriorityClass):
+                classes[fact.key] = fact
         else:
+            others = ", ".join(kind.kind for kind in _FACTS.values())
             raise ManifestError(
-                f"{named[0]} {named[1]}: write a Job ({JOBS.api_version}) "
-                f"or a Queue ({QUEUES.api_version})"
+                f"{named[0]} {named[1]}: write a Job ({JOBS.api_version}), "
+                f"a Queue ({QUEUES.api_version}) or one of {others}"
             )
     return made
+
+
+def _fact(document: JsonObject, kind: Kind, quotas: Mapping[str, ResourceQuota]) -> ApiObject:
+    """As it would be when those who look after its kind have seen it."""
+    fact = _convert(document, kind.type)
+    if not fact.metadata.name:
+        raise ManifestError(f"{kind.kind}: metadata.name is missing")
+    namespace = (fact.metadata.namespace or "default") if kind.namespaced else ""
+    metadata = msgspec.structs.replace(
+        fact.metadata,
+        namespace=namespace,
+        uid=fact.metadata.uid or f"what-if/{kind.short}/{namespace}/{fact.metadata.name}",
+    )
+    fact = msgspec.structs.replace(fact, metadata=metadata)
+    if isinstance(fact, ResourceQuota):
+        known = quotas.get(fact.key)
+        used = known.status.used if known is not None else fact.status.used
+        status = msgspec.structs.replace(fact.status, hard=fact.spec.hard, used=used)
+        return msgspec.structs.replace(fact, status=status)
+    return fact
 
 
 def _convert(document: JsonObject, wanted: type[ApiObject]) -> ApiObject:
@@ -91,21 +141,23 @@ def _convert(document: JsonObject, wanted: type[ApiObject]) -> ApiObject:
 
 
 def _queue(queue: ApiObject, known: Mapping[str, Queue]) -> Queue:
-    """As if it were applied: a known queue keeps its state, a new one is open."""
+    """As if it were applied: a known queue keeps its state, a new one is open; unless it is written."""
     assert isinstance(queue, Queue)
-    before = known.get(queue.metadata.name)
-    metadata, status = queue.metadata, msgspec.structs.replace(queue.status, state="Open")
+    before, state = known.get(queue.metadata.name), queue.status.state
+    metadata, status = queue.metadata, msgspec.structs.replace(queue.status, state=state or "Open")
     if before is not None:
         metadata = msgspec.structs.replace(
             metadata,
             uid=before.metadata.uid,
             creation_timestamp=before.metadata.creation_timestamp,
         )
-        status = before.status
+        status = msgspec.structs.replace(before.status, state=state or before.status.state)
     return msgspec.structs.replace(queue, metadata=metadata, status=status)
 
 
-def _job(document: JsonObject, *, now: float, scheduler_name: str) -> Job:
+def _job(
+    document: JsonObject, created: Mapping[str, str], *, now: float, scheduler_name: str
+) -> Job:
     """As admission would let it in."""
     job = _convert(document, Job)
     assert isinstance(job, Job)
@@ -117,7 +169,7 @@ def _job(document: JsonObject, *, now: float, scheduler_name: str) -> Job:
         name=name,
         namespace=namespace,
         uid=f"what-if/{namespace}/{name}",
-        creation_timestamp=format_time(now),
+        creation_timestamp=created.get(object_key(namespace, name)) or format_time(now),
     )
     return with_defaults(msgspec.structs.replace(job, metadata=metadata), scheduler_name)
 

@@ -136,7 +136,9 @@ def openapi() -> JsonObject:
 
 def _what_if() -> JsonObject:
     question = {"$ref": _REFERENCE.format(name=future_answers.WhatIfQuestion.__name__)}
-    summary = "Try jobs, queues and nodes on the cluster as it is; nothing is changed."
+    summary = (
+        "Try jobs, queues, nodes, quotas and storage on the cluster as it is; nothing is changed."
+    )
     return {
         **_operation("whatIf", summary, future_answers.WhatIf, []),
         "requestBody": {"required": True, "content": {"application/json": {"schema": question}}},

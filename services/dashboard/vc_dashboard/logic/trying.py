@@ -20,6 +20,7 @@ from vc_dashboard.logic.standing import BoundedTrial
 from vc_model.job import Job
 from vc_model.keys import GROUP_NAME
 from vc_model.kinds import JOBS
+from vc_model.kubernetes import ResourceQuota
 from vc_model.meta import ApiObject, controller_of, object_key
 from vc_model.node import Node
 from vc_model.pod import Pod
@@ -81,6 +82,11 @@ class Ground(msgspec.Struct, frozen=True, kw_only=True):
         found = ((group.key, self._job_of(group)) for group in groups)
         return {group: job.key for group, job in found if job is not None}
 
+    def created(self) -> dict[str, str]:
+        """When the group of each job was made; of groups without a job, by their own key."""
+        jobs, groups = self.jobs_of_groups(), [o for o in self.objects if isinstance(o, PodGroup)]
+        return {jobs.get(g.key, g.key): g.metadata.creation_timestamp or "" for g in groups}
+
     def priorities(self) -> dict[str, PriorityClass]:
         """By name."""
         return {o.key: o for o in self.objects if isinstance(o, PriorityClass)}
@@ -109,6 +115,8 @@ def what_if(ground: Ground, question: WhatIfQuestion) -> WhatIf:
         question.documents,
         queues={o.key: o for o in ground.objects if isinstance(o, Queue)},
         priorities=ground.priorities(),
+        quotas={o.key: o for o in ground.objects if isinstance(o, ResourceQuota)},
+        created=ground.created(),
         now=ground.now,
         scheduler_names=ground.scheduler_names,
     )
