@@ -185,8 +185,34 @@ def test_the_line_is_numbered_as_it_stands_now() -> None:
     picture = pictured(*(group(name, phase="Pending") for name in "cde"))
     words = true_words(picture, {f"ml/{w}": at(w, n) for w, n in (("c", 3), ("d", 2), ("e", 3))})
     order = {"ml/c": 0, "ml/d": 1, "ml/e": 2}  # two that were before c have left since it was told
-    assert [word.group for word in line_of(words, "default", order)] == ["ml/c", "ml/d", "ml/e"]
-    assert [word.group for word in line_of(words, "default", {})] == ["ml/d", "ml/c", "ml/e"]
+    assert line_of(picture, words, "default", order) == ["ml/c", "ml/d", "ml/e"]
+    assert line_of(picture, words, "default", {}) == ["ml/d", "ml/c", "ml/e"]
     detail = describe_job(picture, words, "ml/c", stale="", order=order)
     assert detail is not None
     assert detail.position == 1
+
+
+def test_whose_reason_is_yet_to_be_said_stands_in_the_line_with_its_condition() -> None:
+    said_first = group("a", phase="Pending")
+    unsaid = group(
+        "b", phase="Inqueue", conditions=[msgspec.structs.replace(HOLDS, message="no room")]
+    )
+    new = group("c", phase="Pending")
+    picture = pictured(said_first, unsaid, new)
+    memory = SessionMemory()
+    memory.take(said(1, 1, waiting("a"), waiting=2))
+    found = waiting_list(
+        picture,
+        memory.reasons(),
+        "default",
+        standing=Standing(order={"ml/b": 0, "ml/a": 1}),
+        limit=9,
+        stale="",
+    )
+    assert [(row.position, row.group, row.stage, row.reason) for row in found.waiting] == [
+        (1, "ml/b", "", "no room"),
+        (2, "ml/a", "gang", "needs 4 GPUs"),
+    ]
+    detail = describe_job(picture, memory.reasons(), "ml/b", stale="")
+    assert detail is not None
+    assert (detail.position, detail.explanation) == (2, None)

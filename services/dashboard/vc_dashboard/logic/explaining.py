@@ -19,7 +19,7 @@ from vc_dashboard.logic.future_answers import (
     WaitingRow,
 )
 from vc_dashboard.logic.holding import holders_of
-from vc_dashboard.logic.jobs import describe_job, line_of, true_words
+from vc_dashboard.logic.jobs import describe_job, line_of, newest_condition, true_words
 from vc_dashboard.logic.picture import Picture, capacity
 from vc_dashboard.logic.standing import (
     BoundedTrial,
@@ -30,6 +30,7 @@ from vc_dashboard.logic.standing import (
 )
 from vc_dashboard.logic.trying import Ground
 from vc_messages.sessions import JobReason, Reason, Stage
+from vc_model.scheduling import PodGroup
 from vc_model.times import format_duration, format_time
 
 HOLDERS_SHOWN_MAX: Final = 10
@@ -98,7 +99,7 @@ def _line(
     words = true_words(picture, reasons)
     if group not in words:
         return []
-    return [word.group for word in line_of(words, words[group].queue, order)]
+    return line_of(picture, words, words[group].queue, order)
 
 
 def waiting_list(
@@ -111,19 +112,11 @@ def waiting_list(
     stale: str,
 ) -> WaitingList:
     """Who waits in a queue, in order, and what the queue may still take."""
-    line = line_of(true_words(picture, reasons), queue, standing.order)
+    words = true_words(picture, reasons)
+    line = line_of(picture, words, queue, standing.order)
     rows = [
-        WaitingRow(
-            position=position,
-            group=job.group,
-            stage=job.reason.stage.value,
-            needed_pods=job.reason.needed_pods,
-            missing=shown({a.resource: a.missing for a in job.reason.amounts if a.missing}),
-            unblock=job.reason.unblock,
-            reason=job.reason.sentence,
-            created=picture.groups[job.group].metadata.creation_timestamp or "",
-        )
-        for position, job in enumerate(line[:limit], start=1)
+        _row(position, picture.groups[key], words.get(key))
+        for position, key in enumerate(line[:limit], start=1)
     ]
     found = standing.queues.get(queue)
     return WaitingList(
@@ -134,6 +127,21 @@ def waiting_list(
         waiting=rows,
         total=len(line),
         stale=stale,
+    )
+
+
+def _row(position: int, group: PodGroup, word: JobReason | None) -> WaitingRow:
+    reason, condition = word.reason if word is not None else None, newest_condition(group)
+    amounts = reason.amounts if reason is not None else []
+    return WaitingRow(
+        position=position,
+        group=group.key,
+        stage=reason.stage.value if reason is not None else "",
+        needed_pods=reason.needed_pods if reason is not None else group.spec.min_member,
+        missing=shown({a.resource: a.missing for a in amounts if a.missing}),
+        unblock=reason.unblock if reason is not None else None,
+        reason=reason.sentence if reason is not None else condition.message if condition else "",
+        created=group.metadata.creation_timestamp or "",
     )
 
 

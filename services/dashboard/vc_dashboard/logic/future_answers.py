@@ -46,6 +46,7 @@ class WaitingRow(Answer, frozen=True, kw_only=True):
     """In the queue, from 1, as the plugins order those that wait now."""
     group: str
     stage: str
+    """Empty when only its condition has spoken yet."""
     needed_pods: int
     missing: ResourceList
     """What there is too little of, and how much."""

@@ -71,16 +71,25 @@ def true_words(picture: Picture, reasons: Mapping[str, JobReason]) -> dict[str, 
 
 
 def line_of(
-    words: Mapping[str, JobReason], queue: str, order: Mapping[str, int]
-) -> list[JobReason]:
-    """Who waits in a queue, the first first.
+    picture: Picture, words: Mapping[str, JobReason], queue: str, order: Mapping[str, int]
+) -> list[str]:
+    """The groups that wait in a queue, the first first; of some only their condition may speak yet.
 
     `order` has the groups as the plugins order them now; of one it does not know, the place it was told
     of when its reason was said has to do.
     """
+    places = {word.group: word.position for word in words.values() if word.queue == queue}
+    for key, group in picture.groups.items():
+        if group.spec.queue == queue and key not in words and is_refused(group):
+            places[key] = len(picture.groups)
     last = len(order)
-    waiting = [word for word in words.values() if word.queue == queue]
-    return sorted(waiting, key=lambda w: (order.get(w.group, last), w.position, w.group))
+    return sorted(places, key=lambda key: (order.get(key, last), places[key], key))
+
+
+def is_refused(group: PodGroup) -> bool:
+    """Whether its condition says that it waits. A record has a bound: its reason may be said later."""
+    condition = newest_condition(group)
+    return still_waits(group) and condition is not None and condition.type == "Unschedulable"
 
 
 def describe_job(
@@ -103,7 +112,7 @@ def describe_job(
         pods=[_pod_row(pod) for pod in pods[:PODS_SHOWN_MAX]],
         pods_total=len(pods),
         group=_group_row(group) if group is not None else None,
-        position=_position(picture, reasons, waiting, order),
+        position=_position(picture, reasons, group, order),
         explanation=waiting.reason if waiting is not None else None,
         stale=stale,
     )
@@ -112,13 +121,14 @@ def describe_job(
 def _position(
     picture: Picture,
     reasons: Mapping[str, JobReason],
-    waiting: JobReason | None,
+    group: PodGroup | None,
     order: Mapping[str, int],
 ) -> int:
-    if waiting is None:
+    words = true_words(picture, reasons)
+    if group is None or not (group.key in words or is_refused(group)):
         return 0
-    line = line_of(true_words(picture, reasons), waiting.queue, order)
-    return 1 + [word.group for word in line].index(waiting.group)
+    queue = words[group.key].queue if group.key in words else group.spec.queue
+    return 1 + line_of(picture, words, queue, order).index(group.key)
 
 
 def _reason_of(group: PodGroup | None, reasons: Mapping[str, JobReason]) -> JobReason | None:
