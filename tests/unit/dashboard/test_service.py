@@ -16,8 +16,9 @@ from tests.unit.scheduler.recording import Recording
 from tests.unit.scheduler.world import World
 from vc_bus.memory import MemoryBus
 from vc_clock import LoopClock
+from vc_dashboard import heavy as heavy_module
 from vc_dashboard.config import Config
-from vc_dashboard.heavy import WAITING_MAX
+from vc_dashboard.heavy import WAITING_MAX, BusyError, HeavyWork
 from vc_dashboard.service import DashboardService, build
 from vc_messages.sessions import entry_bytes, session_message
 from vc_model.kinds import JOBS, NAMESPACES, QUEUES
@@ -197,6 +198,27 @@ async def test_too_many_trials_at_once_are_told_to_come_again(service: Dashboard
         assert "try again" in (await answer.json())["error"]
     release.set()
     assert all(await asyncio.gather(*held))
+
+
+async def test_nobody_stands_in_line_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(heavy_module, "WAITING_SECONDS_MAX", 0.05)
+    heavy, release = HeavyWork(), threading.Event()
+    held = asyncio.create_task(heavy.run(release.wait, 10))
+    await asyncio.sleep(0)
+    with pytest.raises(BusyError, match="try again later"):
+        await heavy.run(int)
+    release.set()
+    assert await held
+    assert await heavy.run(int) == 0, "nothing is lost by those who gave up"
+
+
+async def test_shares_are_not_counted_again_while_nothing_changes(
+    service: DashboardService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = await service.standing()
+    assert first.basis == "the default configuration"
+    monkeypatch.setattr(service, "ground", None)
+    assert await service.standing() is first
 
 
 async def sessions_of(client: aiohttp.ClientSession) -> list[str]:
