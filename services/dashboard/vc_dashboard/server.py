@@ -4,6 +4,7 @@ Nothing here changes the cluster: what-if takes a question as its body, and that
 """
 
 import asyncio
+import functools
 import html
 import logging
 from collections.abc import Awaitable, Callable
@@ -15,7 +16,7 @@ from aiohttp import web
 from vc_dashboard.heavy import BusyError, HeavyWork
 from vc_dashboard.logic.answers import Problem
 from vc_dashboard.logic.epochs import EpochMemory
-from vc_dashboard.logic.explaining import explain, waiting_list
+from vc_dashboard.logic.explaining import explain, starts_on, waiting_list
 from vc_dashboard.logic.future_answers import WhatIfQuestion
 from vc_dashboard.logic.invariants import Finding, Seen, report
 from vc_dashboard.logic.jobs import JobQuestion, describe_job, list_jobs
@@ -23,7 +24,13 @@ from vc_dashboard.logic.manifests import ManifestError
 from vc_dashboard.logic.openapi import openapi
 from vc_dashboard.logic.page import STYLE, page
 from vc_dashboard.logic.picture import Picture
-from vc_dashboard.logic.questions import LIMIT_DEFAULT, QuestionError, limit_of, text_of
+from vc_dashboard.logic.questions import (
+    LIMIT_DEFAULT,
+    QuestionError,
+    flag_of,
+    limit_of,
+    text_of,
+)
 from vc_dashboard.logic.queues import queue_tree
 from vc_dashboard.logic.sessions import SessionMemory
 from vc_dashboard.logic.standing import Standing
@@ -206,14 +213,8 @@ class DashboardServer:
         key = object_key(request.match_info["namespace"], request.match_info["name"])
         reasons, picture = self._knowledge.sessions.reasons(), await self._knowledge.picture()
         ground = await self._knowledge.ground()
-        until = self._knowledge.seconds() + EXPLAIN_SECONDS_MAX
         found = await self._knowledge.heavy.run(
-            explain,
-            picture,
-            reasons,
-            key,
-            ground,
-            go_on=lambda: self._knowledge.seconds() < until,
+            explain, picture, reasons, key, ground, go_on=self._in_time()
         )
         return _json(found) if found is not None else _problem(404, _no_job(key))
 
@@ -224,10 +225,18 @@ class DashboardServer:
             return _problem(404, f"there is no queue {queue[:253]!r}")
         standing = await self._knowledge.standing()
         reasons, stale = self._knowledge.sessions.reasons(), self._knowledge.stale()
-        found = await asyncio.to_thread(
+        listed = functools.partial(
             waiting_list, picture, reasons, queue, standing=standing, limit=limit, stale=stale
         )
-        return _json(found)
+        if not flag_of(request.query, "estimate"):
+            return _json(await asyncio.to_thread(listed))
+        starts = starts_on(picture, await self._knowledge.ground(), self._in_time())
+        return _json(await self._knowledge.heavy.run(listed, starts=starts))
+
+    def _in_time(self) -> Callable[[], bool]:
+        """Whether an estimate that was asked for now may still go on."""
+        until = self._knowledge.seconds() + EXPLAIN_SECONDS_MAX
+        return lambda: self._knowledge.seconds() < until
 
     async def _shares(self, _: web.Request) -> web.Response:
         ground = await self._knowledge.ground()

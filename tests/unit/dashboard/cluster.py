@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from tests.unit.scheduler.objects import EPOCH, node, queue
-from vc_dashboard.logic.explaining import explain, waiting_list
+from vc_dashboard.logic.explaining import Starts, explain, waiting_list
 from vc_dashboard.logic.future_answers import (
     WaitingList,
     WhatIf,
@@ -131,10 +131,11 @@ class Cluster:
     def standing(self) -> Standing:
         return standing_of(self.ground().trial(), Conf(), basis="a test")
 
-    def waiting(self, queue: str, *, limit: int = 10) -> WaitingList:
+    def waiting(self, queue: str, *, limit: int = 10, starts: Starts | None = None) -> WaitingList:
         return waiting_list(
-            self.picture(), self.reasons, queue, standing=self.standing(), limit=limit, stale=""
-        )
+            self.picture(), self.reasons, queue, standing=self.standing(), limit=limit, stale="",
+            starts=starts,
+        )  # fmt: skip
 
     def estimate(self, name: str) -> tuple[float, str, list[str]]:
         found = explain(self.picture(), self.reasons, f"{NAMESPACE}/{name}", self.ground())

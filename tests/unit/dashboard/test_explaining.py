@@ -7,7 +7,7 @@ from tests.unit.scheduler.objects import EPOCH, node, nodes, pod, priority_class
 from vc_dashboard.logic import explaining as explaining_module
 from vc_dashboard.logic import standing as standing_module
 from vc_dashboard.logic.endings import HISTORY_MAX, Durations, stem_of
-from vc_dashboard.logic.explaining import explain
+from vc_dashboard.logic.explaining import explain, starts_on
 from vc_dashboard.logic.queues import queue_tree
 from vc_dashboard.logic.standing import standing_of
 from vc_messages.sessions import Stage
@@ -119,6 +119,32 @@ def test_the_waiting_list_says_for_what_and_what_the_queue_may_still_take() -> N
     assert row.unblock is not None
     assert (row.unblock.action, row.unblock.target) == ("raise-capability", "team")
     assert row.created
+
+
+def test_the_waiting_list_can_say_when_they_start() -> None:
+    cluster = full()
+    cluster.run(manifest("first", 4, estimate="10m"), since=60)
+    cluster.run(manifest("next", 4, estimate="10m"), since=50)
+    cluster.run(manifest("later", 4), since=40)
+    cluster.run(manifest("last", 4), since=30)
+
+    def told(go_on: bool, limit: int = 10) -> list[tuple[str, float | None, list[str]]]:
+        starts = starts_on(cluster.picture(), cluster.ground(), lambda: go_on)
+        rows = cluster.waiting("default", limit=limit, starts=starts).waiting
+        return [
+            (r.group, r.estimate.in_seconds, r.estimate.waits_for)
+            if r.estimate is not None
+            else (r.group, None, [])
+            for r in rows
+        ]
+
+    assert told(True) == [
+        ("ml/next", 540, ["ml/first"]),
+        ("ml/later", 1140, ["ml/first", "ml/next"]),
+        ("ml/last", None, []),
+    ], "nothing says when the last but one ends"
+    assert told(True, limit=1) == [("ml/next", 540, ["ml/first"])]
+    assert [seconds for _, seconds, _ in told(False)] == [None, None, None], "no time was left"
 
 
 def test_the_line_is_that_of_the_plugins_and_not_of_when_reasons_were_said() -> None:

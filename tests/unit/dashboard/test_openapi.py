@@ -15,7 +15,7 @@ from tests.unit.dashboard.test_service import READY_SECONDS_MAX, TASK, manifest,
 from tests.unit.scheduler.objects import gang, node, queue
 from tests.unit.scheduler.recording import Recording
 from tests.unit.scheduler.world import World
-from vc_dashboard.logic.explaining import explain
+from vc_dashboard.logic.explaining import explain, starts_on
 from vc_dashboard.logic.openapi import openapi
 from vc_dashboard.server import DashboardServer
 from vc_dashboard.service import DashboardService
@@ -111,7 +111,10 @@ def test_answers_about_jobs_that_wait_are_as_described() -> None:
     assert explained is not None
     assert explained.explanation is not None
     assert explained.holders
-    for answer in (explained, cluster.waiting("default"), cluster.ask(manifest_of("more", 9))):
+    starts = starts_on(cluster.picture(), cluster.ground(), lambda: True)
+    listed = cluster.waiting("default", starts=starts)
+    assert listed.waiting[0].estimate is not None
+    for answer in (explained, listed, cluster.ask(manifest_of("more", 9))):
         schema = {"$ref": f"#/components/schemas/{type(answer).__name__}"}
         found = msgspec.json.decode(msgspec.json.encode(answer))
         assert list(faults(DOCUMENT, schema, found)) == []

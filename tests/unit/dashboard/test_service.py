@@ -101,8 +101,9 @@ async def test_what_would_be_is_answered_over_http(service: DashboardService) ->
             assert job["reason"]["sentence"]
         async with client.get("/api/v1/jobs/ml/train/explanation") as answer:
             assert (await answer.json())["job"]["name"] == "train"
-        async with client.get("/api/v1/queues/training/waiting") as answer:
-            assert (await answer.json())["waiting"] == []
+        for query in ("", "?estimate=true", "?estimate=false"):
+            async with client.get(f"/api/v1/queues/training/waiting{query}") as answer:
+                assert (await answer.json())["waiting"] == []
         async with client.get("/api/v1/shares") as answer:
             found = await answer.json()
             assert [share["name"] for share in found["queues"]] == ["training"]
@@ -244,6 +245,7 @@ async def test_the_page_lists_jobs_and_lets_nothing_else_in(service: DashboardSe
     [
         ("GET", "/api/v1/jobs?limit=0", 400),
         ("GET", "/api/v1/usage?to=9999-12-31", 400),
+        ("GET", "/api/v1/queues/training/waiting?estimate=perhaps", 400),
         ("GET", "/api/v1/jobs/ml/ghost", 404),
         ("GET", "/api/v1/nothing", 404),
         ("POST", "/api/v1/jobs", 405),

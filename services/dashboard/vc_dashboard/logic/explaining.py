@@ -7,7 +7,7 @@ work, and says so when it came to that.
 """
 
 import heapq
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Final
 
 from vc_dashboard.logic.amounts import Amounts, shown
@@ -38,6 +38,9 @@ AHEAD_SHOWN_MAX: Final = 10
 ENDS_TRIED_MAX: Final = 40
 _STUCK: Final = (Stage.INVALID, Stage.QUEUE_MISSING, Stage.QUEUE_CLOSED)
 """Stages that no time heals."""
+
+Starts = Callable[[Collection[str]], Mapping[str, Estimate]]
+"""When groups start, as far as something says so."""
 
 
 def explain(
@@ -110,12 +113,14 @@ def waiting_list(
     standing: Standing,
     limit: int,
     stale: str,
+    starts: Starts | None = None,
 ) -> WaitingList:
-    """Who waits in a queue, in order, and what the queue may still take."""
+    """Who waits in a queue, in order, and what the queue may still take; `starts` says when they start."""
     words = true_words(picture, reasons)
     line = line_of(picture, words, queue, standing.order)
+    estimates = starts(line[:limit]) if starts is not None else {}
     rows = [
-        _row(position, picture.groups[key], words.get(key))
+        _row(position, picture.groups[key], words.get(key), estimates.get(key))
         for position, key in enumerate(line[:limit], start=1)
     ]
     found = standing.queues.get(queue)
@@ -130,7 +135,21 @@ def waiting_list(
     )
 
 
-def _row(position: int, group: PodGroup, word: JobReason | None) -> WaitingRow:
+def starts_on(picture: Picture, ground: Ground, go_on: Callable[[], bool]) -> Starts:
+    """When groups start, in one trial for all of them."""
+
+    def starts(groups: Collection[str]) -> dict[str, Estimate]:
+        if not groups or not go_on():
+            return {}
+        future = _Future(ground, ground.trial(), Durations(picture), ground.jobs_of_groups())
+        return future.starts(groups, go_on)
+
+    return starts
+
+
+def _row(
+    position: int, group: PodGroup, word: JobReason | None, estimate: Estimate | None
+) -> WaitingRow:
     reason, condition = word.reason if word is not None else None, newest_condition(group)
     amounts = reason.amounts if reason is not None else []
     return WaitingRow(
@@ -142,6 +161,7 @@ def _row(position: int, group: PodGroup, word: JobReason | None) -> WaitingRow:
         unblock=reason.unblock if reason is not None else None,
         reason=reason.sentence if reason is not None else condition.message if condition else "",
         created=group.metadata.creation_timestamp or "",
+        estimate=estimate,
     )
 
 
@@ -180,23 +200,42 @@ class _Future:
         """By group."""
         self._groups = {job: group for group, job in jobs.items()}
         self._ended: list[str] = []
+        self._cut = False
+        """Whether more ends are known than were tried."""
 
     def estimate(self, group: str, holders: list[str], go_on: Callable[[], bool]) -> Estimate:
         """Until the group is placed, or nothing more is known, or it has been enough work."""
-        trial = self._trial
-        if trial is None:
+        if self._trial is None:
             return _no("no time was left to try it: too many ask at the same time")
-        trial.bound(len(self._ground.objects), go_on)
         try:
-            return self._tried(trial, group, holders)
+            for at, end, started in self._steps(self._trial, go_on):
+                if group in started:
+                    return self._yes(at, end)
         except GaveUpError as error:
             return _no(f"{error}, in which {len(self._ended)} jobs ended and it was not placed")
+        return self._never(holders)
 
-    def _tried(self, trial: BoundedTrial, group: str, holders: list[str]) -> Estimate:
-        ground, durations = self._ground, self._durations
-        if group in trial.settle().placements:
-            return _yes(ground, ground.now, "the next sessions would place it", [])
-        coming = [(end.at, end.job, end) for end in durations.ends(now=ground.now)]
+    def starts(self, groups: Collection[str], go_on: Callable[[], bool]) -> dict[str, Estimate]:
+        """Of those that would be placed before it has been enough work."""
+        found: dict[str, Estimate] = {}
+        if self._trial is None:
+            return found
+        try:
+            for at, end, started in self._steps(self._trial, go_on):
+                found |= {key: self._yes(at, end) for key in started if key in groups}
+                if len(found) == len(groups):
+                    break
+        except GaveUpError:
+            pass  # those that were not placed until then have no estimate
+        return found
+
+    def _steps(
+        self, trial: BoundedTrial, go_on: Callable[[], bool]
+    ) -> Iterator[tuple[float, End | None, Collection[str]]]:
+        """When, after which end, and who starts then; first without any end."""
+        trial.bound(len(self._ground.objects), go_on)
+        yield self._ground.now, None, trial.settle().placements
+        coming = [(end.at, end.job, end) for end in self._durations.ends(now=self._ground.now)]
         heapq.heapify(coming)
         while coming and len(self._ended) < ENDS_TRIED_MAX:
             at, job, end = heapq.heappop(coming)
@@ -204,20 +243,27 @@ class _Future:
             trial.now = max(trial.now, at)
             self._ended.append(job)
             started = trial.settle().placements
-            if group in started:
-                return _yes(ground, at, _basis(self._ended, end), self._ended)
+            yield at, end, started
             for key in started:
-                later = durations.end(self._jobs.get(key, key), began=at, now=at)
+                later = self._durations.end(self._jobs.get(key, key), began=at, now=at)
                 if later is not None:
                     heapq.heappush(coming, (later.at, later.job, later))
-        if not self._ended:
+        self._cut = bool(coming)
+
+    def _yes(self, at: float, end: End | None) -> Estimate:
+        if end is None:
+            return _yes(self._ground, at, "the next sessions would place it", [])
+        return _yes(self._ground, at, _basis(self._ended, end), list(self._ended))
+
+    def _never(self, holders: list[str]) -> Estimate:
+        ended = len(self._ended)
+        if not ended:
             named = ", ".join(holders[:3])
             who = (
                 f"nothing says when {named} end" if named else "nothing says when running jobs end"
             )
             return _no(f"no basis: {who} (runningEstimate, activeDeadlineSeconds or finished jobs)")
-        ended = len(self._ended)
-        if coming:
+        if self._cut:
             return _no(
                 f"gave up after the expected ends of {ended} jobs, which do not make the room"
             )

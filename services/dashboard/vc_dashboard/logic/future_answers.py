@@ -39,6 +39,17 @@ class SessionReplay(Answer, frozen=True, kw_only=True):
     took_ms: float
 
 
+class Estimate(Answer, frozen=True, kw_only=True):
+    """When a job may start, and on what that rests."""
+
+    starts_at: str
+    """Empty when there is no basis."""
+    in_seconds: float
+    basis: str
+    waits_for: list[str]
+    """Jobs that must end first."""
+
+
 class WaitingRow(Answer, frozen=True, kw_only=True):
     """A job that waits."""
 
@@ -54,6 +65,8 @@ class WaitingRow(Answer, frozen=True, kw_only=True):
     """What would take its reason away."""
     reason: str
     created: str
+    estimate: Estimate | None = None
+    """Of its start, where it was asked for and something says so."""
 
 
 class WaitingList(Answer, frozen=True, kw_only=True):
@@ -107,17 +120,6 @@ class Holder(Answer, frozen=True, kw_only=True):
     ends_at: str
     """When it is expected to end; empty when nothing says so."""
     basis: str
-
-
-class Estimate(Answer, frozen=True, kw_only=True):
-    """When a job may start, and on what that rests."""
-
-    starts_at: str
-    """Empty when there is no basis."""
-    in_seconds: float
-    basis: str
-    waits_for: list[str]
-    """Jobs that must end first."""
 
 
 class Explanation(Answer, frozen=True, kw_only=True):

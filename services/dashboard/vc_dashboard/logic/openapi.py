@@ -84,7 +84,11 @@ OPERATIONS: Final[dict[str, tuple[str, str, type, list[JsonObject]]]] = {
         "listWaiting",
         "Who waits in a queue, in order, for what, and what the queue may still take.",
         future_answers.WaitingList,
-        [_text("name", "path", "The queue."), _LIMIT],
+        [
+            _text("name", "path", "The queue."),
+            _LIMIT,
+            _text("estimate", "query", "`true`: with estimates of when they start."),
+        ],
     ),
     "/api/v1/shares": (
         "listShares",

@@ -26,3 +26,11 @@ def text_of(query: Mapping[str, str], name: str) -> str:
     if len(text) > TEXT_CHARACTERS_MAX:
         raise QuestionError(f"{name}: at most {TEXT_CHARACTERS_MAX} characters")
     return text
+
+
+def flag_of(query: Mapping[str, str], name: str) -> bool:
+    """`true` or `false`; false when it is not given."""
+    text = query.get(name, "false")
+    if text not in ("true", "false"):
+        raise QuestionError(f"{name}={text[:20]!r}: write true or false")
+    return text == "true"
