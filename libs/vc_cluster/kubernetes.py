@@ -158,7 +158,7 @@ class KubernetesCluster:
                     yield event
                     reached = event.resource_version
         except SilentServerError as error:
-            await self._look_behind(kind, reached)
+            await self._look_behind(kind, namespace, reached)
             raise ServerError(error.message) from error
         finally:
             stream.close()
@@ -273,13 +273,13 @@ class KubernetesCluster:
         if found != uid:
             raise ConflictError(f"evict pod {name!r}: its uid is {found}, not {uid}")
 
-    async def _look_behind(self, kind: Kind, reached: str) -> None:
+    async def _look_behind(self, kind: Kind, namespace: str, reached: str) -> None:
         """GoneError when the server has not even come to the version we watch from.
 
         It was set back to an older state (etcd from a backup), and would stay silent until it has
         got there again: nothing but a list tells.
         """
-        now = (await self.list(kind, limit=1)).resource_version
+        now = (await self.list(kind, namespace=namespace, limit=1)).resource_version
         if now.isdecimal() and reached.isdecimal() and int(now) < int(reached):
             raise GoneError(f"{kind.plural}: watched from {reached}, but the server is at {now}")
 

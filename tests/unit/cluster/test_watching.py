@@ -145,6 +145,18 @@ async def test_a_server_that_was_set_back_is_a_gap(server: ScriptedServer, tmp_p
             await read_all(cluster, version="1000")
 
 
+async def test_whether_it_was_set_back_is_asked_where_we_watch(
+    server: ScriptedServer, tmp_path: Path
+) -> None:
+    """Who may read one namespace may not list the others."""
+    server.then(streams(then_silent_seconds=5), says({"metadata": {"resourceVersion": "41"}}))
+    async with connected(server, tmp_path, limits=IMPATIENT) as cluster:
+        with pytest.raises(GoneError):
+            async for _ in cluster.watch(PODS, resource_version="1000", namespace="ours"):
+                pass
+    assert [seen.path for seen in server.seen] == ["/api/v1/namespaces/ours/pods"] * 2
+
+
 async def test_closing_the_iterator_ends_the_request(
     server: ScriptedServer, tmp_path: Path
 ) -> None:
