@@ -12,8 +12,12 @@ class Config:
     """Objects per page of a list."""
     batch_max: int = 500
     """Messages per publish."""
+    batch_bytes_max: int = 8 * 1024 * 1024
+    """And bytes of their values: a publish ends with the message that goes beyond."""
     queue_max: int = 5000
     """Messages waiting to be published; a full queue stops reading (back-pressure)."""
+    queue_bytes_max: int = 64 * 1024 * 1024
+    """And bytes of their values, of each kind: a thousand large jobs would take gigabytes."""
     watch_seconds: float = 10.0
     """How long one watch request lasts. A real API server sends bookmarks about once a minute, but
     always shortly before a watch ends: short watches keep the progress of quiet kinds moving, and a

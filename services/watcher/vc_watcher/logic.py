@@ -7,7 +7,13 @@ watcher publishes only the difference, deletions included.
 
 A record that an older watcher wrote after a newer one had fenced the partition, or that cannot be read,
 is *foreign*: readers drop it, but compaction would keep it, so the truth must be written over it.
+
+A watch only ever goes forward: what is older than what the topic says was said before, and is no news.
+A list is believed as it is, since it is how a cluster that was set back (etcd from a backup) is told.
 """
+
+from collections.abc import Mapping
+from typing import TypeAlias
 
 import msgspec
 
@@ -29,7 +35,7 @@ from vc_model.graft import strip_nulls
 from vc_model.job import Job
 from vc_model.keys import LAST_APPLIED
 from vc_model.kinds import Kind
-from vc_model.meta import ApiObject
+from vc_model.meta import ApiObject, object_key
 
 
 class Known(msgspec.Struct, frozen=True):
@@ -46,6 +52,30 @@ class Foreign(msgspec.Struct, frozen=True):
     key: str
     uid: str
     partition: int
+
+
+Log: TypeAlias = tuple[str, int]
+"""A key and the partition it stands in."""
+
+
+class Bare(msgspec.Struct, frozen=True):
+    """Of an object that cannot be projected: which one it is."""
+
+    key: str
+    uid: str
+
+
+class _BareMetadata(msgspec.Struct, frozen=True):
+    name: str
+    namespace: str = ""
+    uid: str = ""
+
+
+class _BareObject(msgspec.Struct, frozen=True):
+    metadata: _BareMetadata
+
+
+_bare_decoder = msgspec.json.Decoder(_BareObject)
 
 
 class UnreadableError(ValueError):
@@ -72,6 +102,14 @@ class Decoder:
                 obj, api_version=self._kind.api_version, kind=self._kind.kind
             )
         return without_secrets(obj)
+
+    def decode_bare(self, raw: bytes) -> Bare:
+        """Which object it is, whatever else is wrong with it; UnreadableError when not even that."""
+        try:
+            metadata = _bare_decoder.decode(raw).metadata
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise UnreadableError(f"it has no name: {error}") from None
+        return Bare(object_key(metadata.namespace, metadata.name), metadata.uid)
 
     def _decode_forgiving(self, raw: bytes) -> ApiObject:
         try:
@@ -105,7 +143,7 @@ class Index:
     def __init__(self, kind: Kind, *, stamp: Stamp) -> None:
         self.kind = kind
         self.stamp = stamp
-        self.foreign: dict[tuple[str, int], Foreign] = {}
+        self.foreign: dict[Log, Foreign] = {}
         """Records to be overwritten when the truth is known."""
         self._known: dict[str, Known] = {}
         self._epochs: dict[int, int] = {}
@@ -177,10 +215,12 @@ class Index:
             for partition in range(fact_partitions(self.kind))
         ]
 
-    def seen(self, obj: ApiObject, *, again: bool = False) -> list[Message]:
-        """The object as it is now; nothing when the topic says so (unless `again`).
+    def seen(self, obj: ApiObject, *, again: bool = False, listed: bool = False) -> list[Message]:
+        """The object as it is now; nothing when the topic says so (unless `again`) or says more.
 
-        MessageTooLargeError when it does not fit in a message: then the topic keeps what it has.
+        A name is given anew under a higher version only, so an older one is the past, whatever its
+        uid; but a list is the present, even of a cluster that was set back. CodecError when the
+        object does not fit in a message: then the topic keeps what it has.
         """
         metadata = obj.metadata
         key = obj.key
@@ -188,6 +228,8 @@ class Index:
         known = self._known.get(key)
         current = Known(metadata.uid, metadata.resource_version, partition)
         if known == current and not again:
+            return []
+        if known is not None and not listed and _is_older(current, than=known):
             return []
         fact = fact_message(self.kind, obj, stamp=self.stamp, traceparent=traceparent_of(obj))
         self._known[key] = current
@@ -203,19 +245,33 @@ class Index:
         del self._known[key]
         return [self._tombstone(key, known)]
 
+    def gone_unless(self, bare: Bare) -> list[Message]:
+        """What the topic has of that name is no more, unless it is this very one."""
+        known = self._known.get(bare.key)
+        return self.gone(bare.key) if known is not None and known.uid != bare.uid else []
+
     def gone_but(self, listed: set[str]) -> list[Message]:
         """Everything that a complete list did not show is gone."""
         missing = sorted(key for key in self._known if key not in listed)
         return [message for key in missing for message in self.gone(key)]
 
-    def settle_foreign(self) -> list[Message]:
-        """Bury foreign records in partitions where the truth has no record of that name.
+    def foreign_of(self, key: str) -> dict[Log, Foreign]:
+        """The foreign records of one name."""
+        logs = [(key, partition) for partition in range(fact_partitions(self.kind))]
+        return {log: self.foreign[log] for log in logs if log in self.foreign}
 
-        Called after a complete list was taken in; where the name does live in that partition, its
-        fact was published again by then (`seen(..., again=True)`), and a tombstone after it would
-        let compaction take the living record out of the log.
+    def settle_foreign(self, noted: Mapping[Log, Foreign]) -> list[Message]:
+        """Bury those foreign records where the truth has no record of that name in the partition.
+
+        `noted` are those that were known before the truth was read, by a list or for one name: what
+        was written since is not settled by it. Where the name does live in that partition, its fact
+        was published again by then (`seen(..., again=True)`), and a tombstone after it would let
+        compaction take the living record out of the log.
         """
-        buried = [
+        settled = [f for log, f in noted.items() if self.foreign.get(log) is f]
+        for foreign in settled:
+            del self.foreign[foreign.key, foreign.partition]
+        return [
             tombstone_message(
                 self.kind,
                 key=foreign.key,
@@ -224,11 +280,9 @@ class Index:
                 resource_version="",
                 stamp=self.stamp,
             )
-            for foreign in self.foreign.values()
+            for foreign in settled
             if not self._lives_in(foreign.key, foreign.partition)
         ]
-        self.foreign.clear()
-        return buried
 
     def _lives_in(self, key: str, partition: int) -> bool:
         known = self._known.get(key)
@@ -236,7 +290,7 @@ class Index:
 
     def is_foreign(self, key: str) -> bool:
         """Whether the truth about this key must be written even if we wrote it before."""
-        return any((key, p) in self.foreign for p in range(fact_partitions(self.kind)))
+        return bool(self.foreign) and bool(self.foreign_of(key))
 
     def _tombstone(self, key: str, known: Known) -> Message:
         return tombstone_message(
@@ -251,8 +305,14 @@ class Index:
 
 def _by_version(one: Known, other: Known) -> tuple[Known, Known]:
     """Older first; versions that are no numbers keep the order in which they were read."""
-    try:
-        swapped = int(one.resource_version) > int(other.resource_version)
-    except ValueError:
-        swapped = False
-    return (other, one) if swapped else (one, other)
+    return (other, one) if _is_older(other, than=one) else (one, other)
+
+
+def _is_older(one: Known, *, than: Known) -> bool:
+    """By version; those that are no numbers have no order."""
+    return is_lower(one.resource_version, than.resource_version)
+
+
+def is_lower(version: str, other: str) -> bool:
+    """Whether the first version is before the second; False when one of them is no number."""
+    return version.isdecimal() and other.isdecimal() and int(version) < int(other)

@@ -16,15 +16,15 @@ from vc_messages.facts import FENCE_KEY, Stamp, identity_of
 from vc_messages.progress import PROGRESS_PERIOD_SECONDS, progress_message, progress_of
 from vc_messages.record import Record, TopicPartition
 from vc_messages.topics import ALL, FACTS, PROGRESS
-from vc_model.kinds import BY_TOPIC, WATCHED
-from vc_model.meta import ApiObject, split_key
+from vc_model.kinds import WATCHED
 from vc_runtime.backoff import delay_seconds
 from vc_runtime.context import Context
 from vc_runtime.leader import Leadership
 from vc_watcher.config import Config
-from vc_watcher.kindwatch import KindWatch, Publisher, TermOverError
-from vc_watcher.logic import Decoder, Index, UnreadableError
+from vc_watcher.kindwatch import KindWatch
+from vc_watcher.logic import Index
 from vc_watcher.meters import Meters
+from vc_watcher.outbox import Publisher, TermOverError
 
 READ_BACK_RECORDS_MAX: Final = 5000
 LEASE_LOOK_SECONDS: Final = 0.25
@@ -79,23 +79,22 @@ class WatcherService:
         ends = {topic.name: await self._context.bus.end_offsets(topic.name) for topic in FACTS}
         indices = await self._read_back(stamp, ends)
         await self._outgrow(stamp, indices)
-        await self._fence(indices, publisher, ends)
+        fenced = await self._fence(indices, publisher, ends)
         self._watches = {
             kind.short: KindWatch(
                 self._context,
                 self._config,
                 index=indices[kind.topic],
                 publisher=publisher,
-                end_offsets=ends[kind.topic],
+                end_offsets=list(fenced[kind.topic]),
                 meters=self._meters,
             )
             for kind in WATCHED
         }
-        tail_from = {t: list(offsets) for t, offsets in ends.items()}
         async with asyncio.TaskGroup() as group:
             group.create_task(self._guard_lease(stamp))
             group.create_task(self._tell_progress(publisher))
-            group.create_task(self._guard_topics(indices, publisher, tail_from))
+            group.create_task(self._guard_topics(indices, fenced))
             for watch in self._watches.values():
                 group.create_task(watch.run())
 
@@ -127,9 +126,11 @@ class WatcherService:
                     self._context.log.warning("progress that cannot be read: %s", error)
         return newest
 
-    async def _read_to_end(self, topic: str, ends: list[int]) -> AsyncIterator[list[Record]]:
-        """Everything a topic holds below the given ends."""
-        starts = await self._context.bus.start_offsets(topic)
+    async def _read_to_end(
+        self, topic: str, ends: list[int], *, starts: list[int] | None = None
+    ) -> AsyncIterator[list[Record]]:
+        """Everything a topic holds below the given ends, from its beginning unless told otherwise."""
+        starts = starts or await self._context.bus.start_offsets(topic)
         left = {p for p, end in enumerate(ends) if starts[p] < end}
         if not left:
             return
@@ -168,10 +169,24 @@ class WatcherService:
 
     async def _fence(
         self, indices: dict[str, Index], publisher: Publisher, ends: dict[str, list[int]]
-    ) -> None:
+    ) -> dict[str, list[int]]:
+        """Fence every partition, and read what came in before the fence; where that stands."""
+        fenced: dict[str, list[int]] = {}
         for topic, index in indices.items():
             offsets = await publisher.publish(index.fences())
-            ends[topic] = [max(end, o + 1) for end, o in zip(ends[topic], offsets, strict=True)]
+            await self._read_before_fence(index, ends[topic], offsets)
+            fenced[topic] = [offset + 1 for offset in offsets]
+        return fenced
+
+    async def _read_before_fence(self, index: Index, ends: list[int], offsets: list[int]) -> None:
+        """What an older watcher wrote since we read back, and every reader believes."""
+        if ends == offsets:
+            return
+        async for batch in self._read_to_end(index.kind.topic, offsets, starts=ends):
+            for record in batch:
+                index.replay(record)
+        if index.highest_epoch > index.stamp.epoch:
+            raise TermOverError(f"epoch {index.highest_epoch} writes to {index.kind.topic}")
 
     # -- what runs beside the kinds --------------------------------------------------------------
 
@@ -186,23 +201,23 @@ class WatcherService:
         raise TermOverError("lost the lease")
 
     async def _tell_progress(self, publisher: Publisher) -> None:
-        """About once a second, and at once when a sync ends."""
+        """About once a second, and at once when a sync ends or a kind loses track."""
         while True:
             self._sequence += 1
             watches = self._watches.values()
             progress = [watch.progress(self._sequence) for watch in watches]
             for watch in watches:
-                watch.sync_ended.clear()
+                watch.turned.clear()
             await publisher.publish([progress_message(p) for p in progress])
+            for watch, told in zip(watches, progress, strict=True):
+                watch.told(told)
             self._failures = 0
             waiting = [p.kind for p in progress if not p.synced]
             self._trouble = f"not synced: {', '.join(waiting)}" if waiting else ""
-            await self._wait_for_sync_or_period()
+            await self._wait_for_turn_or_period()
 
-    async def _wait_for_sync_or_period(self) -> None:
-        waiters = [
-            asyncio.ensure_future(watch.sync_ended.wait()) for watch in self._watches.values()
-        ]
+    async def _wait_for_turn_or_period(self) -> None:
+        waiters = [asyncio.ensure_future(watch.turned.wait()) for watch in self._watches.values()]
         try:
             await asyncio.wait(
                 waiters,
@@ -216,13 +231,12 @@ class WatcherService:
     async def _guard_topics(
         self,
         indices: dict[str, Index],
-        publisher: Publisher,
-        tail_from: dict[str, list[int]],
+        fenced: dict[str, list[int]],
     ) -> None:
         """Read our own topics: write the truth over anything foreign, notice a wipe."""
         positions = {
             TopicPartition(topic, partition): offset
-            for topic, offsets in tail_from.items()
+            for topic, offsets in fenced.items()
             for partition, offset in enumerate(offsets)
         }
         reader = await self._context.bus.reader(positions)
@@ -237,13 +251,13 @@ class WatcherService:
                     await self._context.clock.sleep(PROGRESS_PERIOD_SECONDS)
                     continue
                 for record in records:
-                    await self._check_own(record, indices[record.topic], publisher)
+                    self._check_own(record, indices[record.topic])
                 if records:
                     await self._context.clock.sleep(OWN_TOPICS_REST_SECONDS)
         finally:
             await reader.close()
 
-    async def _check_own(self, record: Record, index: Index, publisher: Publisher) -> None:
+    def _check_own(self, record: Record, index: Index) -> None:
         try:
             identity = identity_of(record)
         except CodecError as error:
@@ -252,7 +266,7 @@ class WatcherService:
                     "%s %r is overwritten: %s", record.topic, record.key, error
                 )
                 index.note_unreadable(record)
-                await self._overwrite(record, index, publisher)
+                self._watches[index.kind.short].settle(record.key)
             elif isinstance(error, NewerSchemaError):  # our next term, if any, fences again
                 raise TermOverError(f"a newer release writes to {record.topic}") from None
             return
@@ -267,26 +281,7 @@ class WatcherService:
             identity.stamp.epoch,
         )
         index.note_foreign(record.key, uid=identity.uid, partition=record.partition)
-        await self._overwrite(record, index, publisher)
-
-    async def _overwrite(self, record: Record, index: Index, publisher: Publisher) -> None:
-        """Publish what the API server says of that key, and bury the foreign record."""
-        try:
-            obj = await self._read_live(record)
-        except (ClusterError, UnreadableError) as error:
-            # The next sync of this kind settles it; a term that ends before starts with one.
-            self._context.log.warning("truth of %s not read: %s", record.key, error)
-            return
-        messages = index.seen(obj, again=True) if obj is not None else index.gone(record.key)
-        await publisher.publish(messages + index.settle_foreign())
-
-    async def _read_live(self, record: Record) -> ApiObject | None:
-        kind = BY_TOPIC[record.topic]
-        namespace, name = split_key(record.key)
-        page = await self._context.cluster.list(
-            kind, namespace=namespace, field_selector=f"metadata.name={name}"
-        )
-        return Decoder(kind).decode(page.items[0]) if page.items else None
+        self._watches[index.kind.short].settle(record.key)
 
 
 def _first(error: BaseException) -> BaseException:

@@ -14,7 +14,7 @@ from vc_clock import LoopClock, run_virtual
 from vc_messages.record import Message
 from vc_messages.topics import BY_NAME
 from vc_model.kinds import QUEUES
-from vc_watcher.kindwatch import GATHER_SECONDS
+from vc_watcher.outbox import GATHER_SECONDS
 
 CROWD = 100
 EVENT_SECONDS = 0.001

@@ -8,7 +8,7 @@ from vc_messages.record import Message, Record
 from vc_model.kinds import JOBS, PODS
 from vc_model.meta import ObjectMeta, OwnerReference
 from vc_model.pod import Pod
-from vc_watcher.logic import Decoder, Index, UnreadableError
+from vc_watcher.logic import Bare, Decoder, Index, UnreadableError
 
 OLD = Stamp(incarnation="i1", epoch=1)
 NOW = Stamp(incarnation="i1", epoch=2)
@@ -115,7 +115,7 @@ def test_what_an_older_watcher_wrote_after_the_fence_is_overwritten() -> None:
     assert index.is_foreign("ns/a")
     again = index.seen(pod("a", version="7"), again=index.is_foreign("ns/a"))
     assert [m.key for m in again] == ["ns/a"]
-    buried = index.settle_foreign()
+    buried = index.settle_foreign(dict(index.foreign))
     assert [(m.key, m.headers["uid"]) for m in buried] == [("ns/ghost", "dead")]
     assert index.foreign == {}
 
@@ -130,7 +130,9 @@ def test_what_nobody_can_read_is_overwritten() -> None:
     index = log.index()
     assert index.is_foreign("ns/a")
     assert index.seen(pod("a", version="7"), again=True) == [fact]
-    assert [(m.key, m.value) for m in index.settle_foreign()] == [("ns/nothing", None)]
+    assert [(m.key, m.value) for m in index.settle_foreign(dict(index.foreign))] == [
+        ("ns/nothing", None)
+    ]
 
 
 def test_no_tombstone_follows_the_living_record_of_its_name_in_a_partition() -> None:
@@ -141,7 +143,70 @@ def test_no_tombstone_follows_the_living_record_of_its_name_in_a_partition() -> 
     index = log.index()
     (fact,) = index.seen(pod("a", uid="alive", version="9"), again=index.is_foreign("ns/a"))
     assert fact.headers["uid"] == "alive"
-    assert index.settle_foreign() == [], "compaction would keep only the tombstone"
+    assert index.settle_foreign(dict(index.foreign)) == [], (
+        "compaction would keep only the tombstone"
+    )
+
+
+def test_a_foreign_record_that_came_after_the_truth_was_read_is_not_settled_by_it() -> None:
+    index = Index(PODS, stamp=NOW)
+    index.note_foreign("ns/before", uid="dead", partition=1)
+    index.note_foreign("ns/twice", uid="dead", partition=2)
+    noted = dict(index.foreign)
+    index.note_foreign("ns/after", uid="dead", partition=1)
+    index.note_foreign("ns/twice", uid="dead", partition=2)
+    assert [m.key for m in index.settle_foreign(noted)] == ["ns/before"]
+    assert {key for key, _ in index.foreign} == {"ns/after", "ns/twice"}
+
+
+class Told(msgspec.Struct, frozen=True):
+    """What a watch tells of a pod whose version 7 is on the topic."""
+
+    id: str
+    version: str
+    uid: str = "u1"
+    listed: bool = False
+    published: bool = False
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        Told("a newer version is news", "8", published=True),
+        Told("the same version is none", "7"),
+        Told("an older version is the past", "5"),
+        Told("versions are numbers, not texts", "10", published=True),
+        Told("an older version of another uid is the past, too", "5", uid="u0"),
+        Told("a version that is no number has no age", "opaque", published=True),
+        Told("a list is the present, whatever its versions", "5", listed=True, published=True),
+    ],
+    ids=lambda told: told.id,
+)
+def test_a_watch_does_not_take_the_topic_back_in_time(told: Told) -> None:
+    index = Index(PODS, stamp=NOW)
+    index.seen(pod("a", version="7"))
+    messages = index.seen(pod("a", uid=told.uid, version=told.version), listed=told.listed)
+    assert bool(messages) == told.published
+
+
+def test_an_unreadable_object_is_known_by_name_and_uid() -> None:
+    raw = b'{"metadata":{"name":"a","namespace":"ns","uid":"u1","labels":3},"spec":"nonsense"}'
+    with pytest.raises(UnreadableError):
+        Decoder(PODS).decode(raw)
+    assert Decoder(PODS).decode_bare(raw) == Bare("ns/a", "u1")
+
+
+@pytest.mark.parametrize("raw", [b"{", b"[]", b"{}", b'{"metadata":{}}', b'{"metadata":3}'])
+def test_an_object_without_a_name_is_not_known_at_all(raw: bytes) -> None:
+    with pytest.raises(UnreadableError):
+        Decoder(PODS).decode_bare(raw)
+
+
+def test_an_unreadable_object_ends_only_another_of_its_name() -> None:
+    index = Index(PODS, stamp=NOW)
+    index.seen(pod("a", uid="first"))
+    assert index.gone_unless(Bare("ns/a", "first")) == []
+    assert [m.headers["uid"] for m in index.gone_unless(Bare("ns/a", "second"))] == ["first"]
 
 
 def test_records_of_another_incarnation_say_nothing() -> None:

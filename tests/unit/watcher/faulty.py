@@ -1,0 +1,129 @@
+"""A cluster that fails the watcher on purpose, and a bus that remembers the order of things."""
+
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+
+import msgspec
+
+from vc_bus.memory import MemoryBus
+from vc_clock import Clock
+from vc_cluster import ClusterError, ListPage, ServerError, WatchEvent
+from vc_messages.record import Message
+from vc_model.kinds import QUEUES, Kind
+from vc_simcluster.api import Api
+from vc_simcluster.cluster import StoreCluster
+
+
+class FaultyCluster(StoreCluster):
+    """The twin; of queues it tells what a test wants it to."""
+
+    def __init__(self, api: Api, *, clock: Clock) -> None:
+        super().__init__(api)
+        self._clock = clock
+        self.refusal: Callable[[], ClusterError] | None = None
+        """What lists and new watches are answered with."""
+        self.event_seconds = 0.0
+        """How long an event takes to come."""
+        self.cut_after_events = 0
+        """The next watch that tells so many events is cut there, once; 0 for never."""
+        self.before_list: Callable[[str], Awaitable[None]] | None = None
+        """Runs before a list, with the name that is asked for; empty for all."""
+        self.before_answer: Callable[[str], Awaitable[None]] | None = None
+        """Runs between a list and its answer, with the name that was asked for; empty for all."""
+        self.garbled: set[str] = set()
+        """Names of objects whose spec nobody can read."""
+        self.watched_from: list[str] = []
+        self.lists: Counter[str] = Counter()
+        """Lists by the name that was asked for."""
+
+    async def list(
+        self,
+        kind: Kind,
+        *,
+        namespace: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+        limit: int = 0,
+        continue_token: str = "",
+    ) -> ListPage:
+        name = field_selector.removeprefix("metadata.name=")
+        if kind is QUEUES:
+            self._refuse()
+            self.lists[name] += 1
+            if self.before_list is not None:
+                await self.before_list(name)
+        page = await super().list(
+            kind,
+            namespace=namespace,
+            label_selector=label_selector,
+            field_selector=field_selector,
+            limit=limit,
+            continue_token=continue_token,
+        )
+        if kind is not QUEUES:
+            return page
+        if self.before_answer is not None:
+            await self.before_answer(name)
+        return msgspec.structs.replace(page, items=[self._told(raw) for raw in page.items])
+
+    async def watch(
+        self,
+        kind: Kind,
+        *,
+        resource_version: str,
+        namespace: str = "",
+        timeout_seconds: float = 300.0,
+    ) -> AsyncIterator[WatchEvent]:
+        if kind is QUEUES:
+            self.watched_from.append(resource_version)
+            self._refuse()
+            if int(resource_version) > self.api.store.version:
+                await self._clock.sleep(timeout_seconds)  # a real one waits to get there
+                return
+        events = super().watch(
+            kind,
+            resource_version=resource_version,
+            namespace=namespace,
+            timeout_seconds=timeout_seconds,
+        )
+        count = 0
+        ends_at = self._clock.monotonic() + timeout_seconds
+        async for event in events:
+            if self.event_seconds and self._clock.monotonic() > ends_at:
+                return  # whatever is left to be told
+            count += 1
+            if kind is QUEUES and self.event_seconds:
+                await self._clock.sleep(self.event_seconds)
+            told = self._told(event.object) if kind is QUEUES else event.object
+            yield msgspec.structs.replace(event, object=told)
+            if kind is QUEUES and count == self.cut_after_events:
+                self.cut_after_events = 0
+                raise ServerError("connection reset by peer")
+
+    def _refuse(self) -> None:
+        if self.refusal is not None:
+            raise self.refusal()
+
+    def _told(self, raw: bytes) -> bytes:
+        obj = msgspec.json.decode(raw)
+        if obj["metadata"].get("name") not in self.garbled:
+            return raw
+        return msgspec.json.encode({**obj, "spec": "nonsense"})
+
+
+class OrderedBus(MemoryBus):
+    """Remembers what was published, over all topics, in the order of the calls."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__(clock)
+        self.published: list[Message] = []
+        self.batches_bytes: list[int] = []
+        self.before_publish: Callable[[Sequence[Message]], Awaitable[None]] | None = None
+
+    async def publish(self, messages: Sequence[Message]) -> list[int]:
+        if self.before_publish is not None:
+            await self.before_publish(messages)
+        offsets = await super().publish(messages)
+        self.published += messages
+        self.batches_bytes.append(sum(len(message.value or b"") for message in messages))
+        return offsets
