@@ -21,7 +21,8 @@ class FaultyCluster(StoreCluster):
         super().__init__(api)
         self._clock = clock
         self.refusal: Callable[[], ClusterError] | None = None
-        """What lists and new watches are answered with."""
+        """What lists and new watches of a kind are answered with."""
+        self.refused = QUEUES
         self.event_seconds = 0.0
         """How long an event takes to come."""
         self.cut_after_events = 0
@@ -32,6 +33,8 @@ class FaultyCluster(StoreCluster):
         """Runs between a list and its answer, with the name that was asked for; empty for all."""
         self.garbled: set[str] = set()
         """Names of objects whose spec nobody can read."""
+        self.namespaces: set[tuple[str, str]] = set()
+        """Of every list: the kind and the namespace it was for."""
         self.watched_from: list[str] = []
         self.lists: Counter[str] = Counter()
         """Lists by the name that was asked for."""
@@ -46,9 +49,10 @@ class FaultyCluster(StoreCluster):
         limit: int = 0,
         continue_token: str = "",
     ) -> ListPage:
+        self.namespaces.add((kind.short, namespace))
         name = field_selector.removeprefix("metadata.name=")
+        self._refuse(kind)
         if kind is QUEUES:
-            self._refuse()
             self.lists[name] += 1
             if self.before_list is not None:
                 await self.before_list(name)
@@ -76,10 +80,10 @@ class FaultyCluster(StoreCluster):
     ) -> AsyncIterator[WatchEvent]:
         if kind is QUEUES:
             self.watched_from.append(resource_version)
-            self._refuse()
-            if int(resource_version) > self.api.store.version:
-                await self._clock.sleep(timeout_seconds)  # a real one waits to get there
-                return
+        self._refuse(kind)
+        if int(resource_version) > self.api.store.version:
+            await self._clock.sleep(timeout_seconds)  # a real one waits to get there
+            return
         events = super().watch(
             kind,
             resource_version=resource_version,
@@ -100,8 +104,8 @@ class FaultyCluster(StoreCluster):
                 self.cut_after_events = 0
                 raise ServerError("connection reset by peer")
 
-    def _refuse(self) -> None:
-        if self.refusal is not None:
+    def _refuse(self, kind: Kind) -> None:
+        if kind is self.refused and self.refusal is not None:
             raise self.refusal()
 
     def _told(self, raw: bytes) -> bytes:

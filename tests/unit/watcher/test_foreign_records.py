@@ -14,9 +14,11 @@ from vc_cluster import ServerError
 from vc_messages import codec
 from vc_messages.facts import FENCE_KEY, Stamp, fact_message, identity_of
 from vc_messages.record import Message, Record
-from vc_model.kinds import EVENTS, QUEUES
+from vc_model.kinds import CONFIGMAPS, EVENTS, QUEUES
+from vc_model.kubernetes import ConfigMap
 from vc_model.meta import ObjectMeta
 from vc_model.scheduling import Queue
+from vc_watcher.config import Config
 
 SETTLED_SECONDS = 10.0
 
@@ -94,6 +96,31 @@ def test_what_is_written_between_the_read_back_and_the_fence_is_settled() -> Non
         await reader.until_queues({"a"})
         assert written
         assert (await world.newest())["ghost"].value is None
+
+    run(test)
+
+
+def test_config_maps_are_asked_for_in_our_own_namespace_alone() -> None:
+    async def test(world: World) -> None:
+        await world.reader.until_ready()
+        progress = world.reader.follower.view.progress(QUEUES)
+        assert progress is not None
+        stamp = Stamp(incarnation=progress.stamp.incarnation, epoch=progress.stamp.epoch - 1)
+        metadata = ObjectMeta(name="a", namespace="others", uid="u1", resource_version="1")
+        others = ConfigMap(
+            api_version=CONFIGMAPS.api_version, kind=CONFIGMAPS.kind, metadata=metadata
+        )
+        await world.bus.publish([fact_message(CONFIGMAPS, others, stamp=stamp)])
+        await world.stack.clock.sleep(SETTLED_SECONDS)
+        world.cluster.refused = CONFIGMAPS
+        world.cluster.refusal = lambda: ServerError("connection refused")
+        await world.stack.clock.sleep(Config().watch_seconds)
+        world.cluster.refusal = None
+        await world.stack.clock.sleep(SETTLED_SECONDS)
+        asked = {where for kind, where in world.cluster.namespaces if kind == CONFIGMAPS.short}
+        assert asked == {"volcano-system"}
+        newest = {r.key: r for r in await read_all(world.stack, CONFIGMAPS.topic)}
+        assert newest["others/a"].value is None
 
     run(test)
 
