@@ -100,6 +100,8 @@ class Follower:
             await self._progress.poll(self.view)
             wait = min(wait_seconds, UNREADY_POLL_SECONDS) if self.unready() else wait_seconds
             taken = await self._source.poll(wait)
+            if taken.records:  # what was told before them counts for them: a relist may have begun
+                await self._progress.poll(self.view)
         except BusUnavailableError as error:
             await self._wait_out(f"bus away: {error}")
             return Batch()

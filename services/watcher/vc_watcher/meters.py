@@ -35,6 +35,10 @@ class Meters:
             registry=registry,
         )
 
+    def waiting(self, kind: str, *, queued: int) -> None:
+        """More wait than go out at once; while the bus is away nothing else would say so."""
+        self._queued.labels(kind).set(queued)
+
     def published(self, kind: str, *, messages: int, age_seconds: float, queued: int) -> None:
         """A publish was acknowledged."""
         self._published.labels(kind).inc(messages)

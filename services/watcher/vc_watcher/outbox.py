@@ -123,6 +123,7 @@ class Outbox:
         self._filled.set()
         if self._has_batch():
             self._batch_waits.set()
+            self._meters.waiting(self._kind, queued=self._queued)
 
     async def room(self) -> None:
         """Until the queue is below its bounds."""

@@ -18,6 +18,8 @@ from vc_watcher.spans import JobSpans
 
 COUNT = 100
 MESSAGE_BYTES = 1000
+QUEUED = "pyroclast_watcher_queued_messages"
+LABELS = {"kind": QUEUES.short}
 
 
 class Case(msgspec.Struct, frozen=True):
@@ -81,11 +83,13 @@ def test_a_bus_that_is_away_stops_reading_and_everything_leaves_in_order(case: C
         assert len(put) == case.waiting_max
         assert outbox.queued_bytes == case.waiting_max * MESSAGE_BYTES
         assert outbox.reached == ""
+        assert context.metrics.get_sample_value(QUEUED, LABELS) == case.waiting_max
         bus.start()
         await clock.sleep(60)
         assert [m.key for m in bus.published] == [f"q-{number}" for number in range(COUNT)]
         assert max(bus.batches_bytes) <= case.published_bytes_max
         assert (outbox.queued_bytes, outbox.reached) == (0, str(COUNT - 1))
+        assert context.metrics.get_sample_value(QUEUED, LABELS) == 0
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
