@@ -1,6 +1,9 @@
 """What a queue is guaranteed is there when its jobs come, whoever came before."""
 
-from tests.unit.scheduler.objects import gang, node, nodes, pod, queue
+import pytest
+
+from tests.unit.scheduler.objects import gang, group, node, nodes, pod, queue
+from tests.unit.scheduler.scenarios.scenario import plugins
 from tests.unit.scheduler.world import World, reason_of
 from vc_messages.sessions import Stage
 
@@ -70,3 +73,27 @@ def test_pods_outside_of_queues_are_not_counted_twice() -> None:
     world.session()
     assert (world.bound("a1") + world.bound("a2")) >= 1
     assert world.bound("a1") * 2 + world.bound("a2") <= 2
+
+
+@pytest.mark.parametrize("plugin", ["proportion", "capacity"])
+def test_a_pod_is_refused_for_what_it_asks_for_and_not_for_what_its_queue_has_too_much_of(
+    plugin: str,
+) -> None:
+    """`a` had eight CPUs before `b` was guaranteed four of the ten; its next pod asks for memory alone."""
+    world = World(
+        queue("a"), queue("b", guarantee={"cpu": "4", "memory": "4Gi"}),
+        node("n", cpu=10, memory="10Gi"),
+        group("old", minimum=1, queue="a", phase="Running"),
+        pod("old-0", group="old", requests={"cpu": "8"}, on="n"),
+        group("late", minimum=1, queue="a"),
+        pod("late-0", group="late", requests={"memory": "7Gi"}),
+        conf=plugins("overcommit", "predicates", plugin, "nodeorder"),
+    )  # fmt: skip
+    decisions = world.session()
+    assert decisions.left_out == ()
+    reason = reason_of(decisions, "late")
+    assert reason.stage is Stage.QUOTA
+    assert [amount.resource for amount in reason.amounts] == ["memory"]
+    world.put(node("more", cpu=1, memory="9Gi"))
+    world.session()
+    assert world.bound("late") == 1

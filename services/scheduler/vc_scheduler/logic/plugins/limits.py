@@ -75,7 +75,7 @@ class Limits:
                 return reasons.over_capability(row.name, needed, own)
         for at, row in enumerate(line):
             for name, left in self._left(row, taken).items():
-                if needed.get(name, 0) > left:
+                if name in needed and needed[name] > left:
                     above = [r.name for r in line[at + 1 :] if name in dict(r.capability)]
                     return reasons.guaranteed(
                         above[0] if above else "", name, needed=needed[name], available=left
