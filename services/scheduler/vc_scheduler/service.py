@@ -248,9 +248,13 @@ class Scheduler:
                 self._writers.tellers.queue(queue)
 
     def _lay_over(self, work: GroupWork, *, now: float) -> bool:
-        """Assume the binds and note the status; False when a member left since the snapshot."""
+        """Assume the binds and note the status; False when a member left since the snapshot: then
+        nobody is evicted for it either."""
         gang = work.gang.binds if work.gang is not None else ()
         if not all(self._columns.bindable(pod_key(bind), bind.uid) for bind in gang):
+            self._wanted.set()
+            return False
+        if not self._still_waits(work):
             self._wanted.set()
             return False
         for bind in gang:
@@ -268,6 +272,22 @@ class Scheduler:
         if work.status is not None:
             self._columns.note_status(work.group, work.uid, status=work.status.status, now=now)
         return True
+
+    def _still_waits(self, work: GroupWork) -> bool:
+        """Whether those for whom room is made, or promised, are all there and wait."""
+        promise = work.eviction or work.takeover
+        if promise is None:
+            return True
+        group = self._group_of(work.group)
+        return (
+            group is not None
+            and group.metadata.uid == promise.uid
+            and not group.metadata.deletion_timestamp
+            and all(
+                self._columns.bindable(object_key(place.namespace, place.name), place.uid)
+                for place in promise.places
+            )
+        )
 
     def _group_of(self, key: str) -> ApiObject | None:
         return self._lead.view.get(PODGROUPS, key)

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from vc_cluster import ClusterError, NotFoundError
-from vc_messages.effects import BindPod
+from vc_messages.effects import BindPod, PatchObject
 from vc_model.kinds import PODS
 from vc_model.meta import ApiObject, object_key
 from vc_runtime.backoff import delay_seconds
@@ -33,7 +33,7 @@ from vc_scheduler.logic.commands import (
     release_effects,
     withdrawal_effects,
 )
-from vc_scheduler.logic.decisions import Eviction, GangBind, PodRef, Release
+from vc_scheduler.logic.decisions import Eviction, GangBind, PodRef, Release, Withdrawal
 from vc_scheduler.logic.evictions import SPARE_SECONDS
 from vc_scheduler.logic.volume_rows import ClaimChoice
 from vc_scheduler.observing import Observer
@@ -179,7 +179,10 @@ class Writers:
 
     async def _evict(self, eviction: Eviction) -> None:
         """Victims that the API server keeps (a disruption budget) stay, and others are looked for."""
-        await self._applier.apply(nomination_effects(eviction.places))
+        told = await self._applier.apply(nomination_effects(eviction.places))
+        if any(outcome.status is OutcomeStatus.STALE for outcome in told):
+            await self._keep_victims(eviction, told)
+            return
         outcomes = await self._applier.apply(eviction_effects(eviction))
         stay: list[Outcome] = []
         gone: list[PodRef] = []
@@ -192,9 +195,26 @@ class Writers:
                 self._columns.unevict(key, pod.uid, now=now)
                 self._wanted.set()
         self._observer.victims_stay(eviction, stay)
-        told = msgspec.structs.replace(eviction, pods=tuple(gone))
-        for event in eviction_events(told):
+        for event in eviction_events(msgspec.structs.replace(eviction, pods=tuple(gone))):
             self.tellers.event(event)
+
+    async def _keep_victims(self, eviction: Eviction, told: Sequence[Outcome]) -> None:
+        """A pod that they were to make room for is gone: nobody leaves for it, nor for the others, which
+        are told so."""
+        self._columns.evictions.settled(eviction.group)
+        done = {o.effect.uid: None for o in told if isinstance(o.effect, PatchObject) and o.written}
+        pods = tuple(
+            PodRef(namespace=place.namespace, name=place.name, uid=place.uid)
+            for place in eviction.places
+            if place.uid in done
+        )
+        await self._applier.apply(withdrawal_effects(Withdrawal(group=eviction.group, pods=pods)))
+        for pod in eviction.pods:
+            key, now = object_key(pod.namespace, pod.name), self._context.clock.now()
+            self._columns.unevict(key, pod.uid, now=now)
+            self._columns.evictions.unspare(pod.uid)
+        self._context.log.info("nobody is evicted for %s: it has left", eviction.group)
+        self._wanted.set()
 
     async def _bind(self, gang: GangBind) -> bool:
         """Whether the whole gang was bound."""

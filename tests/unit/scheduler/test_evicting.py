@@ -9,10 +9,13 @@ from tests.unit.scheduler.shell import NAMESPACE, Shell
 from vc_clock import run_virtual
 from vc_cluster import ClusterError, ConflictError, ForbiddenError, NotFoundError, ServerError
 from vc_cluster.errors import TooManyRequestsError
-from vc_model.kinds import EVENTS, PODS, PRIORITYCLASSES
+from vc_model.kinds import EVENTS, PODGROUPS, PODS, PRIORITYCLASSES, Kind
 from vc_model.pod import Pod
 from vc_runtime.effects import ATTEMPTS_MAX
+from vc_scheduler.logic.conf import Conf
+from vc_scheduler.logic.decisions import Decisions
 from vc_scheduler.logic.evictions import SPARE_SECONDS
+from vc_scheduler.logic.snapshot import Snapshot
 
 BUSY = TooManyRequestsError("the server has received too many requests")
 BUDGET = TooManyRequestsError(
@@ -122,5 +125,64 @@ def test_a_half_bound_gang_that_a_budget_keeps_is_asked_for_again_after_a_rest()
                 lambda: leaving(shell, "half-0"), "released", seconds=2 * SPARE_SECONDS + 5
             )
             assert shell.cluster.writes["evict"] == 3
+
+    run_virtual(story())
+
+
+async def leave_for_good(shell: Shell, name: str) -> None:
+    """Somebody deletes a job of one pod."""
+    await shell.cluster.delete(PODS, name=f"{name}-0", namespace=NAMESPACE, grace_seconds=0)
+    await shell.cluster.delete(PODGROUPS, name=name, namespace=NAMESPACE)
+
+
+async def nobody_left(shell: Shell) -> None:
+    await shell.clock.sleep(5)
+    assert shell.cluster.writes["evict"] == 0
+    assert not any(leaving(shell, name) for name in ("young-0", "old-0"))
+    assert await events(shell) == []
+
+
+@pytest.mark.parametrize("kinds", [(PODS,), (PODGROUPS,), (PODS, PODGROUPS)])
+def test_nobody_is_evicted_for_a_job_that_leaves_while_the_session_runs(
+    kinds: tuple[Kind, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story() -> None:
+        async with Shell() as shell:
+            await full_cluster(shell)
+            run_cycle = shell.schedulers[0]._run_cycle
+            left: list[Decisions] = []
+
+            async def meanwhile(snapshot: Snapshot, conf: Conf, now: float) -> Decisions:
+                decisions = await run_cycle(snapshot, conf, now)
+                if decisions.evictions and not left:
+                    left.append(decisions)
+                    for kind in kinds:
+                        name = "urgent-0" if kind is PODS else "urgent"
+                        await shell.cluster.delete(
+                            kind, name=name, namespace=NAMESPACE, grace_seconds=0
+                        )
+                    await shell.clock.sleep(1)
+                return decisions
+
+            monkeypatch.setattr(shell.schedulers[0], "_run_cycle", meanwhile)
+            await shell.gang("urgent", 1, cpu="4", priority="high")
+            await shell.until(lambda: bool(left), "a session that evicts for it")
+            await nobody_left(shell)
+
+    run_virtual(story())
+
+
+def test_nobody_is_evicted_for_a_job_that_leaves_before_it_is_told() -> None:
+    async def story() -> None:
+        async with Shell() as shell:
+            await full_cluster(shell)
+            shell.cluster.patch_seconds["pods"] = 2.0
+            await shell.gang("urgent", 1, cpu="4", priority="high")
+            await shell.clock.sleep(1)
+            await leave_for_good(shell, "urgent")
+            await nobody_left(shell)
+            shell.cluster.patch_seconds.clear()
+            await shell.gang("later", 1, cpu="4", priority="high")
+            await shell.until(lambda: leaving(shell, "young-0"), "it leaves for another")
 
     run_virtual(story())

@@ -191,6 +191,7 @@ class Columns:
         if gone:
             self._specs.pop(key, None)
             self._notes.drop(key)
+            self.evictions.settled(key)
             self._note_problem(f"podgroup {key}", "")
             return True
         before = self._specs.get(key)
@@ -327,8 +328,9 @@ class Columns:
         """Promises that a predecessor told the pods of: ours from now on."""
         self._adopts = False
         for key in self._unsettled:
-            pods = [pod for run in self._rows[key].runs for pod in run.pods]
-            told = told_nomination(pods, since=now)
+            row = self._rows[key]
+            pods = [pod for run in row.runs for pod in run.pods]
+            told = told_nomination(pods, uid=row.uid, since=now)
             if told is not None:
                 self.evictions.adopt(key, told)
 

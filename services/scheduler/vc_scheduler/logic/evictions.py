@@ -57,28 +57,35 @@ class Evictions:
             return row
         return msgspec.structs.replace(row, status=before)
 
+    def unspare(self, uid: str) -> None:
+        """It stays because nobody needs its room any more: whoever does may ask for it."""
+        self._spared.pop(uid, None)
+
     def gone(self, uid: str) -> None:
         self._before.pop(uid, None)
         self._spared.pop(uid, None)
 
     def nominate(self, eviction: Eviction, *, now: float) -> None:
         """Pods were evicted for a job, which was told where it will lie."""
-        promised = nomination(eviction.places, since=now, after=eviction.after)
-        self._nominated[eviction.group] = promised
+        self._nominated[eviction.group] = nomination(
+            eviction.places, uid=eviction.uid, since=now, after=eviction.after
+        )
 
     def take_over(self, takeover: Takeover, *, now: float) -> None:
         """Promises end, and what they spoke of is promised to another, unless it is bound already."""
         for group in takeover.lost:
             self.settled(group)
         if takeover.places:
-            self._nominated[takeover.group] = nomination(takeover.places, since=now)
+            self._nominated[takeover.group] = nomination(
+                takeover.places, uid=takeover.uid, since=now
+            )
 
     def adopt(self, group: str, told: Nomination) -> None:
         """A predecessor promised this; what we promised ourselves is newer."""
         self._nominated.setdefault(group, told)
 
     def settled(self, group: str) -> None:
-        """The job was bound, or another has its room."""
+        """The job was bound or is gone, or another has its room."""
         self._nominated.pop(group, None)
 
     def give_up(self, now: float) -> frozenset[str]:

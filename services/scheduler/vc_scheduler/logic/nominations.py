@@ -5,11 +5,11 @@ its predecessor. It is kept in memory, and written to the pods that victims make
 (`status.nominatedNodeName`), so that whoever leads next keeps it too.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from vc_scheduler.logic.rows import PodRow
+from vc_scheduler.logic.rows import GroupRow, PodRow
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,6 +29,8 @@ class Nomination(msgspec.Struct, frozen=True, kw_only=True):
     """What a job was promised, and when."""
 
     since: float
+    uid: str = ""
+    """Of the pod group; another one of the same name has nothing of it. Empty while it is not known."""
     after: int = 0
     """How many promises were made before it at the same time."""
     nodes: tuple[tuple[str, bytes, tuple[str, ...]], ...] = ()
@@ -47,19 +49,26 @@ class Nomination(msgspec.Struct, frozen=True, kw_only=True):
         return ()
 
 
-def nomination(places: Iterable[Place], *, since: float, after: int = 0) -> Nomination:
+def nomination(places: Iterable[Place], *, uid: str, since: float, after: int = 0) -> Nomination:
     """The promise that these places make."""
-    return gathered(((p.role, p.shape, p.node) for p in places), since=since, after=after)
+    told = ((p.role, p.shape, p.node) for p in places)
+    return gathered(told, uid=uid, since=since, after=after)
 
 
-def told_nomination(pods: Iterable[PodRow], *, since: float) -> Nomination | None:
+def told_nomination(pods: Iterable[PodRow], *, uid: str, since: float) -> Nomination | None:
     """The promise that waiting pods tell of; None when they tell of none."""
     told = [(pod.role, pod.shape.key, pod.nominated) for pod in pods if pod.nominated]
-    return gathered(told, since=since) if told else None
+    return gathered(told, uid=uid, since=since) if told else None
+
+
+def promise_to(group: GroupRow, known: Mapping[str, Nomination]) -> Nomination | None:
+    """What a group was promised, not one that had its name before."""
+    found = known.get(group.key)
+    return found if found is not None and found.uid in ("", group.uid) else None
 
 
 def gathered(
-    found: Iterable[tuple[str, bytes, str]], *, since: float, after: int = 0
+    found: Iterable[tuple[str, bytes, str]], *, since: float, uid: str = "", after: int = 0
 ) -> Nomination:
     """Role, shape and node of each pod, put together."""
     nodes: dict[tuple[str, bytes], list[str]] = {}
@@ -67,6 +76,7 @@ def gathered(
         nodes.setdefault((role, shape), []).append(node)
     return Nomination(
         since=since,
+        uid=uid,
         after=after,
         nodes=tuple((role, shape, tuple(listed)) for (role, shape), listed in nodes.items()),
     )

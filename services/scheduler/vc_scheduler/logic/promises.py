@@ -10,7 +10,7 @@ order. Only a job of the same queue and of higher priority may take it over (`ou
 from vc_scheduler.logic.evictions import NOMINATION_SECONDS
 from vc_scheduler.logic.future import promise
 from vc_scheduler.logic.leaving import Leaving
-from vc_scheduler.logic.nominations import Nomination
+from vc_scheduler.logic.nominations import Nomination, promise_to
 from vc_scheduler.logic.outranking import Held, yield_to_higher
 from vc_scheduler.logic.places import try_places
 from vc_scheduler.logic.placing import place_minimum
@@ -25,7 +25,8 @@ def keep_promises(session: Session, groups: list[GroupRow]) -> None:
     A job whose places are of no use any more (a node went away, a victim stayed) is left as it is.
     """
     known = session.snapshot.nominated
-    promised = [(group, known[group.key]) for group in groups if group.key in known]
+    found = [(group, promise_to(group, known)) for group in groups]
+    promised = [(group, nominated) for group, nominated in found if nominated is not None]
     if not promised:
         return
     away = Leaving(session, session.snapshot.leaving, counted=False)
