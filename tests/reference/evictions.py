@@ -29,7 +29,8 @@ def preempt(session: Session) -> None:
             for other in session.cluster.jobs.values()
             if other.queue == job.queue and other.priority < job.priority
         ]
-        if not _make_room(session, job, bundles(session, lower)) and session.even:
+        offered = bundles(session, lower, humble=_humble(session, job))
+        if not _make_room(session, job, offered) and session.even:
             _Even(session, job).run()
 
 
@@ -48,7 +49,7 @@ class _Even:
             for other in session.cluster.jobs.values()
             if other is not job and other.queue == job.queue and other.priority <= job.priority
         ]
-        found = bundles(session, others)
+        found = bundles(session, others, humble=_humble(session, job))
         lower = [b for b in found if b.job.priority < job.priority]
         equal = [b for b in found if b.job.priority == job.priority and not b.whole]
         equal = [b for b in equal if self._fair([b])]
@@ -95,20 +96,31 @@ def reclaim(session: Session) -> None:
 
 
 def _contenders(session: Session) -> list[Job]:
-    return [
-        job
-        for job in session.cluster.jobs.values()
-        if session.refused.get(job.key) == "room" and session.starving(job)
-    ]
+    return [job for job in session.cluster.jobs.values() if _contends(session, job)]
 
 
-def bundles(session: Session, jobs: Sequence[Job]) -> list[Bundle]:
-    """What these jobs can give, cheapest first."""
+def _contends(session: Session, job: Job) -> bool:
+    """It was refused for want of room; or it asks for nothing but a place, which backfill would give it
+    later, and there is none."""
+    if not session.starving(job):
+        return False
+    if job.key in session.refused or session.phase[job.key] == "Pending":
+        return session.refused.get(job.key) == "room"
+    return _humble(session, job) and _trial(session, job, [], leaving=False) is None
+
+
+def _humble(session: Session, job: Job) -> bool:
+    waiting = session.waiting(job)
+    return bool(waiting) and all(pod.best_effort for pod in waiting)
+
+
+def bundles(session: Session, jobs: Sequence[Job], *, humble: bool = False) -> list[Bundle]:
+    """What these jobs can give, cheapest first; to a `humble` job only pods that ask for nothing either."""
     gone = [name for names in session.outcome.victims.values() for name in names]
     found: list[Bundle] = []
     for job in jobs:
         left = [pod for pod in job.placed if pod.name not in gone]
-        allowed = [pod for pod in left if pod.preemptable]
+        allowed = [pod for pod in left if pod.preemptable and (pod.best_effort or not humble)]
         spare = _spare(job, allowed, left)
         found += [Bundle(job, [pod], whole=False) for pod in spare]
         if allowed and len(allowed) == len(left) and job.ready >= job.minimum > 0:
@@ -117,9 +129,11 @@ def bundles(session: Session, jobs: Sequence[Job]) -> list[Bundle]:
 
 
 def _spare(job: Job, allowed: list[Pod], left: list[Pod]) -> list[Pod]:
-    """Pods the job can do without, the last first."""
+    """Pods the job can do without, the last first; all, when it has not its minimum."""
     there = [*left, *job.of("Succeeded")]
-    beyond = len(there) - job.minimum if len(there) >= job.minimum else len(allowed)
+    if len(there) < job.minimum:
+        return allowed[::-1]
+    beyond = len(there) - job.minimum
     roles = [pod.role for pod in there]
     spare: list[Pod] = []
     for pod in reversed(allowed):
@@ -190,10 +204,12 @@ def _needed(session: Session, job: Job, offered: list[Bundle]) -> list[Bundle] |
     return None
 
 
-def _trial(session: Session, job: Job, chosen: list[Bundle]) -> list[str] | None:
+def _trial(
+    session: Session, job: Job, chosen: list[Bundle], *, leaving: bool = True
+) -> list[str] | None:
     """The nodes it would use without these; everything is as before afterwards."""
     victims = _pods(chosen)
-    earlier = _earlier(session)
+    earlier = _earlier(session) if leaving else []
     _away(session, victims)
     before = dict(session.placed)
     nodes = session.try_minimum(job)

@@ -93,7 +93,9 @@ class Session:
 
     def allocate(self) -> None:
         waiting = [
-            job for job in self._eligible() if any(not p.best_effort for p in self.waiting(job))
+            job
+            for job in self._in_line(self._eligible())
+            if any(not p.best_effort for p in self.waiting(job))
         ]
         while waiting:
             job = self.next_job(waiting)
@@ -111,7 +113,13 @@ class Session:
                 waiting.append(job)
 
     def backfill(self) -> None:
-        waiting = [job for job in self._eligible() if any(p.best_effort for p in self.waiting(job))]
+        found = self._eligible()
+        self._in_line(found)
+        waiting = [
+            job
+            for job in found
+            if job.key not in self.refused and any(p.best_effort for p in self.waiting(job))
+        ]
         while waiting:
             job = self.next_job(waiting)
             waiting.remove(job)
@@ -136,6 +144,20 @@ class Session:
             if pending:
                 found.append(job)
         return found
+
+    def _in_line(self, jobs: list[Job]) -> list[Job]:
+        """Without those of fifo queues behind a job that was let in and whose own pods are not all there;
+        one that has none at all does not stand in line."""
+        short = [j for j in self.cluster.jobs.values() if self.refused.get(j.key) == "tasks"]
+        first = [j for j in short if self.cluster.queues[j.queue].fifo and j.of("Pending")]
+        passing = []
+        for job in jobs:
+            before = [j for j in first if self.job_order(j) < self.job_order(job)]
+            if not any(other.queue == job.queue for other in before):
+                passing.append(job)
+            elif self.starving(job):
+                self.refused[job.key] = "order"
+        return passing
 
     def place_minimum(self, job: Job) -> bool:
         """Bind what it lacks, all of it, or nothing."""

@@ -3,39 +3,51 @@
 Everything is a trial first: with a set of victims away, the complete gang is placed as it will be
 placed later. The shortest row of the cheapest bundles that makes room is found by halving, then every
 victim that was not needed after all is let off: those on nodes the gang does not use at once, the
-others one by one, dearest first. Nobody is evicted for a job that then does not run.
+others one by one, dearest first. Where they are too many for that, those go first that have room beside the
+gang as it lies, then halves and halves of halves are tried. Nobody is evicted for a job that then does not run.
 """
 
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from vc_scheduler.logic.future import promise
+from vc_scheduler.logic.future import give_up_part, hold_part, promise
 from vc_scheduler.logic.leaving import Leaving
+from vc_scheduler.logic.limiting import Limiting
 from vc_scheduler.logic.placing import Missing, try_minimum
 from vc_scheduler.logic.rows import GroupRow, PodRow
 from vc_scheduler.logic.session import Session
 from vc_scheduler.logic.statement import Statement
-from vc_scheduler.logic.victims import Bundle, cost_key
+from vc_scheduler.logic.table import Ints
+from vc_scheduler.logic.victims import Bundle, cost_key, pods_of
 
 Accepts = Callable[[Sequence[Bundle]], bool]
 
 REPRIEVES_TRIED_MAX: Final = 64
-"""Trials to let single victims off; beyond that some may go that could have stayed."""
+"""Trials to let victims off; with more victims than that they are let off in parts."""
 
 
 class Room:
     """Looks for the victims of one gang."""
 
-    def __init__(self, session: Session, group: GroupRow, missing: Missing) -> None:
+    def __init__(self, session: Session, group: GroupRow, missing: Missing, *, switch: str) -> None:
+        """`switch` says for which action."""
         self._session = session
         self._group = group
         self._missing = missing
+        self._limiting = Limiting(session, switch=switch)
 
     def make(self, bundles: Sequence[Bundle], *, accepts: Accepts | None = None) -> bool:
         """Evict as few as needed and hold the room; False, and nothing changed, when none will do.
 
         `accepts` is asked about the final set, where what one may give depends on what others give.
         """
+        part = give_up_part(self._session, self._group)  # the trials are about all of it
+        made = any(self._make(some, accepts) for some in self._limiting.ways(bundles))
+        if part and not made:
+            hold_part(self._session, self._group, self._missing)
+        return made
+
+    def _make(self, bundles: Sequence[Bundle], accepts: Accepts | None) -> bool:
         chosen = self._needed(bundles)
         if chosen is None:
             return False
@@ -43,7 +55,7 @@ class Room:
             # A gang breaks anyway: perhaps one that is large enough alone is cheaper than pieces.
             other = self._needed(sorted(bundles, key=self._large_first))
             chosen = min(chosen, other or chosen, key=self._cost)
-        if accepts is not None and not accepts(chosen):
+        if not self._limiting.allows(chosen) or (accepts is not None and not accepts(chosen)):
             return False
         self._commit(chosen)
         return True
@@ -96,10 +108,61 @@ class Room:
         near = [bundle for bundle in chosen if any(pod.node in there for pod in bundle.pods)]
         if len(near) < len(chosen) and self._trial(near) is not None:
             chosen = near
-        for bundle in chosen[::-1][:REPRIEVES_TRIED_MAX]:
+        if len(chosen) > REPRIEVES_TRIED_MAX:
+            return self._let_parts_off(self._let_stay(chosen))
+        for bundle in chosen[::-1]:
             without = [other for other in chosen if other is not bundle]
             if self._trial(without) is not None:
                 chosen = without
+        return chosen
+
+    def _let_stay(self, chosen: list[Bundle]) -> list[Bundle]:
+        """Without those that have room beside the gang, where it lies when all are gone.
+
+        Found without a trial for each: it does not matter how many they are. One trial says whether
+        the gang fits beside them all.
+        """
+        session = self._session
+        gone, leaving = self._away(pods_of(chosen))
+        statement = Statement(session, self._group)
+        try_minimum(session, self._group, self._missing, statement)
+        idle = session.rooms.nodes.allocatable - session.rooms.used
+        statement.discard()
+        leaving.back(kept=False)
+        gone.back(kept=False)
+        needed = [bundle for bundle in chosen[::-1] if not self._put_back(bundle, idle)][::-1]
+        return needed if self._trial(needed) is not None else chosen
+
+    def _put_back(self, bundle: Bundle, idle: Ints) -> bool:
+        """Take the room of a bundle's pods, if all of them have it."""
+        session = self._session
+        rows = [session.snapshot.nodes.static.row(pod.node) for pod in bundle.pods]
+        placed = [
+            (row, session.rooms.request(pod.shape))
+            for pod, row in zip(bundle.pods, rows, strict=True)
+            if row is not None
+        ]
+        for row, request in placed:
+            idle[row] -= request
+        if all((idle[row] >= 0).all() for row, _ in placed):
+            return True
+        for row, request in placed:
+            idle[row] += request
+        return False
+
+    def _let_parts_off(self, chosen: list[Bundle]) -> list[Bundle]:
+        """Without parts that are not needed: halves, then halves of those, as far as trials go."""
+        parts = [chosen[len(chosen) // 2 :], chosen[: len(chosen) // 2]]  # the dearest first
+        for _ in range(REPRIEVES_TRIED_MAX):
+            if not parts:
+                break
+            part = parts.pop(0)
+            off = {id(bundle): None for bundle in part}
+            without = [bundle for bundle in chosen if id(bundle) not in off]
+            if self._trial(without) is not None:
+                chosen = without
+            elif len(part) > 1:
+                parts += [part[len(part) // 2 :], part[: len(part) // 2]]
         return chosen
 
     def _trial(self, bundles: Sequence[Bundle]) -> list[int] | None:
@@ -123,8 +186,3 @@ class Room:
         gone.go()
         leaving.go()
         return gone, leaving
-
-
-def pods_of(bundles: Sequence[Bundle]) -> list[PodRow]:
-    """Each pod once, in the order of bundles."""
-    return list({pod.uid: pod for bundle in bundles for pod in bundle.pods}.values())

@@ -18,7 +18,7 @@ def hold_future_room(session: Session, group: GroupRow, missing: Missing) -> boo
     if group.key in session.promised_to:  # it has its room, and waits for something else
         return True
     if session.framework.voters.holds(session, group, whole=False):
-        _hold_part(session, group, missing)
+        hold_part(session, group, missing)
         return False
     if not leaving:
         return False
@@ -41,7 +41,7 @@ def hold_future_room(session: Session, group: GroupRow, missing: Missing) -> boo
     return fits
 
 
-def _hold_part(session: Session, group: GroupRow, missing: Missing) -> None:
+def hold_part(session: Session, group: GroupRow, missing: Missing) -> None:
     """Keep what room there is for a part of the job, so that nobody after it takes that."""
     statement = Statement(session, group)
     for role, count in missing:
@@ -52,7 +52,15 @@ def _hold_part(session: Session, group: GroupRow, missing: Missing) -> None:
             if rows is not None:
                 statement.allocate(run, rows)
                 left -= fitting
-    statement.reserve()
+    session.parts[group.key] = statement.hold()
+
+
+def give_up_part(session: Session, group: GroupRow) -> bool:
+    """Its room is free again, for a trial of the whole job; whether it held any."""
+    give_up = session.parts.pop(group.key, None)
+    if give_up is not None:
+        give_up()
+    return give_up is not None
 
 
 def promise(session: Session, group: GroupRow, *, evicted: int) -> None:

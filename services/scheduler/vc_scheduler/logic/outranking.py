@@ -11,19 +11,25 @@ Between queues it is shares that count: what was reclaimed for one queue is not 
 priority. Nor is room that a running job's own task has left for a more important one of the same job.
 """
 
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from vc_scheduler.logic.amounts import Amounts
+from vc_scheduler.logic.in_line import Line
 from vc_scheduler.logic.leaving import Leaving
-from vc_scheduler.logic.nominations import Nomination, gathered
+from vc_scheduler.logic.nominations import Nomination, gathered, promise_to
 from vc_scheduler.logic.places import try_places
-from vc_scheduler.logic.placing import Missing, try_minimum
+from vc_scheduler.logic.placing import (
+    Missing,
+    one_by_one,
+    question_of,
+    try_minimum,
+    why_no_room,
+)
+from vc_scheduler.logic.reach import within_reach
 from vc_scheduler.logic.rows import GroupRow
 from vc_scheduler.logic.session import Session
 from vc_scheduler.logic.statement import Statement
-
-RIVALS_MAX: Final = 50
-"""Jobs a session that are tried; each costs some trials, and the next session goes on."""
+from vc_scheduler.logic.trials import Trials
 
 
 class Held(NamedTuple):
@@ -38,14 +44,21 @@ def yield_to_higher(
     session: Session, groups: list[GroupRow], held: list[Held], away: Leaving
 ) -> list[Held]:
     """Give promised room to those that outrank its holders; the promises that are left."""
-    tried = 0
-    for rival in _rivals(session, groups, held):
+    trials = Trials(session, lambda rival: _question(session, rival))
+    for rival in trials.among(_rivals(session, groups, held)):
         outranked = [entry for entry in held if _outranks(session, rival, entry.group)]
         missing = session.framework.missing(rival)
-        if not outranked or tried >= RIVALS_MAX or _fits(session, rival, missing):
+        if not outranked or why_no_room(session, rival, missing) is None:
             continue  # nobody is in its way, or it finds room in its turn
-        tried += 1
-        kept = _Takeover(session, rival, missing, away).attempt(outranked)
+        if not within_reach(session, rival, missing):
+            continue
+        trials.count()
+        takeover = _Takeover(session, rival, missing, away)
+        kept = takeover.attempt(outranked)
+        if takeover.succeeded:
+            trials.forget()
+        else:
+            trials.failed(rival)
         others = [entry for entry in held if entry not in outranked]
         held = sorted([*others, *kept], key=_oldest_first)
     return held
@@ -57,16 +70,17 @@ def _rivals(session: Session, groups: list[GroupRow], held: list[Held]) -> list[
     found: list[GroupRow] = []
     begun: dict[str, None] = {}
     queues = {entry.group.queue: None for entry in held}
+    line = Line(session)
     waiting = [
         group
         for group in groups
-        if group.queue in queues and group.key not in promised and session.starving(group)
+        if group.queue in queues and promise_to(group, promised) is None and session.starving(group)
     ]
     for group in sorted(waiting, key=lambda group: session.framework.job_key(session, group)):
         queue = session.snapshot.queues[group.queue]
         first = queue.name not in begun
         begun[queue.name] = None
-        if queue.fifo and not first:
+        if queue.fifo and (not first or line.before(group) is not None):
             continue
         if not any(_outranks(session, group, entry.group) for entry in held):
             continue
@@ -83,11 +97,12 @@ def _outranks(session: Session, rival: GroupRow, holder: GroupRow) -> bool:
     )
 
 
-def _fits(session: Session, group: GroupRow, missing: Missing) -> bool:
-    statement = Statement(session, group)
-    fits = try_minimum(session, group, missing, statement) is None
-    statement.discard()
-    return fits
+def _question(session: Session, rival: GroupRow) -> tuple[object, ...]:
+    """What it depends on whether promised room is of use to it. The rooms are as they were after each
+    attempt that fails, though by another number."""
+    _, *asked = question_of(session, rival, session.framework.missing(rival))
+    alike = not any(one_by_one(session, rival, run) for run in rival.runs)
+    return (*asked, session.priority(rival) if alike else rival.key)
 
 
 class _Takeover:
@@ -102,6 +117,7 @@ class _Takeover:
         """What the promises that have ended spoke of."""
         self._own: list[Held] = []
         """The promise that takes their place, if it is not bound at once."""
+        self.succeeded = False
 
     def attempt(self, outranked: list[Held]) -> list[Held]:
         """End as few of these promises as it takes, or none; those that go on."""
@@ -113,6 +129,7 @@ class _Takeover:
                 self._promised[name] = self._promised.get(name, 0) + amount
             ended[-1].statement.withdraw()
             if self._now() or self._later():
+                self.succeeded = True
                 kept = [*self._own, *self._held_again(ended)]
                 lost = {entry.group.key: None for entry in ended}
                 for entry in kept:

@@ -64,6 +64,14 @@ def try_minimum(
     return reason if tightest == in_turn else _attempt(session, group, tightest, statement)
 
 
+def why_no_room(session: Session, group: GroupRow, missing: Missing) -> Reason | None:
+    """Why the gang does not fit now; None when it does. Nothing lies anywhere afterwards."""
+    statement = Statement(session, group)
+    reason = try_minimum(session, group, missing, statement)
+    statement.discard()
+    return reason
+
+
 def _attempt(
     session: Session, group: GroupRow, wanted: Wanted, statement: Statement
 ) -> Reason | None:

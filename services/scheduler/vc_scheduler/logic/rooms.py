@@ -7,7 +7,7 @@ divide five thousand rows a thousand times.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from vc_scheduler.logic.framework import Candidates, Framework
 from vc_scheduler.logic.images import ImageRow
 from vc_scheduler.logic.shapes import Shape
 from vc_scheduler.logic.table import Filtered, Mask, NodeTable
+
+_MANY: Final = 2**31
+"""More pods than anybody asks for."""
 
 
 @dataclass(kw_only=True, eq=False)
@@ -47,6 +50,7 @@ class Rooms:
         """By what containers run: what a node is worth more for having it already."""
         self._rooms: dict[bytes, _Room] = {}
         self._requests: dict[bytes, Ints] = {}
+        self._most: dict[bytes, int] = {}
         self._log: list[Ints] = []
         """Rows that changed, oldest first."""
         self._states: list[int] = [0]
@@ -75,6 +79,16 @@ class Rooms:
             keys=room.keys if bonus is None else room.keys + bonus.keys,
             score_rows=_Scoring(self, room, bonus).scores,
         )
+
+    def most(self, shape: Shape) -> int:
+        """How many pods of the shape the nodes it may go to could take, were they empty."""
+        known = self._most.get(shape.key)
+        if known is None:
+            room = self._room(shape)
+            there = capacity(self.nodes.allocatable[room.filtered.mask], room.request)
+            known = placeable(there, _MANY) if room.possible else 0
+            self._most[shape.key] = known
+        return known
 
     def fits(self, shape: Shape, rows: Ints) -> bool:
         """Whether pods of the shape fit on exactly these rows (a row may come more than once)."""

@@ -5,6 +5,7 @@ integers. Where order matters, everything is walked in a total order.
 """
 
 import functools
+from collections.abc import Callable
 from typing import Final
 
 from vc_messages.effects import BindPod
@@ -60,6 +61,8 @@ class Session:
         self.evicted_uids: dict[str, None] = {}
         self.promised_to: dict[str, Reason] = {}
         """Groups whose room will be free when pods that leave are gone; they hold it meanwhile."""
+        self.parts: dict[str, Callable[[], None]] = {}
+        """By group that holds room for a part of it: gives that up."""
         self.no_future: dict[tuple[object, ...], None] = {}
         """Gangs that pods which leave make no room for, by the state of the rooms."""
         self.wake_at: float | None = snapshot.held_until

@@ -4,6 +4,8 @@ Pods lie on their nodes as soon as they are allocated, so later pods of the same
 `commit` turns them into binds, `discard` takes them off again in reverse order.
 """
 
+from collections.abc import Callable
+
 from vc_scheduler.logic.amounts import Amounts
 from vc_scheduler.logic.awaiting import awaits_claims
 from vc_scheduler.logic.rows import GroupRow, PodRow, Run
@@ -51,6 +53,19 @@ class Statement:
             self._session.count_held(self._group, run, pods=len(pods))
         self._placed.clear()
         return kept
+
+    def hold(self) -> Callable[[], None]:
+        """The same, for room that may be given up again: what is returned does that."""
+        placed = list(self._placed)
+        self.reserve()
+
+        def give_up() -> None:
+            for run, pods, _ in placed:
+                self._session.count_held(self._group, run, pods=-len(pods))
+            self._placed = placed
+            self.withdraw()
+
+        return give_up
 
     def withdraw(self) -> None:
         """Take everything off again, whatever other statements did since."""

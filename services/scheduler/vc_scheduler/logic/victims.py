@@ -6,7 +6,7 @@ in task order first, and one *whole* bundle of everything it has. Spare ones go 
 lower priority first, then the larger request and fewer pods, then the younger job.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
@@ -45,22 +45,15 @@ def bundles(
             continue
         if len(allowed) + len(gone) == len(group.placed) and group.ready >= group.min_member > 0:
             found.append(Bundle(group, tuple(reversed(allowed)), whole=True))
-    return _within_limits(session, sorted(found, key=_Cost(session).key), switch=switch)
+    tallies = session.framework.voters.tallies(session, switch=switch)
+    if tallies:  # who may not even go alone; which of the others go together `limiting.py` says
+        found = [b for b in found if all(tally.has_room(b.pods) for tally in tallies)]
+    return sorted(found, key=_Cost(session).key)
 
 
-def _within_limits(session: Session, found: list[Bundle], *, switch: str) -> list[Bundle]:
-    """Without those that limits on victims leave no room for, when all before them go."""
-    voters = session.framework.voters
-    if not voters.limits_victims(switch=switch):
-        return found
-    kept: list[Bundle] = []
-    gone: dict[str, PodRow] = {}
-    for bundle in found:
-        more = [pod for pod in bundle.pods if pod.uid not in gone]
-        if voters.lets_go(session, more, list(gone.values()), switch=switch):
-            kept.append(bundle)
-            gone.update({pod.uid: pod for pod in more})
-    return kept
+def pods_of(bundles: Sequence[Bundle]) -> list[PodRow]:
+    """Each pod once, in the order of bundles."""
+    return list({pod.uid: pod for bundle in bundles for pod in bundle.pods}.values())
 
 
 def evictable(session: Session, pod: PodRow, *, switch: str) -> bool:
@@ -76,13 +69,17 @@ def evictable(session: Session, pod: PodRow, *, switch: str) -> bool:
 
 
 def _spare(group: GroupRow, allowed: list[PodRow], gone: list[PodRow]) -> list[PodRow]:
-    """Pods the gang can do without, last in task order first; `gone` make room for others already."""
-    least = dict(group.role_minimums)
+    """Pods the gang can do without, last in task order first; `gone` make room for others already.
+
+    A gang below its minimum is of no use as it is, so none of its roles keeps a pod.
+    """
     ready = {count.role: count.ready for count in group.roles}
     for pod in gone:
         ready[pod.role] = ready.get(pod.role, 0) - 1
     left = group.ready - len(gone)
-    beyond = left - group.min_member if left >= group.min_member else len(allowed)
+    if left < group.min_member:
+        return allowed[::-1]
+    least, beyond = dict(group.role_minimums), left - group.min_member
     spare: list[PodRow] = []
     for pod in reversed(allowed):
         if len(spare) >= beyond:

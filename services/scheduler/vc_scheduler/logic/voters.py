@@ -91,8 +91,20 @@ class VictimLimit(Protocol):
 
     name: ClassVar[str]
 
-    def lets_go(self, session: "Session", pods: Sequence[PodRow], others: Sequence[PodRow]) -> bool:
-        """Whether `pods` may be evicted when `others` are."""
+    def tally(self, session: "Session") -> "Tally":
+        """With the victims that the session has so far."""
+        ...
+
+
+class Tally(Protocol):
+    """Victims that are counted against a limit."""
+
+    def has_room(self, pods: Sequence[PodRow]) -> bool:
+        """Whether these may be evicted besides those that are counted."""
+        ...
+
+    def take(self, pods: Sequence[PodRow]) -> None:
+        """These are evicted, too."""
         ...
 
 
@@ -158,7 +170,7 @@ class Voters:
         self._victims = {
             switch: _Victims(
                 guards=self._all(switch, "may_evict"),
-                limits=self._all(switch, "lets_go"),
+                limits=self._all(switch, "tally"),
                 keeps_gangs=bool(self._written(switch, "keeps_gangs")),
             )
             for switch in (PREEMPTABLE, RECLAIMABLE)
@@ -186,21 +198,9 @@ class Voters:
         """`switch` says for which action: PREEMPTABLE or RECLAIMABLE."""
         return all(guard.may_evict(session, pod) for guard in self._victims[switch].guards)
 
-    def limits_victims(self, *, switch: str) -> bool:
-        """Whether anybody limits how many go together."""
-        return bool(self._victims[switch].limits)
-
-    def lets_go(
-        self,
-        session: "Session",
-        pods: Sequence[PodRow],
-        others: Sequence[PodRow],
-        *,
-        switch: str,
-    ) -> bool:
-        """Whether `pods` may be evicted when `others` are."""
-        limits = self._victims[switch].limits
-        return all(limit.lets_go(session, pods, others) for limit in limits)
+    def tallies(self, session: "Session", *, switch: str) -> list[Tally]:
+        """Of those that limit how many go together; each counts anew."""
+        return [limit.tally(session) for limit in self._victims[switch].limits]
 
     def yields(self, session: "Session", *, taker: Amounts, giver: Amounts) -> bool:
         """Whether a job gives to one of equal priority; what both would have then."""

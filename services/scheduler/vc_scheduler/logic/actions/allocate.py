@@ -16,6 +16,8 @@ from vc_scheduler.logic import reasons
 from vc_scheduler.logic.actions.eligible import eligible
 from vc_scheduler.logic.actions.turns import Turns
 from vc_scheduler.logic.future import hold_future_room
+from vc_scheduler.logic.in_line import keep_in_line
+from vc_scheduler.logic.nominations import promise_to
 from vc_scheduler.logic.placing import place_minimum, place_more
 from vc_scheduler.logic.promises import keep_promises
 from vc_scheduler.logic.rows import PENDING, GroupRow, Run
@@ -32,14 +34,18 @@ def allocate(session: Session) -> None:
     """Place what can be placed; without the action enqueue everybody is let in here."""
     if "enqueue" not in session.framework.actions:
         _let_in(session)
-    groups = [group for group in eligible(session) if _asking(group)]
+    everybody = eligible(session)
+    groups = [group for group in everybody if _asking(group)]
     keep_promises(session, groups)
     begun = session.peers.claims.begun(groups)
-    for first in (session.snapshot.partial_since, session.snapshot.nominated, begun):
+    known = session.snapshot.nominated
+    promised = {group.key: None for group in groups if promise_to(group, known) is not None}
+    for first in (session.snapshot.partial_since, promised, begun):
         for preferred in _those(session, groups, first):
             if preferred.key not in session.refused:
                 _place_gang(session, preferred)
-    turns = Turns(session, [group for group in groups if group.key not in session.refused])
+    in_line = [group for group in keep_in_line(session, everybody) if _asking(group)]
+    turns = Turns(session, [group for group in in_line if group.key not in session.refused])
     while (group := turns.next()) is not None:
         if _overused(session, group):
             turns.done(group)

@@ -5,6 +5,7 @@ Gangs count here too: a gang of best-effort pods is bound whole or not at all.
 
 from vc_scheduler.logic.actions.eligible import eligible
 from vc_scheduler.logic.actions.turns import Turns
+from vc_scheduler.logic.in_line import keep_in_line
 from vc_scheduler.logic.placing import place_minimum, place_more
 from vc_scheduler.logic.rows import GroupRow, Run
 from vc_scheduler.logic.session import Session
@@ -13,7 +14,10 @@ from vc_scheduler.logic.shortages import with_other_tasks
 
 def backfill(session: Session) -> None:
     """Place best-effort pods of jobs that are let in and were not refused."""
-    turns = Turns(session, [group for group in eligible(session) if _best_effort(group)])
+    groups = eligible(session)
+    keep_in_line(session, groups)
+    waiting = [group for group in groups if group.key not in session.refused]
+    turns = Turns(session, [group for group in waiting if _best_effort(group)])
     while (group := turns.next()) is not None:
         _place(session, group)
         turns.done(group)

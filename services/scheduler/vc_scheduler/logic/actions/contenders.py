@@ -8,13 +8,20 @@ from typing import Final
 
 from vc_messages.sessions import Stage
 from vc_scheduler.logic.evictions import EVICTION_COOLDOWN_SECONDS
-from vc_scheduler.logic.placing import Missing
+from vc_scheduler.logic.nominations import promise_to
+from vc_scheduler.logic.placing import (
+    Missing,
+    asks_for_nothing,
+    one_by_one,
+    question_of,
+    why_no_room,
+)
+from vc_scheduler.logic.reach import within_reach
 from vc_scheduler.logic.rows import PENDING, GroupRow
 from vc_scheduler.logic.session import Session
 
-_WANT_ROOM: Final = (Stage.GANG, Stage.PREDICATE, Stage.QUOTA)
-CONTENDERS_MAX: Final = 50
-"""Jobs per action and session that are tried; each costs some trials, and the next session goes on."""
+WANT_ROOM: Final = (Stage.GANG, Stage.PREDICATE, Stage.QUOTA)
+"""Refusals that evictions may change."""
 
 REPLAN_SECONDS: Final = 1.0
 """After which a job looks for victims again whose promised room went to another."""
@@ -36,24 +43,47 @@ def wanted(session: Session, group: GroupRow) -> Missing:
     return [(waiting[0].role, 1)] if waiting else []
 
 
+def humble(group: GroupRow) -> bool:
+    """Whether it asks for nothing but a place."""
+    return bool(group.runs) and all(map(asks_for_nothing, group.runs))
+
+
+def question(session: Session, group: GroupRow) -> tuple[object, ...]:
+    """What it depends on whether evictions help a contender."""
+    own = group.placed or group.key in session.parts  # of those it has none evicted for itself
+    alike = not own and not any(one_by_one(session, group, run) for run in group.runs)
+    who = session.priority(group) if alike else group.key
+    return (*question_of(session, group, wanted(session, group)), who)
+
+
 def _contends(session: Session, group: GroupRow) -> bool:
-    reason = session.refused.get(group.key)
     if session.phase(group) == PENDING or not session.framework.voters.starving(session, group):
         return False
     if session.starving(group):
-        if reason is None or reason.stage not in _WANT_ROOM:
+        if not _wants_room(session, group):
             return False
-    elif reason is not None or group.key in session.evicted or session.bound_now(group):
+    elif group.key in session.refused or group.key in session.evicted or session.bound_now(group):
         return False
     if not all(pod.preempts for run in group.runs for pod in run.pods):
         return False
     if group.priority_class in session.snapshot.never_preempting:
         return False
+    if not within_reach(session, group, wanted(session, group)):
+        return False
     if group.key in session.lost_to:  # it is planned anew when its promise has ended
         session.wake(session.now + REPLAN_SECONDS)
         return False
-    promised = session.snapshot.nominated.get(group.key)
+    promised = promise_to(group, session.snapshot.nominated)
     if promised is not None and session.now < promised.since + EVICTION_COOLDOWN_SECONDS:
         session.wake(promised.since + EVICTION_COOLDOWN_SECONDS)
         return False
     return True
+
+
+def _wants_room(session: Session, group: GroupRow) -> bool:
+    """Whether it waits for room. Who asks for nothing may have no answer yet: backfill comes later, and
+    gives it a place if there is one."""
+    reason = session.refused.get(group.key)
+    if reason is None and humble(group):
+        reason = why_no_room(session, group, session.framework.missing(group))
+    return reason is not None and reason.stage in WANT_ROOM

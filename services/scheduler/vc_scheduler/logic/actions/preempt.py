@@ -3,40 +3,51 @@
 Where that is not enough and a plugin says what is fair between them, jobs of equal priority give, too.
 
 A job that asks for nothing but a place has only such pods evicted that ask for nothing either.
-Then, inside a job: a waiting task of higher priority takes the place of tasks of lower priority.
+Then, inside a job: a waiting task of higher priority takes the place of tasks of lower priority, as long
+as the gang keeps its minimums (`swaps.py`).
 """
 
-from vc_scheduler.logic.actions.contenders import CONTENDERS_MAX, contenders, wanted
+from vc_scheduler.logic.actions.contenders import (
+    WANT_ROOM,
+    contenders,
+    humble,
+    question,
+    wanted,
+)
 from vc_scheduler.logic.actions.equals import Equals
+from vc_scheduler.logic.actions.swaps import Swap
 from vc_scheduler.logic.evicting import Room
+from vc_scheduler.logic.nominations import promise_to
 from vc_scheduler.logic.placing import asks_for_nothing
-from vc_scheduler.logic.rows import PENDING, GroupRow, PodRow, Run
+from vc_scheduler.logic.reach import within_reach
+from vc_scheduler.logic.rows import PENDING, GroupRow, PodRow
 from vc_scheduler.logic.session import Session
-from vc_scheduler.logic.victims import Bundle, Permits, bundles, evictable
+from vc_scheduler.logic.trials import Trials
+from vc_scheduler.logic.victims import Bundle, Permits, bundles
 from vc_scheduler.logic.voters import PREEMPTABLE
 
 
 def preempt(session: Session) -> None:
     """Between jobs of a queue, then inside jobs."""
     known: dict[tuple[str, int, bool], list[Bundle]] = {}
-    tried = 0
-    for group in contenders(session):
-        if tried >= CONTENDERS_MAX:
-            break
-        humble = all(map(asks_for_nothing, group.runs))
-        permits = _best_effort if humble else _anybody
-        asked = (group.queue, session.priority(group), humble)
+    trials = Trials(session, lambda group: question(session, group))
+    for group in trials.among(contenders(session)):
+        permits = _best_effort if humble(group) else _anybody
+        asked = (group.queue, session.priority(group), humble(group))
         if asked not in known:
             known[asked] = _lower(session, group, permits=permits)
         even = session.framework.voters.equals_yield and session.starving(group)
         if not known[asked] and not even:
             continue
-        tried += 1
-        room = Room(session, group, wanted(session, group))
+        trials.count()
+        room = Room(session, group, wanted(session, group), switch=PREEMPTABLE)
         if room.make(known[asked]) or (even and _from_equals(session, group, room, permits)):
             known.clear()
-    for group in session.snapshot.groups:
-        _inside(session, group)
+        else:
+            trials.failed(group)
+    inside = Trials(session, lambda group: (group.key,))
+    for group in inside.among(g for g in session.snapshot.groups if _may_swap(session, g)):
+        _inside(session, group, inside)
 
 
 def _lower(session: Session, group: GroupRow, *, permits: Permits) -> list[Bundle]:
@@ -72,30 +83,32 @@ def _best_effort(group: GroupRow, pod: PodRow) -> bool:
     return pod.shape.best_effort
 
 
-def _inside(session: Session, group: GroupRow) -> None:
-    """One task of higher priority takes the place of lower ones of its own job; one a session."""
+def _may_swap(session: Session, group: GroupRow) -> bool:
+    """Whether tasks of a job may change places: it runs, and nothing but room keeps the others waiting."""
     if group.key in session.promised_to or session.phase(group) == PENDING or not group.placed:
-        return
-    if session.bound_now(group) or group.key in session.snapshot.nominated:
-        return
+        return False
+    if session.bound_now(group) or promise_to(group, session.snapshot.nominated) is not None:
+        return False
+    reason = session.refused.get(group.key)
+    return reason is None or reason.stage in WANT_ROOM
+
+
+def _inside(session: Session, group: GroupRow, trials: Trials) -> None:
+    """One task of higher priority takes the place of lower ones of its own job; one a session."""
     lowest = min(pod.priority for pod in group.placed)
+    asked: dict[tuple[str, bytes, int], None] = {}
     for run in group.runs:
-        outranks = run.priority > lowest and run.pods[0].preempts and not run.shape.best_effort
-        room = Room(session, group, [(run.role, 1)])
-        if outranks and room.make(_below(session, group, run)):
+        kind = (run.role, run.shape.key, run.priority)
+        if run.priority <= lowest or not run.pods[0].preempts or asks_for_nothing(run):
+            continue
+        if kind in asked or not within_reach(session, group, [(run.role, 1)]):
+            continue
+        asked[kind] = None
+        swap = Swap(session, group, run)
+        found = swap.found()
+        if not found:
+            continue
+        trials.count()
+        room = Room(session, group, [(run.role, 1)], switch=PREEMPTABLE)
+        if room.make(swap.together(found)) or room.make(found, accepts=swap.keeps_minimums):
             return
-
-
-def _below(session: Session, group: GroupRow, run: Run) -> list[Bundle]:
-    """The job's own tasks of lower priority, lowest first."""
-    lower = [
-        pod
-        for pod in group.placed
-        if pod.priority < run.priority and evictable(session, pod, switch=PREEMPTABLE)
-    ]
-    lower.sort(key=_lowest_first)
-    return [Bundle(group, (pod,), whole=False) for pod in lower]
-
-
-def _lowest_first(pod: PodRow) -> tuple[int, int, str]:
-    return (pod.priority, -pod.index, pod.key)

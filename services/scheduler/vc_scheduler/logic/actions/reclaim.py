@@ -5,9 +5,9 @@ says, a queue never gives what it is guaranteed, and nothing when it is not recl
 sides change nothing and are not asked.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from vc_scheduler.logic.actions.contenders import CONTENDERS_MAX, contenders, wanted
+from vc_scheduler.logic.actions.contenders import contenders, question, wanted
 from vc_scheduler.logic.actions.turns import Turns
 from vc_scheduler.logic.amounts import NOT_REQUESTED, Amounts
 from vc_scheduler.logic.evicting import Room
@@ -17,6 +17,7 @@ from vc_scheduler.logic.rows import GroupRow, PodRow, QueueRow
 from vc_scheduler.logic.session import Session
 from vc_scheduler.logic.shares import share_of
 from vc_scheduler.logic.taking_back import taking_back
+from vc_scheduler.logic.trials import Trials
 from vc_scheduler.logic.victims import Bundle, bundles
 from vc_scheduler.logic.voters import RECLAIMABLE
 
@@ -26,52 +27,101 @@ def reclaim(session: Session) -> None:
     shares = session.framework.shares
     if shares is None:
         return
-    turns = Turns(session, contenders(session))
-    tried = 0
-    while tried < CONTENDERS_MAX and (group := turns.next()) is not None:
-        _Reclaim(session, group, shares).run()
+    trials = Trials(session, lambda group: question(session, group))
+    offers = _Offers()
+    for group in trials.among(_by_turns(Turns(session, contenders(session)), trials)):
+        attempt = _Reclaim(session, group, shares, offers)
+        if not attempt.may_take():
+            trials.failed(group)
+            continue
+        trials.count()
+        if attempt.run():
+            offers.forget()
+        else:
+            trials.failed(group)
+
+
+def _by_turns(turns: Turns, trials: Trials) -> Iterator[GroupRow]:
+    """Jobs in turn; those whose question was answered take none."""
+    group = turns.next()
+    while group is not None:
+        if trials.answered(group):
+            group = turns.instead(group)
+            continue
+        yield group
         turns.done(group)
-        tried += 1
+        group = turns.next()
+
+
+class _Offers:
+    """What was found out for jobs before, and is so until somebody is evicted."""
+
+    def __init__(self) -> None:
+        self.found: dict[tuple[str, tuple[str, ...]], list[Bundle]] = {}
+        """By queue and those it asks: their bundles, in the order in which they are asked."""
+        self.given: dict[tuple[object, ...], list[Bundle]] = {}
+        """Likewise, and by what is needed: those they can be asked for, one after the other."""
+
+    def forget(self) -> None:
+        self.found.clear()
+        self.given.clear()
 
 
 class _Reclaim:
     """For one job."""
 
-    def __init__(self, session: Session, group: GroupRow, shares: Shares) -> None:
+    def __init__(self, session: Session, group: GroupRow, shares: Shares, offers: _Offers) -> None:
         self._session = session
         self._group = group
+        self._offers = offers
         self._deserved = shares.deserved(session)
         self._names = {row.name: None for row in session.line(group.queue)}
         self._missing = wanted(session, group)
-        self._rule = taking_back(shares, session, group.queue, _needed(group, self._missing))
+        self._needed = _needed(group, self._missing)
+        self._rule = taking_back(shares, session, group.queue, self._needed)
         self._free = not session.framework.voters.preemptive
 
-    def run(self) -> None:
-        if not (self._free or self._rule.may_take()):
-            return
+    def may_take(self) -> bool:
+        """Whether its queue may take anything back."""
+        return self._free or self._rule.may_take()
+
+    def run(self) -> bool:
+        """Whether room was made."""
+        rows = self._session.snapshot.queues.values()
+        asked = tuple(row.name for row in rows if self._asks(row))
+        known = (self._group.queue, asked)
+        if known not in self._offers.found:
+            self._offers.found[known] = self._found(asked)
+        found = self._offers.found[known]
+        if not found:
+            return False
+        needed = (*known, tuple(sorted(self._needed.items())))
+        if needed not in self._offers.given:
+            self._offers.given[needed] = self._given(found)
+        room = Room(self._session, self._group, self._missing, switch=RECLAIMABLE)
+        # Whoever is asked first may lie on nodes that are of no use: then anybody who may give is
+        # tried, and the victims that are left must be what their queues can give together.
+        given = self._offers.given[needed]
+        return room.make(given) or room.make(found, accepts=self._all_give)
+
+    def _found(self, asked: tuple[str, ...]) -> list[Bundle]:
+        """What jobs of these queues could give, in the order in which they are asked."""
         others = [
             other
             for other in self._session.snapshot.everybody.values()
-            if other.placed and self._asked(other)
+            if other.placed and other.queue in asked
         ]
-        found = sorted(
-            bundles(self._session, others, permits=_anybody, switch=RECLAIMABLE), key=self._overuse
-        )
-        room = Room(self._session, self._group, self._missing)
-        # Whoever is asked first may lie on nodes that are of no use: then anybody who may give is
-        # tried, and the victims that are left must be what their queues can give together.
-        if found and not room.make(self._given(found)):
-            room.make(found, accepts=self._all_give)
+        given = bundles(self._session, others, permits=_anybody, switch=RECLAIMABLE)
+        return sorted(given, key=self._overuse)
 
     def _all_give(self, chosen: Sequence[Bundle]) -> bool:
         return len(self._given(chosen)) == len(chosen)
 
-    def _asked(self, other: GroupRow) -> bool:
-        """Its queue gives, and ours may ask it."""
-        row = self._session.snapshot.queues.get(other.queue)
-        if row is None or not row.reclaimable or other.queue in self._names:
+    def _asks(self, row: QueueRow) -> bool:
+        """The queue gives, and ours may ask it."""
+        if not row.reclaimable or row.name in self._names:
             return False
-        return self._free or self._rule.may_ask(self._session.line(other.queue))
+        return self._free or self._rule.may_ask(self._session.line(row.name))
 
     def _given(self, found: Sequence[Bundle]) -> list[Bundle]:
         """The bundles that queues can be asked for, one after the other."""

@@ -43,6 +43,11 @@ class Turns:
             return group
         return None
 
+    def instead(self, group: GroupRow) -> GroupRow | None:
+        """The next job when this one needs no turn: of its own queue, which is as it was."""
+        jobs = self._jobs[group.queue]
+        return heapq.heappop(jobs)[1] if jobs else self.next()
+
     def done(self, group: GroupRow, *, again: bool = False) -> None:
         """Its queue may go on; with `again` the job has more to place."""
         jobs = self._jobs[group.queue]

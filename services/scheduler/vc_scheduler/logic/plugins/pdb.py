@@ -24,30 +24,58 @@ class DisruptionBudgets:
     def __init__(self, arguments: Mapping[str, str]) -> None:
         del arguments  # it takes none
         self._by_namespace: dict[str, list[BudgetRow]] | None = None
+        self._covering: dict[str, tuple[BudgetRow, ...]] = {}
+        """By pod uid: the budgets that speak of it; selectors are matched once."""
 
-    def lets_go(self, session: "Session", pods: Sequence[PodRow], others: Sequence[PodRow]) -> bool:
-        gone = {pod.uid: pod for victims in session.evicted.values() for pod in victims}
-        gone.update({pod.uid: pod for pod in (*others, *pods)})
-        touched = {
-            (budget.namespace, budget.name): budget
-            for pod in pods
-            for budget in self._covering(session, pod)
-        }
-        return all(
-            sum(_covers(budget, pod) for pod in gone.values()) <= budget.allowed
-            for budget in touched.values()
-        )
+    def tally(self, session: "Session") -> "BudgetTally":
+        return BudgetTally(self, session)
 
-    def _covering(self, session: "Session", pod: PodRow) -> list[BudgetRow]:
+    def covering(self, session: "Session", pod: PodRow) -> tuple[BudgetRow, ...]:
+        """The budgets that speak of a pod."""
+        known = self._covering.get(pod.uid)
+        if known is None:
+            there = self._of_namespace(session, pod.namespace)
+            known = self._covering[pod.uid] = tuple(b for b in there if _covers(b, pod))
+        return known
+
+    def _of_namespace(self, session: "Session", namespace: str) -> list[BudgetRow]:
         if self._by_namespace is None:
             self._by_namespace = {}
             for budget in session.snapshot.budgets.values():
                 self._by_namespace.setdefault(budget.namespace, []).append(budget)
-        return [b for b in self._by_namespace.get(pod.namespace, []) if _covers(b, pod)]
+        return self._by_namespace.get(namespace, [])
+
+
+class BudgetTally:
+    """How many pods of each budget go."""
+
+    def __init__(self, budgets: DisruptionBudgets, session: "Session") -> None:
+        self._budgets = budgets
+        self._session = session
+        self._gone: dict[tuple[str, str], int] = {}
+        """By namespace and name of a budget."""
+        for victims in session.evicted.values():
+            self.take(victims)
+
+    def has_room(self, pods: Sequence[PodRow]) -> bool:
+        more: dict[tuple[str, str], int] = {}
+        for pod in pods:
+            for budget in self._budgets.covering(self._session, pod):
+                at = (budget.namespace, budget.name)
+                more[at] = more.get(at, 0) + 1
+                if self._gone.get(at, 0) + more[at] > budget.allowed:
+                    return False
+        return True
+
+    def take(self, pods: Sequence[PodRow]) -> None:
+        for pod in pods:
+            for budget in self._budgets.covering(self._session, pod):
+                at = (budget.namespace, budget.name)
+                self._gone[at] = self._gone.get(at, 0) + 1
 
 
 def _covers(budget: BudgetRow, pod: PodRow) -> bool:
     try:
-        return budget.namespace == pod.namespace and selector_matches(budget.selector, pod.labels)
+        return selector_matches(budget.selector, pod.labels)
     except SelectorError:
         return False  # a selector nobody can read protects nobody

@@ -1,0 +1,76 @@
+"""Which of many jobs one session tries: a bounded number of them, and over time everybody.
+
+A trial costs, so a session makes so many and no more. Most of them go to the first in order, the last few
+to those behind, from another place in the row each time (the number of the session says which): jobs that
+never succeed cannot hide the others for ever. Equal questions are asked once: what does not help one job
+does not help the next that asks for the same, as long as nothing has changed.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+from vc_scheduler.logic.rows import GroupRow
+from vc_scheduler.logic.session import Session
+
+FIRST_TRIED_MAX: Final = 40
+"""Jobs per action and session that are tried in their order."""
+
+BEHIND_TRIED_MAX: Final = 10
+"""Of those behind them."""
+
+UNTRIED_SECONDS: Final = 10.0
+"""After which a session goes on with those that had no trial, even if nothing happens."""
+
+Question = Callable[[GroupRow], tuple[object, ...]]
+"""What the answer for a job depends on."""
+
+
+class Trials:
+    """Counts the trials of an action, and remembers which questions were answered with no."""
+
+    def __init__(self, session: Session, question: Question) -> None:
+        self._session = session
+        self._question = question
+        self._tried = 0
+        self._failed: dict[tuple[object, ...], None] = {}
+
+    def among(self, groups: Iterable[GroupRow]) -> Iterator[GroupRow]:
+        """Those to be tried; whoever tries one says so with `count`."""
+        behind: list[GroupRow] = []
+        for group in groups:
+            if self.answered(group):
+                continue
+            if self._tried < FIRST_TRIED_MAX:
+                yield group
+            else:
+                behind.append(group)
+        start = _number(self._session) * BEHIND_TRIED_MAX % max(1, len(behind))
+        for group in [*behind[start:], *behind[:start]]:
+            if self.answered(group):
+                continue
+            if self._tried >= FIRST_TRIED_MAX + BEHIND_TRIED_MAX:
+                self._session.wake(self._session.now + UNTRIED_SECONDS)
+                return
+            yield group
+
+    def answered(self, group: GroupRow) -> bool:
+        """Whether one that asks the same was tried in vain."""
+        return bool(self._failed) and self._question(group) in self._failed
+
+    def count(self) -> None:
+        """A trial is made."""
+        self._tried += 1
+
+    def failed(self, group: GroupRow) -> None:
+        """It was in vain."""
+        self._failed[self._question(group)] = None
+
+    def forget(self) -> None:
+        """Something has changed that the questions do not tell."""
+        self._failed.clear()
+
+
+def _number(session: Session) -> int:
+    """Of the session among those of its leader; 0 where its id has none."""
+    last = session.snapshot.session_id.rpartition("-")[2]
+    return int(last) if last.isdecimal() else 0

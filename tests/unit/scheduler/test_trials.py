@@ -1,0 +1,167 @@
+"""Jobs that have nobody evicted, however often they are tried, do not hide those behind them."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import pytest
+
+from tests.unit.scheduler.objects import gang, group, node, nodes, pod, queue
+from tests.unit.scheduler.scenarios.scenario import plugins
+from tests.unit.scheduler.test_preempt import CLASSES, asking, running
+from tests.unit.scheduler.world import World
+from vc_model.meta import ApiObject
+from vc_scheduler.logic import plugins as plugin_registry
+from vc_scheduler.logic.framework import Framework
+from vc_scheduler.logic.rows import GroupRow, PodRow
+from vc_scheduler.logic.session import Session
+from vc_scheduler.logic.trials import BEHIND_TRIED_MAX, FIRST_TRIED_MAX, UNTRIED_SECONDS, Trials
+
+MANY = FIRST_TRIED_MAX + 2 * BEHIND_TRIED_MAX
+
+
+def evicted(world: World) -> list[str]:
+    return [p.name for e in world.session().evictions for p in e.pods]
+
+
+def kept(cpu: int, on: str = "node-01") -> ApiObject:
+    """Nobody has it evicted."""
+    return pod("kept", requests={"cpu": str(cpu)}, on=on, scheduler="default-scheduler")
+
+
+def large(count: int, *, first: int, in_queue: str = "default", step: int = 1) -> list[ApiObject]:
+    """Jobs that go before others and ask for more than anybody can give, each for another amount."""
+    jobs: list[ApiObject] = []
+    for n in range(count):
+        jobs += gang(
+            f"large{n:02}", 1, cpu=first + step * n, priority_class="high", age=99, queue=in_queue
+        )
+    return jobs
+
+
+def test_jobs_that_no_node_suits_are_not_tried() -> None:
+    nowhere = [
+        obj
+        for n in range(MANY)
+        for obj in (
+            group(f"odd{n}", minimum=1, priority_class="high", age=99),
+            pod(f"odd{n}-0", group=f"odd{n}", requests={"cpu": f"{n + 1}"}, selector={"x": "nowhere"}),
+        )
+    ]  # fmt: skip
+    world = World(queue(), CLASSES, nodes(1, cpu=100), kept(92), running("a", 2), nowhere, asking())
+    assert evicted(world) == ["a-1"]
+
+
+def test_jobs_that_are_larger_than_any_node_are_not_tried() -> None:
+    world = World(
+        queue(), CLASSES, nodes(1, cpu=8), running("a", 2), large(MANY, first=9), asking()
+    )
+    assert evicted(world) == ["a-1"]
+
+
+def test_equal_jobs_are_tried_once() -> None:
+    world = World(
+        queue(), CLASSES, nodes(1, cpu=100), kept(92), running("a", 2),
+        large(MANY, first=9, step=0), asking(),
+    )  # fmt: skip
+    assert evicted(world) == ["a-1"]
+
+
+def test_different_ones_do_not_hide_the_last_for_ever() -> None:
+    world = World(
+        queue(), CLASSES, nodes(1, cpu=100), kept(92), running("a", 2),
+        large(MANY, first=9), asking(),
+    )  # fmt: skip
+    first = world.session()
+    assert first.evictions == ()
+    assert first.wake_at is not None
+    assert first.wake_at <= world.now + UNTRIED_SECONDS, "a session goes on even if nothing happens"
+    assert evicted(world) + evicted(world) == ["a-1"]
+
+
+def test_queues_that_may_not_take_anything_back_do_not_hide_those_that_may() -> None:
+    world = World(
+        queue("first", priority=9), queue("second"), queue("rich"), CLASSES, nodes(1, cpu=90),
+        kept(6), running("f", 1, cpu=40, in_queue="first", job_class="high"),
+        running("r", 11, cpu=4, in_queue="rich"),
+        large(MANY, first=30, in_queue="first"), gang("p", 1, cpu=4, queue="second"),
+    )  # fmt: skip
+    assert [e.group for e in world.session().evictions] == ["ns/p"]
+
+
+def test_promised_room_is_taken_over_in_the_end_by_who_may() -> None:
+    """`p` was promised eight CPUs; all who outrank it but the last ask for more."""
+    world = World(
+        queue(), CLASSES, nodes(1, cpu=100), kept(92), running("a", 2),
+        asking(cpu=8, job_class="middle"),
+    )  # fmt: skip
+    assert len(evicted(world)) == 2
+    world.put(*large(MANY, first=9), *gang("last", 1, cpu=8, priority_class="high"))
+    taken = [world.session().takeovers for _ in range(3)]
+    assert [t.lost for some in taken for t in some] == [("ns/p",)]
+
+
+class Counting:
+    """Counts how often it is asked whom to protect."""
+
+    name: ClassVar[str] = "counting"
+    asked: ClassVar[int] = 0
+
+    def __init__(self, arguments: Mapping[str, str]) -> None:
+        del arguments
+
+    def may_evict(self, session: Session, pod: PodRow) -> bool:
+        del session, pod
+        Counting.asked += 1
+        return True
+
+
+def asked_for(count: int) -> int:
+    """How often, when so many different jobs of a queue want back what is of no use to them."""
+    jobs = [
+        obj
+        for n in range(count)
+        for obj in (
+            group(f"p{n}", minimum=1, queue="poor"),
+            pod(f"p{n}-0", group=f"p{n}", requests={"cpu": f"{n + 1}"}, selector={"at": "n2"}),
+        )
+    ]
+    conf = plugins("predicates", "proportion", "nodeorder", "counting", actions=("allocate", "reclaim"))  # fmt: skip
+    world = World(
+        queue("poor"), queue("rich"), CLASSES, node("n1", cpu=80), node("n2", cpu=20, labels={"at": "n2"}),
+        kept(20, on="n2"), running("r", 20, cpu=4, in_queue="rich", on="n1"), jobs, conf=conf,
+    )  # fmt: skip
+    Counting.asked = 0
+    decisions = world.session()
+    assert (decisions.evictions, decisions.left_out) == ((), ())
+    return Counting.asked
+
+
+def test_what_others_could_give_is_found_out_once_for_all_who_ask(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(plugin_registry.REGISTRY, "counting", Counting)
+    assert asked_for(9) == asked_for(1) > 0
+
+
+def test_over_time_everybody_is_tried_and_never_more_than_so_many() -> None:
+    jobs = [obj for n in range(99) for obj in gang(f"j{n:02}", 1)]
+    world = World(queue(), nodes(1), jobs)
+    tried: dict[str, int] = {}
+    for _ in range(6):
+        snapshot = world.snapshot()
+        framework = Framework(world.conf, plugin_registry.REGISTRY)
+        session = Session(snapshot, framework, world.now)
+        trials = Trials(session, _key)
+        now: list[str] = []
+        for job in trials.among(snapshot.groups):
+            trials.count()
+            trials.failed(job)
+            now.append(job.key)
+        assert len(now) == len(set(now)) == FIRST_TRIED_MAX + BEHIND_TRIED_MAX
+        assert now[:FIRST_TRIED_MAX] == [job.key for job in snapshot.groups[:FIRST_TRIED_MAX]]
+        tried |= dict.fromkeys(now, 1)
+    assert len(tried) == 99
+
+
+def _key(group: GroupRow) -> tuple[object, ...]:
+    return (group.key,)
