@@ -1,11 +1,79 @@
 """Whom others pass: fifo queues, and nodes that are filled up."""
 
+from dataclasses import dataclass
+
 import pytest
 
-from tests.unit.scheduler.objects import gang, node, nodes, queue
+from tests.unit.scheduler.objects import gang, group, node, nodes, pod, priority_class, queue
 from tests.unit.scheduler.world import World, reason_of
 from vc_messages.sessions import Stage
+from vc_model.meta import ApiObject
+from vc_model.pod import Pod
+from vc_model.struct import ResourceList
 from vc_scheduler.logic.conf import Conf, PluginConf
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """The first job of a queue cannot be tried; may the second pass it?"""
+
+    id: str
+    first: list[ApiObject]
+    passes: bool = False
+    not_bound: str = ""
+
+
+def first(*members: ApiObject, minimum: int = 1, in_queue: str = "default") -> list[ApiObject]:
+    return [group("first", minimum=minimum, age=99, queue=in_queue), *members]
+
+
+def own(number: int = 0, **how: object) -> Pod:
+    return pod(f"first-{number}", group="first", requests={"cpu": "1"}, **how)  # type: ignore[arg-type]  # keyword arguments
+
+
+AHEAD = [
+    Ahead("its pod is gated", first(own(gates=["wait"]))),
+    Ahead("its bind failed and it rests", first(own()), not_bound="first-0"),
+    Ahead("not all of its pods are made", first(own(), minimum=2)),
+    Ahead("none of its pods is made", first(), passes=True),
+    Ahead("its pod cannot be used", first(pod("first-0", group="first", requests={"cpu": "no"})), passes=True),
+    Ahead("it waits in another queue", first(own(gates=["wait"]), in_queue="other"), passes=True),
+    Ahead("it is younger", [group("first", minimum=1), own(gates=["wait"])], passes=True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("requests", [{"cpu": "1"}, {}], ids=["asking", "best effort"])
+@pytest.mark.parametrize("case", AHEAD, ids=[case.id for case in AHEAD])
+def test_in_a_fifo_queue_nobody_passes_a_job_that_cannot_be_tried(
+    case: Ahead, requests: ResourceList
+) -> None:
+    world = World(
+        queue(fifo=True), queue("other", fifo=True), nodes(1), case.first,
+        group("second", minimum=1, age=50), pod("second-0", group="second", requests=requests),
+    )  # fmt: skip
+    if case.not_bound:
+        failed = world.pod(case.not_bound)
+        world.columns.unassume(failed.key, failed.metadata.uid, now=world.now)
+    decisions = world.session()
+    assert world.bound("second") == case.passes
+    if not case.passes:
+        reason = reason_of(decisions, "second")
+        assert reason.stage is Stage.ORDER
+        assert reason.sentence == "its queue is fifo and ns/first waits before it"
+
+
+def test_a_job_that_was_promised_room_gets_it_whoever_comes_before_it() -> None:
+    classes = [priority_class("top", 99), priority_class("high", 9), priority_class("low", 1)]
+    world = World(
+        queue(fifo=True), classes, nodes(1, cpu=4), group("low", minimum=1, priority_class="low", phase="Running"),
+        pod("low-0", group="low", requests={"cpu": "4"}, on="node-01"), gang("p", 1, cpu=4, priority_class="high"),
+    )  # fmt: skip
+    assert len(world.session().evictions) == 1
+    world.put(group("first", minimum=1, priority_class="top"), own(gates=["wait"]))
+    world.put(*gang("other", 1, cpu=4, priority_class="top"))
+    world.leave()
+    world.session()
+    assert (world.bound("p"), world.bound("other")) == (1, 0)
 
 
 @pytest.mark.parametrize("fifo", [True, False])

@@ -319,11 +319,13 @@ def test_a_task_of_a_running_job_keeps_the_place_its_sibling_left() -> None:
     assert (world.where().get("m-0"), world.bound("thief")) == ("node-01", 0)
 
 
+@pytest.mark.parametrize("first", ["backfill", "preempt"])
 @pytest.mark.parametrize(("there", "gone"), [({"cpu": "1"}, 0), ({}, 1)])
 def test_a_job_that_asks_for_nothing_takes_no_place_of_those_that_ask_for_something(
-    there: ResourceList, gone: int
+    there: ResourceList, gone: int, first: str
 ) -> None:
-    conf = msgspec.structs.replace(Conf(), actions=("enqueue", "allocate", "backfill", "preempt"))
+    second = "preempt" if first == "backfill" else "backfill"
+    conf = msgspec.structs.replace(Conf(), actions=("enqueue", "allocate", first, second))
     full = [pod(f"a-{n}", group="a", requests=there, on="node-01") for n in range(2)]
     head = group("a", minimum=1, priority_class="low", phase="Running")
     world = World(queue(), CLASSES, node("node-01", pods=2), [head, *full], conf=conf)
@@ -333,3 +335,12 @@ def test_a_job_that_asks_for_nothing_takes_no_place_of_those_that_ask_for_someth
     world.leave()
     world.session()
     assert world.bound("p") == gone
+
+
+def test_a_job_that_asks_for_nothing_evicts_nobody_where_backfill_has_a_place_for_it() -> None:
+    full = [pod(f"a-{n}", group="a", on="node-01") for n in range(2)]
+    head = group("a", minimum=1, priority_class="low", phase="Running")
+    world = World(queue(), CLASSES, node("node-01", pods=2), node("node-02"), [head, *full])
+    world.put(group("p", minimum=1, priority_class="high"), pod("p-0", group="p"))
+    decisions = world.session()
+    assert (decisions.evictions, world.where()["p-0"]) == ((), "node-02")

@@ -37,7 +37,7 @@ def test_another_job_of_the_same_name_inherits_nothing() -> None:
     world = promised()
     world.delete_pod("p-0")
     world.put(*again())
-    world.put(group("first", minimum=1, priority_class="middle"))
+    world.put(group("first", minimum=1, priority_class="low", age=99))
     world.put(pod("first-0", group="first", requests={"cpu": "8"}))
     world.leave()
     assert [gang.group for gang in world.decide().binds] == ["ns/first"]

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from tests.unit.scheduler.objects import EPOCH, gang, nodes, queue
+from tests.unit.scheduler.objects import EPOCH, gang, group, nodes, pod, priority_class, queue
 from tests.unit.scheduler.world import World
 from vc_model.meta import ApiObject
 from vc_scheduler.logic.conf import Conf, PluginConf
@@ -44,6 +44,44 @@ def test_a_job_is_let_in_when_its_time_is_up_and_a_session_opens_then() -> None:
     assert world.decide().enqueued == ()
     world.now += 1
     assert world.decide().enqueued == ("ns/large",)
+
+
+def test_a_job_whose_time_is_up_holds_a_part_of_its_room_and_preempts_for_all_of_it() -> None:
+    """Of its two pods one fits beside `low`; that room is kept from `late`, and `low` makes the rest."""
+    sla = PluginConf(name="sla", arguments={"sla-waiting-time": "1s"})
+    gang_too = tuple(PluginConf(name=name) for name in ("priority", "gang", "conformance"))
+    world = World(
+        queue(), priority_class("high", 9), nodes(1, cpu=8),
+        group("low", minimum=1, phase="Running"), pod("low-0", group="low", requests={"cpu": "4"}, on="node-01"),
+        gang("overdue", 2, cpu=4, priority_class="high"),
+        conf=Conf(tiers=((sla,), gang_too, REST)),
+    )  # fmt: skip
+    decisions = world.session()
+    assert [p.name for e in decisions.evictions for p in e.pods] == ["low-0"]
+    world.leave()
+    world.session()
+    assert world.bound("overdue") == 2
+
+
+def test_it_goes_on_holding_the_part_when_nobody_may_be_evicted() -> None:
+    sla = PluginConf(name="sla", arguments={"sla-waiting-time": "2h"})
+    gang_too = tuple(PluginConf(name=name) for name in ("priority", "gang", "conformance"))
+    protected = {"volcano.sh/preemptable": "false"}
+    world = World(
+        queue(), priority_class("high", 9), nodes(1, cpu=8),
+        group("low", minimum=1, phase="Running"),
+        pod("low-0", group="low", requests={"cpu": "3"}, on="node-01", annotations=protected),
+        pod("spare-0", group="spare", requests={"cpu": "1"}, on="node-01"),
+        group("spare", minimum=1, phase="Running"),
+        gang("overdue", 2, cpu=4, priority_class="high", age=7200),
+        group("nothing", minimum=1), pod("nothing-0", group="nothing"),
+        gang("late", 1, cpu=4),
+        conf=Conf(tiers=((sla,), gang_too, REST)),
+    )  # fmt: skip
+    decisions = world.session()
+    assert (decisions.evictions, world.bound("late"), world.bound("nothing")) == ((), 0, 1)
+    said = [queue.allocated for queue in decisions.queues]
+    assert [amounts["cpu"] for amounts in said] == ["4"], "what is only held is not what it has"
 
 
 def test_without_the_plugin_it_waits_on() -> None:
