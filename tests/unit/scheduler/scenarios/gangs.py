@@ -190,6 +190,11 @@ TABLE = [
         waits={"large": ROOM, "small": Wait(stage="order", code="BehindOthers", unblock="wait", says="ns/large waits before it")},
     ),
     Scenario(
+        id="in a fifo queue nobody passes one whose pods are gated",
+        cluster=[queue(fifo=True), nodes(1, cpu=4), [group("gated", minimum=1, age=9), pod("gated-0", group="gated", requests={"cpu": "1"}, gates=["wait"])], gang("small", 1, cpu=1)],
+        waits={"gated": Wait(stage="tasks", code="NotEnoughTasks", unblock="lift-gates"), "small": Wait(stage="order", code="BehindOthers", unblock="wait", says="ns/gated waits before it")},
+    ),
+    Scenario(
         id="an elastic job takes its minimum and what is free",
         cluster=[queue(), nodes(2, cpu=2), gang("grow", 6, minimum=2, cpu=1)],
         runs={"grow": 4},
@@ -295,6 +300,19 @@ TABLE = [
         then=[gang("urgent", 1, cpu=4, priority_class="high")],
         conf=BUDGETS,
         runs={"db": 1, "urgent": 1}, evicted="web-0", remade=True, waits={"web": ROOM},
+    ),
+    Scenario(
+        id="a disruption budget lets the one go that is of use",
+        cluster=[queue(), *CLASSES, node("n1", cpu=4), node("n2", cpu=4, labels={"zone": "b"}), budget(1, app="db"),
+                 [group("db", minimum=0, priority_class="low"), *(pod(f"db-{n}", group="db", requests={"cpu": "4"}, labels={"app": "db"}) for n in range(2))]],
+        then=[[group("urgent", minimum=1, priority_class="high"), pod("urgent-0", group="urgent", requests={"cpu": "4"}, selector={"zone": "b"})]],
+        conf=BUDGETS, runs={"db": 1, "urgent": 1}, on={"urgent": "n2"}, evicted="db-1", remade=True,
+    ),
+    Scenario(
+        id="a job that asks for nothing but a place has one that asks for nothing evicted",
+        cluster=[queue(), *CLASSES, node("n1", cpu=4, pods=2), [group("idle", minimum=1, priority_class="low"), pod("idle-0", group="idle")], gang("busy", 1, cpu=4, priority_class="low")],
+        then=[[group("urgent", minimum=1, priority_class="high"), pod("urgent-0", group="urgent")]],
+        runs={"busy": 1, "urgent": 1}, evicted="idle-0", remade=True, waits={"idle": ROOM},
     ),
     Scenario(
         id="a job keeps its room until its victims are gone",
