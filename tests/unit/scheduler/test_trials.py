@@ -14,9 +14,9 @@ from vc_scheduler.logic import plugins as plugin_registry
 from vc_scheduler.logic.framework import Framework
 from vc_scheduler.logic.rows import GroupRow, PodRow
 from vc_scheduler.logic.session import Session
-from vc_scheduler.logic.trials import BEHIND_TRIED_MAX, FIRST_TRIED_MAX, UNTRIED_SECONDS, Trials
+from vc_scheduler.logic.trials import BEHIND_MAX, TRIED_MAX, UNTRIED_SECONDS, VAIN_MAX, Trials
 
-MANY = FIRST_TRIED_MAX + 2 * BEHIND_TRIED_MAX
+MANY = VAIN_MAX + 2 * BEHIND_MAX
 
 
 def evicted(world: World) -> list[str]:
@@ -143,24 +143,33 @@ def test_what_others_could_give_is_found_out_once_for_all_who_ask(
     assert asked_for(9) == asked_for(1) > 0
 
 
+def trials_of(world: World, *, helped: bool) -> tuple[list[str], list[str]]:
+    """All jobs of a session, and those that were tried."""
+    snapshot = world.snapshot()
+    session = Session(snapshot, Framework(world.conf, plugin_registry.REGISTRY), world.now)
+    trials = Trials(session, _key)
+    tried: list[str] = []
+    for job in trials.among(snapshot.groups):
+        trials.tried(job, helped=helped)
+        tried.append(job.key)
+    return [group.key for group in snapshot.groups], tried
+
+
 def test_over_time_everybody_is_tried_and_never_more_than_so_many() -> None:
-    jobs = [obj for n in range(99) for obj in gang(f"j{n:02}", 1)]
-    world = World(queue(), nodes(1), jobs)
-    tried: dict[str, int] = {}
+    world = World(queue(), nodes(1), [obj for n in range(99) for obj in gang(f"j{n:02}", 1)])
+    seen: dict[str, None] = {}
     for _ in range(6):
-        snapshot = world.snapshot()
-        framework = Framework(world.conf, plugin_registry.REGISTRY)
-        session = Session(snapshot, framework, world.now)
-        trials = Trials(session, _key)
-        now: list[str] = []
-        for job in trials.among(snapshot.groups):
-            trials.count()
-            trials.failed(job)
-            now.append(job.key)
-        assert len(now) == len(set(now)) == FIRST_TRIED_MAX + BEHIND_TRIED_MAX
-        assert now[:FIRST_TRIED_MAX] == [job.key for job in snapshot.groups[:FIRST_TRIED_MAX]]
-        tried |= dict.fromkeys(now, 1)
-    assert len(tried) == 99
+        everybody, tried = trials_of(world, helped=False)
+        assert len(tried) == len(set(tried)) == TRIED_MAX
+        assert tried[:VAIN_MAX] == everybody[:VAIN_MAX]
+        seen |= dict.fromkeys(tried)
+    assert len(seen) == 99
+
+
+def test_as_long_as_it_helps_nobody_is_passed() -> None:
+    world = World(queue(), nodes(1), [obj for n in range(99) for obj in gang(f"j{n:02}", 1)])
+    everybody, tried = trials_of(world, helped=True)
+    assert tried == everybody[:TRIED_MAX]
 
 
 def _key(group: GroupRow) -> tuple[object, ...]:

@@ -52,13 +52,11 @@ def yield_to_higher(
             continue  # nobody is in its way, or it finds room in its turn
         if not within_reach(session, rival, missing):
             continue
-        trials.count()
         takeover = _Takeover(session, rival, missing, away)
         kept = takeover.attempt(outranked)
+        trials.tried(rival, helped=takeover.succeeded)
         if takeover.succeeded:
             trials.forget()
-        else:
-            trials.failed(rival)
         others = [entry for entry in held if entry not in outranked]
         held = sorted([*others, *kept], key=_oldest_first)
     return held

@@ -1,9 +1,10 @@
 """Which of many jobs one session tries: a bounded number of them, and over time everybody.
 
-A trial costs, so a session makes so many and no more. Most of them go to the first in order, the last few
-to those behind, from another place in the row each time (the number of the session says which): jobs that
-never succeed cannot hide the others for ever. Equal questions are asked once: what does not help one job
-does not help the next that asks for the same, as long as nothing has changed.
+A trial costs, so a session makes so many and no more, in the order of the jobs. When too many of them were
+in vain, the last few go to those behind, from another place in the row each time (the number of the
+session says which): jobs that never succeed cannot hide the others for ever. Those that succeed do not
+ask again. Equal questions are asked once: what does not help one job does not help the next that asks for
+the same, as long as nothing has changed.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -12,11 +13,14 @@ from typing import Final
 from vc_scheduler.logic.rows import GroupRow
 from vc_scheduler.logic.session import Session
 
-FIRST_TRIED_MAX: Final = 40
-"""Jobs per action and session that are tried in their order."""
+TRIED_MAX: Final = 50
+"""Trials per action and session."""
 
-BEHIND_TRIED_MAX: Final = 10
-"""Of those behind them."""
+VAIN_MAX: Final = 40
+"""Trials in vain before the others are for those behind."""
+
+BEHIND_MAX: Final = TRIED_MAX - VAIN_MAX
+"""How far the place in the row moves on from one session to the next."""
 
 UNTRIED_SECONDS: Final = 10.0
 """After which a session goes on with those that had no trial, even if nothing happens."""
@@ -32,23 +36,24 @@ class Trials:
         self._session = session
         self._question = question
         self._tried = 0
+        self._vain = 0
         self._failed: dict[tuple[object, ...], None] = {}
 
     def among(self, groups: Iterable[GroupRow]) -> Iterator[GroupRow]:
-        """Those to be tried; whoever tries one says so with `count`."""
+        """Those to be tried; whoever tries one says so with `tried`."""
         behind: list[GroupRow] = []
         for group in groups:
             if self.answered(group):
                 continue
-            if self._tried < FIRST_TRIED_MAX:
+            if self._vain < VAIN_MAX and self._tried < TRIED_MAX:
                 yield group
             else:
                 behind.append(group)
-        start = _number(self._session) * BEHIND_TRIED_MAX % max(1, len(behind))
+        start = _number(self._session) * BEHIND_MAX % max(1, len(behind))
         for group in [*behind[start:], *behind[:start]]:
             if self.answered(group):
                 continue
-            if self._tried >= FIRST_TRIED_MAX + BEHIND_TRIED_MAX:
+            if self._tried >= TRIED_MAX:
                 self._session.wake(self._session.now + UNTRIED_SECONDS)
                 return
             yield group
@@ -57,12 +62,15 @@ class Trials:
         """Whether one that asks the same was tried in vain."""
         return bool(self._failed) and self._question(group) in self._failed
 
-    def count(self) -> None:
-        """A trial is made."""
+    def tried(self, group: GroupRow, *, helped: bool) -> None:
+        """A trial was made."""
         self._tried += 1
+        if not helped:
+            self._vain += 1
+            self.in_vain(group)
 
-    def failed(self, group: GroupRow) -> None:
-        """It was in vain."""
+    def in_vain(self, group: GroupRow) -> None:
+        """A trial would be in vain, so none was made."""
         self._failed[self._question(group)] = None
 
     def forget(self) -> None:

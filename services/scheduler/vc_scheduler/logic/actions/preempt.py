@@ -39,12 +39,11 @@ def preempt(session: Session) -> None:
         even = session.framework.voters.equals_yield and session.starving(group)
         if not known[asked] and not even:
             continue
-        trials.count()
         room = Room(session, group, wanted(session, group), switch=PREEMPTABLE)
-        if room.make(known[asked]) or (even and _from_equals(session, group, room, permits)):
+        made = room.make(known[asked]) or (even and _from_equals(session, group, room, permits))
+        trials.tried(group, helped=made)
+        if made:
             known.clear()
-        else:
-            trials.failed(group)
     inside = Trials(session, lambda group: (group.key,))
     for group in inside.among(g for g in session.snapshot.groups if _may_swap(session, g)):
         _inside(session, group, inside)
@@ -108,7 +107,8 @@ def _inside(session: Session, group: GroupRow, trials: Trials) -> None:
         found = swap.found()
         if not found:
             continue
-        trials.count()
         room = Room(session, group, [(run.role, 1)], switch=PREEMPTABLE)
-        if room.make(swap.together(found)) or room.make(found, accepts=swap.keeps_minimums):
+        made = room.make(swap.together(found)) or room.make(found, accepts=swap.keeps_minimums)
+        trials.tried(group, helped=made)
+        if made:
             return

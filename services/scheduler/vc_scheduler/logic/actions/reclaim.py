@@ -32,13 +32,12 @@ def reclaim(session: Session) -> None:
     for group in trials.among(_by_turns(Turns(session, contenders(session)), trials)):
         attempt = _Reclaim(session, group, shares, offers)
         if not attempt.may_take():
-            trials.failed(group)
+            trials.in_vain(group)
             continue
-        trials.count()
-        if attempt.run():
+        made = attempt.run()
+        trials.tried(group, helped=made)
+        if made:
             offers.forget()
-        else:
-            trials.failed(group)
 
 
 def _by_turns(turns: Turns, trials: Trials) -> Iterator[GroupRow]:
