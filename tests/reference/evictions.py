@@ -9,8 +9,6 @@ from tests.reference.session import Session
 from tests.reference.shares import MILLION, share
 from tests.reference.taking_back import rule_of
 
-LET_OFF_TRIED = 64
-
 
 @dataclass(eq=False)
 class Bundle:
@@ -196,7 +194,7 @@ def _needed(session: Session, job: Job, offered: list[Bundle]) -> list[Bundle] |
             near = [b for b in chosen if any(pod.node in nodes for pod in b.pods)]
             if _trial(session, job, near) is not None:
                 chosen = near
-            for bundle in chosen[::-1][:LET_OFF_TRIED]:
+            for bundle in chosen[::-1]:
                 without = [other for other in chosen if other is not bundle]
                 if _trial(session, job, without) is not None:
                     chosen = without

@@ -23,7 +23,7 @@ def enqueue(session: Session) -> None:
 def _lets_in(session: Session, job: Job) -> bool:
     if session.above_others(job):
         return False
-    needed = job.min_resources or {}
+    needed = {name: amount for name, amount in (job.min_resources or {}).items() if amount}
     mine = _preemptable(session, job)
     roots = session.cluster.children("")
     theirs = _reclaimable(session, job)

@@ -76,6 +76,20 @@ def test_pods_outside_of_queues_are_not_counted_twice() -> None:
 
 
 @pytest.mark.parametrize("plugin", ["proportion", "capacity"])
+def test_a_job_that_needs_nothing_of_it_is_let_in_when_its_queue_has_too_much(plugin: str) -> None:
+    """Both of the queue and of the cluster, one of whose nodes is gone."""
+    world = World(
+        queue(capability={"cpu": "4"}), node("n", cpu=8), node("gone", cpu=9, ready=False),
+        group("old", minimum=1, phase="Running"),
+        pod("old-0", group="old", requests={"cpu": "8"}, on="n"),
+        pod("more", requests={"cpu": "9"}, on="n", scheduler="default-scheduler"),
+        group("late", minimum=1, phase="Pending", min_resources={"cpu": "0", "memory": "1Gi"}),
+        conf=plugins("overcommit", "predicates", plugin, "nodeorder"),
+    )  # fmt: skip
+    assert world.decide().enqueued == ("ns/late",)
+
+
+@pytest.mark.parametrize("plugin", ["proportion", "capacity"])
 def test_a_pod_is_refused_for_what_it_asks_for_and_not_for_what_its_queue_has_too_much_of(
     plugin: str,
 ) -> None:

@@ -44,7 +44,8 @@ class Room:
         part = give_up_part(self._session, self._group)  # the trials are about all of it
         made = any(self._make(some, accepts) for some in self._limiting.ways(bundles))
         if part and not made:
-            hold_part(self._session, self._group, self._missing)
+            missing = self._session.framework.missing(self._group)
+            hold_part(self._session, self._group, missing)
         return made
 
     def _make(self, bundles: Sequence[Bundle], accepts: Accepts | None) -> bool:

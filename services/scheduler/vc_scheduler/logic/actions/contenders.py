@@ -29,7 +29,8 @@ REPLAN_SECONDS: Final = 1.0
 
 def contenders(session: Session) -> list[GroupRow]:
     """In job order."""
-    found = [group for group in session.snapshot.groups if _contends(session, group)]
+    known: dict[tuple[object, ...], bool] = {}
+    found = [group for group in session.snapshot.groups if _contends(session, group, known)]
     keyed = sorted((session.framework.job_key(session, group), group.key, group) for group in found)
     return [group for _, _, group in keyed]
 
@@ -56,11 +57,11 @@ def question(session: Session, group: GroupRow) -> tuple[object, ...]:
     return (*question_of(session, group, wanted(session, group)), who)
 
 
-def _contends(session: Session, group: GroupRow) -> bool:
+def _contends(session: Session, group: GroupRow, known: dict[tuple[object, ...], bool]) -> bool:
     if session.phase(group) == PENDING or not session.framework.voters.starving(session, group):
         return False
     if session.starving(group):
-        if not _wants_room(session, group):
+        if not _wants_room(session, group, known):
             return False
     elif group.key in session.refused or group.key in session.evicted or session.bound_now(group):
         return False
@@ -80,10 +81,16 @@ def _contends(session: Session, group: GroupRow) -> bool:
     return True
 
 
-def _wants_room(session: Session, group: GroupRow) -> bool:
+def _wants_room(session: Session, group: GroupRow, known: dict[tuple[object, ...], bool]) -> bool:
     """Whether it waits for room. Who asks for nothing may have no answer yet: backfill comes later, and
     gives it a place if there is one."""
     reason = session.refused.get(group.key)
-    if reason is None and humble(group):
+    if reason is not None:
+        return reason.stage in WANT_ROOM
+    if not humble(group):
+        return False
+    asked = question(session, group)
+    if asked not in known:
         reason = why_no_room(session, group, session.framework.missing(group))
-    return reason is not None and reason.stage in WANT_ROOM
+        known[asked] = reason is not None and reason.stage in WANT_ROOM
+    return known[asked]
