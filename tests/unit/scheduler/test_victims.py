@@ -124,6 +124,23 @@ def test_a_gang_below_its_minimum_protects_no_role(case: Broken) -> None:
     assert evicted(world) == case.gone
 
 
+def test_nobody_goes_near_whom_the_job_is_to_lie() -> None:
+    """Both could go by priority; without `db-1` there would be no place for it at all."""
+    near = {"labelSelector": {"matchLabels": {"app": "db"}}, "topologyKey": "host"}
+    affinity = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [near]}}
+    there = [
+        pod("a-0", group="a", requests={"cpu": "4"}, on="n"),
+        pod("db-1", group="a", requests={"cpu": "4"}, on="n", labels={"app": "db"}, priority=9),
+    ]
+    world = World(
+        queue(), CLASSES, node("n", cpu=8, labels={"host": "n"}),
+        group("a", minimum=0, priority_class="low", phase="Running"), there,
+        group("p", minimum=1, priority_class="high"),
+        pod("p-0", group="p", requests={"cpu": "4"}, affinity=affinity),
+    )  # fmt: skip
+    assert evicted(world) == ["a-0"]
+
+
 def test_a_large_gang_has_nobody_evicted_in_vain() -> None:
     """Each node has one large victim and two small ones; each pod needs the large one and a small one."""
     count = REPRIEVES_TRIED_MAX + 6

@@ -25,6 +25,9 @@ Accepts = Callable[[Sequence[Bundle]], bool]
 REPRIEVES_TRIED_MAX: Final = 64
 """Trials to let victims off; with more victims than that they are let off in parts."""
 
+ROWS_TRIED_MAX: Final = 16
+"""Rows of victims that are tried one by one where pods are to lie near others."""
+
 
 class Room:
     """Looks for the victims of one gang."""
@@ -89,7 +92,15 @@ class Room:
         return None if shortest is None else self._let_off(shortest)
 
     def _shortest(self, bundles: Sequence[Bundle]) -> list[Bundle] | None:
-        """The shortest row from the cheapest on that makes room."""
+        """The shortest row from the cheapest on that makes room.
+
+        With more victims away there is more room, except for pods that are to lie near others: somebody
+        they need may be among the victims, so short rows are tried one by one.
+        """
+        if any(self._session.peers.delicate(run) for run in self._group.runs):
+            for count in range(1, min(len(bundles), ROWS_TRIED_MAX) + 1):
+                if self._trial(bundles[:count]) is not None:
+                    return list(bundles[:count])
         if not bundles or self._trial(bundles) is None:
             return None
         low, high = 1, len(bundles)
