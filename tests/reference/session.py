@@ -15,6 +15,7 @@ from tests.reference.cluster import (
     read_cluster,
     total,
 )
+from tests.reference.lines import in_line
 from tests.reference.nodes import best_node, room_for
 from tests.reference.shares import MILLION, Shares, holds, share, with_more
 from vc_model.meta import ApiObject
@@ -94,7 +95,7 @@ class Session:
     def allocate(self) -> None:
         waiting = [
             job
-            for job in self._in_line(self._eligible())
+            for job in in_line(self, self._eligible())
             if any(not p.best_effort for p in self.waiting(job))
         ]
         while waiting:
@@ -114,7 +115,7 @@ class Session:
 
     def backfill(self) -> None:
         found = self._eligible()
-        self._in_line(found)
+        in_line(self, found)
         waiting = [
             job
             for job in found
@@ -144,20 +145,6 @@ class Session:
             if pending:
                 found.append(job)
         return found
-
-    def _in_line(self, jobs: list[Job]) -> list[Job]:
-        """Without those of fifo queues behind a job that was let in and whose own pods are not all there;
-        one that has none at all does not stand in line."""
-        short = [j for j in self.cluster.jobs.values() if self.refused.get(j.key) == "tasks"]
-        first = [j for j in short if self.cluster.queues[j.queue].fifo and j.of("Pending")]
-        passing = []
-        for job in jobs:
-            before = [j for j in first if self.job_order(j) < self.job_order(job)]
-            if not any(other.queue == job.queue for other in before):
-                passing.append(job)
-            elif self.starving(job):
-                self.refused[job.key] = "order"
-        return passing
 
     def place_minimum(self, job: Job) -> bool:
         """Bind what it lacks, all of it, or nothing."""
