@@ -1,7 +1,8 @@
 """`vcctl usage`: who held how many GPU-hours, CPU-hours and GiB-hours of memory.
 
 The dashboard adds up the ledger that queue-controller keeps; here it is only shown. Times without a
-zone are UTC, and hours count whole.
+zone are UTC, and hours count whole. An account is of no use when lines are missing: it is read page by
+page to its end, and one that could not be is said to be so, with exit code 1.
 """
 
 import argparse
@@ -11,14 +12,16 @@ import re
 import sys
 from typing import Final
 
-from vc_cli.ctl.dashboard import dashboard_of
-from vc_cli.ctl.errors import EXIT_OK, CtlError
+from vc_cli.ctl.dashboard import Dashboard, dashboard_of
+from vc_cli.ctl.errors import EXIT_FAILED, EXIT_OK, CtlError
 from vc_cli.ctl.listing import NOTHING_FOUND
 from vc_cli.ctl.output import CSV, JSON
 from vc_cli.ctl.resources import JsonObject
 from vc_cli.ctl.tables import Column, Table
 
-LINES_ASKED: Final = "1000"
+PAGE_LINES: Final = 1000
+"""What the dashboard gives at once."""
+PAGES_MAX: Final = 1000
 SMALL_JOBS: Final = "(small jobs)"
 _AGO: Final = re.compile(r"(\d{1,5})([dh])", re.ASCII)
 _HOURS: Final = {"h": 1, "d": 24}
@@ -33,22 +36,57 @@ def usage(arguments: argparse.Namespace) -> int:
         "queue": arguments.queue,
         "namespace": arguments.namespace,
         "job": arguments.job,
-        "limit": LINES_ASKED,
     }
     asked = {name: text for name, text in query.items() if text}
-    found = dashboard_of(arguments).ask("/api/v1/usage", query=asked)
+    found, missing = read_all(dashboard_of(arguments), asked)
     if arguments.output == JSON:
         print(json.dumps(found, indent=2, ensure_ascii=False))
+    else:
+        _show(found, arguments.output)
+    if not missing:
         return EXIT_OK
+    print(f"vcctl: lines are missing: {missing}", file=sys.stderr)
+    return EXIT_FAILED
+
+
+def read_all(
+    dashboard: Dashboard, query: dict[str, str], *, pages_max: int = PAGES_MAX
+) -> tuple[JsonObject, str]:
+    """All lines, the largest holder first, and why that is not all of them."""
+    lines: list[JsonObject] = []
+    after: list[str] = []
+    missing = f"there are more than {pages_max * PAGE_LINES}; ask for less with --queue or --from"
+    found: JsonObject = {}
+    for _ in range(pages_max):
+        place = {"limit": str(PAGE_LINES), "after": ",".join(after)}
+        found = dashboard.ask("/api/v1/usage", query={**query, **place})
+        page: list[JsonObject] = found.get("lines") or []
+        by = [str(cell) for cell in found.get("by") or []]
+        keys = [[str(line.get(cell, "")) for cell in by] for line in page]
+        if after and keys and min(keys) <= after:
+            missing = f"this dashboard gives no more than {PAGE_LINES}; it is older than vcctl"
+            break
+        lines += page
+        if len(page) < PAGE_LINES:
+            missing = ""
+            break
+        after = keys[-1]
+    lines.sort(key=lambda line: (-_devices(line), -float(line.get("cpuHours", 0))))
+    return {**found, "lines": lines, "total": len(lines)}, missing
+
+
+def _devices(line: JsonObject) -> float:
+    return sum(float(hours) for hours in (line.get("deviceHours") or {}).values())
+
+
+def _show(found: JsonObject, form: str) -> None:
     titles, rows = table_of(found)
-    if arguments.output == CSV:
+    if form == CSV:
         csv.writer(sys.stdout, lineterminator="\n").writerows([titles, *rows])
-        return EXIT_OK
-    if not rows:
+    elif rows:
+        _print(found, titles, rows)
+    else:
         print(NOTHING_FOUND)
-        return EXIT_OK
-    _print(found, titles, rows)
-    return EXIT_OK
 
 
 def _print(found: JsonObject, titles: list[str], rows: list[list[str]]) -> None:
@@ -56,9 +94,6 @@ def _print(found: JsonObject, titles: list[str], rows: list[list[str]]) -> None:
     print(table.header())
     for row in rows:
         print(table.line(row))
-    left = int(found.get("total", 0)) - len(rows)
-    if left > 0:
-        print(f"… and {left} more lines; ask for less with --queue, --namespace or --from")
     if found.get("closedUntil"):
         print(f"hours before {found['closedUntil']} are closed")
     if found.get("stale"):
@@ -72,10 +107,11 @@ def moment(text: str) -> str:
         if text and not re.match(r"\d{4}-\d\d-\d\d", text):
             raise CtlError(f"{text!r} is no time: write a day (2026-11-16), a time or 7d, 24h")
         return text
-    from vc_clock import LoopClock
+    from time import time  # noqa: TID251 - the clock's module brings asyncio, which costs a start
+
     from vc_model.times import format_time
 
-    return format_time(LoopClock().now() - int(ago[1]) * _HOURS[ago[2]] * 3600)
+    return format_time(time() - int(ago[1]) * _HOURS[ago[2]] * 3600)
 
 
 def table_of(found: JsonObject) -> tuple[list[str], list[list[str]]]:

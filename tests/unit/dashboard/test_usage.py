@@ -98,3 +98,22 @@ def test_a_newer_row_replaces_and_none_takes_away() -> None:
     for each in ROWS:
         memory.take(usage_message(each).key, each)
     assert {r.hour for r in memory.rows()} == {HOUR + 3600, HOUR + 20 * 3600}
+
+
+def test_an_account_is_read_page_by_page_in_the_order_of_its_cells() -> None:
+    seen: list[tuple[str, str]] = []
+    after = ""
+    for _ in range(len(ROWS)):
+        question = question_of({"by": "job,day", "after": after}, limit=2)
+        page = report(ROWS, question, stale="")
+        assert page.total == 3
+        seen += [(line.job, line.day) for line in page.lines]
+        if len(page.lines) < 2:
+            break
+        after = f"{page.lines[-1].job},{page.lines[-1].day}"
+    assert seen == [("x", "2027-01-15"), ("y", "2027-01-15"), ("z", "2027-01-16")]
+
+
+def test_a_place_to_go_on_from_has_as_many_cells_as_a_line() -> None:
+    with pytest.raises(QuestionError, match="after='x': write job, day of a line"):
+        question_of({"by": "job,day", "after": "x"}, limit=2)

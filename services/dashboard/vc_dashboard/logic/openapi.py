@@ -72,6 +72,12 @@ OPERATIONS: Final[dict[str, tuple[str, str, type, list[JsonObject]]]] = {
             _text("queue", "query", "Only of this queue."),
             _text("namespace", "query", "Only of this namespace."),
             _text("job", "query", "Only of this job."),
+            _text(
+                "after",
+                "query",
+                "Page by page, in the order of the cells: those of the last line, with commas; "
+                "empty for the first page. Without it the largest come first.",
+            ),
         ],
     ),
     "/api/v1/jobs/{namespace}/{name}/explanation": (

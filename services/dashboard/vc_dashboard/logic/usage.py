@@ -39,6 +39,8 @@ class UsageQuestion(msgspec.Struct, frozen=True, kw_only=True):
     namespace: str = ""
     job: str = ""
     limit: int = 100
+    after: Key | None = None
+    """Whoever reads on has lines in the order of their cells, which stands still while hours run."""
 
 
 class UsageMemory:
@@ -79,15 +81,25 @@ def question_of(query: Mapping[str, str], *, limit: int) -> UsageQuestion:
     begin, end = time_of(query, "from"), time_of(query, "to", through=True)
     if begin is not None and end is not None and end <= begin:
         raise QuestionError("to: must be after from")
+    cells = tuple(cell for cell in CELLS if cell in by)
     return UsageQuestion(
-        by=tuple(cell for cell in CELLS if cell in by),
+        by=cells,
         begin=begin or 0,
         end=end,
         queue=text_of(query, "queue"),
         namespace=text_of(query, "namespace"),
         job=text_of(query, "job"),
         limit=limit,
+        after=_after(text_of(query, "after"), cells) if "after" in query else None,
     )
+
+
+def _after(text: str, cells: tuple[str, ...]) -> Key:
+    """The cells of the line to go on from; none for the first page."""
+    key = tuple(text.split(",")) if text else ()
+    if key and len(key) != len(cells):
+        raise QuestionError(f"after={text[:40]!r}: write {', '.join(cells)} of a line, with commas")
+    return key
 
 
 def time_of(query: Mapping[str, str], name: str, *, through: bool = False) -> int | None:
@@ -112,7 +124,10 @@ def time_of(query: Mapping[str, str], name: str, *, through: bool = False) -> in
 
 
 def report(rows: list[UsageRow], question: UsageQuestion, *, stale: str) -> UsageReport:
-    """Added up in exact integers; the largest holder of devices, then of CPU, comes first."""
+    """Added up in exact integers; the largest holder of devices, then of CPU, comes first.
+
+    Page by page the lines come in the order of their cells: the largest of now may be another of later.
+    """
     sums: dict[Key, dict[str, int]] = {}
     until = 0
     for row in rows:
@@ -122,12 +137,17 @@ def report(rows: list[UsageRow], question: UsageQuestion, *, stale: str) -> Usag
         held = sums.setdefault(tuple(_cell(row, cell) for cell in question.by), {})
         for resource, units in row.held.items():
             held[resource] = held.get(resource, 0) + int(units)
-    lines = [_line(question.by, key, sums[key]) for key in sorted(sums)]
-    lines.sort(key=lambda line: (-sum(line.device_hours.values()), -line.cpu_hours))
+    after = question.after
+    keys = [key for key in sorted(sums) if not after or key > after]
+    if after is not None:
+        keys = keys[: question.limit]
+    lines = [_line(question.by, key, sums[key]) for key in keys]
+    if after is None:
+        lines.sort(key=lambda line: (-sum(line.device_hours.values()), -line.cpu_hours))
     return UsageReport(
         by=list(question.by),
         lines=lines[: question.limit],
-        total=len(lines),
+        total=len(sums),
         closed_until=format_time(until) if until else "",
         stale=stale,
     )
