@@ -12,15 +12,16 @@ CSV: Final = "csv"
 OBJECT_FORMS: Final = (JSON, YAML)
 
 
-def print_object(obj: JsonObject, form: str) -> None:
-    """One object."""
+def print_object(obj: JsonObject, form: str, *, one_of_many: bool = False) -> None:
+    """One object, at once: whoever watches reads from a pipe. One of many is a document of its own."""
     shown = without_bookkeeping(obj)
     if form == YAML:
         import yaml
 
-        print(yaml.safe_dump(shown, sort_keys=False), end="")
+        begin = "---\n" if one_of_many else ""
+        print(begin + yaml.safe_dump(shown, sort_keys=False), end="", flush=True)
     else:
-        print(json.dumps(shown, indent=2, ensure_ascii=False))
+        print(json.dumps(shown, indent=2, ensure_ascii=False), flush=True)
 
 
 def print_list(items: list[JsonObject], form: str) -> None:

@@ -14,6 +14,8 @@ from tests.integration.stack.running import eventually
 from vc_cli.ctl.parser_options import DASHBOARD_VARIABLE
 
 BIN = Path(sys.executable).parent
+UNBUFFERED = "PYTHONUNBUFFERED"
+"""People do not have it: what they see of a pipe is what was flushed."""
 
 
 class Ran(NamedTuple):
@@ -69,7 +71,8 @@ class Shell(NamedTuple):
     def environment(self) -> dict[str, str]:
         """Nothing of the caller's own clusters."""
         own = {"KUBECONFIG": str(self.kubeconfig), DASHBOARD_VARIABLE: ""}
-        return {**os.environ, **own, **self.extra}
+        kept = {key: value for key, value in os.environ.items() if key != UNBUFFERED}
+        return {**kept, **own, **self.extra}
 
     def good(self, line: str) -> Ran:
         """A command that works."""
