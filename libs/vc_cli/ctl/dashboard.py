@@ -3,68 +3,154 @@
 Through the API server the user's own rights apply, and that is how it is asked unless an address is
 given (`--dashboard`, $PYROCLAST_DASHBOARD_URL). An address is for those whose API server cannot reach
 the dashboard, or who may not use its proxy. Nothing of the kubeconfig goes there: it is not even read.
+
+The service is the one that a release `volcano` in `volcano-system` has. Where there is none, a release
+has another name: it is looked for by the chart's labels, by those who may list services; the others name
+it as NAMESPACE/NAME in the same places as an address.
 """
 
 import argparse
 import os
+import re
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from vc_cli.ctl.client import Client, is_address
-from vc_cli.ctl.errors import HTTP_FORBIDDEN, ApiError, CtlError, NoClusterError, UsageError
+from vc_cli.ctl.errors import (
+    HTTP_FORBIDDEN,
+    HTTP_NOT_FOUND,
+    ApiError,
+    CtlError,
+    NoClusterError,
+    UsageError,
+)
 from vc_cli.ctl.kubeconfig import Access
 from vc_cli.ctl.parser_options import DASHBOARD_FLAG, DASHBOARD_VARIABLE
-from vc_cli.ctl.resources import JsonObject
+from vc_cli.ctl.resources import SERVICES, SYSTEM_NAMESPACE, JsonObject, metadata
 from vc_cli.ctl.session import connect
 
-PROXY: Final = "/api/v1/namespaces/volcano-system/services/volcano-dashboard:80/proxy"
 NAME: Final = "the dashboard"
-_OR_ELSE: Final = f"(or write its own address: {DASHBOARD_FLAG}, ${DASHBOARD_VARIABLE})"
+LABELS: Final = "app.kubernetes.io/part-of=pyroclast,app.kubernetes.io/name=dashboard"
+PORT: Final = 80
+_SERVICE: Final = re.compile(r"([a-z0-9][-a-z0-9]{0,62})/([a-z][-a-z0-9]{0,62})")
+_OR_ELSE: Final = (
+    f"(or write where it is, a NAMESPACE/NAME or its own address: {DASHBOARD_FLAG}, "
+    f"${DASHBOARD_VARIABLE})"
+)
+
+
+class Place(NamedTuple):
+    """A service."""
+
+    namespace: str
+    name: str
+
+    @property
+    def proxy(self) -> str:
+        """Its path at the API server."""
+        return f"/api/v1/namespaces/{self.namespace}/services/{self.name}:{PORT}/proxy"
+
+
+USUAL: Final = Place(SYSTEM_NAMESPACE, "volcano-dashboard")
+PROXY: Final = USUAL.proxy
 
 
 class Dashboard:
-    """Asked through a client, below a path."""
+    """Asked through a client, at a service or at the client's own address."""
 
-    def __init__(self, client: Client, *, prefix: str = "", said_by: str = "") -> None:
+    def __init__(self, client: Client, *, place: Place | None = None, said_by: str = "") -> None:
         self._client = client
-        self._prefix = prefix
+        self._place = place
+        """None: the client leads to it."""
         self._said_by = said_by
-        """Who gave the address; empty when it is asked through the API server."""
+        """Who gave the address or the name; empty when it is where it usually is."""
 
     def ask(
         self, path: str, *, query: Mapping[str, str] | None = None, body: JsonObject | None = None
     ) -> JsonObject:
         """Its answer; one that does not answer is told apart from one that says no."""
-        method = "POST" if body else "GET"
         try:
-            return self._client.call(method, self._prefix + path, query=query, body=body)
+            return self._ask(path, query=query, body=body)
+        except ApiError as error:
+            if not self._is_elsewhere(error):
+                raise
+            return self._ask(path, query=query, body=body)
+
+    def _ask(
+        self, path: str, *, query: Mapping[str, str] | None, body: JsonObject | None
+    ) -> JsonObject:
+        method = "POST" if body else "GET"
+        prefix = self._place.proxy if self._place is not None else ""
+        try:
+            return self._client.call(method, prefix + path, query=query, body=body)
         except NoClusterError as error:
-            if not self._said_by:
+            if self._place is not None:
                 raise
             raise CtlError(f"{error}; {self._said_by} says to ask there") from None
         except ApiError as error:
-            if not error.reason:  # its own words; an API server's come with a reason
-                raise
+            if not error.reason or self._may_be_elsewhere(error):
+                raise  # its own words (an API server's come with a reason), or to look further
             raise CtlError(self._not_it(error)) from None
 
+    def _may_be_elsewhere(self, error: ApiError) -> bool:
+        """Whether there is no such service, and nobody said that it is this one."""
+        return (
+            self._place == USUAL
+            and not self._said_by
+            and error.code == HTTP_NOT_FOUND
+            and f'services "{USUAL.name}' in str(error)
+        )
+
+    def _is_elsewhere(self, error: ApiError) -> bool:
+        """Look for it once; whether there is now another place to ask at."""
+        if not self._may_be_elsewhere(error):
+            return False
+        self._said_by = f"no service {'/'.join(USUAL)}"
+        found = labelled(self._client)
+        if len(found) != 1:
+            several = f"; several carry its labels: {', '.join(map('/'.join, found))}"
+            raise CtlError(self._not_it(error) + (several if found else ""))
+        (self._place,) = found
+        return True
+
     def _not_it(self, error: ApiError) -> str:
-        if self._said_by:
+        if self._place is None:
             return f"{self._said_by} leads to an API server, not to the dashboard: {error}"
         if error.code == HTTP_FORBIDDEN:
             return f"you may not ask the dashboard through the API server: {error} {_OR_ELSE}"
         return (
-            f"the dashboard does not answer: {error}; is the service volcano-dashboard in "
-            f"volcano-system running? {_OR_ELSE}"
+            f"the dashboard does not answer: {error}; is the service {self._place.name} in "
+            f"{self._place.namespace} running? {_OR_ELSE}"
         )
 
 
+def labelled(client: Client) -> list[Place]:
+    """The services that carry our chart's labels; none for those who may not look."""
+    try:
+        services, _ = client.list(SERVICES, query={"labelSelector": LABELS})
+    except CtlError:
+        return []
+    return [
+        Place(str(m.get("namespace", "")), str(m.get("name", ""))) for m in map(metadata, services)
+    ]
+
+
+def named_place(arguments: argparse.Namespace) -> Place | None:
+    """The service that the arguments or the environment name."""
+    found = _SERVICE.fullmatch(arguments.dashboard or os.environ.get(DASHBOARD_VARIABLE, ""))
+    return Place(found[1], found[2]) if found else None
+
+
 def dashboard_of(arguments: argparse.Namespace, *, client: Client | None = None) -> Dashboard:
-    """At the address that the arguments or the environment name, else behind the API server."""
-    url = arguments.dashboard or os.environ.get(DASHBOARD_VARIABLE, "")
-    if not url:
-        return Dashboard(client or connect(arguments), prefix=PROXY)
+    """Where the arguments or the environment say, else behind the API server where it usually is."""
+    said = arguments.dashboard or os.environ.get(DASHBOARD_VARIABLE, "")
     said_by = DASHBOARD_FLAG if arguments.dashboard else f"${DASHBOARD_VARIABLE}"
-    return Dashboard(Client(Access(server=_checked(url, said_by)), what=NAME), said_by=said_by)
+    place = named_place(arguments)
+    if place is not None:
+        return Dashboard(client or connect(arguments), place=place, said_by=said_by)
+    if not said:
+        return Dashboard(client or connect(arguments), place=USUAL)
+    return Dashboard(Client(Access(server=_checked(said, said_by)), what=NAME), said_by=said_by)
 
 
 def _checked(url: str, said_by: str) -> str:
@@ -73,6 +159,6 @@ def _checked(url: str, said_by: str) -> str:
     if not is_address(url) or "?" in url or "#" in url:
         raise UsageError(
             f"{said_by}: {url!r} is not the address of a dashboard; "
-            "write one like http://127.0.0.1:8080"
+            "write one like http://127.0.0.1:8080, or a service like volcano-system/volcano-dashboard"
         )
     return url

@@ -7,6 +7,7 @@ answer, the PodGroup's condition still has the sentence.
 
 import argparse
 import json
+import sys
 from collections.abc import Iterator
 from typing import Final
 
@@ -22,6 +23,7 @@ from vc_cli.ctl.tables import COLOURS, is_colourful, paint, printable
 from vc_cli.ctl.timeline import ENDED
 
 HOLDERS_SHOWN_MAX: Final = 5
+NOT_ALL: Final = "who holds what it waits for, and until when, is not known"
 _WAITING_PHASES: Final = ("", "Pending", "Inqueue", "Restarting")
 
 
@@ -32,13 +34,17 @@ def explain(arguments: argparse.Namespace) -> int:
         job = client.get(JOBS, target.name, namespace=target.namespace)
     detail, trouble = _ask(dashboard_of(arguments, client=client), target)
     if arguments.output:
-        if trouble:
+        if not detail:
             raise CtlError(trouble)
         print(json.dumps(detail, indent=2, ensure_ascii=False))
+        if trouble:
+            print(f"vcctl: {NOT_ALL}: {trouble}", file=sys.stderr)
         return EXIT_OK
     for line in answer(job, detail):
         print(line)
-    if trouble:
+    if trouble and detail:
+        print(f"\n{sentence(f'{NOT_ALL}: {trouble}', title='note:')}")
+    elif trouble:
         print(f"\n{sentence(trouble, title='note:')}")
         print("           this is all that the PodGroup's condition says:")
         print(sentence(_condition(client, job) or "nothing yet"))
@@ -51,16 +57,21 @@ def explain(arguments: argparse.Namespace) -> int:
 
 
 def _ask(dashboard: Dashboard, target: Target) -> tuple[JsonObject, str]:
-    """The dashboard's answer with what it can add to a job that waits, or why there is none."""
+    """The dashboard's answer with what it can add to a job that waits, and what went wrong.
+
+    What is added takes a trial of the whole cluster, which may be refused or last too long; the reason
+    itself is known by then and is not given up.
+    """
     path = f"/api/v1/jobs/{word(target.namespace)}/{word(target.name)}"
+    detail: JsonObject = {}
     try:
         detail = dashboard.ask(path)
         if detail.get("explanation"):
             detail = {**detail, **dashboard.ask(f"{path}/explanation")}
     except ApiError as error:
-        return {}, f"the dashboard says: {error}"
+        return detail, f"the dashboard says: {error}"
     except CtlError as error:
-        return {}, str(error)
+        return detail, str(error)
     return detail, ""
 
 

@@ -41,8 +41,11 @@ JOBTEMPLATES: Final = Resource("flow.volcano.sh/v1alpha1", "JobTemplate", "jobte
 PODS: Final = Resource("v1", "Pod", "pods")
 EVENTS: Final = Resource("v1", "Event", "events")
 CONFIGMAPS: Final = Resource("v1", "ConfigMap", "configmaps")
+SERVICES: Final = Resource("v1", "Service", "services")
 
-ALL: Final = (JOBS, COMMANDS, QUEUES, PODGROUPS, JOBFLOWS, JOBTEMPLATES, PODS, EVENTS, CONFIGMAPS)
+ALL: Final = (
+    JOBS, COMMANDS, QUEUES, PODGROUPS, JOBFLOWS, JOBTEMPLATES, PODS, EVENTS, CONFIGMAPS, SERVICES,
+)  # fmt: skip
 
 JOB_NAME: Final = "volcano.sh/job-name"
 JOB_TYPE: Final = "volcano.sh/job-type"

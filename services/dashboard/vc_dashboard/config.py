@@ -7,6 +7,7 @@ from typing import Final
 from vc_model.keys import SCHEDULER_NAME
 from vc_model.scheduler_names import scheduler_names
 
+CONF_MAP: Final = "volcano-scheduler-configmap"
 PORT_MAX: Final = 65535
 
 
@@ -20,6 +21,9 @@ class Config:
     scheduler_names: tuple[str, ...] = (SCHEDULER_NAME,)
     """As the scheduler is told; else trials would place nothing, or what is not ours to place."""
 
+    conf_map: str = CONF_MAP
+    """Where the scheduler's configuration is, as the scheduler is told: a release has its own name."""
+
     @classmethod
     def from_env(cls, env: Mapping[str, str]) -> "Config":
         """ValueError names the variable, the value and what to write."""
@@ -32,4 +36,5 @@ class Config:
             host=env.get("DASHBOARD_HOST", cls.host),
             port=int(port),
             scheduler_names=scheduler_names(env),
+            conf_map=env.get("SCHEDULER_CONFIGMAP", CONF_MAP),
         )

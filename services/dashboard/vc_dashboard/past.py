@@ -20,7 +20,6 @@ from vc_scheduler.logic.replaying import conf_of, replay
 from vc_snapshot import SnapshotUnavailableError
 from vc_snapshot.chains import ChainBrokenError, load_chain, load_entry
 
-CONF_MAP: Final = "volcano-scheduler-configmap"
 CONF_KEY: Final = "volcano-scheduler.conf"
 MILLISECONDS: Final = 1000
 
@@ -32,9 +31,10 @@ class NotReplayableError(Exception):
 class Past:
     """Reads the ring of the snapshot store."""
 
-    def __init__(self, context: Context, heavy: HeavyWork) -> None:
+    def __init__(self, context: Context, heavy: HeavyWork, *, conf_map: str) -> None:
         self._context = context
         self._heavy = heavy
+        self._conf_map = conf_map
         self._conf: tuple[str, Conf] | None = None
         """Of which session, and what it was told."""
 
@@ -94,7 +94,7 @@ class Past:
             self._context.log.info("configuration of the newest session: %s", error)
         if self._conf is not None:
             return self._conf[1], f"the configuration of session {self._conf[0]}"
-        return _conf_of_map(follower, object_key(self._context.namespace, CONF_MAP))
+        return _conf_of_map(follower, object_key(self._context.namespace, self._conf_map))
 
 
 def _conf_of_map(follower: Follower, key: str) -> tuple[Conf, str]:

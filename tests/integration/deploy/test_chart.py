@@ -1,12 +1,16 @@
 """The chart says what the code says: services, environment, webhooks, names; and refuses bad values."""
 
 import re
+import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.integration.deploy.chart import (
     CHART,
+    KUBE_VERSION,
     MANIFESTS,
     NAMESPACE,
     RELEASE,
@@ -25,6 +29,7 @@ from vc_admission.logic.webhook_configurations import (
     client_service,
     configuration,
 )
+from vc_cli.ctl.dashboard import LABELS
 from vc_cli.rights import account_manifests
 from vc_cli.services import SERVICES
 from vc_cli.stack import DASHBOARD_SERVICE
@@ -37,6 +42,7 @@ ONLY_ON_A_CLUSTER = {
 """Keys that a stack inherits or does without."""
 ONLY_THERE = {
     "scheduler": {"SCHEDULER_CONFIGMAP"},
+    "dashboard": {"SCHEDULER_CONFIGMAP"},
     "admission": {
         "ADMISSION_SERVICE", "ADMISSION_SECRET", "ADMISSION_CONFIGURATION", "ADMISSION_CONFIGMAP",
     },
@@ -238,6 +244,41 @@ def test_the_names_of_the_documents_are_kept(defaults: list[dict[str, Any]]) -> 
     dashboard = of_kind(defaults, "Service")[name]
     assert dashboard["metadata"]["namespace"] == namespace
     assert [p["port"] for p in dashboard["spec"]["ports"]] == [int(port)]
+
+
+def test_a_release_of_another_name_leads_vcctl_and_the_dashboard_to_its_own() -> None:
+    """What is named after the release is told to whoever would else look for the usual name."""
+    rendered = render({}, release="second")
+    for service in ("scheduler", "dashboard"):
+        container = container_of(of_kind(rendered, "Deployment")[f"second-{service}"])
+        told = {entry["name"]: entry.get("value") for entry in container["env"]}
+        assert told["SCHEDULER_CONFIGMAP"] == "second-scheduler-configmap"
+    assert "second-scheduler-configmap" in of_kind(rendered, "ConfigMap")
+    labels = of_kind(rendered, "Service")["second-dashboard"]["metadata"]["labels"]
+    assert dict(label.split("=") for label in LABELS.split(",")).items() <= labels.items()
+
+
+def test_the_notes_say_where_vcctl_finds_the_dashboard(tmp_path: Path) -> None:
+    """Helm shows notes only when it installs, so a copy of the chart carries them in a ConfigMap."""
+    chart = tmp_path / "chart"
+    shutil.copytree(CHART, chart)
+    (chart / "notes.txt").write_text((chart / "templates" / "NOTES.txt").read_text())
+    (chart / "templates" / "notes.yaml").write_text(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: notes}\n"
+        'data: {notes: {{ tpl (.Files.Get "notes.txt") . | quote }} }\n'
+    )
+    wanted = "export PYROCLAST_DASHBOARD_URL=batch/second-dashboard\n"
+    assert wanted in notes_of(chart)
+    without = notes_of(chart, "--set", "dashboard.enabled=false")
+    assert "Pyroclast is installed as second in batch" in without
+    assert "DASHBOARD" not in without
+
+
+def notes_of(chart: Path, *values: str) -> str:
+    arguments = ("--namespace", "batch", "--kube-version", KUBE_VERSION, *values)
+    shown = helm("template", "second", str(chart), "-s", "templates/notes.yaml", *arguments)
+    assert shown.returncode == 0, shown.stderr
+    return str(yaml.safe_load(shown.stdout)["data"]["notes"])
 
 
 def test_the_switches_of_the_documents_leave_parts_out() -> None:

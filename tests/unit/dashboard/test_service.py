@@ -21,7 +21,7 @@ from vc_dashboard.config import Config
 from vc_dashboard.heavy import WAITING_MAX, BusyError, HeavyWork
 from vc_dashboard.service import DashboardService, build
 from vc_messages.sessions import entry_bytes, session_message
-from vc_model.kinds import JOBS, NAMESPACES, QUEUES
+from vc_model.kinds import CONFIGMAPS, JOBS, NAMESPACES, QUEUES
 from vc_runtime.context import Context
 from vc_snapshot.memory import MemorySnapshot
 from vc_watcher.config import Config as WatcherConfig
@@ -44,7 +44,8 @@ async def service() -> AsyncIterator[DashboardService]:
     for kind, body in MANIFESTS:
         await cluster.create(kind, body, namespace="ml" if kind.namespaced else "")
     watcher = build_watcher(context("watcher"), WatcherConfig())
-    dashboard = build(context("dashboard"), Config(port=0))
+    told = {"PYROCLAST_DASHBOARD_PORT": "0", "SCHEDULER_CONFIGMAP": "second-scheduler-configmap"}
+    dashboard = build(context("dashboard"), Config.from_env(told))
     tasks = [asyncio.create_task(each.run()) for each in (watcher, dashboard)]
     async with asyncio.timeout(READY_SECONDS_MAX):
         while dashboard.unready():  # noqa: ASYNC110 - a service has no event to wait for
@@ -68,6 +69,33 @@ MANIFESTS = (
     (QUEUES, manifest("scheduling.volcano.sh/v1beta1", "Queue", "training", weight=4)),
     (JOBS, manifest("batch.volcano.sh/v1alpha1", "Job", "train", queue="training", tasks=[TASK])),
 )
+
+
+CONF = {
+    "apiVersion": "v1",
+    "kind": "ConfigMap",
+    "metadata": {"name": "second-scheduler-configmap"},
+    "data": {
+        "volcano-scheduler.conf": 'actions: "enqueue, allocate, backfill"\n'
+        "tiers:\n- plugins: [{name: priority}, {name: gang}]\n"
+        "- plugins: [{name: predicates}, {name: proportion}, {name: nodeorder}]\n"
+    },
+}
+
+
+async def test_trials_use_the_configuration_of_the_releases_own_name(
+    service: DashboardService,
+) -> None:
+    await service._context.cluster.create(CONFIGMAPS, CONF, namespace="volcano-system")
+    basis = ""
+    async with (
+        asyncio.timeout(READY_SECONDS_MAX),
+        aiohttp.ClientSession(f"http://127.0.0.1:{service.port}") as client,
+    ):
+        while basis != "ConfigMap volcano-system/second-scheduler-configmap":
+            async with client.get("/api/v1/shares") as answer:
+                basis = (await answer.json())["basis"]
+            await asyncio.sleep(0.01)
 
 
 async def test_questions_are_answered_over_http(service: DashboardService) -> None:

@@ -1,12 +1,14 @@
 """Whom vcctl asks when it asks the dashboard, what it shows there, and what it says of an answer."""
 
+import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
 
 from tests.unit.vcctl.server import Answer, Asked, answer, refusal, serving
-from vc_cli.ctl.dashboard import PROXY
+from vc_cli.ctl.dashboard import PROXY, Place
 from vc_cli.ctl.parser_options import DASHBOARD_VARIABLE
 from vc_cli.vcctl import main
 
@@ -15,6 +17,7 @@ JOB = {"metadata": {"name": "j", "namespace": "default"}, "spec": {}, "status": 
 ASKING = [
     ["usage"],
     ["queue", "tree"],
+    ["queue", "waiting"],
     ["session", "list"],
     ["session", "show", "1-1"],
     ["session", "replay", "1-1"],
@@ -197,3 +200,117 @@ def test_a_password_in_an_address_is_refused_and_not_shown(
     error = capsys.readouterr().err
     assert "without user and password" in error
     assert "secret" not in error
+
+
+# -- a release of another name ---------------------------------------------------------------------
+
+ELSEWHERE = Place("batch", "pyro-dashboard")
+
+
+def cluster_of(*places: Place, labels: bool = True) -> Callable[[Asked], Answer]:
+    """An API server whose dashboards are these; `labels`: who asks may list services."""
+
+    def answers(asked: Asked) -> Answer:
+        path = asked.path.partition("?")[0]
+        if any(path.startswith(f"{place.proxy}/") for place in places):
+            return answer(SESSIONS)
+        if path == "/api/v1/services":
+            assert "part-of%3Dpyroclast" in asked.path
+            items = [{"metadata": place._asdict()} for place in places]
+            return answer({"items": items}) if labels else refusal(403, "Forbidden", "may not list")
+        return refusal(404, "NotFound", 'services "volcano-dashboard" not found')
+
+    return answers
+
+
+@pytest.mark.parametrize("where", ["flag", "environment"])
+def test_a_service_may_be_named(
+    where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named = "batch/pyro-dashboard"
+    with serving(cluster_of(ELSEWHERE, labels=False)) as (url, asked):
+        words = ["session", "list", "-k", kubeconfig(tmp_path, url)]
+        if where == "flag":
+            words += ["--dashboard", named]
+        else:
+            monkeypatch.setenv(DASHBOARD_VARIABLE, named)
+        assert run(*words) == 0
+    assert [one.path.partition("?")[0] for one in asked] == [f"{ELSEWHERE.proxy}/api/v1/sessions"]
+    assert asked[0].authorization == "Bearer secret", "it is asked through the API server"
+
+
+def test_a_service_that_nobody_names_is_found_by_the_charts_labels(tmp_path: Path) -> None:
+    with serving(cluster_of(ELSEWHERE)) as (url, asked):
+        assert run("session", "list", "-k", kubeconfig(tmp_path, url)) == 0
+    assert len(asked) == 3
+
+
+@pytest.mark.parametrize(
+    ("places", "labels", "said"),
+    [
+        pytest.param((), True, "is the service volcano-dashboard in volcano-system", id="none"),
+        pytest.param((ELSEWHERE,), False, "NAMESPACE/NAME", id="none that one may see"),
+        pytest.param(
+            (ELSEWHERE, Place("other", "d")),
+            True,
+            "several carry its labels: batch/pyro-dashboard, other/d",
+            id="more than one",
+        ),
+    ],
+)
+def test_a_service_that_cannot_be_found_is_said(
+    places: tuple[Place, ...],
+    labels: bool,
+    said: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with serving(cluster_of(*places, labels=labels)) as (url, _):
+        assert run("session", "list", "-k", kubeconfig(tmp_path, url)) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("vcctl: the dashboard does not answer: ")
+    assert said in error
+    assert error.count("\n") == 1
+
+
+def test_a_named_service_that_is_not_there_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(cluster_of(ELSEWHERE)) as (url, asked):
+        assert run("usage", "-k", kubeconfig(tmp_path, url), "--dashboard", "a/b") == 1
+    assert "is the service b in a running?" in capsys.readouterr().err
+    assert len(asked) == 1, "nobody looks for another than the named one"
+
+
+# -- what is known is not given up -----------------------------------------------------------------
+
+
+def half_known(asked: Asked) -> Answer:
+    """The reason is there; what takes a trial is not."""
+    if asked.path.endswith("/explanation"):
+        return answer({"error": "too many ask at once"}, code=503)
+    if "/proxy/" in asked.path:
+        reason = {"stage": "quota", "code": "full", "sentence": "its queue is full"}
+        return answer({"explanation": reason, "position": 2})
+    return answer(JOB)
+
+
+def test_explain_keeps_the_reason_when_the_trial_fails(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(half_known) as (url, _):
+        assert run("job", "explain", "j", "-k", kubeconfig(tmp_path, url)) == 0
+    shown = capsys.readouterr().out
+    assert "stage:     quota" in shown
+    assert "its queue is full" in shown
+    assert "number 2 of those that wait" in shown
+    assert "is not known: the dashboard says: too many ask at once" in " ".join(shown.split())
+    assert "PodGroup's condition" not in shown
+
+
+def test_explain_as_json_keeps_it_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(half_known) as (url, _):
+        assert run("job", "explain", "j", "-o", "json", "-k", kubeconfig(tmp_path, url)) == 0
+    shown = capsys.readouterr()
+    assert json.loads(shown.out)["explanation"]["stage"] == "quota"
+    assert "too many ask at once" in shown.err

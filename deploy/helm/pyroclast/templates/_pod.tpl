@@ -38,10 +38,11 @@
 - name: SCHEDULER_NAMES
   value: {{ $values.schedulerName | quote }}
 {{- end }}
-{{- if eq .service "scheduler" }}
+{{- if has .service (list "scheduler" "dashboard") }}
 - name: SCHEDULER_CONFIGMAP
   value: {{ $release }}-scheduler-configmap
-{{- else if eq .service "admission" }}
+{{- end }}
+{{- if eq .service "admission" }}
 - name: ADMISSION_HOST
   value: "0.0.0.0"
 - name: ADMISSION_PORT
