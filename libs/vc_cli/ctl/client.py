@@ -153,6 +153,10 @@ class Client:
             raise NoClusterError(
                 f"{self._access.server!r} is not a server; write one like https://host:6443"
             )
+        if self._access.proxy_url:
+            from vc_cli.ctl.proxy import proxied_connection
+
+            return proxied_connection(parts, access=self._access, seconds=seconds)
         if parts.scheme == "http":
             return HTTPConnection(host, parts.port or 80, timeout=seconds)
         from vc_cli.ctl.tls import https_connection

@@ -33,6 +33,9 @@ class Access(NamedTuple):
     basic: str = ""
     """`user:password`, for the rare cluster that still takes one."""
     verify: bool = True
+    tls_server_name: str = ""
+    """Whose certificate the server shows, when that is not its address."""
+    proxy_url: str = ""
 
 
 def find_access(*, master: str, kubeconfig: str) -> Access:
@@ -121,6 +124,8 @@ def _of_cluster(cluster: JsonObject, folder: Path, where: str) -> Access:
         server=str(cluster["server"]),
         ca_pem=_pem(cluster, "certificate-authority", folder),
         verify=not cluster.get("insecure-skip-tls-verify", False),
+        tls_server_name=str(cluster.get("tls-server-name") or ""),
+        proxy_url=str(cluster.get("proxy-url") or ""),
     )
 
 

@@ -2,7 +2,7 @@
 
 import ssl
 import tempfile
-from http.client import HTTPSConnection
+from http.client import HTTPConnection, HTTPSConnection
 from pathlib import Path
 
 from vc_cli.ctl.errors import NoClusterError
@@ -20,7 +20,25 @@ def https_connection(host: str, port: int, *, access: Access, seconds: float) ->
             _load_identity(context, access)
     except (ssl.SSLError, ValueError) as error:
         raise NoClusterError(f"kubeconfig: a certificate or key cannot be used: {error}") from None
+    if access.tls_server_name:
+        return _NamedConnection(host, port, seconds, context, name=access.tls_server_name)
     return HTTPSConnection(host, port, timeout=seconds, context=context)
+
+
+class _NamedConnection(HTTPSConnection):
+    """Asks for, and checks, the certificate of `name` whatever host is connected to."""
+
+    def __init__(
+        self, host: str, port: int, seconds: float, context: ssl.SSLContext, *, name: str
+    ) -> None:
+        super().__init__(host, port, timeout=seconds, context=context)
+        self._names = context
+        self._name = name
+
+    def connect(self) -> None:
+        """As http.client does, but for the name."""
+        HTTPConnection.connect(self)
+        self.sock = self._names.wrap_socket(self.sock, server_hostname=self._name)
 
 
 def _load_identity(context: ssl.SSLContext, access: Access) -> None:

@@ -1,8 +1,15 @@
 """The client against a real server that says no, says it page by page, or says nonsense."""
 
+import base64
+import contextlib
 import datetime as dt
 import ipaddress
+import socket
+import socketserver
 import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -87,12 +94,12 @@ def test_a_token_is_sent_and_the_path_of_the_server_is_kept() -> None:
     assert client.now is not None
 
 
-def identity(folder: Path) -> tuple[str, str]:
-    """A certificate for 127.0.0.1 that signs itself, and its key."""
+def identity(folder: Path, *, of: str = "") -> tuple[str, str]:
+    """A certificate for 127.0.0.1, or a name, that signs itself, and its key."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "here")])
     start = dt.datetime(2020, 1, 1, tzinfo=dt.UTC)
-    address = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
+    address = x509.DNSName(of) if of else x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
     certificate = (
         x509.CertificateBuilder()
         .subject_name(name)
@@ -169,3 +176,88 @@ def test_a_name_cannot_leave_its_place_in_the_path() -> None:
 def test_a_stream_that_breaks_off_is_said() -> None:
     with serving(lambda _: (200, b'{"type": "ADD')) as (url, _), pytest.raises(NoClusterError):
         list(Client(Access(server=url)).watch(JOBS, namespace="", version="1", query={}))
+
+
+# -- a name and a way that the kubeconfig says -------------------------------------------------------
+
+
+def secret_server(folder: Path, *, of: str = "") -> tuple[str, ssl.SSLContext]:
+    """A certificate, and a server's half of TLS with it."""
+    cert_pem, _ = identity(folder, of=of)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(folder / "both.pem")
+    return cert_pem, context
+
+
+def test_a_server_may_have_another_name_than_its_address(tmp_path: Path) -> None:
+    cert_pem, context = secret_server(tmp_path, of="kubernetes.example")
+    with serving(lambda _: answer({"ok": True}), tls=context) as (url, asked):
+        access = Access(server=url, ca_pem=cert_pem, tls_server_name="kubernetes.example")
+        assert Client(access).get(QUEUES, "q") == {"ok": True}
+        for name in ("", "another.example"):
+            with pytest.raises(NoClusterError, match=r"(?i)certificate"):
+                Client(access._replace(tls_server_name=name)).get(QUEUES, "q")
+        assert len(asked) == 1
+
+
+@contextmanager
+def proxy() -> Iterator[tuple[str, list[str]]]:
+    """One that makes tunnels; what it was asked for."""
+    asked: list[str] = []
+
+    def pump(source: socket.socket, sink: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                sink.sendall(data)
+            sink.shutdown(socket.SHUT_WR)
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            head = []
+            while (line := self.rfile.readline().decode().strip()) != "":
+                head.append(line)
+            asked.append("\n".join(head))
+            host, _, port = head[0].split()[1].partition(":")
+            with socket.create_connection((host, int(port))) as server:
+                self.wfile.write(b"HTTP/1.1 200 OK\r\n\r\n")
+                back = threading.Thread(target=pump, args=(server, self.connection))
+                back.start()
+                pump(self.connection, server)
+                back.join()
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+        thread.start()
+        try:
+            yield f"127.0.0.1:{server.server_address[1]}", asked
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.mark.parametrize("secured", [True, False], ids=["https", "http"])
+def test_a_proxy_is_used_and_shown_nothing_but_the_way(secured: bool, tmp_path: Path) -> None:
+    cert_pem, context = secret_server(tmp_path)
+    tls = context if secured else None
+    with proxy() as (address, through), serving(lambda _: answer({"ok": 1}), tls=tls) as (url, _):
+        access = Access(
+            server=url,
+            ca_pem=cert_pem,
+            token="secret",
+            proxy_url=f"http://me:p%40ss@{address}",
+        )
+        assert Client(access).get(QUEUES, "q") == {"ok": 1}
+    (asked,) = through
+    assert asked.startswith(f"CONNECT {url.rpartition('/')[2]} ")
+    assert f"Basic {base64.b64encode(b'me:p@ss').decode()}" in asked
+    assert "secret" not in asked
+
+
+@pytest.mark.parametrize(
+    "url", ["socks5://proxy:1080", "https://proxy:3128", "proxy", "http://h:x"]
+)
+def test_a_proxy_that_cannot_be_used_is_said_and_not_gone_around(url: str) -> None:
+    with serving(lambda _: answer({})) as (server, asked):
+        with pytest.raises(NoClusterError, match="does not know how to use"):
+            Client(Access(server=server, proxy_url=url)).get(QUEUES, "q")
+        assert asked == []

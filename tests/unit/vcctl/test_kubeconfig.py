@@ -112,3 +112,9 @@ def test_without_anything_it_says_what_to_do(
     assert find_access(master="http://there", kubeconfig="") == Access(server="http://there")
     with pytest.raises(NoClusterError, match=r"-k or KUBECONFIG.*make up"):
         find_access(master="", kubeconfig="")
+
+
+def test_the_servers_name_and_the_way_to_it_are_read(tmp_path: Path) -> None:
+    cluster = {"tls-server-name": "kubernetes", "proxy-url": "http://proxy:3128"}
+    access = read_access([write(tmp_path, cluster=cluster, user={})])
+    assert (access.tls_server_name, access.proxy_url) == ("kubernetes", "http://proxy:3128")
