@@ -13,6 +13,7 @@ from vc_cli.ctl.job_run_options import add_size_options
 from vc_cli.ctl.output import JSON, WIDE, YAML
 from vc_cli.ctl.parser import add_job_filters, add_queue_name
 from vc_cli.ctl.parser_options import Target, add_listing, connection
+from vc_cli.ctl.resources import DEFAULT_NAMESPACE
 
 _HERE = "vc_cli.slurm"
 
@@ -29,11 +30,11 @@ def _add_job(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-N", "--namespace", default="default", help="default: default")
 
 
-def _target(arguments: argparse.Namespace) -> Target:
+def _target(arguments: argparse.Namespace, *, usual: str = DEFAULT_NAMESPACE) -> Target:
     name = arguments.words or arguments.name
     if not name:
         raise UsageError("which job? Write its name, or -n NAME")
-    return Target(arguments.namespace, name)
+    return Target(arguments.namespace or usual, name)
 
 
 # -- vsub ------------------------------------------------------------------------------------------
@@ -44,10 +45,11 @@ def vsub_parser() -> argparse.ArgumentParser:
     parser = _parser("vsub", "submit", "Run a job.")
     given = os.environ.get
     _add_job(parser)
-    parser.set_defaults(namespace=given("VOLCANO_DEFAULT_JOB_NAMESPACE") or "default")
+    parser.set_defaults(namespace="")
     parser.add_argument("-i", "--image", default=given("VOLCANO_DEFAULT_IMAGE") or "busybox")
     parser.add_argument("-S", "--scheduler", default=given("VOLCANO_SCHEDULER_NAME") or "volcano")
     parser.add_argument("-c", "--command", dest="words_to_run", default="", help="what to run")
+    parser.add_argument("-f", "--filename", default="", metavar="FILE", help="jobs from a file")
     add_size_options(parser)
     return parser
 
@@ -57,7 +59,10 @@ def submit(arguments: argparse.Namespace) -> int:
     from vc_cli.ctl import job_run
     from vc_cli.ctl.session import connect
 
-    target = _target(arguments)
+    usual = os.environ.get("VOLCANO_DEFAULT_JOB_NAMESPACE") or DEFAULT_NAMESPACE
+    if arguments.filename:
+        return job_run.run_file(arguments, usual=usual)
+    target = _target(arguments, usual=usual)
     wish = job_run.Wish(
         name=target.name,
         namespace=target.namespace,

@@ -29,7 +29,7 @@ class Wish(NamedTuple):
 def run(arguments: argparse.Namespace) -> int:
     """`job run`."""
     if arguments.filename:
-        return _run_file(arguments)
+        return run_file(arguments)
     wish = Wish(
         name=arguments.words or arguments.name,
         namespace=arguments.namespace or DEFAULT_NAMESPACE,
@@ -44,8 +44,11 @@ def run(arguments: argparse.Namespace) -> int:
     return submit(connect(arguments), manifest, namespace=wish.namespace)
 
 
-def _run_file(arguments: argparse.Namespace) -> int:
-    """Every job of the file; a name and a namespace on the command line are for a single one."""
+def run_file(arguments: argparse.Namespace, *, usual: str = DEFAULT_NAMESPACE) -> int:
+    """Every job of the file; a name on the command line is for a single one.
+
+    What the file says counts more than the `usual` namespace.
+    """
     from vc_cli.ctl.files import read_documents
 
     jobs = [d for d in read_documents([Path(arguments.filename)]) if _is_job(d)]
@@ -57,7 +60,7 @@ def _run_file(arguments: argparse.Namespace) -> int:
     client = connect(arguments)
     for job in jobs:
         found = {**metadata(job), **({"name": name} if name else {})}
-        namespace = arguments.namespace or found.get("namespace") or DEFAULT_NAMESPACE
+        namespace = arguments.namespace or found.get("namespace") or usual
         submit(client, {**job, "metadata": {**found, "namespace": namespace}}, namespace=namespace)
     return EXIT_OK
 

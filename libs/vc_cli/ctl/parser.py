@@ -16,8 +16,11 @@ from vc_cli.ctl.parser_options import (
 SHELLS: Final = ("bash", "zsh", "fish")
 _EPILOG: Final = """\
 The cluster is the one of -s, -k, $KUBECONFIG, ~/.kube/config or the pod this runs in, in this order.
-explain, usage, simulate, session and queue tree ask the dashboard too, through the API server's service
-proxy; with --dashboard or $PYROCLAST_DASHBOARD_URL at that address, which is shown no credentials.
+A namespace that nobody writes is `default`, as with Volcano's vcctl: the context's is not used.
+explain, usage, simulate, session, queue tree and queue waiting ask the dashboard too, through the API
+server's service proxy: the service volcano-dashboard of volcano-system, the one that carries our labels,
+or the one that --dashboard or $PYROCLAST_DASHBOARD_URL name as NAMESPACE/NAME. Where these name a URL, it
+is asked there, and shown no credentials.
 Exit codes: 0 done, 1 refused or not found, 2 wrong command line, 130 interrupted."""
 
 _SIMULATE: Final = "try jobs, queues and nodes; nothing is changed; 1 when a job would not run"
@@ -41,9 +44,9 @@ def vcctl_parser(prog: str = "vcctl") -> argparse.ArgumentParser:
     _add_pods(_group(commands, "pod", "list the pods of jobs"))
     for kind in ("jobflow", "jobtemplate"):
         _add_flows(_group(commands, kind, f"create, list and delete {kind}s"), kind)
-    _add_usage(_command(commands, "usage", "usage:usage", "who held what?", online=True))
+    _add_usage(_command(commands, "usage", "usage:usage", "who held what?"))
     _add_sessions(_group(commands, "session", "what the scheduler decided, and the same again"))
-    _add_simulate(_command(commands, "simulate", "simulate:simulate", _SIMULATE, online=True))
+    _add_simulate(_command(commands, "simulate", "simulate:simulate", _SIMULATE))
     validate = _command(commands, "validate", "validate:validate", "check manifests, offline")
     validate.add_argument("-f", "--filename", required=True, nargs="+", metavar="FILE")
     validate.add_argument("-o", "--output", default="", choices=(JSON,))
@@ -59,24 +62,22 @@ def _group(commands: Commands, name: str, text: str) -> Commands:
     return group.add_subparsers(required=True, metavar="COMMAND")
 
 
-def _command(
-    commands: Commands, name: str, function: str, text: str, *, online: bool = False
-) -> argparse.ArgumentParser:
-    parents = [whom_to_ask(default=argparse.SUPPRESS)] if online else []
+def _command(commands: Commands, name: str, function: str, text: str) -> argparse.ArgumentParser:
+    """Those that ask nobody take -s and -k too, as Volcano's do: scripts give them to all."""
     parser: argparse.ArgumentParser = commands.add_parser(
-        name, help=text, description=text, parents=parents
+        name, help=text, description=text, parents=[whom_to_ask(default=argparse.SUPPRESS)]
     )
     parser.set_defaults(command=f"vc_cli.ctl.{function}")
     return parser
 
 
 def _add_jobs(jobs: Commands) -> None:
-    run = _command(jobs, "run", "job_run:run", "run a job from flags or a file", online=True)
+    run = _command(jobs, "run", "job_run:run", "run a job from flags or a file")
     add_run_options(run)
-    listed = _command(jobs, "list", "jobs:list_jobs", "list jobs", online=True)
+    listed = _command(jobs, "list", "jobs:list_jobs", "list jobs")
     add_job_filters(listed)
     add_namespace(listed)
-    view = _command(jobs, "view", "job_view:view", "describe a job", online=True)
+    view = _command(jobs, "view", "job_view:view", "describe a job")
     add_target(view, "job")
     view.add_argument("-o", "--output", default="", choices=(JSON, YAML))
     for name, text in (
@@ -84,9 +85,9 @@ def _add_jobs(jobs: Commands) -> None:
         ("resume", "let a suspended job run again"),
         ("delete", "delete a job"),
     ):
-        add_target(_command(jobs, name, f"jobs:{name}", text, online=True), "job")
-    explain = _command(jobs, "explain", "explain:explain", "why does it wait?", online=True)
-    timeline = _command(jobs, "timeline", "timeline:timeline", "when did what happen?", online=True)
+        add_target(_command(jobs, name, f"jobs:{name}", text), "job")
+    explain = _command(jobs, "explain", "explain:explain", "why does it wait?")
+    timeline = _command(jobs, "timeline", "timeline:timeline", "when did what happen?")
     for parser in (explain, timeline):
         add_target(parser, "job")
         parser.add_argument("-o", "--output", default="", choices=(JSON,))
@@ -105,22 +106,25 @@ def add_job_filters(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_queues(queues: Commands) -> None:
-    create = _command(queues, "create", "queues:create", "create a queue", online=True)
+    create = _command(queues, "create", "queues:create", "create a queue")
     add_queue_name(create, default="test")
     create.add_argument("-w", "--weight", type=int, default=1)
-    create.add_argument("-S", "--state", default="Open")
+    create.add_argument("-S", "--state", default="Open", choices=("Open", "Closed"))
     create.add_argument("--parent", default="", help="the queue above it")
-    add_listing(_command(queues, "list", "queues:list_queues", "list queues", online=True))
-    get = _command(queues, "get", "queues:get", "show one queue", online=True)
+    add_listing(_command(queues, "list", "queues:list_queues", "list queues"))
+    get = _command(queues, "get", "queues:get", "show one queue")
     add_queue_name(get)
     get.add_argument("-o", "--output", default="", choices=(JSON, YAML, WIDE))
-    operate = _command(queues, "operate", "queues:operate", "open, close or change", online=True)
+    operate = _command(queues, "operate", "queues:operate", "open, close or change")
     add_queue_name(operate)
     operate.add_argument("-a", "--action", required=True, choices=("open", "close", "update"))
     operate.add_argument("-w", "--weight", type=int, default=0)
-    add_queue_name(_command(queues, "delete", "queues:delete", "delete a queue", online=True))
-    tree = _command(queues, "tree", "queue_tree:tree", "shares along the hierarchy", online=True)
+    add_queue_name(_command(queues, "delete", "queues:delete", "delete a queue"))
+    tree = _command(queues, "tree", "queue_tree:tree", "shares along the hierarchy")
     tree.add_argument("-o", "--output", default="", choices=(JSON, WIDE))
+    waiting = _command(queues, "waiting", "queue_waiting:waiting", "who waits, in order, for what")
+    add_queue_name(waiting)
+    waiting.add_argument("-o", "--output", default="", choices=(JSON,))
 
 
 def add_queue_name(parser: argparse.ArgumentParser, *, default: str = "") -> None:
@@ -130,7 +134,7 @@ def add_queue_name(parser: argparse.ArgumentParser, *, default: str = "") -> Non
 
 
 def _add_pods(pods: Commands) -> None:
-    listed = _command(pods, "list", "pods:list_pods", "list the pods of jobs", online=True)
+    listed = _command(pods, "list", "pods:list_pods", "list the pods of jobs")
     listed.add_argument("-q", "--queue", default="", help="only of this queue")
     listed.add_argument("-j", "--job", default="", help="only of this job")
     add_namespace(listed)
@@ -139,15 +143,15 @@ def _add_pods(pods: Commands) -> None:
 
 
 def _add_flows(flows: Commands, kind: str) -> None:
-    create = _command(flows, "create", "flows:create", f"create a {kind} from a file", online=True)
+    create = _command(flows, "create", "flows:create", f"create a {kind} from a file")
     create.add_argument("-f", "--filename", required=True, metavar="FILE")
-    listed = _command(flows, "list", "flows:list_objects", f"list {kind}s", online=True)
+    listed = _command(flows, "list", "flows:list_objects", f"list {kind}s")
     add_namespace(listed)
     add_all_namespaces(listed)
     add_listing(listed, forms=(JSON, YAML))
     parsers = [create, listed]
     for name in ("get", "describe", "delete"):
-        parser = _command(flows, name, f"flows:{name}", f"{name} a {kind}", online=True)
+        parser = _command(flows, name, f"flows:{name}", f"{name} a {kind}")
         add_target(parser, kind)
         parser.add_argument("-o", "--output", default="", choices=(JSON, YAML))
         parsers.append(parser)
@@ -169,14 +173,10 @@ def _add_usage(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_sessions(sessions: Commands) -> None:
-    listed = _command(
-        sessions, "list", "session_commands:list_sessions", "the newest first", online=True
-    )
+    listed = _command(sessions, "list", "session_commands:list_sessions", "the newest first")
     listed.add_argument("--limit", type=int, default=20, metavar="N", help="default: 20")
-    show = _command(sessions, "show", "session_commands:show", "one in full", online=True)
-    replay = _command(
-        sessions, "replay", "session_commands:replay", "run it again and compare", online=True
-    )
+    show = _command(sessions, "show", "session_commands:show", "one in full")
+    replay = _command(sessions, "replay", "session_commands:replay", "run it again and compare")
     for parser in (show, replay):
         parser.add_argument("id", metavar="ID", help="as in `session list`")
     for parser in (listed, show, replay):

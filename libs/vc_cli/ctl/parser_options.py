@@ -16,6 +16,7 @@ from vc_cli.ctl.resources import DEFAULT_NAMESPACE
 SHORT_NAMESPACE: Final = "-n"
 DASHBOARD_FLAG: Final = "--dashboard"
 DASHBOARD_VARIABLE: Final = "PYROCLAST_DASHBOARD_URL"
+_DEFAULT: Final = "default: default, whatever the kubeconfig's context says"
 
 
 class Target(NamedTuple):
@@ -66,15 +67,16 @@ def whom_to_ask(*, default: str = "") -> argparse.ArgumentParser:
     parent.add_argument(
         DASHBOARD_FLAG,
         default=default,
-        metavar="URL",
-        help=f"ask the dashboard there (default: ${DASHBOARD_VARIABLE}, else through the server)",
+        metavar="URL|NAMESPACE/NAME",
+        help=f"ask the dashboard at this address, or this service through the server (default: "
+        f"${DASHBOARD_VARIABLE}, else volcano-system/volcano-dashboard)",
     )
     return parent
 
 
 def add_namespace(parser: argparse.ArgumentParser, *, short: str = SHORT_NAMESPACE) -> None:
     """A plain namespace."""
-    parser.add_argument(short, "--namespace", default=DEFAULT_NAMESPACE, help="default: default")
+    parser.add_argument(short, "--namespace", default=DEFAULT_NAMESPACE, help=_DEFAULT)
 
 
 def add_target(parser: argparse.ArgumentParser, what: str) -> None:

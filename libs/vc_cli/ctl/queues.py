@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from vc_cli.ctl.client import Client
-from vc_cli.ctl.errors import EXIT_OK, UsageError
+from vc_cli.ctl.errors import EXIT_OK, CtlError, UsageError
 from vc_cli.ctl.jobs import command_for
 from vc_cli.ctl.listing import Listing, Row, show
 from vc_cli.ctl.output import OBJECT_FORMS, WIDE, print_object
@@ -41,6 +41,7 @@ PHASES: Final = ("Inqueue", "Pending", "Running", "Unknown", "Completed")
 ACTIONS: Final = {"open": "OpenQueue", "close": "CloseQueue"}
 UPDATE: Final = "update"
 OPEN: Final = "Open"
+CLOSED: Final = "Closed"
 ROOT: Final = "root"
 """What a queue is and hangs on until somebody has written it down; a cell is not left empty."""
 
@@ -132,13 +133,25 @@ def create(arguments: argparse.Namespace) -> int:
         "kind": QUEUES.kind,
         "metadata": {"name": target.name},
         "spec": {"weight": arguments.weight},
-        "status": {"state": arguments.state},
     }
     if arguments.parent:
         body["spec"]["parent"] = arguments.parent
-    connect(arguments).create(QUEUES, body)
+    client = connect(arguments)
+    made = client.create(QUEUES, body)
+    if arguments.state == CLOSED:
+        _close(client, made)
     print(f"create queue {target.name} successfully")
     return EXIT_OK
+
+
+def _close(client: Client, queue: JsonObject) -> None:
+    """A server drops the status of what is created, so closing is a Command of its own."""
+    body = command_for(queue, QUEUES, action=ACTIONS["close"])
+    try:
+        client.create(COMMANDS, body, namespace=DEFAULT_NAMESPACE)
+    except CtlError as error:
+        name = metadata(queue).get("name", "")
+        raise CtlError(f"queue {name!r} is created, but open: {error}") from None
 
 
 def operate(arguments: argparse.Namespace) -> int:

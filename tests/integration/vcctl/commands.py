@@ -97,6 +97,7 @@ CASES: Final = (
         rf"Queue +State +Weight +Resource +Share \(┃ deserved\) +Guarantee.*\nroot +Open{ROWS}.*─ my-queue +Open{ROWS}",
         soon=True,
     ),
+    Case("vcctl queue waiting", rf"(queue: +\S+, \d+ jobs? waits?\n{ROWS}|nobody waits\n)"),
     Case("vcctl queue create -n leaving -S Open", r"create queue leaving successfully\n"),
     Case("vcctl queue operate -n leaving -a close", r"close queue leaving successfully\n"),
     Case("vcctl queue delete -n leaving", r"delete queue leaving successfully\n", soon=True),

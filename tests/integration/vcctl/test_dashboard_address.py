@@ -16,7 +16,7 @@ from vc_cli.ctl.parser_options import DASHBOARD_VARIABLE
 
 VIEWER: Final = "volcano-queue-viewer"
 ROLES: Final = Path(__file__).parents[3] / "deploy" / "manifests" / "pyroclast.yaml"
-ASKING: Final = ("session list", "usage", "queue tree", "simulate --add-nodes 1")
+ASKING: Final = ("session list", "usage", "queue tree", "queue waiting", "simulate --add-nodes 1")
 """Commands that ask nobody but the dashboard."""
 
 on_the_real_one = pytest.mark.parametrize(

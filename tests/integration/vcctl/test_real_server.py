@@ -110,6 +110,7 @@ def test_explain_without_a_dashboard_says_what_it_can(real: Shell) -> None:
         "session replay 1-1",
         "usage",
         "queue tree",
+        "queue waiting",
     ],
 )
 def test_what_needs_the_dashboard_says_that_it_is_away(real: Shell, line: str) -> None:

@@ -1,0 +1,90 @@
+"""`vcctl queue waiting`: who waits in a queue, in order, for what, and what the queue may still take."""
+
+import json
+
+import pytest
+
+from tests.unit.vcctl.server import Answer, Asked, answer, serving
+from tests.unit.vcctl.test_dashboard import run
+
+WAITING = {
+    "queue": "full",
+    "waiting": [
+        {"position": 1, "group": "ml/a", "stage": "quota", "neededPods": 4, "reason": "it is full"},
+        {"position": 2, "group": "ml/b", "stage": "order", "neededPods": 1, "reason": "after a"},
+    ],
+    "total": 2,
+    "stale": "",
+}
+TREE = {
+    "capacity": {"cpu": "64", "memory": "1Gi", "nvidia.com/gpu": "8", "pods": "10"},
+    "queues": [
+        {
+            "name": "root",
+            "parent": "",
+            "used": {"cpu": "61500m", "memory": "2Gi", "pods": "3"},
+            "requested": {"cpu": "80"},
+        },
+        {
+            "name": "full",
+            "parent": "root",
+            "capability": {"cpu": "8", "nvidia.com/gpu": "4"},
+            "used": {"cpu": "1", "nvidia.com/gpu": "3"},
+            "requested": {"cpu": "9"},
+        },
+        {"name": "idle", "parent": "root", "used": {}, "requested": {}},
+    ],
+}
+
+
+def waiting(asked: Asked, *, tree: bool = True) -> Answer:
+    path = asked.path.partition("?")[0]
+    if path.endswith("/queues/full/waiting"):
+        return answer(WAITING)
+    if path.endswith("/waiting"):
+        return answer({"queue": path.split("/")[-2], "waiting": [], "total": 0, "stale": ""})
+    return answer(TREE) if tree else answer({"error": "busy"}, code=503)
+
+
+def test_the_waiting_list_of_a_queue(capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(waiting) as (url, _):
+        assert run("queue", "waiting", "-n", "full", "--dashboard", url) == 0
+    shown = capsys.readouterr().out
+    assert shown.splitlines()[:2] == [
+        "queue:     full, 2 jobs wait",
+        "headroom:  cpu 2500m, memory 0, nvidia.com/gpu 1",
+    ]
+    rows = [line.split() for line in shown.splitlines()[4:]]
+    assert rows == [
+        ["1", "ml/a", "quota", "4", "it", "is", "full"],
+        ["2", "ml/b", "order", "1", "after", "a"],
+    ]
+
+
+def test_the_waiting_lists_of_all_queues_leave_out_where_nobody_waits(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with serving(waiting) as (url, asked):
+        assert run("queue", "waiting", "--dashboard", url) == 0
+        assert "/api/v1/queues/idle/waiting" not in {one.path.partition("?")[0] for one in asked}
+        shown = capsys.readouterr().out
+        assert "queue:     full, 2 jobs wait" in shown
+        assert "root" not in shown
+        assert run("queue", "waiting", "-o", "json", "--dashboard", url) == 0
+    (only,) = json.loads(capsys.readouterr().out)["queues"]
+    assert only["headroom"] == {"cpu": "2500m", "memory": "0", "nvidia.com/gpu": "1"}
+    assert [job["position"] for job in only["waiting"]] == [1, 2]
+
+
+def test_a_queue_in_which_nobody_waits(capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(waiting) as (url, _):
+        assert run("queue", "waiting", "idle", "--dashboard", url) == 0
+    assert capsys.readouterr().out.splitlines()[0] == "queue:     idle, nobody waits"
+
+
+def test_the_waiting_list_is_shown_without_headroom(capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(lambda asked: waiting(asked, tree=False)) as (url, _):
+        assert run("queue", "waiting", "full", "--dashboard", url) == 0
+    shown = capsys.readouterr().out
+    assert "ml/a" in shown
+    assert "note: the headroom is not known: busy" in shown
