@@ -10,9 +10,10 @@ Python integers are used on the way, so 1e30 parses without losing a digit befor
 import functools
 import re
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from vc_model.struct import ResourceList
+if TYPE_CHECKING:
+    from vc_model.struct import ResourceList
 
 INT64_MAX: Final = 2**63 - 1
 QUANTITY_LENGTH_MAX: Final = 64
@@ -104,7 +105,7 @@ def format_quantity(units: int, *, decimals: int) -> str:
     return str(whole)
 
 
-def format_resources(amounts: Mapping[str, int]) -> ResourceList:
+def format_resources(amounts: Mapping[str, int]) -> "ResourceList":
     """The reverse of `parse_resources`, in the order of names."""
     return {
         name: format_quantity(amounts[name], decimals=decimals_of(name)) for name in sorted(amounts)

@@ -1,7 +1,8 @@
 """`vcctl job timeline NAME`: when what happened, from the timestamps of the objects themselves.
 
-Those are whole seconds; the trace, whose link or id stands above the table, has the finer steps. Pods that
-are gone by now are not counted.
+Those are whole seconds; the trace, whose link or id stands above the table, has the finer steps. The pod
+group goes when a job ends, and pods may go: the job's own conditions then tell when a step had been
+taken at the latest, and the row says so.
 """
 
 import argparse
@@ -12,19 +13,22 @@ from shutil import get_terminal_size
 from typing import Final, NamedTuple
 
 from vc_cli.ctl.client import Client
+from vc_cli.ctl.dashboard import named_place
 from vc_cli.ctl.errors import EXIT_OK
 from vc_cli.ctl.jobs import phase_of
 from vc_cli.ctl.parser_options import target_of
 from vc_cli.ctl.resources import JOB_NAME, JOBS, PODGROUPS, PODS, JsonObject, metadata, spec, status
 from vc_cli.ctl.session import connect, expected
 from vc_cli.ctl.tables import GAP, Column, Table
-from vc_cli.ctl.trace_link import link_of
+from vc_cli.ctl.trace_link import link_of, trace_id
 from vc_model.ages import human_duration
 from vc_model.times import parse_time
 
 TITLES: Final = ("Time", "After", "Step", "Detail")
 DETAIL_LETTERS_MIN: Final = 12
 FIRST_PHASE: Final = "Pending"
+RUNNING: Final = "Running"
+AT_THE_LATEST: Final = "at the latest; its pods are gone by now"
 ENDED: Final = ("Completed", "Failed", "Aborted", "Terminated")
 
 
@@ -43,7 +47,7 @@ def timeline(arguments: argparse.Namespace) -> int:
         job = client.get(JOBS, target.name, namespace=target.namespace)
     steps = steps_of(job, groups=_groups(client, job), pods=_pods(client, job))
     trace = _trace_of(job)
-    link = link_of(trace, client, given=arguments.trace_ui)
+    link = link_of(trace, client, given=arguments.trace_ui, place=named_place(arguments))
     if arguments.output:
         shown = {"job": f"{target.namespace}/{target.name}", "phase": phase_of(job)}
         traced = {"traceId": trace, "traceLink": link}
@@ -79,11 +83,9 @@ def steps_of(
     found = metadata(job)
     queue = spec(job).get("queue") or "default"
     steps = [Step(str(found.get("creationTimestamp", "")), "submitted", f"to queue {queue}")]
-    for group in groups:
-        made = str(metadata(group).get("creationTimestamp", ""))
-        steps.append(Step(made, "admitted", f"pod group {metadata(group).get('name', '')}"))
-    steps += _pod_steps(list(pods))
-    conditions = status(job).get("conditions") or []
+    conditions: list[JsonObject] = status(job).get("conditions") or []
+    steps += _admitted(list(groups), conditions)
+    steps += _pod_steps(list(pods)) or _before_running(conditions)
     for number, condition in enumerate(conditions):
         phase = str(condition.get("status", ""))
         if number == 0 and phase == FIRST_PHASE:
@@ -91,6 +93,27 @@ def steps_of(
         detail = "ended" if phase in ENDED and number == len(conditions) - 1 else ""
         steps.append(Step(str(condition.get("lastTransitionTime", "")), phase.lower(), detail))
     return sorted(steps, key=lambda step: parse_time(step.time) or 0.0)
+
+
+def _admitted(groups: list[JsonObject], conditions: list[JsonObject]) -> list[Step]:
+    """The pod group is made when the job controller takes the job up, which its first condition tells."""
+    if groups:
+        return [
+            Step(
+                str(metadata(group).get("creationTimestamp", "")),
+                "admitted",
+                f"pod group {metadata(group).get('name', '')}",
+            )
+            for group in groups
+        ]
+    times = sorted(str(condition.get("lastTransitionTime", "")) for condition in conditions)
+    return [Step(times[0], "admitted", "pod group, gone by now")] if times else []
+
+
+def _before_running(conditions: list[JsonObject]) -> list[Step]:
+    """What a job that ran must have been through, when no pod is left to tell when."""
+    ran = [str(c.get("lastTransitionTime", "")) for c in conditions if c.get("status") == RUNNING]
+    return [Step(at, step, AT_THE_LATEST) for at in ran[:1] for step in ("enqueued", "bound")]
 
 
 def _pod_steps(pods: list[JsonObject]) -> list[Step]:
@@ -139,6 +162,4 @@ def _after(start: str, time: str) -> str:
 
 
 def _trace_of(job: JsonObject) -> str:
-    from vc_messages.trace import trace_id
-
     return trace_id(str(metadata(job).get("uid", "")))

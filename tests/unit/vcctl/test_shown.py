@@ -165,6 +165,32 @@ def test_a_timeline_is_in_the_order_of_time() -> None:
     ]
 
 
+def test_a_job_that_ended_has_all_steps_though_its_group_and_its_pods_are_gone() -> None:
+    conditions = [
+        {"status": status, "lastTransitionTime": at(second)}
+        for status, second in (("Pending", 1), ("Running", 4), ("Completed", 9))
+    ]
+    steps = timeline.steps_of(job("Completed", conditions=conditions), groups=[], pods=[])
+    assert [(step.time[-3:-1], step.step, step.detail) for step in steps] == [
+        ("00", "submitted", "to queue q"),
+        ("01", "admitted", "pod group, gone by now"),
+        ("04", "enqueued", "at the latest; its pods are gone by now"),
+        ("04", "bound", "at the latest; its pods are gone by now"),
+        ("04", "running", ""),
+        ("09", "completed", "ended"),
+    ]
+
+
+def test_a_job_that_never_ran_was_never_bound() -> None:
+    conditions = [
+        {"status": "Pending", "lastTransitionTime": at(1)},
+        {"status": "Aborted", "lastTransitionTime": at(5)},
+    ]
+    steps = timeline.steps_of(job("Aborted", conditions=conditions), groups=[], pods=[])
+    assert [step.step for step in steps] == ["submitted", "admitted", "aborted"]
+    assert [step.step for step in timeline.steps_of(job(""), groups=[], pods=[])] == ["submitted"]
+
+
 def test_a_timeline_fits_the_terminal_and_a_file_gets_all_of_it() -> None:
     rows = [["2026-01-01T00:00:00Z", "+0s", "admitted", "pod group " + "x" * 90]]
     (cut,) = timeline.fitted(rows, columns=80)

@@ -1,7 +1,10 @@
 """Starting is cheap: counted in modules, since time is the machine's affair."""
 
+import json
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +19,10 @@ HEAVY = (
     "redis",
     "aiokafka",
     "yaml",
+    "vc_model.kinds",
+    "vc_model.job",
+    "opentelemetry",
+    "prometheus_client",
 )
 
 MODULES_MAX = 220
@@ -45,6 +52,66 @@ except SystemExit as ended:
     assert ended.code == 0
 """
         assert loaded(code) == "[]"
+
+
+ASKING = [
+    ["job", "list"],
+    ["job", "explain", "j"],
+    ["job", "timeline", "j"],
+    ["queue", "tree"],
+    ["queue", "waiting"],
+    ["queue", "list"],
+    ["usage", "--from", "7d"],
+    ["session", "list"],
+]
+CLUSTER: dict[str, Any] = {
+    "items": [],
+    "metadata": {"name": "j", "namespace": "default", "uid": "u"},
+    "explanation": {
+        "stage": "quota",
+        "sentence": "full",
+        "amounts": [{"resource": "cpu", "needed": 2000, "available": 0, "missing": 2000}],
+        "unblock": {"action": "add-room", "amounts": {"cpu": 2000}},
+    },
+    "queues": [
+        {"name": "root", "state": "Open", "weight": 1, "depth": 0, "used": {"cpu": "1"}},
+    ],
+    "capacity": {"cpu": "8"},
+    "queue": "root",
+    "waiting": [],
+    "by": ["queue"],
+    "lines": [{"queue": "root", "cpuHours": 1}],
+    "sessions": [
+        {"sessionId": "1-1", "startedAt": 1.0, "tookMs": 1.0},
+    ],
+}
+"""One object that answers every question."""
+MAY_LOAD = ("yaml",)
+"""A kubeconfig is YAML."""
+
+
+@pytest.mark.parametrize("words", ASKING, ids=" ".join)
+def test_asking_a_cluster_of_a_kubeconfig_loads_nothing_heavy_but_yaml(
+    words: list[str], tmp_path: Path
+) -> None:
+    """Neither asyncio nor the models, and never Kubernetes' own client."""
+    with serving(lambda _: answer(CLUSTER)) as (url, _):
+        config = {
+            "current-context": "c",
+            "contexts": [{"name": "c", "context": {"cluster": "c"}}],
+            "clusters": [{"name": "c", "cluster": {"server": url}}],
+        }
+        file = tmp_path / "kubeconfig"
+        file.write_text(json.dumps(config))
+        code = f"""
+from vc_cli.vcctl import main
+try:
+    main({words!r} + ["-k", {str(file)!r}])
+except SystemExit as ended:
+    assert ended.code == 0, ended.code
+"""
+        found = loaded(code)
+    assert found == str(list(MAY_LOAD)), found
 
 
 @pytest.mark.parametrize("words", [["version"], ["completion", "fish"], ["job", "list", "-h"]])
