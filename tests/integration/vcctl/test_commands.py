@@ -3,15 +3,18 @@
 import json
 import os
 import pty
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
 import yaml
 
+from tests.e2e.workload import gang
 from tests.integration.stack.running import eventually
 from tests.integration.vcctl.commands import FLOWS
 from tests.integration.vcctl.shell import BIN, Shell, becomes
+from tests.integration.vcctl.typist import Typist
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 LIST_TITLES = (
@@ -133,7 +136,54 @@ def test_the_timeline_of_a_job(shell: Shell) -> None:
     assert found["traceLink"] == ""
 
 
+def test_the_timeline_of_a_job_that_has_ended_leaves_no_step_out(
+    shell: Shell, tmp_path: Path
+) -> None:
+    """Its pod group is gone by then."""
+    file = tmp_path / "job.yaml"
+    file.write_text(yaml.safe_dump(gang("finished", plugins={}, run_seconds=1.0)))
+    shell.good(f"vcctl job run -f {file}")
+    becomes(shell, "finished", "Completed")
+
+    def told() -> list[tuple[str, str]]:
+        found = json.loads(shell.good("vcctl job timeline finished -o json").out)
+        return [(step["step"], step["detail"]) for step in found["steps"]]
+
+    eventually(lambda: told()[1] == ("admitted", "pod group, gone by now"), "its group is gone")
+    assert [step for step, _ in told() if step != "completing"] == [
+        "submitted", "admitted", "enqueued", "bound", "running", "completed",
+    ]  # fmt: skip
+    assert told()[-1] == ("completed", "ended")
+
+
 # -- queues, pods, flows ---------------------------------------------------------------------------
+
+
+def test_a_queue_may_be_closed_from_the_start(shell: Shell) -> None:
+    shell.good("vcctl queue create -n shut -S Closed")
+    get = "vcctl queue get -n shut"
+    eventually(lambda: shell.good(get).rows()[0][2] == "Closed", "closed")
+
+
+def test_who_waits_in_a_queue_is_listed_in_order(shell: Shell, tmp_path: Path) -> None:
+    for name in ("first-in-line", "second-in-line"):
+        shell.good(f"vcctl job run -N {name} -r 2 -m 2 -R cpu=9999 -L cpu=9999")
+    line = "vcctl queue waiting -n default"
+
+    def waiting() -> list[str]:
+        shown = shell.good(line).out.splitlines()
+        return [row.split()[1] for row in shown if "in-line" in row]
+
+    wanted = ["default/first-in-line", "default/second-in-line"]
+    eventually(lambda: sorted(waiting()) == wanted, "both wait")
+    shown = shell.good(line).out
+    assert re.search(r"^headroom:  .*cpu \S+", shown, re.MULTILINE)
+    (queue,) = json.loads(shell.good(f"{line} -o json").out)["queues"]
+    places = [job["position"] for job in queue["waiting"]]
+    assert places == sorted(places)
+    assert "default/first-in-line" in shell.good("vcctl queue waiting").out
+    for name in ("first-in-line", "second-in-line"):
+        shell.good(f"vcctl job delete {name}")
 
 
 def test_the_life_of_a_queue(shell: Shell) -> None:
@@ -263,9 +313,28 @@ def test_the_kubectl_plugin_is_vcctl(shell: Shell) -> None:
     assert shell.bad("kubectl-vc job view ghost").startswith("kubectl vc: there is no job")
 
 
+def test_kubectl_runs_the_plugin(shell: Shell, tmp_path: Path) -> None:
+    """Real kubectl, which finds `kubectl-vc` on the PATH."""
+    typist = Typist(shell.kubeconfig, folder=tmp_path)
+    assert typist.good("kubectl vc version").startswith("vcctl ")
+    assert typist.good("kubectl vc queue list").split()[: len(QUEUE_TITLES.split())] == (
+        QUEUE_TITLES.split()
+    )
+    assert "kubectl vc: there is no job 'ghost'" in typist.type("kubectl vc job view ghost").err
+    assert "kubectl-vc" in typist.good("kubectl plugin list")
+
+
+def test_vsub_takes_a_file(shell: Shell, tmp_path: Path) -> None:
+    file = tmp_path / "job.yaml"
+    file.write_text(yaml.safe_dump(gang("from-a-file", plugins={})))
+    assert shell.good(f"vsub -f {file}").out == "run job from-a-file successfully\n"
+    shell.good("vcancel from-a-file")
+
+
 def test_what_needs_no_cluster() -> None:
     alone = Shell(Path("no-such-kubeconfig"))
     assert alone.good("vcctl version").out.startswith("vcctl ")
+    assert alone.good("vcctl version -k no-such-file -s http://nowhere").out.startswith("vcctl ")
     assert alone.good("vcctl completion bash").out.startswith("# bash completion")
     names = " ".join(str(file) for file in sorted(EXAMPLES.glob("*.yaml")))
     assert "0 would be refused" in alone.good(f"vcctl validate -f {names}").out
