@@ -6,6 +6,7 @@ not notice. Stopping cancels all, gives them a bounded time to clean up, and the
 
 import asyncio
 import dataclasses
+from collections import deque
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
@@ -24,6 +25,8 @@ HEALTHY_SECONDS: Final = 30.0
 """A service that ran this long starts from the shortest pause again."""
 
 LOOP_LAG_PERIOD_SECONDS: Final = 0.5
+LOOP_LAG_SAMPLES: Final = 120
+"""A minute: longer than scrapes are apart, so that none misses the worst moment between two."""
 
 Build = Callable[[Context], Service]
 
@@ -40,9 +43,11 @@ class Host:
         ProcessCollector(registry=self._meters)
         self._loop_lag = Gauge(
             "pyroclast_event_loop_lag_seconds",
-            "How late the last timer fired.",
+            "How late a timer fired, the latest of the last minute.",
             registry=self._meters,
         )
+        self._loop_lags: deque[float] = deque([0.0], maxlen=LOOP_LAG_SAMPLES)
+        self._loop_lag.set_function(lambda: max(self._loop_lags))
         self._restarts = Counter(
             "pyroclast_service_restarts",
             "How often a service of this process raised and was started again.",
@@ -72,7 +77,7 @@ class Host:
             asyncio.create_task(self._keep(name, context, build), name=name)
             for name, (context, build) in self._builds.items()
         ]
-        lag = _measure_loop_lag(self._any_context().clock, self._loop_lag)
+        lag = _measure_loop_lag(self._any_context().clock, self._loop_lags)
         tasks += [asyncio.create_task(lag, name="loop-lag")]
         try:
             await asyncio.gather(*tasks)
@@ -119,9 +124,9 @@ def metered(context: Context) -> Context:
     return dataclasses.replace(context, metrics=registry, cluster=cluster)
 
 
-async def _measure_loop_lag(clock: Clock, gauge: Gauge) -> None:
+async def _measure_loop_lag(clock: Clock, lags: deque[float]) -> None:
     """How much later than wanted a timer fires: the event loop stood still for so long."""
     while True:
         wanted = clock.monotonic() + LOOP_LAG_PERIOD_SECONDS
         await clock.sleep(LOOP_LAG_PERIOD_SECONDS)
-        gauge.set(max(0.0, clock.monotonic() - wanted))
+        lags.append(max(0.0, clock.monotonic() - wanted))

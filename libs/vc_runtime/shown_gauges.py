@@ -4,8 +4,7 @@ A `ShownGauge` has exactly the series it was last shown, so what is gone from th
 the page. Beyond a bound the series with the smallest values are told together, as `other`: totals
 stay right, and no user can blow up a Prometheus by creating objects.
 
-Counts whose Volcano name does not end in `_total` are shown this way too: the client library would
-append that to a counter's name.
+Counts are shown this way too (`shown_counters`).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -69,15 +68,3 @@ class ShownGauge(Collector):
 
     def _family(self) -> GaugeMetricFamily:
         return GaugeMetricFamily(self.name, self._documentation, labels=self.labelnames)
-
-
-class CountedSeries:
-    """Counts per key that go with their key; for `ShownGauge`s that count up."""
-
-    def __init__(self) -> None:
-        self.counts: dict[Labels, float] = {}
-
-    def count_only(self, keys: Iterable[Labels]) -> dict[Labels, float]:
-        """One more for each of these; all others are forgotten."""
-        self.counts = {key: self.counts.get(key, 0.0) + 1 for key in keys}
-        return self.counts

@@ -22,10 +22,12 @@ NO_PARTS: Final[Mapping[tuple[str, str], float]] = {}
 class Meters:
     """What the scheduler tells Prometheus about its sessions and binds."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, *, lives: Callable[[str], bool]) -> None:
+        """`lives` says whether a job is still there: its counts go with it."""
         registry = context.metrics
         self._times = TimeMeters(registry)
-        self._of_sessions = (SizeMeters(registry), WaitingMeters(registry), LeavingMeters(registry))
+        waiting = WaitingMeters(registry, lives=lives)
+        self._of_sessions = (SizeMeters(registry), waiting, LeavingMeters(registry))
         self._binds = Counter(
             "pyroclast_binds",
             "Binds by what became of them: done, stale, refused, unavailable, skipped.",

@@ -68,7 +68,7 @@ def _meters(registry: CollectorRegistry, service: str) -> list[Meter]:
         for family in collector.collect():
             name = f"{family.name}_total" if family.type == "counter" else family.name
             text = family.documentation
-            meters.append(Meter(name, family.type, labels, text, (service,)))
+            meters.append(Meter(name, str(family.type), labels, text, (service,)))
     return meters
 
 

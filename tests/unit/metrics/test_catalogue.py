@@ -48,9 +48,10 @@ VOLCANO: Final = {
     "queue_weight": (GAUGE, QUEUE),
     "queue_overused": (GAUGE, QUEUE),
     "schedule_attempts_total": (COUNTER, ("result",)),
-    # Counters at Volcano whose names do not end in _total: gauges here that only count up.
-    "total_preemption_attempts": (GAUGE, ()),
-    "job_retry_counts": (GAUGE, ("job_id",)),
+    # Counters whose names do not end in _total.
+    "total_preemption_attempts": (COUNTER, ()),
+    "job_retry_counts": (COUNTER, ("job_id",)),
+    # Counters at Volcano: gauges here that only count up, until the job is deleted.
     "job_completed_phase_count": (GAUGE, ("job_name", "queue_name")),
     "job_failed_phase_count": (GAUGE, ("job_name", "queue_name")),
     "controller_job_to_pod_creation_latency_milliseconds": (HISTOGRAM, ()),
