@@ -15,10 +15,13 @@ from vc_admission.knowledge import Knowledge
 from vc_admission.logic.endpoints import ENDPOINTS, Endpoint
 from vc_admission.logic.lookups import Lookups, needed
 from vc_admission.logic.review import review
-from vc_admission.logic.wire import BODY_BYTES_MAX, ReviewError, answer, parse_review
+from vc_admission.logic.wire import BODY_BYTES_MAX, Request, ReviewError, answer, parse_review
 from vc_admission.meters import ALLOWED, NO_REVIEW, REFUSED, UNAVAILABLE, AdmissionMeters
 from vc_cluster import ClusterError
+from vc_model.kinds import JOBS
+from vc_model.meta import object_key
 from vc_runtime.context import Context
+from vc_runtime.job_fields import job_fields
 
 JSON: Final = "application/json"
 HEADER_BYTES_MAX: Final = 16 * 1024
@@ -91,9 +94,21 @@ class AdmissionServer:
                 request.namespace,
                 request.name,
                 response.message,
+                extra=_fields(request, endpoint),
             )
         answered = ALLOWED if response.allowed else REFUSED
         return web.Response(body=answer(request, response), content_type=JSON), answered
+
+
+def _fields(request: Request, endpoint: Endpoint) -> dict[str, str | int]:
+    """What a refusal is about; a job that has its uid by then can be followed by its trace too."""
+    key = object_key(request.namespace, request.name)
+    if endpoint.kind is not JOBS:
+        return {endpoint.kind.kind.lower(): key, "operation": request.operation}
+    metadata = (request.object or request.old_object or {}).get("metadata") or {}
+    uid = str(metadata.get("uid") or "")
+    fields: dict[str, str | int] = job_fields(key, uid) if uid else {"job": key}
+    return {**fields, "operation": request.operation}
 
 
 async def _healthz(_: web.Request) -> web.Response:

@@ -7,6 +7,7 @@ what the API server had when it began to lead.
 import os
 from typing import Final
 
+from vc_messages.effects import CreateObject, DeleteObject, Effect, PatchObject
 from vc_messages.view import Change
 from vc_model.kinds import (
     BATCHJOBS,
@@ -25,6 +26,7 @@ from vc_podgroup_controller.logic import PREFIX, Observed, decide, group_uid
 from vc_runtime.context import Context
 from vc_runtime.effects import OutcomeStatus
 from vc_runtime.expectations import Expectations
+from vc_runtime.job_fields import fields_of
 from vc_runtime.lead import Lead
 from vc_runtime.workqueue import WorkQueue
 
@@ -152,9 +154,11 @@ class PodGroupController:
             kind = getattr(outcome.effect, "kind", None)
             if outcome.status is not OutcomeStatus.DONE:
                 failed = True
-                fields = {"group": PREFIX + uid}
-                self._context.log.info("not done: %s", outcome.error, extra=fields)
-            elif outcome.written is not None and kind in _KINDS:
+                self._context.log.info("not done: %s", outcome.error, extra=_fields(uid, seen))
+                continue
+            if kind is PODGROUPS and (line := what_was_done(outcome.effect)):
+                self._context.log.info(line, len(seen.pods), extra=_fields(uid, seen))
+            if outcome.written is not None and kind in _KINDS:
                 self._expectations.expect(uid, [(kind, outcome.written)])
             elif seen.podgroup is not None and outcome.written is None:
                 self._ended.add(seen.podgroup.metadata.uid)
@@ -162,6 +166,25 @@ class PodGroupController:
             self._queue.retry(uid)
         else:
             self._queue.succeeded(uid)
+
+
+def what_was_done(effect: Effect) -> str:
+    """What became of the pod group; takes the number of its pods."""
+    match effect:
+        case CreateObject():
+            return "made the pod group of %d pods"
+        case PatchObject():
+            return "changed the pod group of %d pods"
+        case DeleteObject():
+            return "the pod group goes; it has %d pods"
+    return ""
+
+
+def _fields(uid: str, seen: Observed) -> dict[str, str | int]:
+    """The group, and its vcjob and trace where its pods have one."""
+    anyone = seen.owner or next(iter(seen.pods), None)
+    namespace = anyone.metadata.namespace if anyone is not None else ""
+    return {**fields_of(anyone), "group": object_key(namespace, PREFIX + uid)}
 
 
 def _uid(obj: ApiObject | None) -> str:

@@ -9,7 +9,7 @@ deciding on less would carry out commands a second time. Pods are for the usage 
 import os
 from typing import Final
 
-from vc_messages.effects import Effect
+from vc_messages.effects import CreateObject, Effect, PatchObject, RecordEvent
 from vc_model.job import Command
 from vc_model.keys import DEFAULT_QUEUE, ROOT_QUEUE
 from vc_model.kinds import COMMANDS, PODGROUPS, PODS, QUEUES
@@ -107,9 +107,26 @@ class QueueController:
             kind = getattr(outcome.effect, "kind", None)
             if outcome.status is not OutcomeStatus.DONE:
                 self._dirty = True
-                self._context.log.info("%s: %s", outcome.status.value, outcome.error)
-            elif outcome.written is not None and kind in _KINDS:
+                fields = {"queue": getattr(outcome.effect, "name", "")} if kind is QUEUES else {}
+                self._context.log.info("%s: %s", outcome.status.value, outcome.error, extra=fields)
+                continue
+            if line := what_was_done(outcome.effect):
+                self._context.log.info(line, extra={"queue": getattr(outcome.effect, "name", "")})
+            if outcome.written is not None and kind in _KINDS:
                 self._expectations.expect(_ALL, [(kind, outcome.written)])
+
+
+def what_was_done(effect: Effect) -> str:
+    """A decision about a queue in words; counters that move are none."""
+    match effect:
+        case CreateObject(kind=kind) if kind is QUEUES:
+            return "made the queue, which must exist"
+        case PatchObject(kind=kind, patch=patch) if kind is QUEUES:
+            state = (patch.get("status") or {}).get("state")
+            return f"the queue is {state}" if state else ""
+        case RecordEvent(message=message):
+            return f"a command is refused: {message}"
+    return ""
 
 
 def build(context: Context, config: Config | None = None) -> QueueController:

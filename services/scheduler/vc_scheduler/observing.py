@@ -31,7 +31,7 @@ class Observer:
     def __init__(self, context: Context, *, group_of: Callable[[str], ApiObject | None]) -> None:
         self._context = context
         self._group_of = group_of
-        self.meters = Meters(context)
+        self.meters = Meters(context, lives=lambda key: group_of(key) is not None)
         self._shares = ShareMeters(context.metrics)
         self._stopwatch = SessionStopwatch(context.clock)
         self._figures: Figures | None = None
@@ -104,7 +104,7 @@ class Observer:
         fields = fields_of(group, work.group, session_id=session.session_id, queue=queue, pods=pods)
         self._context.log.info("bound %d pods", pods, extra=fields)
 
-    def bind_failed(self, gang: GangBind, failed: Sequence[Outcome]) -> None:
+    def bind_failed(self, gang: GangBind, failed: Sequence[Outcome], session: SessionTimes) -> None:
         """Some binds of a gang did not succeed: one line for all of them."""
         for outcome in failed:
             self.meters.bind_failed(outcome.status.value)
@@ -114,10 +114,12 @@ class Observer:
             len(failed),
             len(gang.binds),
             first.error or first.status.value,
-            extra=fields_of(self._group_of(gang.group), gang.group),
+            extra=self._fields(gang.group, session),
         )
 
-    def victims_stay(self, eviction: Eviction, stay: Sequence[Outcome]) -> None:
+    def victims_stay(
+        self, eviction: Eviction, stay: Sequence[Outcome], session: SessionTimes
+    ) -> None:
         """The API server keeps some victims (a disruption budget): one line for all of them."""
         if stay:
             self._context.log.info(
@@ -125,7 +127,44 @@ class Observer:
                 len(stay),
                 len(eviction.pods),
                 stay[0].error or stay[0].status.value,
-                extra=fields_of(self._group_of(eviction.group), eviction.group),
+                extra=self._fields(eviction.group, session),
+            )
+
+    def let_in(self, work: GroupWork, session: SessionTimes) -> None:
+        """A job may make its pods."""
+        if work.let_in:
+            self._context.log.info("let in", extra=self._fields(work.group, session))
+
+    def nobody_leaves(self, group: str, session: SessionTimes) -> None:
+        """A job left before its victims were asked to."""
+        fields = self._fields(group, session)
+        self._context.log.info("nobody is evicted for it: it has left", extra=fields)
+
+    def releasing(self, group: str, session: SessionTimes) -> None:
+        """A gang that is not complete gives its nodes back."""
+        fields = self._fields(group, session)
+        self._context.log.warning("released: its gang is not complete", extra=fields)
+
+    def members_stay(self, group: str, kept: Sequence[Outcome], session: SessionTimes) -> None:
+        """The API server keeps some members of a gang that was to be released."""
+        why = kept[0].error or kept[0].status.value
+        fields = self._fields(group, session)
+        self._context.log.info("%d members stay: %s", len(kept), why, extra=fields)
+
+    def takes_over(self, group: str, lost: Sequence[str], session: SessionTimes) -> None:
+        """Room that was promised to others goes to a job."""
+        fields = self._fields(group, session)
+        self._context.log.info("takes over the room promised to %s", ", ".join(lost), extra=fields)
+
+    def claims_refused(
+        self, group: str, refused: Sequence[tuple[str, str]], session: SessionTimes
+    ) -> None:
+        """Claims that get no place, and why the first does not: one line for all of a job's."""
+        if refused:
+            claim, why = refused[0]
+            fields = self._fields(group, session)
+            self._context.log.info(
+                "%d claims get no place: %s: %s", len(refused), claim, why, extra=fields
             )
 
     def evicting(self, work: GroupWork, session: SessionTimes) -> None:
@@ -138,3 +177,6 @@ class Observer:
                 victims=len(work.eviction.pods),
             )
             self._context.log.info("evicts %d pods", len(work.eviction.pods), extra=fields)
+
+    def _fields(self, group: str, session: SessionTimes) -> dict[str, str | int]:
+        return fields_of(self._group_of(group), group, session_id=session.session_id)

@@ -11,7 +11,7 @@ live read, never by a timer (protocol 13).
 import asyncio
 import zlib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 import msgspec
@@ -35,7 +35,6 @@ from vc_scheduler.logic.commands import (
 )
 from vc_scheduler.logic.decisions import Eviction, GangBind, PodRef, Release, Withdrawal
 from vc_scheduler.logic.evictions import SPARE_SECONDS
-from vc_scheduler.logic.volume_rows import ClaimChoice
 from vc_scheduler.observing import Observer
 from vc_scheduler.spans import GangSpans, SessionTimes
 from vc_scheduler.tellers import TELLERS, Tellers
@@ -104,7 +103,8 @@ class Writers:
 
     async def hand_over(self, work: GroupWork, session: SessionTimes) -> None:
         """Waits when the group's writer is far behind; never for what is only to be told."""
-        if not work.acts and work.group not in self._at_work:
+        does = work.acts or work.takeover is not None
+        if not does and work.group not in self._at_work:
             self._tell(work, session, began=self._context.clock.now())
             return
         self._at_work[work.group] += 1
@@ -123,8 +123,8 @@ class Writers:
     async def _write_group(self, work: GroupWork, session: SessionTimes) -> None:
         """Binds, then the status that speaks of them, then who else is to be told."""
         began = self._context.clock.now()
-        await self._give_claims(work.claims)
-        if work.gang is None or await self._bind(work.gang):
+        await self._give_claims(work, session)
+        if work.gang is None or await self._bind(work.gang, session):
             self._observer.bound(work, session, began=began)
         else:
             self._in_doubt.add(work.group)
@@ -133,55 +133,55 @@ class Writers:
         elif work.status is not None:
             self._columns.status_failed(work.group, work.uid, status=work.status.status)
         if work.release is not None:
-            await self._release(work.release)
+            await self._release(work.release, session)
         if work.withdrawal is not None:
             await self._applier.apply(withdrawal_effects(work.withdrawal))
         if work.takeover is not None:
-            lost = ", ".join(work.takeover.lost)
-            self._context.log.info("%s takes over the room promised to %s", work.group, lost)
+            self._observer.takes_over(work.group, work.takeover.lost, session)
             await self._applier.apply(nomination_effects(work.takeover.places))
         if work.eviction is not None:
             self._observer.evicting(work, session)
-            await self._evict(work.eviction)
+            await self._evict(work.eviction, session)
 
     def _tell(self, work: GroupWork, session: SessionTimes, *, began: float) -> None:
         """All that the status speaks of is done: people may read it."""
         if work.status is not None:
+            self._observer.let_in(work, session)
             self._spans.bound(work, self._group_of(work.group), times=session, began=began)
             self.tellers.status(work.status, let_in=work.let_in)
 
-    async def _give_claims(self, choices: Sequence[ClaimChoice]) -> None:
+    async def _give_claims(self, work: GroupWork, session: SessionTimes) -> None:
         """What the API server does not take is chosen anew after a rest."""
-        outcomes = await self._applier.apply([claim_effect(choice) for choice in choices])
-        for choice, outcome in zip(choices, outcomes, strict=True):
+        outcomes = await self._applier.apply([claim_effect(choice) for choice in work.claims])
+        refused: list[tuple[str, str]] = []
+        for choice, outcome in zip(work.claims, outcomes, strict=True):
             if outcome.status is not OutcomeStatus.DONE:
-                why = outcome.error or outcome.status.value
-                self._context.log.info("claim %s gets no place: %s", choice.claim, why)
+                refused.append((choice.claim, outcome.error or outcome.status.value))
                 self._columns.volumes.refused(choice, now=self._context.clock.now())
                 self._wanted.set()
+        self._observer.claims_refused(work.group, refused, session)
 
-    async def _release(self, release: Release) -> None:
+    async def _release(self, release: Release, session: SessionTimes) -> None:
         """Members that the API server keeps (a disruption budget) are asked for again after a rest."""
         now = self._context.clock.monotonic()
         self._kept_until = {key: at for key, at in self._kept_until.items() if at > now}
         if release.group in self._kept_until:
             return
-        self._context.log.warning("releasing %s: its gang is not complete", release.group)
+        self._observer.releasing(release.group, session)
         outcomes = await self._applier.apply(release_effects(release))
         kept = [outcome for outcome in outcomes if outcome.status is not OutcomeStatus.DONE]
         if kept:
-            why = kept[0].error or kept[0].status.value
-            self._context.log.info("%d of %s stay: %s", len(kept), release.group, why)
+            self._observer.members_stay(release.group, kept, session)
             self._kept_until[release.group] = now + SPARE_SECONDS
             asyncio.get_running_loop().call_later(SPARE_SECONDS, self._wanted.set)
         else:
             self._wanted.set()
 
-    async def _evict(self, eviction: Eviction) -> None:
+    async def _evict(self, eviction: Eviction, session: SessionTimes) -> None:
         """Victims that the API server keeps (a disruption budget) stay, and others are looked for."""
         told = await self._applier.apply(nomination_effects(eviction.places))
         if any(outcome.status is OutcomeStatus.STALE for outcome in told):
-            await self._keep_victims(eviction, told)
+            await self._keep_victims(eviction, told, session)
             return
         outcomes = await self._applier.apply(eviction_effects(eviction))
         stay: list[Outcome] = []
@@ -194,11 +194,13 @@ class Writers:
                 stay.append(outcome)
                 self._columns.unevict(key, pod.uid, now=now)
                 self._wanted.set()
-        self._observer.victims_stay(eviction, stay)
+        self._observer.victims_stay(eviction, stay, session)
         for event in eviction_events(msgspec.structs.replace(eviction, pods=tuple(gone))):
             self.tellers.event(event)
 
-    async def _keep_victims(self, eviction: Eviction, told: Sequence[Outcome]) -> None:
+    async def _keep_victims(
+        self, eviction: Eviction, told: Sequence[Outcome], session: SessionTimes
+    ) -> None:
         """A pod that they were to make room for is gone: nobody leaves for it, nor for the others, which
         are told so."""
         self._columns.evictions.settled(eviction.group)
@@ -213,10 +215,10 @@ class Writers:
             key, now = object_key(pod.namespace, pod.name), self._context.clock.now()
             self._columns.unevict(key, pod.uid, now=now)
             self._columns.evictions.unspare(pod.uid)
-        self._context.log.info("nobody is evicted for %s: it has left", eviction.group)
+        self._observer.nobody_leaves(eviction.group, session)
         self._wanted.set()
 
-    async def _bind(self, gang: GangBind) -> bool:
+    async def _bind(self, gang: GangBind, session: SessionTimes) -> bool:
         """Whether the whole gang was bound."""
         await self.tellers.silent_about(gang.group)
         outcomes = await self._applier.apply(gang.binds)
@@ -224,7 +226,7 @@ class Writers:
         for outcome in failed:
             self._doubt(outcome)
         if failed:
-            self._observer.bind_failed(gang, failed)
+            self._observer.bind_failed(gang, failed, session)
         return not failed
 
     def _doubt(self, outcome: Outcome) -> None:

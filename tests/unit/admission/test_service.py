@@ -1,6 +1,7 @@
 """The shell on loopback: real HTTPS with a checked authority, the embedded cluster, the bus."""
 
 import io
+import logging
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -89,6 +90,22 @@ async def test_refusals_name_webhook_field_value_and_fix(rig: Rig) -> None:
         )
         with pytest.raises(ForbiddenError, match="this queue is always there"):
             await rig.cluster.delete(QUEUES, name="default")
+
+
+async def test_a_refusal_is_logged_with_the_job_and_its_trace(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    async with rig.admission():
+        await rig.cluster.create(NAMESPACES, NAMESPACE)
+        await rig.cluster.create(QUEUES, queue("default"))
+        with pytest.raises(ForbiddenError):
+            await rig.cluster.create(JOBS, job("odd", minAvailable=7), namespace="ml")
+        with pytest.raises(ForbiddenError):
+            await rig.cluster.delete(QUEUES, name="default")
+    of_job, of_queue = [r.__dict__ for r in caplog.records if r.getMessage().startswith("refused")]
+    assert (of_job["job"], of_job["operation"]) == ("ml/odd", "CREATE")
+    assert (of_queue["queue"], of_queue["operation"]) == ("default", "DELETE")
 
 
 async def test_warnings_reach_whoever_asked(rig: Rig) -> None:

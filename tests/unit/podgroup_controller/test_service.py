@@ -1,9 +1,11 @@
 """The leaders' shells on the in-memory stack: plain pods get groups, queues get states."""
 
+import logging
 from itertools import count
 from typing import Any
 
 import msgspec
+import pytest
 
 from tests.simulation.stack import Stack
 from vc_clock import run_virtual
@@ -54,6 +56,29 @@ def test_a_plain_pod_is_grouped_once_and_counts_in_its_queue() -> None:
             assert life.points.count("after cluster.patch") == 1
 
     run_virtual(main())
+
+
+def test_what_is_decided_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> str:
+        async with Stack(services=SERVICES) as stack:
+            made = await stack.cluster.create(PODS, plain_pod("p"), namespace="default")
+            await stack.until(lambda: bool(groups(stack)), seconds=20, what="a group")
+            await stack.clock.sleep(30)
+            return f"default/podgroup-{made['metadata']['uid']}"
+
+    caplog.set_level(logging.INFO)
+    group = run_virtual(main())
+    said = [record for record in caplog.records if record.name == "pyroclast.podgroup-controller"]
+    about = [(r.getMessage(), r.__dict__["group"]) for r in said if "group" in r.__dict__]
+    assert about == [("made the pod group of 1 pods", group)]
+    said = [record for record in caplog.records if record.name == "pyroclast.queue-controller"]
+    made = [(r.__dict__["queue"], r.getMessage()) for r in said if "queue" in r.__dict__]
+    assert sorted(made) == [
+        ("default", "made the queue, which must exist"),
+        ("default", "the queue is Open"),
+        ("root", "made the queue, which must exist"),
+        ("root", "the queue is Open"),
+    ], "counters that move are no decision"
 
 
 def test_a_queue_is_closed_by_command_and_drains() -> None:

@@ -1,0 +1,136 @@
+"""One line per decision about a job, and each leads to the job, its trace and the session that decided."""
+
+import logging
+from collections.abc import Callable
+
+import pytest
+
+from tests.builders.contexts import memory_context
+from tests.unit.scheduler.shell import Shell
+from vc_clock import run_virtual
+from vc_messages.effects import BindPod
+from vc_messages.trace import trace_id
+from vc_model.kinds import JOBS
+from vc_model.meta import ObjectMeta, OwnerReference
+from vc_model.scheduling import PodGroup
+from vc_runtime.effects import Outcome, OutcomeStatus
+from vc_scheduler.logic.commands import GroupWork
+from vc_scheduler.logic.decisions import Eviction, GangBind, PodRef, Takeover
+from vc_scheduler.logic.nominations import Place
+from vc_scheduler.observing import Observer
+from vc_scheduler.spans import SessionTimes
+
+SESSION = SessionTimes(session_id="7-3", opened=1.0, decided=2.0)
+KEY = "ml/train"
+OWNER = OwnerReference(
+    api_version=JOBS.api_version, kind=JOBS.kind, name="train", uid="u-1", controller=True
+)
+GROUP = PodGroup(metadata=ObjectMeta(name="train", namespace="ml", owner_references=[OWNER]))
+BIND = BindPod(namespace="ml", name="train-0", uid="p", node="n")
+GANG = GangBind(group=KEY, uid="g", binds=(BIND,))
+FAILED = [Outcome(effect=BIND, status=OutcomeStatus.REFUSED, error="taken")]
+VICTIM = PodRef(namespace="ml", name="v", uid="v")
+EVICTION = Eviction(group=KEY, uid="g", pods=(VICTIM,))
+WORK = GroupWork(group=KEY, uid="g", gang=GANG, eviction=EVICTION, let_in=True)
+
+SAID: dict[str, tuple[Callable[[Observer], None], str]] = {
+    "let in": (lambda told: told.let_in(WORK, SESSION), "let in"),
+    "bound": (lambda told: told.bound(WORK, SESSION, began=1.5), "bound 1 pods"),
+    "binds that failed": (
+        lambda told: told.bind_failed(GANG, FAILED, SESSION),
+        "1 of 1 binds not done: taken",
+    ),
+    "released": (lambda told: told.releasing(WORK, SESSION), "released: its gang is not complete"),
+    "evicts": (lambda told: told.evicting(WORK, SESSION), "evicts 1 pods"),
+    "victims that stay": (
+        lambda told: told.victims_stay(EVICTION, FAILED, SESSION),
+        "1 of 1 victims stay: taken",
+    ),
+    "takes over": (
+        lambda told: told.takes_over(KEY, ["ml/a", "ml/b"], SESSION),
+        "takes over the room promised to ml/a, ml/b",
+    ),
+    "claims without a place": (
+        lambda told: told.claims_refused(KEY, [("c1", "gone"), ("c2", "gone")], SESSION),
+        "2 claims get no place: c1: gone",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", SAID)
+def test_a_decision_is_one_line_that_names_job_trace_and_session(
+    what: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    tell, text = SAID[what]
+    caplog.set_level(logging.INFO)
+    tell(Observer(memory_context("scheduler"), group_of=lambda _: GROUP))
+    (record,) = caplog.records
+    fields = (record.__dict__["job"], record.__dict__["trace_id"], record.__dict__["session_id"])
+    assert record.getMessage() == text
+    assert fields == (KEY, trace_id("u-1"), "7-3")
+
+
+def test_nothing_is_said_of_what_did_not_happen(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    observer = Observer(memory_context("scheduler"), group_of=lambda _: GROUP)
+    quiet = GroupWork(group=KEY, uid="g")
+    observer.let_in(quiet, SESSION)
+    observer.bound(quiet, SESSION, began=1.0)
+    observer.evicting(quiet, SESSION)
+    observer.victims_stay(EVICTION, [], SESSION)
+    observer.claims_refused(KEY, [], SESSION)
+    assert caplog.records == []
+
+
+def test_every_line_about_a_group_names_the_session_and_no_pod_has_its_own(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def story() -> None:
+        async with Shell() as shell:
+            await shell.nodes(2)
+            await shell.gang("train", 4)
+            await shell.until(lambda: shell.bound("train") == 4, "all bound")
+            await shell.gang("huge", 2, cpu="9999")
+            await shell.clock.sleep(5)
+
+    caplog.set_level(logging.INFO, logger="pyroclast.scheduler-0")
+    caplog.set_level(logging.INFO)
+    run_virtual(story())
+    about = [r for r in caplog.records if "group" in r.__dict__ or "job" in r.__dict__]
+    assert {"bound 4 pods"} <= {record.getMessage() for record in about}
+    assert all(record.__dict__.get("session_id") for record in about)
+    assert not [r for r in caplog.records if "train-0" in r.getMessage()]
+
+
+def test_a_job_that_only_takes_over_a_promise_has_its_pods_told_and_is_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Nobody is bound or evicted for it: those who leave are leaving already."""
+
+    async def story() -> None:
+        async with Shell() as shell:
+            await shell.nodes(1, cpu="1")
+            await shell.gang("high", 1, cpu="2")
+            await shell.until(lambda: bool(shell.pods()), "its pod")
+            (pod,) = shell.pods()
+            uid = pod.metadata.uid
+            place = Place(
+                namespace="default", name="high-0", uid=uid, role="", shape=b"", node="node-0",
+                freed=True,
+            )  # fmt: skip
+            takeover = Takeover(
+                group="default/high", uid="", lost=("default/low",), places=(place,)
+            )
+            work = GroupWork(group="default/high", uid="", takeover=takeover)
+            await shell.schedulers[0]._writers.hand_over(work, SESSION)
+            await shell.until(
+                lambda: nominated(shell) == ["node-0"], "the pod says where it will be"
+            )
+
+    caplog.set_level(logging.INFO)
+    run_virtual(story())
+    assert "takes over the room promised to default/low" in [r.getMessage() for r in caplog.records]
+
+
+def nominated(shell: Shell) -> list[str]:
+    return [pod.status.nominated_node_name for pod in shell.pods()]
