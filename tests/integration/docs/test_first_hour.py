@@ -1,6 +1,7 @@
-"""docs/first-hour.md, step by step, on the embedded stack: what the page shows is what is printed.
+"""docs/first-hour.md and README.md, step by step, on the embedded stack: what they show is what is printed.
 
-Run with PYROCLAST_WRITE_DOCS=1, the page is written anew with what the commands print now.
+Run with PYROCLAST_WRITE_DOCS=1, the pages are written anew with what the commands print now. A block
+that is tagged `shown` is not run: it takes minutes, or stands for what other tests run.
 """
 
 import asyncio
@@ -23,13 +24,16 @@ from vc_parts import jaeger_address, require_or_skip_reason
 
 ROOT: Final = Path(__file__).parents[3]
 PAGE: Final = ROOT / "docs" / "first-hour.md"
+PAGES: Final = (PAGE, ROOT / "README.md")
 WRITE: Final = bool(os.environ.get("PYROCLAST_WRITE_DOCS"))
 COMMAND_SECONDS_MAX: Final = 90.0
 SETTLE_SECONDS_MAX: Final = 20.0
 """What is looked at may change a moment later: a command that only looks is run until it is right."""
 LOOK_SECONDS: Final = 0.3
 QUIET_SECONDS: Final = 3.0
-LOOKING: Final = re.compile(r"^(vcctl \w+ (list|explain|timeline|tree)|kubectl get|grep|curl)\b")
+LOOKING: Final = re.compile(
+    r"^(vcctl \w+ (list|explain|timeline|tree|waiting)|kubectl get|grep|curl)\b"
+)
 _EXPORT: Final = re.compile(r"(\w+)=(\S+)")
 
 
@@ -139,14 +143,17 @@ def stack(tmp_path: Path, traces: dict[str, str]) -> Iterator[str]:
 
 
 @pytest.mark.timeout(300)
-def test_the_page_shows_what_is_printed(tmp_path: Path, stack: str, traces: dict[str, str]) -> None:
-    text, blocks = read(PAGE)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.name))
+def test_the_page_shows_what_is_printed(
+    page: Path, tmp_path: Path, stack: str, traces: dict[str, str]
+) -> None:
+    text, blocks = read(page)
     reader = Reader(tmp_path, jaeger=traces.get("JAEGER_QUERY_URL", ""))
     results: list[list[str]] = []
     for block in blocks:
         if "up" in block.tags:
             results.append([stack])
-        elif "jaeger" in block.tags and not traces:
+        elif "shown" in block.tags or ("jaeger" in block.tags and not traces):
             results.append([command.shown for command in block.commands])
         else:
             results.append([reader.follow(command, block) for command in block.commands])
@@ -154,7 +161,7 @@ def test_the_page_shows_what_is_printed(tmp_path: Path, stack: str, traces: dict
             _compare(block, results[-1])
     if WRITE:
         tidy = [[_as_at_home(output, tmp_path, traces) for output in block] for block in results]
-        PAGE.write_text(written(text, tidy), encoding="utf-8")
+        page.write_text(written(text, tidy), encoding="utf-8")
 
 
 def _as_at_home(output: str, home: Path, traces: dict[str, str]) -> str:
