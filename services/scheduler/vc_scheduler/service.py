@@ -49,6 +49,8 @@ a large session makes the loop stand still."""
 UNREADY_POLL_SECONDS: Final = 0.05
 QUEUE_STATUS_SECONDS: Final = 1.0
 """Between two writes of one queue's `status.allocated`."""
+OWED_SECONDS: Final = 1.0
+"""Until the next session when a record was too short for all that has changed."""
 
 
 class Scheduler:
@@ -216,6 +218,8 @@ class Scheduler:
         timing = Timing(started_at=started_at, took_ms=took * 1000)
         await self._carry_out(decisions, timing)
         record = self._ledger.record(decisions, timing)
+        if self._ledger.owes:
+            self._wake_by(clock.now() + OWED_SECONDS)
         if record is not None:
             await self._recorder.keep(Held(record, decisions, snapshot, conf, started_at))
             self._context.log.info(
@@ -296,10 +300,13 @@ class Scheduler:
         now = self._context.clock.now()
         due_at = self._queues_written_at.get(queue.queue, 0.0) + QUEUE_STATUS_SECONDS
         if now < due_at:
-            self._due_at = due_at if self._due_at is None else min(self._due_at, due_at)
+            self._wake_by(due_at)
             return False
         self._queues_written_at[queue.queue] = now
         return True
+
+    def _wake_by(self, due_at: float) -> None:
+        self._due_at = due_at if self._due_at is None else min(self._due_at, due_at)
 
 
 def build(context: Context, config: Config | None = None) -> Scheduler:

@@ -11,7 +11,7 @@ live read, never by a timer (protocol 13).
 import asyncio
 import zlib
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -103,8 +103,7 @@ class Writers:
 
     async def hand_over(self, work: GroupWork, session: SessionTimes) -> None:
         """Waits when the group's writer is far behind; never for what is only to be told."""
-        does = work.acts or work.takeover is not None
-        if not does and work.group not in self._at_work:
+        if not work.acts and work.group not in self._at_work:
             self._tell(work, session, began=self._context.clock.now())
             return
         self._at_work[work.group] += 1

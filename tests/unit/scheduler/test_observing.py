@@ -40,7 +40,15 @@ SAID: dict[str, tuple[Callable[[Observer], None], str]] = {
         lambda told: told.bind_failed(GANG, FAILED, SESSION),
         "1 of 1 binds not done: taken",
     ),
-    "released": (lambda told: told.releasing(WORK, SESSION), "released: its gang is not complete"),
+    "released": (lambda told: told.releasing(KEY, SESSION), "released: its gang is not complete"),
+    "members that stay": (
+        lambda told: told.members_stay(KEY, FAILED, SESSION),
+        "1 members stay: taken",
+    ),
+    "victims that are kept for a job that left": (
+        lambda told: told.nobody_leaves(KEY, SESSION),
+        "nobody is evicted for it: it has left",
+    ),
     "evicts": (lambda told: told.evicting(WORK, SESSION), "evicts 1 pods"),
     "victims that stay": (
         lambda told: told.victims_stay(EVICTION, FAILED, SESSION),

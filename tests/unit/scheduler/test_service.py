@@ -14,7 +14,9 @@ from vc_model.keys import GANG_RELEASED, QUEUE_ALLOCATION_GATE
 from vc_model.kinds import NODES, PODGROUPS, PODS
 from vc_runtime.leader import LEASE_SECONDS
 from vc_scheduler.config import Config
+from vc_scheduler.logic import ledger
 from vc_scheduler.logic.releasing import GANG_RELEASE_SECONDS
+from vc_scheduler.service import build
 
 Story = Callable[[Shell], Coroutine[None, None, None]]
 
@@ -120,6 +122,25 @@ def test_nothing_happens_when_nothing_can_change() -> None:
         await shell.until(lambda: shell.bound("late") == 1, "bound", seconds=1)
 
     tell(story)
+
+
+def test_reasons_that_a_record_has_no_room_for_are_said_although_nothing_happens(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ledger, "REASONS_RECORDED_MAX", 2)
+
+    async def story() -> None:
+        async with Shell(schedulers=0) as shell:
+            await shell.nodes(1)
+            for number in range(5):
+                await shell.gang(f"w{number}", 2, cpu="40")
+            shell.start("scheduler", build(shell._context("scheduler", 0)))
+            await shell.clock.sleep(30)
+            told = [[job.group for job in record.reasons] for record in await shell.sessions()]
+            assert {name for names in told for name in names} == {f"default/w{n}" for n in range(5)}
+            assert max(map(len, told)) == 2
+
+    run_virtual(story())
 
 
 def test_a_bind_that_succeeded_without_saying_so_is_neither_lost_nor_doubled() -> None:

@@ -51,7 +51,8 @@ class GroupWork(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def acts(self) -> bool:
         """Whether something is to be done, besides telling."""
-        return bool(self.gang or self.release or self.eviction or self.withdrawal or self.claims)
+        moves = self.gang or self.release or self.eviction or self.takeover
+        return bool(moves or self.withdrawal or self.claims)
 
 
 def group_work(decisions: Decisions) -> list[GroupWork]:

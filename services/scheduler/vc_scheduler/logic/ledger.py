@@ -53,6 +53,8 @@ class Ledger:
         self._said: dict[str, _Said] = {}
         """By group; bounded by the groups that wait."""
         self._turn = 0
+        self.owes = False
+        """More had changed than the last record took: another session is to say the rest."""
 
     def record(self, decisions: Decisions, timing: Timing) -> SessionRecord | None:
         """The record of a session, or None when it changed nothing."""
@@ -61,6 +63,7 @@ class Ledger:
         changed = [job for job in decisions.reasons if _is_new(job, said.get(job.group))]
         changed.sort(key=lambda job: said.get(job.group, _NOTHING).turn)
         told = changed[:REASONS_RECORDED_MAX]
+        self.owes = len(told) < len(changed)
         self._turn += 1
         self._said = {job.group: said.get(job.group, _NOTHING) for job in decisions.reasons}
         self._said |= {job.group: _Said(self._turn, job) for job in told}
