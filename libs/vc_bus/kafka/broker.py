@@ -13,7 +13,12 @@ from typing import Any, Final
 from aiokafka import TopicPartition as KafkaPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
-from aiokafka.errors import TopicAlreadyExistsError, for_code
+from aiokafka.errors import (
+    LeaderNotAvailableError,
+    TopicAlreadyExistsError,
+    UnknownTopicOrPartitionError,
+    for_code,
+)
 from aiokafka.protocol.metadata import MetadataRequest
 
 from vc_bus.errors import BusUnavailableError, TopicMissingError
@@ -90,14 +95,19 @@ class Broker:
         return created
 
     async def _until_there(self, names: Sequence[str]) -> dict[str, int]:
+        """All of them, with leaders; the creation has been answered, so none is missing for long."""
         deadline = self._clock.monotonic() + CREATION_SECONDS_MAX
         while True:
-            found = await self.partitions_now(names)
-            missing = [name for name in names if name not in found]
+            try:
+                found = await self.partitions_now(names)
+                missing = [name for name in names if name not in found]
+                why = f"{', '.join(missing)}: created, but not there"
+            except BusUnavailableError as error:
+                missing, why = list(names), str(error)
             if not missing:
                 return found
             if self._clock.monotonic() > deadline:
-                raise BusUnavailableError(f"{', '.join(missing)}: created, but without leaders")
+                raise BusUnavailableError(why)
             await self._clock.sleep(_LOOK_AGAIN_SECONDS)
 
     async def _check_brokers(self) -> None:
@@ -135,13 +145,21 @@ class Broker:
     # -- what is there ---------------------------------------------------------------------------
 
     async def partitions_now(self, names: Iterable[str]) -> dict[str, int]:
-        """Topic to its number of partitions; those that are not there are left out."""
+        """Topic to its number of partitions; those that are not there are left out.
+
+        BusUnavailableError when one is there and cannot be used. A broker that has just come back
+        answers before its partitions have leaders: nobody is to take that for a wipe.
+        """
         wanted = sorted(set(names))
         if not wanted:
             return {}
         async with self._connections.admin("looking for topics") as admin:
             described = (await _metadata(admin, wanted)).to_object()["topics"]
-        return {t["topic"]: len(t["partitions"]) for t in described if _is_usable(t)}
+            there = [topic for topic in described if _is_there(topic)]
+        leaderless = [topic["topic"] for topic in there if not _has_leaders(topic)]
+        if leaderless:
+            raise BusUnavailableError(f"{', '.join(leaderless)}: there, but without leaders")
+        return {topic["topic"]: len(topic["partitions"]) for topic in there}
 
     async def partitions(self, names: Iterable[str]) -> dict[str, int]:
         """The same, at most a second old."""
@@ -223,7 +241,17 @@ async def _creation_settings(
     return code, {entry[0]: entry[1] for entry in entries}, node
 
 
-def _is_usable(described: dict[str, Any]) -> bool:
-    """It exists and every partition has a leader."""
+def _is_there(described: dict[str, Any]) -> bool:
+    """Whether the broker knows it; raises when it does not say (we may not see it, for one)."""
+    code = described["error_code"]
+    if code == UnknownTopicOrPartitionError.errno:
+        return False
+    if code not in (0, LeaderNotAvailableError.errno):
+        raise for_code(code)(described["topic"])
+    return True
+
+
+def _has_leaders(described: dict[str, Any]) -> bool:
+    """Whether every partition can be used."""
     partitions = described["partitions"]
     return described["error_code"] == 0 and all(p["leader"] >= 0 for p in partitions)

@@ -11,15 +11,23 @@ from contextlib import asynccontextmanager
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 from aiokafka.errors import ClusterAuthorizationFailedError, KafkaConnectionError
 
 from tests.contracts.bus.steps import topic
-from vc_bus import BusClosedError, BusError, BusUnavailableError, TopicMismatchError
+from vc_bus import (
+    BusClosedError,
+    BusError,
+    BusUnavailableError,
+    TopicMismatchError,
+    TopicMissingError,
+)
 from vc_bus.kafka.broker import KNOWN_TOPICS_SECONDS, Broker
 from vc_bus.kafka.config import KafkaConfig
 from vc_bus.kafka.connections import QUESTION_SECONDS_MAX, _Kept
 from vc_bus.kafka.ending import END_SECONDS_MAX, end
+from vc_bus.kafka.errors import translated
 from vc_clock import LoopClock, run_virtual
 
 CALLERS = 20
@@ -179,9 +187,9 @@ class BrokersTold:
 
     @asynccontextmanager
     async def admin(self, what: str, *, seconds: float = 10.0) -> AsyncIterator["BrokersTold"]:
-        assert what
-        async with asyncio.timeout(seconds):
-            yield self
+        with translated(what):
+            async with asyncio.timeout(seconds):
+                yield self
 
     async def _send_request(self, request: Any) -> Any:
         assert request._allow_auto_topic_creation is False
@@ -243,3 +251,42 @@ def test_ending_is_bounded_and_nothing_of_it_is_heard(fault: BaseException | Non
         assert asyncio.get_running_loop().time() <= END_SECONDS_MAX + 1
 
     run_virtual(main())
+
+
+class Described(msgspec.Struct, frozen=True):
+    """What a broker says of a topic, and what that is to us."""
+
+    id: str
+    code: int
+    leaders: list[int]
+    says: type[Exception] | None = None
+
+
+DESCRIBED = [
+    Described("it is there", 0, [1, 2]),
+    Described("it is unknown: it was wiped", 3, [], TopicMissingError),
+    Described("a partition has no leader: it is there", 0, [1, -1], BusUnavailableError),
+    Described("no partition has a leader: it is there", 5, [], BusUnavailableError),
+    Described("it may not be seen: nobody knows whether it is there", 29, [], BusError),
+]
+
+
+@pytest.mark.parametrize("case", DESCRIBED, ids=lambda case: case.id)
+def test_only_a_topic_that_the_broker_does_not_know_counts_as_wiped(case: Described) -> None:
+    class Told(BrokersTold):
+        async def _send_request(self, request: Any) -> Any:
+            partitions = [{"leader": leader} for leader in case.leaders]
+            described = {"topic": "t", "error_code": case.code, "partitions": partitions}
+            return SimpleNamespace(to_object=lambda: {"topics": [described]})
+
+    async def main() -> dict[str, int]:
+        broker = Broker(KafkaConfig(bootstrap_servers="nowhere:1"), clock=LoopClock())
+        broker._connections = Told({})  # type: ignore[assignment]
+        return await broker.check_there(["t"])
+
+    if case.says is None:
+        assert run_virtual(main()) == {"t": len(case.leaders)}
+        return
+    with pytest.raises(case.says, match=r"\bt\b") as said:
+        run_virtual(main())
+    assert said.type is case.says
