@@ -15,6 +15,7 @@ from typing import Final
 from vc_cli.stack_members import PartMember
 from vc_cli.stack_supervision import Supervisor
 from vc_parts import JaegerServer, KafkaServer, RedisServer, availability_of
+from vc_parts.docker import docker_answers
 from vc_parts.errors import PartError, PartMissingError
 from vc_parts.server import Server
 
@@ -91,4 +92,5 @@ class Servers:
 def _need(part: str) -> None:
     found = availability_of(part, own=True)
     if not found.is_now:
-        raise PartMissingError(f"a stack needs {part}. {found.why}")
+        instead = " `docker compose up` runs the same topology." if docker_answers() else ""
+        raise PartMissingError(f"a stack needs {part}. {found.why}{instead}")

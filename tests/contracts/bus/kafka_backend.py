@@ -12,6 +12,7 @@ from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
 from tests.contracts.bus.backends import TAIL_KEY, Backend
 from tests.contracts.bus.steps import POLL_SECONDS, WAIT_SECONDS_MAX, message
+from tests.contracts.contained import contained, only_in_container
 from vc_bus.kafka import KafkaBus, KafkaConfig
 from vc_bus.limits import TOPIC_MESSAGE_BYTES_MAX
 from vc_clock import LoopClock
@@ -19,6 +20,7 @@ from vc_messages.record import TopicPartition
 from vc_parts import KafkaServer, require_or_skip_reason
 from vc_parts.availability import Way, availability_of, given_address
 from vc_parts.catalogue import PARTS
+from vc_parts.containers import kafka_container
 
 QUICK_CLEANER = {"log.cleaner.backoff.ms": "200", "log.initial.task.delay.ms": "500"}
 """A broker of ours cleans at once; one that was given takes its own time."""
@@ -40,6 +42,10 @@ def running_broker() -> Iterator[Broker]:
         pytest.skip(reason)
     if availability_of("kafka").way is Way.GIVEN:
         yield Broker(given_address(PARTS["kafka"], os.environ), None)
+        return
+    if only_in_container("kafka"):
+        with contained(kafka_container) as address:
+            yield Broker(address, None)
         return
     server = KafkaServer(settings=QUICK_CLEANER)
     asyncio.run(server.start())
@@ -110,7 +116,7 @@ class KafkaBackend:
 
     async def stop_broker(self) -> None:
         if self._broker.server is None:
-            pytest.skip("the broker was given: it is not ours to stop")
+            pytest.skip("the broker was given, or is in a container: not ours to stop")
         await self._broker.server.process.stop()
 
     async def start_broker(self) -> None:

@@ -9,10 +9,12 @@ from contextlib import asynccontextmanager, contextmanager
 import pytest
 from redis.asyncio import Redis
 
+from tests.contracts.contained import contained, only_in_container
 from tests.contracts.snapshot.backends import SESSION_BYTES_MAX, SESSIONS_MAX, Backend
 from vc_parts import RedisServer, require_or_skip_reason
 from vc_parts.availability import Way, availability_of, given_address
 from vc_parts.catalogue import PARTS
+from vc_parts.containers import redis_container
 from vc_snapshot.redis import RedisSnapshot
 
 
@@ -32,6 +34,10 @@ def running_cache() -> Iterator[Cache]:
         pytest.skip(reason)
     if availability_of("redis").way is Way.GIVEN:
         yield Cache(given_address(PARTS["redis"], os.environ), None)
+        return
+    if only_in_container("redis"):
+        with contained(redis_container) as url:
+            yield Cache(url, None)
         return
     server = RedisServer(password="contract")
     asyncio.run(server.start())
@@ -76,7 +82,7 @@ class RedisBackend:
 
     async def stop_server(self) -> None:
         if self._cache.server is None:
-            pytest.skip("the server was given: it is not ours to stop")
+            pytest.skip("the server was given, or is in a container: not ours to stop")
         await self._cache.server.process.stop()
 
     async def start_server(self) -> None:
