@@ -95,7 +95,7 @@ async def test_refusals_name_webhook_field_value_and_fix(rig: Rig) -> None:
 async def test_a_refusal_is_logged_with_the_job_and_its_trace(
     rig: Rig, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO)
+    caplog.set_level(logging.INFO, logger="pyroclast")
     async with rig.admission():
         await rig.cluster.create(NAMESPACES, NAMESPACE)
         await rig.cluster.create(QUEUES, queue("default"))

@@ -66,7 +66,7 @@ def test_what_is_decided_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
             await stack.clock.sleep(30)
             return f"default/podgroup-{made['metadata']['uid']}"
 
-    caplog.set_level(logging.INFO)
+    caplog.set_level(logging.INFO, logger="pyroclast")
     group = run_virtual(main())
     said = [record for record in caplog.records if record.name == "pyroclast.podgroup-controller"]
     about = [(r.getMessage(), r.__dict__["group"]) for r in said if "group" in r.__dict__]

@@ -70,7 +70,7 @@ def test_a_decision_is_one_line_that_names_job_trace_and_session(
     what: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     tell, text = SAID[what]
-    caplog.set_level(logging.INFO)
+    caplog.set_level(logging.INFO, logger="pyroclast")
     tell(Observer(memory_context("scheduler"), group_of=lambda _: GROUP))
     (record,) = caplog.records
     fields = (record.__dict__["job"], record.__dict__["trace_id"], record.__dict__["session_id"])
@@ -79,7 +79,7 @@ def test_a_decision_is_one_line_that_names_job_trace_and_session(
 
 
 def test_nothing_is_said_of_what_did_not_happen(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO)
+    caplog.set_level(logging.INFO, logger="pyroclast")
     observer = Observer(memory_context("scheduler"), group_of=lambda _: GROUP)
     quiet = GroupWork(group=KEY, uid="g")
     observer.let_in(quiet, SESSION)
@@ -101,8 +101,7 @@ def test_every_line_about_a_group_names_the_session_and_no_pod_has_its_own(
             await shell.gang("huge", 2, cpu="9999")
             await shell.clock.sleep(5)
 
-    caplog.set_level(logging.INFO, logger="pyroclast.scheduler-0")
-    caplog.set_level(logging.INFO)
+    caplog.set_level(logging.INFO, logger="pyroclast")
     run_virtual(story())
     about = [r for r in caplog.records if "group" in r.__dict__ or "job" in r.__dict__]
     assert {"bound 4 pods"} <= {record.getMessage() for record in about}
@@ -135,7 +134,7 @@ def test_a_job_that_only_takes_over_a_promise_has_its_pods_told_and_is_logged(
                 lambda: nominated(shell) == ["node-0"], "the pod says where it will be"
             )
 
-    caplog.set_level(logging.INFO)
+    caplog.set_level(logging.INFO, logger="pyroclast")
     run_virtual(story())
     assert "takes over the room promised to default/low" in [r.getMessage() for r in caplog.records]
 
