@@ -63,7 +63,8 @@ def test_without_a_basis_there_is_no_estimate() -> None:
     assert basis.startswith("no basis: nothing says when ml/first end")
 
 
-def test_a_job_without_pods_gets_them_when_it_is_let_in() -> None:
+def not_let_in() -> Cluster:
+    """A job runs for 9 more minutes, and one waits that has no pods yet."""
     cluster = full()
     cluster.run(manifest("first", 4, estimate="10m"), since=60)
     cluster.run(manifest("waits", 2))
@@ -74,6 +75,11 @@ def test_a_job_without_pods_gets_them_when_it_is_let_in() -> None:
         for obj in cluster.objects
         if not (isinstance(obj, Pod) and obj.key.startswith("ml/waits"))
     ]
+    return cluster
+
+
+def test_a_job_without_pods_gets_them_when_it_is_let_in() -> None:
+    cluster = not_let_in()
     assert cluster.estimate("waits")[0] == 540
 
 
@@ -263,16 +269,7 @@ def test_an_estimate_knows_whose_group_it_is() -> None:
 
 
 def test_pods_are_made_for_a_group_of_another_name() -> None:
-    cluster = full()
-    cluster.run(manifest("first", 4, estimate="10m"), since=60)
-    cluster.run(manifest("waits", 2))
-    cluster.objects = [
-        changed(obj, status=changed(obj.status, phase="Pending"))
-        if isinstance(obj, PodGroup)
-        else obj
-        for obj in cluster.objects
-        if not (isinstance(obj, Pod) and obj.key.startswith("ml/waits"))
-    ]
+    cluster = not_let_in()
     assert volcanos(cluster).estimate("waits")[0] == 540
 
 
