@@ -6,7 +6,6 @@ answer, the PodGroup's condition still has the sentence.
 """
 
 import argparse
-import json
 import sys
 from collections.abc import Iterator
 from typing import Final
@@ -15,6 +14,7 @@ from vc_cli.ctl.client import Client
 from vc_cli.ctl.dashboard import Dashboard, dashboard_of
 from vc_cli.ctl.errors import EXIT_OK, ApiError, CtlError
 from vc_cli.ctl.jobs import phase_of
+from vc_cli.ctl.output import print_answer
 from vc_cli.ctl.parser_options import Target, target_of
 from vc_cli.ctl.reasons import reason_lines, sentence, table_lines
 from vc_cli.ctl.resources import JOBS, PODGROUPS, JsonObject, metadata, spec, status, word
@@ -28,7 +28,7 @@ _WAITING_PHASES: Final = ("", "Pending", "Inqueue", "Restarting")
 
 
 def explain(arguments: argparse.Namespace) -> int:
-    """Print the answer, or the dashboard's own with `-o json`."""
+    """Print the answer, or the dashboard's own with `-o`."""
     client, target = connect(arguments), target_of(arguments, "job")
     with expected(target, "job"):
         job = client.get(JOBS, target.name, namespace=target.namespace)
@@ -36,7 +36,7 @@ def explain(arguments: argparse.Namespace) -> int:
     if arguments.output:
         if not detail:
             raise CtlError(trouble)
-        print(json.dumps(detail, indent=2, ensure_ascii=False))
+        print_answer(detail, arguments.output)
         if trouble:
             print(f"vcctl: {NOT_ALL}: {trouble}", file=sys.stderr)
         return EXIT_OK

@@ -1,4 +1,4 @@
-"""`-o json` and `-o yaml`: objects as the server gave them, without its bookkeeping."""
+"""`-o json` and `-o yaml`: answers as they came, and objects without the server's bookkeeping."""
 
 import json
 from typing import Final
@@ -14,14 +14,19 @@ OBJECT_FORMS: Final = (JSON, YAML)
 
 def print_object(obj: JsonObject, form: str, *, one_of_many: bool = False) -> None:
     """One object, at once: whoever watches reads from a pipe. One of many is a document of its own."""
-    shown = without_bookkeeping(obj)
+    if one_of_many and form == YAML:
+        print("---")
+    print_answer(without_bookkeeping(obj), form)
+
+
+def print_answer(answer: object, form: str) -> None:
+    """Whatever was answered, whole."""
     if form == YAML:
         import yaml
 
-        begin = "---\n" if one_of_many else ""
-        print(begin + yaml.safe_dump(shown, sort_keys=False), end="", flush=True)
+        print(yaml.safe_dump(answer, sort_keys=False, allow_unicode=True), end="", flush=True)
     else:
-        print(json.dumps(shown, indent=2, ensure_ascii=False), flush=True)
+        print(json.dumps(answer, indent=2, ensure_ascii=False), flush=True)
 
 
 def print_list(items: list[JsonObject], form: str) -> None:

@@ -4,7 +4,7 @@ import argparse
 from typing import Any, Final
 
 from vc_cli.ctl.job_run_options import add_run_options
-from vc_cli.ctl.output import CSV, JSON, WIDE, YAML
+from vc_cli.ctl.output import CSV, OBJECT_FORMS, WIDE
 from vc_cli.ctl.parser_options import (
     add_all_namespaces,
     add_listing,
@@ -49,11 +49,11 @@ def vcctl_parser(prog: str = "vcctl") -> argparse.ArgumentParser:
     _add_simulate(_command(commands, "simulate", "simulate:simulate", _SIMULATE))
     validate = _command(commands, "validate", "validate:validate", "check manifests, offline")
     validate.add_argument("-f", "--filename", required=True, nargs="+", metavar="FILE")
-    validate.add_argument("-o", "--output", default="", choices=(JSON,))
+    validate.add_argument("-o", "--output", default="", choices=OBJECT_FORMS)
     completion = _command(commands, "completion", "completion:completion", "print a shell script")
     completion.add_argument("shell", choices=SHELLS)
     version = _command(commands, "version", "version:version", "print the version")
-    version.add_argument("-o", "--output", default="", choices=(JSON,))
+    version.add_argument("-o", "--output", default="", choices=OBJECT_FORMS)
     return parser
 
 
@@ -79,7 +79,7 @@ def _add_jobs(jobs: Commands) -> None:
     add_namespace(listed)
     view = _command(jobs, "view", "job_view:view", "describe a job")
     add_target(view, "job")
-    view.add_argument("-o", "--output", default="", choices=(JSON, YAML))
+    view.add_argument("-o", "--output", default="", choices=OBJECT_FORMS)
     for name, text in (
         ("suspend", "take a job's pods off, keep the job"),
         ("resume", "let a suspended job run again"),
@@ -90,7 +90,7 @@ def _add_jobs(jobs: Commands) -> None:
     timeline = _command(jobs, "timeline", "timeline:timeline", "when did what happen?")
     for parser in (explain, timeline):
         add_target(parser, "job")
-        parser.add_argument("-o", "--output", default="", choices=(JSON,))
+        parser.add_argument("-o", "--output", default="", choices=OBJECT_FORMS)
     timeline.add_argument(
         "--trace-ui", default="", metavar="URL", help="where traces are looked at"
     )
@@ -114,17 +114,22 @@ def _add_queues(queues: Commands) -> None:
     add_listing(_command(queues, "list", "queues:list_queues", "list queues"))
     get = _command(queues, "get", "queues:get", "show one queue")
     add_queue_name(get)
-    get.add_argument("-o", "--output", default="", choices=(JSON, YAML, WIDE))
+    get.add_argument("-o", "--output", default="", choices=(*OBJECT_FORMS, WIDE))
     operate = _command(queues, "operate", "queues:operate", "open, close or change")
     add_queue_name(operate)
     operate.add_argument("-a", "--action", required=True, choices=("open", "close", "update"))
     operate.add_argument("-w", "--weight", type=int, default=0)
     add_queue_name(_command(queues, "delete", "queues:delete", "delete a queue"))
     tree = _command(queues, "tree", "queue_tree:tree", "shares along the hierarchy")
-    tree.add_argument("-o", "--output", default="", choices=(JSON, WIDE))
+    tree.add_argument("-o", "--output", default="", choices=(*OBJECT_FORMS, WIDE))
     waiting = _command(queues, "waiting", "queue_waiting:waiting", "who waits, in order, for what")
     add_queue_name(waiting)
-    waiting.add_argument("-o", "--output", default="", choices=(JSON,))
+    waiting.add_argument(
+        "--estimate",
+        action="store_true",
+        help="also when they may start; takes a trial of the cluster",
+    )
+    waiting.add_argument("-o", "--output", default="", choices=OBJECT_FORMS)
 
 
 def add_queue_name(parser: argparse.ArgumentParser, *, default: str = "") -> None:
@@ -148,12 +153,12 @@ def _add_flows(flows: Commands, kind: str) -> None:
     listed = _command(flows, "list", "flows:list_objects", f"list {kind}s")
     add_namespace(listed)
     add_all_namespaces(listed)
-    add_listing(listed, forms=(JSON, YAML))
+    add_listing(listed, forms=OBJECT_FORMS)
     parsers = [create, listed]
     for name in ("get", "describe", "delete"):
         parser = _command(flows, name, f"flows:{name}", f"{name} a {kind}")
         add_target(parser, kind)
-        parser.add_argument("-o", "--output", default="", choices=(JSON, YAML))
+        parser.add_argument("-o", "--output", default="", choices=OBJECT_FORMS)
         parsers.append(parser)
     for parser in parsers:
         parser.set_defaults(kind=kind)
@@ -169,7 +174,7 @@ def _add_usage(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-q", "--queue", default="", help="only of this queue")
     parser.add_argument("-n", "--namespace", default="", help="only of this namespace")
     parser.add_argument("-j", "--job", default="", help="only of this job")
-    parser.add_argument("-o", "--output", default="", choices=(JSON, CSV))
+    parser.add_argument("-o", "--output", default="", choices=(*OBJECT_FORMS, CSV))
 
 
 def _add_sessions(sessions: Commands) -> None:
@@ -180,7 +185,7 @@ def _add_sessions(sessions: Commands) -> None:
     for parser in (show, replay):
         parser.add_argument("id", metavar="ID", help="as in `session list`")
     for parser in (listed, show, replay):
-        parser.add_argument("-o", "--output", default="", choices=(JSON,))
+        parser.add_argument("-o", "--output", default="", choices=OBJECT_FORMS)
 
 
 def _add_simulate(parser: argparse.ArgumentParser) -> None:
@@ -194,4 +199,4 @@ def _add_simulate(parser: argparse.ArgumentParser) -> None:
         "--drop-job", action="append", default=[], metavar="NAMESPACE/NAME", help="without this job"
     )
     add_namespace(parser)
-    parser.add_argument("-o", "--output", default="", choices=(JSON,))
+    parser.add_argument("-o", "--output", default="", choices=OBJECT_FORMS)

@@ -6,13 +6,12 @@ is the one it has most of.
 """
 
 import argparse
-import json
 from typing import Final
 
 from vc_cli.ctl.dashboard import dashboard_of
 from vc_cli.ctl.errors import EXIT_OK
 from vc_cli.ctl.listing import NOTHING_FOUND
-from vc_cli.ctl.output import WIDE
+from vc_cli.ctl.output import WIDE, print_answer
 from vc_cli.ctl.resources import JsonObject
 from vc_cli.ctl.tables import Column, Table
 
@@ -36,7 +35,7 @@ def tree(arguments: argparse.Namespace) -> int:
     """Print it."""
     found = dashboard_of(arguments).ask("/api/v1/queues", query={"limit": QUEUES_ASKED})
     if arguments.output and arguments.output != WIDE:
-        print(json.dumps(found, indent=2, ensure_ascii=False))
+        print_answer(found, arguments.output)
         return EXIT_OK
     rows = rows_of(found, wide=arguments.output == WIDE)
     if not rows:

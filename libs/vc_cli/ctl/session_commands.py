@@ -1,29 +1,30 @@
 """`vcctl session list|show|replay`: what the scheduler decided, and the same again."""
 
 import argparse
-import json
 from collections.abc import Iterator
 from typing import Final
 
 from vc_cli.ctl.dashboard import dashboard_of
 from vc_cli.ctl.errors import EXIT_FAILED, EXIT_OK
 from vc_cli.ctl.listing import NOTHING_FOUND
+from vc_cli.ctl.output import print_answer
 from vc_cli.ctl.reasons import table_lines
 from vc_cli.ctl.resources import JsonObject, word
 from vc_cli.ctl.tables import printable
 
 ROWS_SHOWN_MAX: Final = 20
 TITLES: Final = (
-    "Session", "Started", "Took", "Nodes", "Jobs", "Let in", "Bound", "Evicted", "Waiting",
+    "Session", "Started", "Took", "Nodes", "Jobs", "Let in", "Bound", "Evicted", "Waiting", "Kept",
 )  # fmt: skip
 
 
 def list_sessions(arguments: argparse.Namespace) -> int:
-    """The newest first."""
+    """The newest first; one that is not kept any more can be neither shown nor run again."""
     limit = {"limit": str(arguments.limit)}
     found = dashboard_of(arguments).ask("/api/v1/sessions", query=limit)
     if arguments.output:
-        return _json(found)
+        print_answer(found, arguments.output)
+        return EXIT_OK
     rows = [_row(session) for session in found.get("sessions") or []]
     if not rows:
         print(NOTHING_FOUND)
@@ -41,7 +42,8 @@ def show(arguments: argparse.Namespace) -> int:
     path = f"/api/v1/sessions/{word(arguments.id)}"
     found = dashboard_of(arguments).ask(path)
     if arguments.output:
-        return _json(found)
+        print_answer(found, arguments.output)
+        return EXIT_OK
     for line in detail_lines(found):
         print(line)
     return EXIT_OK
@@ -53,7 +55,7 @@ def replay(arguments: argparse.Namespace) -> int:
     found = dashboard_of(arguments).ask(path)
     same = bool(found.get("same"))
     if arguments.output:
-        _json(found)
+        print_answer(found, arguments.output)
         return EXIT_OK if same else EXIT_FAILED
     print(f"session {found['sessionId']}: {'the same, byte for byte' if same else 'DIFFERENT'}")
     print(f"recorded:  {found['recorded']}")
@@ -66,11 +68,6 @@ def replay(arguments: argparse.Namespace) -> int:
     return EXIT_OK if same else EXIT_FAILED
 
 
-def _json(found: JsonObject) -> int:
-    print(json.dumps(found, indent=2, ensure_ascii=False))
-    return EXIT_OK
-
-
 def _row(session: JsonObject) -> list[str]:
     counts = ("nodes", "groups", "enqueued", "boundPods", "evicted", "waiting")
     return [
@@ -78,6 +75,7 @@ def _row(session: JsonObject) -> list[str]:
         _time(float(session["startedAt"])),
         f"{session['tookMs']:.1f}ms",
         *(str(session.get(name, 0)) for name in counts),
+        "yes" if session.get("kept") else "no",
     ]
 
 

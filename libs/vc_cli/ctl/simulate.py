@@ -5,7 +5,6 @@ would run, 1 when something would be refused or would wait.
 """
 
 import argparse
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -13,6 +12,7 @@ from typing import Final
 from vc_cli.ctl.dashboard import dashboard_of
 from vc_cli.ctl.errors import EXIT_FAILED, EXIT_OK, UsageError
 from vc_cli.ctl.files import read_documents
+from vc_cli.ctl.output import print_answer
 from vc_cli.ctl.reasons import reason_lines, table_lines
 from vc_cli.ctl.resources import JsonObject
 from vc_cli.ctl.tables import printable
@@ -26,7 +26,7 @@ def simulate(arguments: argparse.Namespace) -> int:
     question = question_of(arguments)
     found = dashboard_of(arguments).ask("/api/v1/what-if", body=question)
     if arguments.output:
-        print(json.dumps(found, indent=2, ensure_ascii=False))
+        print_answer(found, arguments.output)
     else:
         for line in lines(found):
             print(line)

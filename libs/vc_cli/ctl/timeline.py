@@ -6,7 +6,6 @@ taken at the latest, and the row says so.
 """
 
 import argparse
-import json
 import sys
 from collections.abc import Iterable
 from shutil import get_terminal_size
@@ -16,6 +15,7 @@ from vc_cli.ctl.client import Client
 from vc_cli.ctl.dashboard import named_place
 from vc_cli.ctl.errors import EXIT_OK
 from vc_cli.ctl.jobs import phase_of
+from vc_cli.ctl.output import print_answer
 from vc_cli.ctl.parser_options import target_of
 from vc_cli.ctl.resources import JOB_NAME, JOBS, PODGROUPS, PODS, JsonObject, metadata, spec, status
 from vc_cli.ctl.session import connect, expected
@@ -51,7 +51,8 @@ def timeline(arguments: argparse.Namespace) -> int:
     if arguments.output:
         shown = {"job": f"{target.namespace}/{target.name}", "phase": phase_of(job)}
         traced = {"traceId": trace, "traceLink": link}
-        print(json.dumps({**shown, **traced, "steps": [s._asdict() for s in steps]}))
+        answer = {**shown, **traced, "steps": [s._asdict() for s in steps]}
+        print_answer(answer, arguments.output)
         return EXIT_OK
     print(f"job    {target.namespace}/{target.name}: {phase_of(job) or 'new'}")
     print(f"trace  {link or trace}")

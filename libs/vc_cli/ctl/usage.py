@@ -7,7 +7,6 @@ page to its end, and one that could not be is said to be so, with exit code 1.
 
 import argparse
 import csv
-import json
 import re
 import sys
 from typing import Final
@@ -15,7 +14,7 @@ from typing import Final
 from vc_cli.ctl.dashboard import Dashboard, dashboard_of
 from vc_cli.ctl.errors import EXIT_FAILED, EXIT_OK, CtlError
 from vc_cli.ctl.listing import NOTHING_FOUND
-from vc_cli.ctl.output import CSV, JSON
+from vc_cli.ctl.output import CSV, OBJECT_FORMS, print_answer
 from vc_cli.ctl.resources import JsonObject
 from vc_cli.ctl.tables import Column, Table
 
@@ -39,8 +38,8 @@ def usage(arguments: argparse.Namespace) -> int:
     }
     asked = {name: text for name, text in query.items() if text}
     found, missing = read_all(dashboard_of(arguments), asked)
-    if arguments.output == JSON:
-        print(json.dumps(found, indent=2, ensure_ascii=False))
+    if arguments.output in OBJECT_FORMS:
+        print_answer(found, arguments.output)
     else:
         _show(found, arguments.output)
     if not missing:

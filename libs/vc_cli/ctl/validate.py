@@ -1,11 +1,11 @@
 """`vcctl validate -f FILE…`: what admission would say, without a cluster."""
 
 import argparse
-import json
 from pathlib import Path
 
 from vc_cli.ctl.errors import EXIT_FAILED, EXIT_OK
 from vc_cli.ctl.files import read_documents
+from vc_cli.ctl.output import print_answer
 
 
 def validate(arguments: argparse.Namespace) -> int:
@@ -18,7 +18,7 @@ def validate(arguments: argparse.Namespace) -> int:
     if arguments.output:
         import msgspec
 
-        print(json.dumps(msgspec.to_builtins(reports), indent=2))
+        print_answer(msgspec.to_builtins(reports), arguments.output)
         return EXIT_FAILED if refused else EXIT_OK
     for report in reports:
         where = f"{report.kind} {report.name}".strip()

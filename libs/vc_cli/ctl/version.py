@@ -1,13 +1,13 @@
 """`vcctl version`: what upstream prints, with Python where it says Go."""
 
 import argparse
-import json
 import os
 import platform
 from importlib.metadata import version as installed_version
 from typing import Final
 
 from vc_cli.ctl.errors import EXIT_OK
+from vc_cli.ctl.output import print_answer
 
 SHA_VARIABLE: Final = "PYROCLAST_GIT_SHA"
 DATE_VARIABLE: Final = "PYROCLAST_BUILD_DATE"
@@ -23,7 +23,8 @@ def version(arguments: argparse.Namespace) -> int:
         "buildDate": os.environ.get(DATE_VARIABLE) or UNKNOWN,
     }
     if arguments.output:
-        print(json.dumps({"version": release, **built, "python": platform.python_version()}))
+        answer = {"version": release, **built, "python": platform.python_version()}
+        print_answer(answer, arguments.output)
         return EXIT_OK
     print(f"vcctl {release}")
     print(f"Git SHA {built['gitSha']}, built {built['buildDate']}")

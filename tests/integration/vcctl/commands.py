@@ -22,7 +22,9 @@ QUEUE_TITLES: Final = (
 )
 COUNTS: Final = r"(?: +\d+)+"
 ROWS: Final = r"(?:.*\n)*"
-SESSION_TITLES: Final = r"Session +Started +Took +Nodes +Jobs +Let in +Bound +Evicted +Waiting\n"
+SESSION_TITLES: Final = (
+    r"Session +Started +Took +Nodes +Jobs +Let in +Bound +Evicted +Waiting +Kept\n"
+)
 
 
 class Case(NamedTuple):
@@ -104,7 +106,7 @@ CASES: Final = (
     # What was, what would be, and who held what.
     Case(
         "vcctl session list",
-        rf"{SESSION_TITLES}(\d+-\d+ +\S+Z +[\d.]+ms( +\d+){{6}}\n)+{ROWS}",
+        rf"{SESSION_TITLES}(\d+-\d+ +\S+Z +[\d.]+ms( +\d+){{6}} +(yes|no)\n)+{ROWS}",
         soon=True,
     ),
     Case(
@@ -123,11 +125,14 @@ CASES: Final = (
         r"job default/tried: would run, 1 pods\nPod +Node\ndefault/tried-w-0 +\S+\n\n"
         r"\(settled after \d+ sessions, with .*\)\n",
     ),
+    # Whoever holds something for less than a second is charged nothing.
+    Case("vcctl job run -N lasting", r"run job lasting successfully\n"),
     Case(
         "vcctl usage --by queue,day",
         rf"Queue +Day +CPU-hours +Memory GiB-hours\n{ROWS}default +\d{{4}}-\d\d-\d\d( +[\d.]+){{2}}\n{ROWS}",
         soon=True,
     ),
+    Case("vcctl job delete lasting", r"delete job lasting successfully\n"),
     Case("vcctl jobtemplate create -f {flows}", r"create jobtemplate step successfully\n"),
     Case("vcctl jobflow create -f {flows}", r"create jobflow steps successfully\n"),
     Case("vcctl jobtemplate list", rf"Name +Namespace\n{ROWS}step +default\n{ROWS}"),

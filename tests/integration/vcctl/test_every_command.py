@@ -1,10 +1,13 @@
 """Every command prints what the table says, on the embedded cluster and on a real kube-apiserver."""
 
 import argparse
+import json
 from pathlib import Path
 
+import yaml
+
 from tests.integration.vcctl.commands import CASES, run_all
-from tests.integration.vcctl.shell import Shell
+from tests.integration.vcctl.shell import Shell, becomes
 from vc_cli.ctl.parser import vcctl_parser
 
 
@@ -26,3 +29,20 @@ def test_the_table_leaves_no_command_out() -> None:
 
 def test_every_command(shell: Shell, tmp_path: Path) -> None:
     run_all(shell, tmp_path)
+
+
+ANSWERS = (
+    "job explain told", "job timeline told", "queue tree", "queue waiting default", "session list",
+    "simulate --add-nodes 1", "usage", "version",
+)  # fmt: skip
+
+
+def test_every_answer_can_be_read_by_programs(shell: Shell) -> None:
+    shell.good("vcctl job run -N told")
+    becomes(shell, "told", "Running")
+    for line in ANSWERS:
+        as_json = json.loads(shell.good(f"vcctl {line} -o json").out)
+        as_yaml = yaml.safe_load(shell.good(f"vcctl {line} -o yaml").out)
+        assert as_json.keys() == as_yaml.keys(), line
+        assert as_json, line
+    shell.good("vcctl job delete told")

@@ -3,47 +3,46 @@
 import json
 
 import pytest
+import yaml
 
 from tests.unit.vcctl.server import Answer, Asked, answer, serving
 from tests.unit.vcctl.test_dashboard import run
 
+HEADROOM = {"cpu": "2500m", "memory": "0", "nvidia.com/gpu": "1", "pods": "7"}
 WAITING = {
     "queue": "full",
+    "headroom": HEADROOM,
     "waiting": [
-        {"position": 1, "group": "ml/a", "stage": "quota", "neededPods": 4, "reason": "it is full"},
+        {
+            "position": 1,
+            "group": "ml/a",
+            "stage": "quota",
+            "neededPods": 4,
+            "reason": "it is full",
+            "estimate": {"startsAt": "2026-11-17T10:00:00Z", "basis": "ml/x ends"},
+        },
         {"position": 2, "group": "ml/b", "stage": "order", "neededPods": 1, "reason": "after a"},
     ],
     "total": 2,
     "stale": "",
 }
 TREE = {
-    "capacity": {"cpu": "64", "memory": "1Gi", "nvidia.com/gpu": "8", "pods": "10"},
     "queues": [
-        {
-            "name": "root",
-            "parent": "",
-            "used": {"cpu": "61500m", "memory": "2Gi", "pods": "3"},
-            "requested": {"cpu": "80"},
-        },
-        {
-            "name": "full",
-            "parent": "root",
-            "capability": {"cpu": "8", "nvidia.com/gpu": "4"},
-            "used": {"cpu": "1", "nvidia.com/gpu": "3"},
-            "requested": {"cpu": "9"},
-        },
+        {"name": "root", "parent": "", "used": {"cpu": "60"}, "requested": {"cpu": "80"}},
+        {"name": "full", "parent": "root", "used": {"cpu": "1"}, "requested": {"cpu": "9"}},
         {"name": "idle", "parent": "root", "used": {}, "requested": {}},
     ],
 }
 
 
-def waiting(asked: Asked, *, tree: bool = True) -> Answer:
+def waiting(asked: Asked) -> Answer:
     path = asked.path.partition("?")[0]
     if path.endswith("/queues/full/waiting"):
         return answer(WAITING)
     if path.endswith("/waiting"):
-        return answer({"queue": path.split("/")[-2], "waiting": [], "total": 0, "stale": ""})
-    return answer(TREE) if tree else answer({"error": "busy"}, code=503)
+        queue = path.split("/")[-2]
+        return answer({"queue": queue, "headroom": {}, "waiting": [], "total": 0, "stale": ""})
+    return answer(TREE)
 
 
 def test_the_waiting_list_of_a_queue(capsys: pytest.CaptureFixture[str]) -> None:
@@ -72,7 +71,7 @@ def test_the_waiting_lists_of_all_queues_leave_out_where_nobody_waits(
         assert "root" not in shown
         assert run("queue", "waiting", "-o", "json", "--dashboard", url) == 0
     (only,) = json.loads(capsys.readouterr().out)["queues"]
-    assert only["headroom"] == {"cpu": "2500m", "memory": "0", "nvidia.com/gpu": "1"}
+    assert only["headroom"] == HEADROOM
     assert [job["position"] for job in only["waiting"]] == [1, 2]
 
 
@@ -82,9 +81,16 @@ def test_a_queue_in_which_nobody_waits(capsys: pytest.CaptureFixture[str]) -> No
     assert capsys.readouterr().out.splitlines()[0] == "queue:     idle, nobody waits"
 
 
-def test_the_waiting_list_is_shown_without_headroom(capsys: pytest.CaptureFixture[str]) -> None:
-    with serving(lambda asked: waiting(asked, tree=False)) as (url, _):
-        assert run("queue", "waiting", "full", "--dashboard", url) == 0
-    shown = capsys.readouterr().out
-    assert "ml/a" in shown
-    assert "note: the headroom is not known: busy" in shown
+def test_when_jobs_may_start_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(waiting) as (url, asked):
+        assert run("queue", "waiting", "full", "--estimate", "--dashboard", url) == 0
+        assert "estimate=true" in asked[-1].path
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()[3:]]
+    assert rows[0][:6] == ["Place", "Job", "Stage", "Pods", "Start", "Waits"]
+    assert [row[4] for row in rows[1:]] == ["2026-11-17T10:00:00Z", "-"]
+
+
+def test_a_waiting_list_can_be_read_by_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(waiting) as (url, _):
+        assert run("queue", "waiting", "full", "-o", "yaml", "--dashboard", url) == 0
+    assert yaml.safe_load(capsys.readouterr().out) == {"queues": [WAITING]}
