@@ -240,6 +240,8 @@ class Framework:
         self.actions = conf.actions
         self._action_arguments = {action.name: action.arguments for action in conf.configurations}
         self.minimums: list[Minimum] = asked.at("jobready", Minimum)
+        self._missing: dict[str, tuple[GroupRow, list[tuple[str | None, int]]]] = {}
+        """By group: asked for many times in a session, in which rows do not change."""
         self._filters_key = repr(
             [(c.name, sorted(c.arguments.items())) for c in conf.plugins if c.on("predicate")]
         )
@@ -304,6 +306,12 @@ class Framework:
 
     def missing(self, group: GroupRow) -> list[tuple[str | None, int]]:
         """What must be bound together; nothing when no plugin cares."""
+        known = self._missing.get(group.key)
+        if known is None or known[0] is not group:
+            known = self._missing[group.key] = (group, self._ask_missing(group))
+        return known[1]
+
+    def _ask_missing(self, group: GroupRow) -> list[tuple[str | None, int]]:
         for plugin in self.minimums:
             missing = plugin.missing(group)
             if missing:

@@ -199,8 +199,12 @@ class Rooms:
         rows = rows[room.filtered.mask[rows]]
         idle = self.nodes.allocatable[rows] - self.used[rows]
         capacities = room.capacities[rows] = capacity(idle, room.request)
-        scores = self.score(room, rows, deep=1)[:, 0]
-        room.keys[rows] = rank_keys(rows, scores, capacities, count=self.nodes.count)
+        room.keys[rows] = NO_ROOM
+        takes = capacities > 0
+        if takes.any():  # nobody asks for the score of a node that takes no more
+            rows = rows[takes]
+            scores = self.score(room, rows, deep=1)[:, 0]
+            room.keys[rows] = rank_keys(rows, scores, capacities[takes], count=self.nodes.count)
 
     def score(self, room: _Room, rows: Ints, *, deep: int) -> Ints:
         """[row, pod]: the score of each next pod on each row."""

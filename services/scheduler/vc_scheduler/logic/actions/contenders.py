@@ -65,11 +65,11 @@ def _contends(session: Session, group: GroupRow, known: dict[tuple[object, ...],
             return False
     elif group.key in session.refused or group.key in session.evicted or session.bound_now(group):
         return False
-    if not all(pod.preempts for run in group.runs for pod in run.pods):
-        return False
     if group.priority_class in session.snapshot.never_preempting:
         return False
     if not within_reach(session, group, wanted(session, group)):
+        return False
+    if not all(pod.preempts for run in group.runs for pod in run.pods):
         return False
     if group.key in session.lost_to:  # it is planned anew when its promise has ended
         session.wake(session.now + REPLAN_SECONDS)
