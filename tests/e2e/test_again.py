@@ -28,6 +28,7 @@ MANIFEST = gang("again", plugins={"env": [], "svc": [], "ssh": []})
 
 @pytest.mark.timeout(600)
 @on_embedded
+@pytest.mark.gate
 async def test_a_job_is_deleted_and_created_again(deployment: Deployment) -> None:
     since = deployment.clock.monotonic()
     chance = random.Random(TIMES)

@@ -52,6 +52,7 @@ async def test_the_api_server_is_restarted(deployment: Deployment) -> None:
 
 @pytest.mark.timeout(600)
 @on_kubernetes
+@pytest.mark.gate
 async def test_a_pod_costs_two_writes(deployment: Deployment) -> None:
     since = deployment.clock.monotonic()
     plane = deployment.ground.plane

@@ -30,6 +30,7 @@ COMPLETE_SECONDS_MAX = 120.0
 
 @pytest.mark.timeout(900)
 @on_both
+@pytest.mark.gate
 async def test_a_gang_is_completed_whenever_its_scheduler_dies(deployment: Deployment) -> None:
     since = deployment.clock.monotonic()
     wanted = SOME_K if deployment.ground.real and not FULL else EVERY_K

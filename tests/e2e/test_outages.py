@@ -137,6 +137,7 @@ async def born_anew(deployment: Deployment, bus: KafkaBus, known: list[str]) -> 
 
 @pytest.mark.timeout(600)
 @on_embedded
+@pytest.mark.gate
 async def test_all_topics_are_deleted_while_everything_runs(deployment: Deployment) -> None:
     since = deployment.clock.monotonic()
     servers = deployment.ground.kafka.bootstrap_servers
@@ -220,6 +221,7 @@ async def starts_warm(deployment: Deployment) -> str:
 
 @pytest.mark.timeout(600)
 @on_embedded
+@pytest.mark.gate
 async def test_redis_is_flushed_and_restarted(deployment: Deployment) -> None:
     since = deployment.clock.monotonic()
     redis = deployment.ground.redis
