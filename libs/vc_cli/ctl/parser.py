@@ -189,7 +189,10 @@ def _add_sessions(sessions: Commands) -> None:
 
 
 def _add_simulate(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-f", "--filename", nargs="+", default=[], metavar="FILE", help="jobs")
+    parser.add_argument(
+        "-f", "--filename", nargs="+", default=[], metavar="FILE",
+        help="jobs, and queues, nodes, priority classes, quotas, claims or volumes to try them with",
+    )  # fmt: skip
     parser.add_argument(
         "--queue-file", nargs="+", default=[], metavar="FILE", help="new or changed queues"
     )
