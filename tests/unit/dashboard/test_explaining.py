@@ -127,6 +127,17 @@ def test_the_waiting_list_says_for_what_and_what_the_queue_may_still_take() -> N
     assert row.created
 
 
+def test_a_queue_may_take_what_those_beside_it_leave() -> None:
+    cluster = Cluster(
+        queue("root"), queue("team", parent="root"), queue("other", parent="root"), nodes(2, cpu=4)
+    )
+    cluster.run(manifest("runs", 5, queue="other"))
+    cluster.run(manifest("waits", 9, queue="team"))
+    found = cluster.waiting("team")
+    assert [row.group for row in found.waiting] == ["ml/waits"]
+    assert found.headroom["cpu"] == "3"
+
+
 def test_the_waiting_list_can_say_when_they_start() -> None:
     cluster = full()
     cluster.run(manifest("first", 4, estimate="10m"), since=60)

@@ -18,7 +18,7 @@ from vc_dashboard.logic.future_answers import (
     WaitingList,
     WaitingRow,
 )
-from vc_dashboard.logic.holding import holders_of
+from vc_dashboard.logic.holding import holders_of, line_above
 from vc_dashboard.logic.jobs import describe_job, line_of, newest_condition, true_words
 from vc_dashboard.logic.picture import Picture, capacity
 from vc_dashboard.logic.standing import (
@@ -166,12 +166,16 @@ def _row(
 
 
 def _headroom(picture: Picture, standing: Standing, queue: str) -> Amounts:
-    """Its limit, or the cluster's where it has none, less what it and those below it have."""
-    found = standing.queues.get(queue)
-    if found is None:
-        return {}
-    most = {**capacity(picture), **found.real_capacity}
-    return {name: max(0, units - found.allocated.get(name, 0)) for name, units in most.items()}
+    """What it and those above it leave: their limits, or the cluster's, less what is taken below them."""
+    there = capacity(picture)
+    left: Amounts = {}
+    for name in line_above(picture, queue):
+        if name in standing.queues:
+            found = standing.queues[name]
+            for resource, most in {**there, **found.real_capacity}.items():
+                room = max(0, most - found.allocated.get(resource, 0))
+                left[resource] = min(left.get(resource, room), room)
+    return left
 
 
 def _waits(reason: Reason) -> bool:
