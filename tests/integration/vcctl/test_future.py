@@ -139,7 +139,7 @@ def test_sessions_are_listed_shown_and_run_again(shell: Shell) -> None:
 
     eventually(lambda: any(map(is_told, sessions(shell))), "who was bound in which session")
     assert shell.good("vcctl session list").out.split()[:3] == ["Session", "Started", "Took"]
-    listed = "vcctl session list"
+    listed = "vcctl session list --limit 1000"
     eventually(lambda: {row[-1] for row in shell.good(listed).rows()} == {"yes"}, "all are kept")
     ids = sessions(shell)
     for session_id in ids:
