@@ -2,9 +2,10 @@
 
 A checkpoint is one key with a head (identity, digest, the list of its chunks) and one hash per
 version with the chunks. A save writes the chunks under a new version, then switches the head and
-removes the old version in one transaction, which fails when somebody else has switched meanwhile and
+lets the old version expire in one transaction, which fails when somebody else has switched meanwhile and
 is tried on what is there then: a reader, a crash or a flush in between sees the old one, the new one or
-none, never a mixture, and two who save at once leave one. Versions that a crash left behind expire.
+none, never a mixture, and two who save at once leave one. An old version outlives the loads that began
+with it. Versions that a crash left behind expire too.
 
 Sessions are a list of ids, newest first, with a hash of records and one of sizes; one script adds a
 record, takes the oldest out until both bounds hold, and so keeps the sum exact. A server that runs out
