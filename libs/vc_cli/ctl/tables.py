@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 GAP: Final = 3
+STATES: Final = frozenset({"Phase", "State", "Status"})
+NO_STATE: Final = "-"
+"""Of what no controller has looked at yet; a blank would shift the columns of those who read by word."""
 _RESET: Final = "\x1b[0m"
 _BOLD: Final = "\x1b[1m"
 GREEN: Final = "\x1b[32m"
@@ -66,9 +69,10 @@ class Table:
 
     def _line(self, row: Sequence[str], *, coloured: bool = False) -> str:
         cells = []
-        for index, cell in enumerate(map(printable, row)):
+        for index, shown in enumerate(map(printable, row)):
+            is_state = self.columns[index].title in STATES
+            cell = NO_STATE if is_state and not shown else shown
             padded = cell.ljust(max(self._widths[index], len(cell) + 1))  # a watch may bring longer
-            is_state = self.columns[index].title in {"Phase", "State", "Status"}
             cells.append(paint(padded, COLOURS.get(cell, "")) if coloured and is_state else padded)
         return "".join(cells).rstrip()
 

@@ -30,6 +30,13 @@ def test_a_terminal_gets_colours(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "\x1b" not in plain.header() + plain.line(["x", "Failed"])
 
 
+def test_a_state_that_nobody_set_yet_keeps_its_column() -> None:
+    """A job is listed before its controller has seen it; no script shall take its type for its phase."""
+    new = ["new", "", "Batch"]
+    table = Table([Column("Name"), Column("Phase"), Column("JobType")], [new])
+    assert table.line(new).split() == ["new", "-", "Batch"]
+
+
 def test_others_objects_do_not_steer_the_terminal() -> None:
     evil = "x\x1b[2Jy\n"
     assert Table([Column("Name")], [[evil]]).line([evil]) == "x?[2Jy?"
