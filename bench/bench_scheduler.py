@@ -3,10 +3,11 @@
 Over nodes of mixed sizes of which a tenth is tainted, ten queues, and gangs of 50 with four sizes of pods,
 a tenth of which may only go to one zone, with gang, priority, drf, proportion, predicates, nodeorder and
 binpack on: a session that places everything, one in which a single pod arrives, and the cost of taking a
-pod fact in. Over full nodes, whose pods may all be evicted: a session in which nothing fits of gangs of
-twenty shapes; one in which a quarter of them could preempt and no victims help (`in vain`); one that makes
-room for a gang of 500 inside its queue, and one that takes it back from another queue. The session time
-includes the snapshot. Growth is the exponent of time over nodes between the last two sizes. Run by
+pod fact in. Over full nodes, whose pods may all be evicted: a session in which nothing fits of gangs that
+all ask for something else; one in which a quarter of them could preempt and no victims help (`in vain`); one
+on nodes every second of which has CPUs left and no memory, so that all queues have less than their share
+and none has anything to give (`torn`); one that makes room for a gang of 500 inside its queue, and one that
+takes it back from another queue. The session time includes the snapshot. Growth is the exponent of time over nodes between the last two sizes. Run by
 `python -m bench.bench_scheduler [--images] [nodes …]`; with `--images` each node has 50 images of 200, and
 each gang names one of them. Each bar stands beside its number, and the run fails when one is missed.
 """
@@ -42,14 +43,15 @@ QUEUES: Final = 10
 IMAGES: Final = 200
 IMAGES_A_NODE: Final = 50
 HEADER: Final = (
-    "nodes", "pods", "load/s", "place all ms", "pods/s", "no fit ms", "in vain ms", "one more ms",
-    "preempt ms", "reclaim ms", "MB",
+    "nodes", "pods", "load/s", "place all ms", "pods/s", "no fit ms", "in vain ms", "torn ms",
+    "one more ms", "preempt ms", "reclaim ms", "MB",
 )  # fmt: skip
 GROWING: Final = (
-    "place_all_ms", "nothing_fits_ms", "in_vain_ms", "one_arrives_ms", "preempt_ms", "reclaim_ms",
+    "place_all_ms", "nothing_fits_ms", "in_vain_ms", "torn_ms", "one_arrives_ms", "preempt_ms",
+    "reclaim_ms",
 )  # fmt: skip
-SIZES_A_KIND: Final = 5
-"""Of each kind of gang that does not fit."""
+NODE_BYTES: Final = 512 * 2**30
+"""As `objects.node` makes them."""
 NODE_CPUS: Final = (16, 32, 64)
 REPEATS: Final = 3
 """Of each session; the best counts, since two cores are shared with others."""
@@ -76,6 +78,8 @@ class Bar(NamedTuple):
 BARS: Final = (
     Bar(5_000, "pods_per_second", least=50_000),
     Bar(1_000, "nothing_fits_ms", most=20),
+    Bar(1_000, "in_vain_ms", most=20),
+    Bar(1_000, "torn_ms", most=20),
     Bar(10_000, "one_arrives_ms", most=10),
     Bar(1_000, "preempt_ms", most=1_000),
     Bar(1_000, "reclaim_ms", most=1_000),
@@ -96,6 +100,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     pods_per_second: float
     nothing_fits_ms: float
     in_vain_ms: float
+    torn_ms: float
     one_arrives_ms: float
     preempt_ms: float
     reclaim_ms: float
@@ -188,6 +193,7 @@ def measure(count: int, *, images: int = 0) -> Row:
         pods_per_second=round(pods / place_seconds),
         nothing_fits_ms=round(nothing_fits_seconds(count) * 1e3, 1),
         in_vain_ms=round(nothing_fits_seconds(count, urgent="high") * 1e3, 1),
+        torn_ms=round(nothing_fits_seconds(count, torn=True) * 1e3, 1),
         one_arrives_ms=round(arriving_seconds * 1e3, 2),
         preempt_ms=round(evicting_seconds(count, queue_name="a") * 1e3, 1),
         reclaim_ms=round(evicting_seconds(count, queue_name="b") * 1e3, 1),
@@ -195,9 +201,10 @@ def measure(count: int, *, images: int = 0) -> Row:
     )
 
 
-def nothing_fits_seconds(count: int, *, urgent: str = "") -> float:
+def nothing_fits_seconds(count: int, *, urgent: str = "", torn: bool = False) -> float:
     """More than half as many pods wait as run, and none of them fits: neither beside nor instead of the
-    others; `urgent` is the priority class of a quarter of them."""
+    others; `urgent` is the priority class of a quarter of them. With `torn` every second node lacks
+    memory alone."""
     world = World(
         priority_class("high", 100), [queue(f"queue-{q}") for q in range(QUEUES)],
         some_nodes(count), conf=CONF,
@@ -205,7 +212,7 @@ def nothing_fits_seconds(count: int, *, urgent: str = "") -> float:
     for g in range(count * FULL_NODE_PODS // GANG_PODS):
         world.put(
             group(f"job-{g}", minimum=GANG_PODS // 2, queue=f"queue-{g % QUEUES}", phase="Running"),
-            *[_filling(g, g * GANG_PODS + n) for n in range(GANG_PODS)],
+            *[_filling(g, g * GANG_PODS + n, torn=torn) for n in range(GANG_PODS)],
         )
     for g in range(5 * count // GANG_PODS):
         world.put(*_misfit(g, urgent))
@@ -216,22 +223,24 @@ def nothing_fits_seconds(count: int, *, urgent: str = "") -> float:
     return seconds
 
 
-def _filling(job: int, number: int) -> Pod:
-    """An eighth of its node."""
+def _filling(job: int, number: int, *, torn: bool) -> Pod:
+    """An eighth of its node; or, on every second one of torn nodes, of its memory and half its CPUs."""
     at = number // FULL_NODE_PODS
-    cpu = NODE_CPUS[at % 3] // FULL_NODE_PODS
+    lacks_memory = torn and at % 2 == 1
+    milli = NODE_CPUS[at % 3] * 1000 // FULL_NODE_PODS // (2 if lacks_memory else 1)
+    memory = str(NODE_BYTES // FULL_NODE_PODS) if lacks_memory else "1Gi"
     return pod(
         f"job-{job}-{number}",
         group=f"job-{job}",
-        requests={"cpu": str(cpu), "memory": "1Gi"},
+        requests={"cpu": f"{milli}m", "memory": memory},
         on=f"node-{at:05}",
     )
 
 
 def _misfit(number: int, urgent: str) -> list[ApiObject]:
     """A gang of one of four kinds: too large for any node, for one full zone only, perhaps urgent and too
-    large for whomever it might replace, or simply one too many."""
-    size = (65_000, 2_000, 64_500, 4_000)[number % 4] + number // 4 % SIZES_A_KIND
+    large for whomever it might replace, or simply one too many. Each asks for an amount of its own."""
+    size = (65_000, 2_000, 64_500, 4_000)[number % 4] + number // 4
     job = gang(
         f"gang-{number:05}",
         GANG_PODS,

@@ -156,6 +156,30 @@ def test_victims_are_found_where_they_are_of_use() -> None:
     assert world.bound("new") == 1
 
 
+def test_queues_that_give_nothing_do_not_hide_those_that_give() -> None:
+    """On n1 lie pods of `large`, which has far too much memory but not too many CPUs, and one of `rich`, which
+    has too many: that one goes, though those with the larger share are asked first."""
+    world = World(
+        queue("large"), queue("rich"), queue("poor", weight=10),
+        node("n1", cpu=6, memory="110Gi", labels={"at": "n1"}), node("n2", cpu=6, memory="110Gi"),
+        _alone("l0", on="n1", in_queue="large", cpu="2", memory="50Gi"), _alone("l1", on="n1", in_queue="large", cpu="2", memory="50Gi"),
+        _alone("r0", on="n1", in_queue="rich", age=9, cpu="2"),
+        *[_alone(f"r{n}", on="n2", in_queue="rich", cpu="2") for n in (1, 2, 3)],
+        group("p", minimum=1, queue="poor"),
+        pod("p-0", group="p", requests={"cpu": "2"}, selector={"at": "n1"}),
+        group("m", minimum=1, queue="poor"),
+        pod("m-0", group="m", requests={"memory": "200Gi"}, selector={"at": "nowhere"}),
+    )  # fmt: skip
+    (eviction,) = world.session().evictions
+    assert [victim.name for victim in eviction.pods] == ["r0-0"]
+
+
+def _alone(name: str, *, on: str, in_queue: str, age: int = 0, **requests: str) -> list[ApiObject]:
+    """A job of one pod that runs."""
+    head = group(name, minimum=1, queue=in_queue, phase="Running", age=age)
+    return [head, pod(f"{name}-0", group=name, requests=requests, on=on)]
+
+
 def test_cpu_heavy_and_memory_heavy_jobs_share_by_their_dominant_resource() -> None:
     """drf: 9 CPUs, 18 GiB; A asks 1 CPU and 4 GiB, B 3 CPUs and 1 GiB: three of A, two of B."""
     a = gang("a", 9, minimum=0, cpu=1, memory="4Gi", age=2)

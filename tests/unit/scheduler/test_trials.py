@@ -14,7 +14,15 @@ from vc_scheduler.logic import plugins as plugin_registry
 from vc_scheduler.logic.framework import Framework
 from vc_scheduler.logic.rows import GroupRow, PodRow
 from vc_scheduler.logic.session import Session
-from vc_scheduler.logic.trials import BEHIND_MAX, TRIED_MAX, UNTRIED_SECONDS, VAIN_MAX, Trials
+from vc_scheduler.logic.trials import (
+    BEHIND_MAX,
+    BEHIND_MOVES_MAX,
+    TRIED_MAX,
+    UNTRIED_SECONDS,
+    VAIN_MAX,
+    VAIN_MOVES_MAX,
+    Trials,
+)
 
 MANY = VAIN_MAX + 2 * BEHIND_MAX
 
@@ -140,16 +148,24 @@ def test_what_others_could_give_is_found_out_once_for_all_who_ask(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(plugin_registry.REGISTRY, "counting", Counting)
-    assert asked_for(9) == asked_for(1) > 0
+    assert asked_for(18) == asked_for(9) > 0
 
 
-def trials_of(world: World, *, helped: bool) -> tuple[list[str], list[str]]:
-    """All jobs of a session, and those that were tried."""
+def test_queues_that_have_nothing_to_give_are_not_gone_through(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(plugin_registry.REGISTRY, "counting", Counting)
+    assert asked_for(1) == 0, "what it asks for is free; it is only elsewhere"
+
+
+def trials_of(world: World, *, helped: bool, moves: int = 0) -> tuple[list[str], list[str]]:
+    """All jobs of a session, and those that were tried, each taking so many pods off nodes."""
     snapshot = world.snapshot()
     session = Session(snapshot, Framework(world.conf, plugin_registry.REGISTRY), world.now)
     trials = Trials(session, _key)
     tried: list[str] = []
     for job in trials.among(snapshot.groups):
+        session.moves += moves
         trials.tried(job, helped=helped)
         tried.append(job.key)
     return [group.key for group in snapshot.groups], tried
@@ -164,6 +180,30 @@ def test_over_time_everybody_is_tried_and_never_more_than_so_many() -> None:
         assert tried[:VAIN_MAX] == everybody[:VAIN_MAX]
         seen |= dict.fromkeys(tried)
     assert len(seen) == 99
+
+
+@pytest.mark.parametrize("count", [60, 61, 64, 70])
+def test_trials_that_cost_much_are_fewer_and_everybody_has_one_all_the_same(count: int) -> None:
+    world = World(queue(), nodes(1), [obj for n in range(count) for obj in gang(f"j{n:02}", 1)])
+    seen: dict[str, None] = {}
+    for _ in range(count):
+        everybody, tried = trials_of(world, helped=False, moves=VAIN_MOVES_MAX // 4)
+        assert tried[:4] == everybody[:4]
+        assert len(tried) == len(set(tried)) == 4 + 1
+        seen |= dict.fromkeys(tried)
+    assert len(seen) == count
+
+
+def test_one_of_those_behind_is_tried_whatever_it_costs() -> None:
+    world = World(queue(), nodes(1), [obj for n in range(9) for obj in gang(f"j{n:02}", 1)])
+    _, tried = trials_of(world, helped=False, moves=10 * (VAIN_MOVES_MAX + BEHIND_MOVES_MAX))
+    assert len(tried) == 2
+
+
+def test_trials_that_help_may_cost_what_they_cost() -> None:
+    world = World(queue(), nodes(1), [obj for n in range(9) for obj in gang(f"j{n:02}", 1)])
+    everybody, tried = trials_of(world, helped=True, moves=VAIN_MOVES_MAX)
+    assert tried == everybody
 
 
 def test_as_long_as_it_helps_nobody_is_passed() -> None:

@@ -44,8 +44,24 @@ class Room:
 
         `accepts` is asked about the final set, where what one may give depends on what others give.
         """
-        part = give_up_part(self._session, self._group)  # the trials are about all of it
-        made = any(self._make(some, accepts) for some in self._limiting.ways(bundles))
+        return self._about_all(
+            lambda: any(self._make(some, accepts) for some in self._limiting.ways(bundles))
+        )
+
+    def wait(self) -> bool:
+        """Hold the room that pods make which leave anyway; False when that is not enough."""
+        return self._about_all(self._wait)
+
+    def _wait(self) -> bool:
+        if self._trial([]) is None:
+            return False
+        self._commit([])
+        return True
+
+    def _about_all(self, attempt: Callable[[], bool]) -> bool:
+        """Trials are about all of the gang: what it holds for a part of it is given up meanwhile."""
+        part = give_up_part(self._session, self._group)
+        made = attempt()
         if part and not made:
             missing = self._session.framework.missing(self._group)
             hold_part(self._session, self._group, missing)

@@ -62,11 +62,6 @@ def has_room(keys: Ints) -> Mask:
     return keys > NO_ROOM // 2
 
 
-def placeable(capacities: Ints, wanted: int) -> int:
-    """How many of `wanted` pods fit: the cheap no, one vector operation."""
-    return min(wanted, int(np.minimum(capacities, wanted).sum()))
-
-
 def place(count: int, *, capacities: Ints, keys: Ints, score_rows: ScoreRows) -> Ints:
     """The node of each of `count` pods, in greedy order. The caller has checked that they fit."""
     if count == 1:

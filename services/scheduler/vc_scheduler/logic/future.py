@@ -65,8 +65,9 @@ def give_up_part(session: Session, group: GroupRow) -> bool:
 
 def promise(session: Session, group: GroupRow, *, evicted: int) -> None:
     """The group has its room and waits for it; no later action tries it again."""
+    victims = evicted or len(session.evicted_uids)  # where none are its own, those of others
     reason = reasons.waiting_for_victims(
-        leaving=len(session.snapshot.leaving) + evicted, evicted=evicted
+        leaving=len(session.snapshot.leaving) + victims, evicted=evicted
     )
     session.promised_to[group.key] = reason
     session.refuse(group, reason)

@@ -6,6 +6,7 @@ are then more than full, so nobody else finds room there. That is the reservatio
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,6 +17,14 @@ from vc_scheduler.logic.shapes import Shape
 from vc_scheduler.logic.table import Ints
 
 
+class _Part(NamedTuple):
+    """Pods of one shape and their rows."""
+
+    shape: Shape
+    pods: tuple[PodRow, ...]
+    rows: Ints
+
+
 class Leaving:
     """Some pods on nodes, away or there."""
 
@@ -24,23 +33,12 @@ class Leaving:
         self._session = session
         self._freed = _freed(session, pods) if counted else {}
         """By queue; added up once, since trials go and come back many times."""
-        by_shape: dict[bytes, list[tuple[PodRow, int]]] = {}
-        for pod in pods:
-            row = session.snapshot.nodes.static.row(pod.node)
-            if row is not None:
-                by_shape.setdefault(pod.shape.key, []).append((pod, row))
-        self._parts: list[tuple[Shape, tuple[PodRow, ...], Ints]] = [
-            (
-                listed[0][0].shape,
-                tuple(pod for pod, _ in listed),
-                np.array([row for _, row in listed], dtype=np.int64),
-            )
-            for listed in by_shape.values()
-        ]
+        self._parts = _by_shape(session, pods)
 
     def go(self) -> None:
         """They are away."""
         for shape, pods, rows in self._parts:
+            self._session.moves += len(pods)
             self._session.rooms.leave(shape, rows)
             self._session.peers.put(pods, rows, sign=-1)
         for queue, freed in self._freed.items():
@@ -61,17 +59,39 @@ class Leaving:
             self._session.count_leaving(queue, freed, sign=1)
 
 
+def _by_shape(session: Session, pods: Sequence[PodRow]) -> list[_Part]:
+    """Those whose nodes are there, equal ones together."""
+    row_of = session.snapshot.nodes.static.row
+    found: dict[bytes, tuple[Shape, list[PodRow], list[int]]] = {}
+    for pod in pods:
+        row = row_of(pod.node)
+        if row is None:
+            continue
+        shape = pod.shape
+        if shape.key not in found:
+            found[shape.key] = (shape, [], [])
+        _, alike, rows = found[shape.key]
+        alike.append(pod)
+        rows.append(row)
+    return [
+        _Part(shape, tuple(alike), np.array(rows, dtype=np.int64))
+        for shape, alike, rows in found.values()
+    ]
+
+
 def _freed(session: Session, pods: Sequence[PodRow]) -> dict[str, Amounts]:
     """What pods take of their queues."""
-    counts: dict[tuple[str, bytes], tuple[Shape, int]] = {}
+    shapes: dict[bytes, Shape] = {}
+    counts: dict[tuple[str, bytes], int] = {}
     for pod in pods:
-        group = session.snapshot.everybody.get(pod.group)
-        if group is not None:
-            asked = (group.queue, pod.shape.key)
-            counts[asked] = (pod.shape, counts[asked][1] + 1 if asked in counts else 1)
+        shapes[pod.shape.key] = pod.shape
+        asked = (pod.group, pod.shape.key)
+        counts[asked] = counts.get(asked, 0) + 1
     freed: dict[str, Amounts] = {}
-    for (queue, _), (shape, count) in counts.items():
-        total = freed.setdefault(queue, {})
-        for name, amount in shape.request:
-            total[name] = total.get(name, 0) + amount * count
+    for (key, shape), count in counts.items():
+        group = session.snapshot.everybody.get(key)
+        if group is not None:
+            total = freed.setdefault(group.queue, {})
+            for name, amount in shapes[shape].request:
+                total[name] = total.get(name, 0) + amount * count
     return freed

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import msgspec
-import numpy as np
 
 from vc_messages.sessions import Amount, Check, Reason, Stage, Unblock, Where
 from vc_scheduler.logic.amounts import POD_UNITS, PODS, shown, shown_all
@@ -15,7 +14,7 @@ from vc_scheduler.logic.reasons import NOT_ENOUGH_RESOURCES
 from vc_scheduler.logic.rooms import Rooms
 from vc_scheduler.logic.rows import PodRow
 from vc_scheduler.logic.shapes import Shape
-from vc_scheduler.logic.table import Filtered, Mask
+from vc_scheduler.logic.table import Filtered
 from vc_scheduler.logic.wanted_nodes import (
     beside_others,
     lonely,
@@ -50,14 +49,13 @@ def does_not_fit(
     """
     filtered = beside.filtered if beside is not None else rooms.filtered(shape)
     total = rooms.nodes.count
-    allowed = int(filtered.mask.sum())
     amounts, lacking = _idle_amounts(
-        shape, wanted=wanted, lying=placeable, rooms=rooms, mask=filtered.mask
+        shape, wanted=wanted, lying=placeable, rooms=rooms, filtered=filtered
     )
     checks = [Check(name=name, nodes_left=left) for name, left in filtered.left]
     request = {name: amount for name, amount in shape.request if name != PODS}
     missing_pods = wanted - placeable
-    stage = Stage.GANG if allowed or placeable else Stage.PREDICATE
+    stage = Stage.GANG if filtered.count or placeable else Stage.PREDICATE
     why = _refusals(total, filtered.left, lacking)
     cure = _cure(shape, filtered, beside, rooms=rooms, pods=missing_pods)
     return Reason(
@@ -146,21 +144,20 @@ _VOLUME_CURES: Final = {
 
 
 def _idle_amounts(
-    shape: Shape, *, wanted: int, lying: int, rooms: Rooms, mask: Mask
+    shape: Shape, *, wanted: int, lying: int, rooms: Rooms, filtered: Filtered
 ) -> tuple[list[Amount], list[tuple[int, str]]]:
     """Per resource: needed, idle on the allowed nodes, missing; and how many nodes lack it."""
-    idle = np.maximum(rooms.nodes.allocatable - rooms.used, 0)[mask]
+    vacancy = rooms.vacancy(filtered)
     amounts: list[Amount] = []
     lacking: list[tuple[int, str]] = []
     for name, request in shape.request:
         column = rooms.nodes.resources.get(name)
         if column is None:
-            available, lack, most = 0, int(mask.sum()), 0
+            available, lack, most = 0, filtered.count, 0
         else:
-            free = sum(idle[:, column].tolist())  # Python integers: int64 may not hold it
-            available = free + lying * request
-            lack = int((idle[:, column] < request).sum())
-            most = int(idle[:, column].max(initial=0))
+            available = vacancy.total(column) + lying * request
+            lack = vacancy.lacking(column, request)
+            most = vacancy.most(column)
         needed = request * wanted
         amounts.append(
             Amount(

@@ -116,10 +116,11 @@ def not_placeable_yet(group: GroupRow, *, needed: int, lacking: int) -> Reason:
 def waiting_for_victims(*, leaving: int, evicted: int) -> Reason:
     """Its room is kept; pods that still take it are on their way out."""
     asked = f", {evicted} of them evicted for it" if evicted else ""
+    gone = "pod that leaves is gone" if leaving == 1 else "pods that leave are gone"
     return Reason(
         stage=Stage.VICTIMS,
         code=WAITING_FOR_VICTIMS,
-        sentence=f"its room is kept until {leaving} pods that leave are gone{asked}",
+        sentence=f"its room is kept until {leaving} {gone}{asked}",
         unblock=Unblock(action="wait", pods=leaving),
     )
 

@@ -11,11 +11,12 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from vc_scheduler.logic.fit import NO_ROOM, Ints, capacity, has_room, place, placeable, rank_keys
+from vc_scheduler.logic.fit import NO_ROOM, Ints, capacity, has_room, place, rank_keys
 from vc_scheduler.logic.framework import Candidates, Framework
 from vc_scheduler.logic.images import ImageRow
 from vc_scheduler.logic.shapes import Shape
 from vc_scheduler.logic.table import Filtered, Mask, NodeTable
+from vc_scheduler.logic.vacancy import Vacancies, Vacancy
 
 _MANY: Final = 2**31
 """More pods than anybody asks for."""
@@ -34,6 +35,14 @@ class _Room:
     keys: Ints
     """Ranks of the nodes for the next pod; see `fit.rank_keys`."""
     seen: int
+    total: int | None = None
+    """How many pods the nodes take together; None until somebody asks."""
+
+    def placeable(self, wanted: int) -> int:
+        """How many of `wanted` pods find room."""
+        if self.total is None:
+            self.total = _together(self.capacities)
+        return min(wanted, self.total)
 
 
 class Rooms:
@@ -51,6 +60,8 @@ class Rooms:
         self._rooms: dict[bytes, _Room] = {}
         self._requests: dict[bytes, Ints] = {}
         self._most: dict[bytes, int] = {}
+        self._vacancies = Vacancies(self._idle)
+        self._empty = Vacancies(lambda mask: nodes.allocatable[mask])
         self._log: list[Ints] = []
         """Rows that changed, oldest first."""
         self._states: list[int] = [0]
@@ -65,12 +76,12 @@ class Rooms:
 
     def placeable(self, shape: Shape, wanted: int) -> int:
         """How many of `wanted` pods find room now."""
-        return placeable(self._room(shape).capacities, wanted)
+        return self._room(shape).placeable(wanted)
 
     def place(self, shape: Shape, count: int) -> Ints | None:
         """Rows for `count` pods, or None when they do not all fit. Takes nothing yet."""
         room = self._room(shape)
-        if placeable(room.capacities, count) < count:
+        if room.placeable(count) < count:
             return None
         bonus = self._image_score(shape)
         return place(
@@ -85,10 +96,17 @@ class Rooms:
         known = self._most.get(shape.key)
         if known is None:
             room = self._room(shape)
-            there = capacity(self.nodes.allocatable[room.filtered.mask], room.request)
-            known = placeable(there, _MANY) if room.possible else 0
-            self._most[shape.key] = known
+            known = self._most[shape.key] = self._when_empty(room) if room.possible else 0
         return known
+
+    def _when_empty(self, room: _Room) -> int:
+        if self._empty.of(room.filtered).takes_none(room.request):
+            return 0
+        return _together(capacity(self.nodes.allocatable[room.filtered.mask], room.request))
+
+    def vacancy(self, filtered: Filtered) -> Vacancy:
+        """What these nodes have free now."""
+        return self._vacancies.of(filtered, state=self.state)
 
     def fits(self, shape: Shape, rows: Ints) -> bool:
         """Whether pods of the shape fit on exactly these rows (a row may come more than once)."""
@@ -171,6 +189,10 @@ class Rooms:
             self._refresh(room)
         return room
 
+    def _idle(self, mask: Mask) -> Ints:
+        idle: Ints = np.maximum(self.nodes.allocatable[mask] - self.used[mask], 0)
+        return idle
+
     def _make(self, shape: Shape) -> _Room:
         resources = self.nodes.resources
         count = self.nodes.count
@@ -183,19 +205,21 @@ class Rooms:
             keys=np.full(count, NO_ROOM, dtype=np.int64),
             seen=len(self._log),
         )
-        self._compute(room, np.arange(count))
+        if room.possible and not self.vacancy(room.filtered).takes_none(room.request):
+            self._compute(room, np.arange(count))
         return room
 
     def _refresh(self, room: _Room) -> None:
         changed = np.concatenate(self._log[room.seen :])
         room.seen = len(self._log)
         if len(changed) >= self.nodes.count:
-            changed = np.unique(changed)
+            changed = np.flatnonzero(np.bincount(changed, minlength=self.nodes.count))
         self._compute(room, changed)
 
     def _compute(self, room: _Room, rows: Ints) -> None:
         if not room.possible:
             return
+        room.total = None
         rows = rows[room.filtered.mask[rows]]
         idle = self.nodes.allocatable[rows] - self.used[rows]
         capacities = room.capacities[rows] = capacity(idle, room.request)
@@ -221,6 +245,11 @@ class Rooms:
                 deep=deep,
             )
         )
+
+
+def _together(capacities: Ints) -> int:
+    """How many pods all nodes take; as far as anybody asks, so that the sum stays within int64."""
+    return int(np.minimum(capacities, _MANY).sum())
 
 
 class _Bonus(NamedTuple):

@@ -87,6 +87,8 @@ class Session:
         self.touched: list[str] = []
         """Queues of which pods were placed, taken back or went, one after the other: sums that follow from
         what queues have hold as long as nobody comes to it."""
+        self.moves = 0
+        """Pods taken off nodes for trials so far: what trials cost, counted and not timed."""
         self._lower: dict[tuple[str, int], Amounts] = {}
 
     # -- time ------------------------------------------------------------------------------------

@@ -27,6 +27,11 @@ class Filtered:
     mask: Mask
     left: tuple[tuple[str, int], ...]
 
+    @property
+    def count(self) -> int:
+        """How many passed all checks."""
+        return self.left[-1][1]
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LabelColumn:

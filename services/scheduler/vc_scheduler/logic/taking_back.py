@@ -36,7 +36,11 @@ class TakingBack(Protocol):
         ...
 
     def gives(self, rows: Line, has: Mapping[str, Amounts], freed: Amounts) -> bool:
-        """Whether so much may go from queues of a line that are not above ours, who have this now."""
+        """Whether so much may go from queues of a line that are not above ours, who have this now.
+
+        Of what the job needs it counts which resources, not how much. Who gives none of some pods gives
+        them neither together nor with less.
+        """
         ...
 
     def nearness(self, theirs: Line) -> int:

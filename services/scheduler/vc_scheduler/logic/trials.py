@@ -1,13 +1,15 @@
 """Which of many jobs one session tries: a bounded number of them, and over time everybody.
 
 A trial costs, so a session makes so many and no more, in the order of the jobs. When too many of them were
-in vain, the last few go to those behind, from another place in the row each time (the number of the
-session says which): jobs that never succeed cannot hide the others for ever. Those that succeed do not
-ask again. Equal questions are asked once: what does not help one job does not help the next that asks for
-the same, as long as nothing has changed.
+in vain, or those took too many pods off nodes and put them back, the last few go to those behind, from another
+place in the row each time (the number of the session says which): jobs that never succeed cannot hide
+the others for ever, nor keep sessions long. Those that succeed do not ask again. Equal questions are asked
+once: what does not help one job does not help the next that asks for the same, as long as nothing has
+changed.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from math import gcd
 from typing import Final
 
 from vc_scheduler.logic.rows import GroupRow
@@ -20,9 +22,16 @@ VAIN_MAX: Final = 40
 """Trials in vain before the others are for those behind."""
 
 BEHIND_MAX: Final = TRIED_MAX - VAIN_MAX
-"""How far the place in the row moves on from one session to the next."""
+"""How far, about, the place in the row moves on from one session to the next."""
 
-UNTRIED_SECONDS: Final = 10.0
+VAIN_MOVES_MAX: Final = 50_000
+"""Pods taken off nodes by trials in vain, likewise: on large clusters a single job's trials take tens of
+thousands of them, at some microseconds each."""
+
+BEHIND_MOVES_MAX: Final = 12_500
+"""By trials of those behind; one of them is tried in any case."""
+
+UNTRIED_SECONDS: Final = 5.0
 """After which a session goes on with those that had no trial, even if nothing happens."""
 
 Question = Callable[[GroupRow], tuple[object, ...]]
@@ -37,6 +46,8 @@ class Trials:
         self._question = question
         self._tried = 0
         self._vain = 0
+        self._vain_moves = 0
+        self._moves_seen = session.moves
         self._failed: dict[tuple[object, ...], None] = {}
 
     def among(self, groups: Iterable[GroupRow]) -> Iterator[GroupRow]:
@@ -45,18 +56,25 @@ class Trials:
         for group in groups:
             if self.answered(group):
                 continue
-            if self._vain < VAIN_MAX and self._tried < TRIED_MAX:
-                yield group
-            else:
+            if self._enough():
                 behind.append(group)
-        start = _number(self._session) * BEHIND_MAX % max(1, len(behind))
+            else:
+                yield group
+        moves_max = self._vain_moves + BEHIND_MOVES_MAX
+        start = _start(_number(self._session), len(behind))
         for group in [*behind[start:], *behind[:start]]:
             if self.answered(group):
                 continue
-            if self._tried >= TRIED_MAX:
+            if self._tried >= TRIED_MAX or self._vain_moves >= moves_max:
                 self._session.wake(self._session.now + UNTRIED_SECONDS)
                 return
             yield group
+
+    def _enough(self) -> bool:
+        """The others are for those behind."""
+        return (
+            self._vain >= VAIN_MAX or self._tried >= TRIED_MAX or self._vain_moves >= VAIN_MOVES_MAX
+        )
 
     def answered(self, group: GroupRow) -> bool:
         """Whether one that asks the same was tried in vain."""
@@ -65,8 +83,10 @@ class Trials:
     def tried(self, group: GroupRow, *, helped: bool) -> None:
         """A trial was made."""
         self._tried += 1
+        moves, self._moves_seen = self._session.moves - self._moves_seen, self._session.moves
         if not helped:
             self._vain += 1
+            self._vain_moves += moves
             self.in_vain(group)
 
     def in_vain(self, group: GroupRow) -> None:
@@ -82,3 +102,11 @@ def _number(session: Session) -> int:
     """Of the session among those of its leader; 0 where its id has none."""
     last = session.snapshot.session_id.rpartition("-")[2]
     return int(last) if last.isdecimal() else 0
+
+
+def _start(number: int, count: int) -> int:
+    """Where a session begins among so many: far from the one before, and in `count` sessions everywhere."""
+    step = BEHIND_MAX
+    while gcd(step, max(1, count)) > 1:
+        step += 1
+    return number * step % max(1, count)

@@ -7,6 +7,7 @@ lower priority first, then the larger request and fewer pods, then the younger j
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -25,10 +26,25 @@ class Bundle(msgspec.Struct, frozen=True, eq=False):
     """Breaks its gang."""
 
 
+class Priced(NamedTuple):
+    """A bundle and its place in the order of costs, which is total."""
+
+    cost: tuple[object, ...]
+    bundle: Bundle
+
+
 def bundles(
     session: Session, groups: Iterable[GroupRow], *, permits: Permits, switch: str
 ) -> list[Bundle]:
     """What these groups can give, cheapest first; `switch` says for which action."""
+    found = priced(session, groups, permits=permits, switch=switch)
+    return [entry.bundle for entry in sorted(found)]
+
+
+def priced(
+    session: Session, groups: Iterable[GroupRow], *, permits: Permits, switch: str
+) -> list[Priced]:
+    """The same in no order, each with its cost."""
     keeps = session.framework.voters.keeps_gangs(switch=switch)
     found: list[Bundle] = []
     for group in groups:
@@ -48,7 +64,7 @@ def bundles(
     tallies = session.framework.voters.tallies(session, switch=switch)
     if tallies:  # who may not even go alone; which of the others go together `limiting.py` says
         found = [b for b in found if all(tally.has_room(b.pods) for tally in tallies)]
-    return sorted(found, key=_Cost(session).key)
+    return [Priced(cost_key(session, bundle, spare_first=True), bundle) for bundle in found]
 
 
 def pods_of(bundles: Sequence[Bundle]) -> list[PodRow]:
@@ -88,16 +104,6 @@ def _spare(group: GroupRow, allowed: list[PodRow], gone: list[PodRow]) -> list[P
             ready[pod.role] = ready.get(pod.role, 0) - 1
             spare.append(pod)
     return spare
-
-
-class _Cost:
-    """Cheapest first, as a sorting key."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-
-    def key(self, bundle: Bundle) -> tuple[object, ...]:
-        return cost_key(self._session, bundle, spare_first=True)
 
 
 def cost_key(session: Session, bundle: Bundle, *, spare_first: bool) -> tuple[object, ...]:

@@ -6,6 +6,7 @@ sides change nothing and are not asked.
 """
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from vc_scheduler.logic.actions.contenders import contenders, question, wanted
 from vc_scheduler.logic.actions.turns import Turns
@@ -15,10 +16,11 @@ from vc_scheduler.logic.framework import Shares
 from vc_scheduler.logic.placing import Missing, asks_for_nothing
 from vc_scheduler.logic.rows import GroupRow, PodRow, QueueRow
 from vc_scheduler.logic.session import Session
+from vc_scheduler.logic.shapes import Shape
 from vc_scheduler.logic.shares import share_of
 from vc_scheduler.logic.taking_back import taking_back
 from vc_scheduler.logic.trials import Trials
-from vc_scheduler.logic.victims import Bundle, bundles
+from vc_scheduler.logic.victims import Bundle, Priced, priced
 from vc_scheduler.logic.voters import RECLAIMABLE
 
 
@@ -28,7 +30,7 @@ def reclaim(session: Session) -> None:
     if shares is None:
         return
     trials = Trials(session, lambda group: question(session, group))
-    offers = _Offers()
+    offers = _Offers(session)
     for group in trials.among(_by_turns(Turns(session, contenders(session)), trials)):
         attempt = _Reclaim(session, group, shares, offers)
         if not attempt.may_take():
@@ -52,18 +54,50 @@ def _by_turns(turns: Turns, trials: Trials) -> Iterator[GroupRow]:
         group = turns.next()
 
 
+_Kind = tuple[str, bytes]
+"""Pods of one shape in one queue."""
+
+
+class _Offer(NamedTuple):
+    """What some queues can be asked for, cheapest first."""
+
+    in_turn: list[Bundle]
+    """One after the other, each when those before it are gone."""
+    anybody: list[Bundle]
+    """Whoever could be the first."""
+
+
 class _Offers:
     """What was found out for jobs before, and is so until somebody is evicted."""
 
-    def __init__(self) -> None:
-        self.found: dict[tuple[str, tuple[str, ...]], list[Bundle]] = {}
-        """By queue and those it asks: their bundles, in the order in which they are asked."""
-        self.given: dict[tuple[object, ...], list[Bundle]] = {}
-        """Likewise, and by what is needed: those they can be asked for, one after the other."""
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._shapes: dict[str, dict[bytes, Shape]] = {}
+        self._by_queue: dict[str, list[Priced]] = {}
+        self.made: dict[tuple[object, ...], _Offer] = {}
+        """By queue, those it asks, and which resources it needs."""
+
+    def shapes_in(self, queue: str) -> dict[bytes, Shape]:
+        """Shapes of the pods that jobs of a queue have on nodes."""
+        if not self._shapes:
+            for group in self._session.snapshot.everybody.values():
+                shapes = self._shapes.setdefault(group.queue, {})
+                shapes.update({pod.shape.key: pod.shape for pod in group.placed})
+        return self._shapes.get(queue, {})
+
+    def of(self, queue: str) -> list[Priced]:
+        """What jobs of a queue could give, in no order."""
+        known = self._by_queue.get(queue)
+        if known is None:
+            everybody = self._session.snapshot.everybody.values()
+            others = [other for other in everybody if other.placed and other.queue == queue]
+            known = priced(self._session, others, permits=_anybody, switch=RECLAIMABLE)
+            self._by_queue[queue] = known
+        return known
 
     def forget(self) -> None:
-        self.found.clear()
-        self.given.clear()
+        self._by_queue.clear()
+        self.made.clear()
 
 
 class _Reclaim:
@@ -88,30 +122,56 @@ class _Reclaim:
         """Whether room was made."""
         rows = self._session.snapshot.queues.values()
         asked = tuple(row.name for row in rows if self._asks(row))
-        known = (self._group.queue, asked)
-        if known not in self._offers.found:
-            self._offers.found[known] = self._found(asked)
-        found = self._offers.found[known]
-        if not found:
-            return False
-        needed = (*known, tuple(sorted(self._needed.items())))
-        if needed not in self._offers.given:
-            self._offers.given[needed] = self._given(found)
+        asking = (self._group.queue, asked, tuple(sorted(self._needed)))
+        offer = self._offers.made.get(asking)
+        if offer is None:
+            offer = self._offers.made[asking] = self._offer(asked)
         room = Room(self._session, self._group, self._missing, switch=RECLAIMABLE)
+        if not offer.in_turn:
+            return self._others_leave() and any(map(self._offers.of, asked)) and room.wait()
         # Whoever is asked first may lie on nodes that are of no use: then anybody who may give is
         # tried, and the victims that are left must be what their queues can give together.
-        given = self._offers.given[needed]
-        return room.make(given) or room.make(found, accepts=self._all_give)
+        return room.make(offer.in_turn) or room.make(offer.anybody, accepts=self._all_give)
+
+    def _offer(self, asked: tuple[str, ...]) -> "_Offer":
+        willing = self._willing(asked)
+        found = self._found(tuple(dict.fromkeys(queue for queue, _ in willing)))
+        return _Offer(
+            in_turn=self._given(found),
+            anybody=[
+                bundle
+                for bundle in found
+                if any((bundle.group.queue, pod.shape.key) in willing for pod in bundle.pods)
+            ],
+        )
+
+    def _willing(self, asked: tuple[str, ...]) -> dict[_Kind, None]:
+        """The kinds of pods that their queues would give now. With less they give no others."""
+        willing: dict[_Kind, None] = {}
+        for queue in asked:
+            rows = self._asked_of(queue)
+            has = {row.name: self._session.allocated(row.name) for row in rows}
+            for key, shape in self._offers.shapes_in(queue).items():
+                if self._rule.gives(rows, has, dict(shape.request)):
+                    willing[queue, key] = None
+        return willing
+
+    def _asked_of(self, queue: str) -> list[QueueRow]:
+        """The queue and those above it that are not above ours."""
+        return [row for row in self._session.line(queue) if row.name not in self._names]
+
+    def _others_leave(self) -> bool:
+        return bool(self._session.evicted or self._session.snapshot.leaving)
 
     def _found(self, asked: tuple[str, ...]) -> list[Bundle]:
         """What jobs of these queues could give, in the order in which they are asked."""
-        others = [
-            other
-            for other in self._session.snapshot.everybody.values()
-            if other.placed and other.queue in asked
+        listed = [
+            (found.bundle.whole, overuse, found)
+            for name in asked
+            for overuse in (self._overuse(name),)
+            for found in self._offers.of(name)
         ]
-        given = bundles(self._session, others, permits=_anybody, switch=RECLAIMABLE)
-        return sorted(given, key=self._overuse)
+        return [found.bundle for _, _, found in sorted(listed)]
 
     def _all_give(self, chosen: Sequence[Bundle]) -> bool:
         return len(self._given(chosen)) == len(chosen)
@@ -127,9 +187,14 @@ class _Reclaim:
         has: dict[str, Amounts] = {}
         taken: dict[str, None] = {}
         given: list[Bundle] = []
+        refused: dict[_Kind, None] = {}
+        """Kinds of single pods that a queue does not give; with less it gives no more."""
         for bundle in found:
+            kind = (bundle.group.queue, bundle.pods[0].shape.key)
+            if kind in refused and len(bundle.pods) == 1:
+                continue
             pods = [pod for pod in bundle.pods if pod.uid not in taken]
-            rows = [r for r in self._session.line(bundle.group.queue) if r.name not in self._names]
+            rows = self._asked_of(bundle.group.queue)
             for row in rows:
                 has.setdefault(row.name, dict(self._session.allocated(row.name)))
             freed = _sum(pods)
@@ -141,12 +206,13 @@ class _Reclaim:
                 for row in rows:
                     for name, amount in freed.items():
                         has[row.name][name] = has[row.name].get(name, 0) - amount
+            elif len(bundle.pods) == len(pods) == 1:
+                refused[kind] = None
         return given
 
-    def _overuse(self, bundle: Bundle) -> tuple[bool, int, int]:
-        queue = bundle.group.queue
+    def _overuse(self, queue: str) -> tuple[int, int]:
         share = share_of(self._session.allocated(queue), self._deserved.get(queue, {}))
-        return (bundle.whole, -self._rule.nearness(self._session.line(queue)), -share)
+        return (-self._rule.nearness(self._session.line(queue)), -share)
 
 
 def _keeps_guarantee(row: QueueRow, has: Amounts, freed: Amounts) -> bool:

@@ -31,6 +31,8 @@ class Proportion:
         self._deserved: dict[str, Amounts] = {}
         self._limits = Limits({})
         self._weights: dict[str, int] = {}
+        self._keys: dict[str, tuple[int, OrderKey]] = {}
+        """By queue, with the number of changes they were made after."""
 
     def deserved(self, session: "Session") -> Mapping[str, Amounts]:
         """Of the session's beginning: what is asked for does not change within it."""
@@ -38,7 +40,14 @@ class Proportion:
         return self._deserved
 
     def queue_key(self, session: "Session", queue: QueueRow) -> OrderKey:
-        """Priority, then the share of each queue above, from the top, then its own."""
+        """Priority, then the share of each queue above, from the top, then its own; asked at every turn,
+        and the same until something is placed or leaves."""
+        known = self._keys.get(queue.name)
+        if known is None or known[0] != len(session.touched):
+            known = self._keys[queue.name] = (len(session.touched), self._queue_key(session, queue))
+        return known[1]
+
+    def _queue_key(self, session: "Session", queue: QueueRow) -> OrderKey:
         deserved = self.deserved(session)
         shares = [
             share_of(session.allocated(row.name), deserved.get(row.name, {}))
