@@ -177,7 +177,7 @@ def test_queues_that_give_nothing_do_not_hide_those_that_give() -> None:
 def _alone(name: str, *, on: str, in_queue: str, age: int = 0, **requests: str) -> list[ApiObject]:
     """A job of one pod that runs."""
     head = group(name, minimum=1, queue=in_queue, phase="Running", age=age)
-    return [head, pod(f"{name}-0", group=name, requests=requests, on=on)]
+    return [head, pod(f"{name}-0", group=name, requests={**requests}, on=on)]
 
 
 def test_cpu_heavy_and_memory_heavy_jobs_share_by_their_dominant_resource() -> None:
