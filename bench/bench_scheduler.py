@@ -7,9 +7,10 @@ pod fact in. Over full nodes, whose pods may all be evicted: a session in which 
 all ask for something else; one in which a quarter of them could preempt and no victims help (`in vain`); one
 on nodes every second of which has CPUs left and no memory, so that all queues have less than their share
 and none has anything to give (`torn`); one that makes room for a gang of 500 inside its queue, and one that
-takes it back from another queue. The session time includes the snapshot. Growth is the exponent of time over nodes between the last two sizes. Run by
-`python -m bench.bench_scheduler [--images] [nodes …]`; with `--images` each node has 50 images of 200, and
-each gang names one of them. Each bar stands beside its number, and the run fails when one is missed.
+takes it back from another queue. The session time includes the snapshot. Growth is the exponent of time over
+nodes between the last two sizes. Run by `python -m bench.bench_scheduler [--images] [nodes …]`; with
+`--images` each node has 50 images of 200, and each gang names one of them. Each bar stands beside its number,
+and the run fails when one is missed.
 """
 
 import gc
@@ -53,6 +54,8 @@ GROWING: Final = (
 NODE_BYTES: Final = 512 * 2**30
 """As `objects.node` makes them."""
 NODE_CPUS: Final = (16, 32, 64)
+RACK_NODES: Final = 300
+"""Enough large ones for a gang, and too few of a single queue's."""
 REPEATS: Final = 3
 """Of each session; the best counts, since two cores are shared with others."""
 
@@ -114,7 +117,7 @@ def some_nodes(count: int, *, images: int = 0) -> list[ApiObject]:
         node(
             f"node-{n:05}",
             cpu=NODE_CPUS[n % 3],
-            labels={"zone": f"z{n % 10}"},
+            labels={"zone": f"z{n % 10}", "rack": f"r{n // RACK_NODES}"},
             taints=[taint] if n % 10 == 0 else [],
             images={_image(n + i): 2**29 for i in range(images)},
         )
@@ -169,7 +172,7 @@ def measure(count: int, *, images: int = 0) -> Row:
     world = World([queue(f"queue-{q}") for q in range(QUEUES)], nodes, conf=CONF)
     gangs = some_gangs(pods, cpu=("500m", "1", "1500m", "2"))
     for at, job in enumerate(gangs[::10]):
-        job[:] = [_in_zone(obj, f"z{1 + at % 9}") for obj in job]
+        job[:] = [_only_where(obj, {"zone": f"z{1 + at % 9}"}) for obj in job]
     for at, job in enumerate(gangs if images else ()):
         job[:] = [_naming(obj, _image(at)) for obj in job]
     watch = Watch()
@@ -215,7 +218,7 @@ def nothing_fits_seconds(count: int, *, urgent: str = "", torn: bool = False) ->
             *[_filling(g, g * GANG_PODS + n, torn=torn) for n in range(GANG_PODS)],
         )
     for g in range(5 * count // GANG_PODS):
-        world.put(*_misfit(g, urgent))
+        world.put(*_misfit(g, urgent, racks=max(1, count // RACK_NODES)))
     world.session()
     world.session()  # everybody is told once; from then on nothing changes
     seconds, none = timed_session(world)
@@ -237,10 +240,11 @@ def _filling(job: int, number: int, *, torn: bool) -> Pod:
     )
 
 
-def _misfit(number: int, urgent: str) -> list[ApiObject]:
-    """A gang of one of four kinds: too large for any node, for one full zone only, perhaps urgent and too
-    large for whomever it might replace, or simply one too many. Each asks for an amount of its own."""
-    size = (65_000, 2_000, 64_500, 4_000)[number % 4] + number // 4
+def _misfit(number: int, urgent: str, *, racks: int) -> list[ApiObject]:
+    """A gang of one of four kinds: too large for any node, for one full zone only, perhaps urgent and for one
+    rack only, which has too few large nodes of those whom it might replace, or simply one too many. Each
+    asks for an amount of its own."""
+    size = (65_000, 2_000, 60_000, 4_000)[number % 4] + number // 4
     job = gang(
         f"gang-{number:05}",
         GANG_PODS,
@@ -250,14 +254,17 @@ def _misfit(number: int, urgent: str) -> list[ApiObject]:
         cpu=f"{size}m",
         memory="1Gi",
     )
-    zone = f"z{1 + number % 9}"
-    return [_in_zone(obj, zone) for obj in job] if number % 4 == 1 else job
+    where = {
+        1: {"zone": f"z{1 + number % 9}"},
+        2: {"rack": f"r{number // 4 % racks}"},
+    }.get(number % 4, {})
+    return [_only_where(obj, where) for obj in job]
 
 
-def _in_zone(obj: ApiObject, zone: str) -> ApiObject:
+def _only_where(obj: ApiObject, labels: Mapping[str, str]) -> ApiObject:
     if not isinstance(obj, Pod):
         return obj
-    spec = msgspec.structs.replace(obj.spec, node_selector={"zone": zone})
+    spec = msgspec.structs.replace(obj.spec, node_selector=dict(labels))
     return msgspec.structs.replace(obj, spec=spec)
 
 

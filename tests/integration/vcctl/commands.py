@@ -12,7 +12,8 @@ from tests.integration.stack.running import eventually
 from tests.integration.vcctl.shell import Shell
 
 ROOT: Final = Path(__file__).parents[3]
-PHASE: Final = r"(Pending|Inqueue|Running|Completing|Completed|Aborting|Aborted|Restarting)?"
+PHASE: Final = r"(Pending|Inqueue|Running|Completing|Completed|Aborting|Aborted|Restarting|-)"
+"""A dash: listed before its controller has looked at it."""
 JOB_TITLES: Final = (
     r"Name +Creation +Phase +JobType +Replicas +Min +Pending +Running +Succeeded +Failed +Unknown"
     r" +RetryCount\n"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from vc_scheduler.logic.future import give_up_part, hold_part, promise
-from vc_scheduler.logic.leaving import Leaving
+from vc_scheduler.logic.leaving import Leaving, those_leaving
 from vc_scheduler.logic.limiting import Limiting
 from vc_scheduler.logic.placing import Missing, try_minimum
 from vc_scheduler.logic.rows import GroupRow, PodRow
@@ -205,12 +205,10 @@ class Room:
         return rows
 
     def _away(self, victims: list[PodRow]) -> tuple[Leaving, Leaving]:
-        """Pods that leave anyway, victims for others among them, then the victims: all away until they
-        are put back."""
+        """Pods that leave anyway, then the victims: all away until they are put back."""
         session = self._session
-        earlier = [pod for evicted in session.evicted.values() for pod in evicted]
-        gone = Leaving(session, [*session.snapshot.leaving, *earlier], counted=False)
-        leaving = Leaving(session, victims, counted=True)
+        gone, leaving = those_leaving(session), Leaving(session, victims, counted=True)
+        session.moves += len(victims)
         gone.go()
         leaving.go()
         return gone, leaving

@@ -5,7 +5,7 @@ after it takes it piece by piece; each session finds this anew from the pods tha
 """
 
 from vc_scheduler.logic import reasons
-from vc_scheduler.logic.leaving import Leaving
+from vc_scheduler.logic.leaving import could_help, reach_without, those_leaving
 from vc_scheduler.logic.placing import Missing, question_of, try_minimum
 from vc_scheduler.logic.rows import GroupRow
 from vc_scheduler.logic.session import Session
@@ -14,18 +14,19 @@ from vc_scheduler.logic.statement import Statement
 
 def hold_future_room(session: Session, group: GroupRow, missing: Missing) -> bool:
     """Reserve room among pods that leave, if the whole gang fits there."""
-    leaving = session.snapshot.leaving
     if group.key in session.promised_to:  # it has its room, and waits for something else
         return True
     if session.framework.voters.holds(session, group, whole=False):
         hold_part(session, group, missing)
         return False
-    if not leaving:
+    if not session.snapshot.leaving:
         return False
+    if session.future is None:  # what is placed meanwhile leaves less, never more
+        session.future = reach_without(session, [])
     asked = question_of(session, group, missing)
-    if asked in session.no_future:
+    if asked in session.no_future or not could_help(session, group, missing, session.future):
         return False
-    away = Leaving(session, leaving, counted=False)
+    away = those_leaving(session)
     away.go()
     statement = Statement(session, group)
     fits = try_minimum(session, group, missing, statement) is None

@@ -11,7 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from vc_scheduler.logic.amounts import Amounts
-from vc_scheduler.logic.rows import PodRow
+from vc_scheduler.logic.placing import Missing
+from vc_scheduler.logic.reach import Reach
+from vc_scheduler.logic.rows import GroupRow, PodRow
 from vc_scheduler.logic.session import Session
 from vc_scheduler.logic.shapes import Shape
 from vc_scheduler.logic.table import Ints
@@ -25,6 +27,31 @@ class _Part(NamedTuple):
     rows: Ints
 
 
+def those_leaving(session: Session) -> "Leaving":
+    """Pods that leave anyway, victims of this session among them; put together once, however many ask."""
+    known = session.gone
+    if known is None or known[0] != len(session.evicted_uids):
+        evicted = [pod for victims in session.evicted.values() for pod in victims]
+        leaving = Leaving(session, [*session.snapshot.leaving, *evicted], counted=False)
+        known = session.gone = (len(session.evicted_uids), leaving)
+    return known[1]
+
+
+def reach_without(session: Session, pods: Sequence[PodRow]) -> Reach:
+    """What could be placed at most if these went, too; holds until somebody is evicted."""
+    rooms = session.rooms
+    free = rooms.nodes.allocatable - rooms.used
+    for shape, _, rows in [*those_leaving(session).parts, *_by_shape(session, pods)]:
+        np.add.at(free, rows, rooms.request(shape))
+    return Reach(rooms, free)
+
+
+def could_help(session: Session, group: GroupRow, missing: Missing, reach: Reach) -> bool:
+    """Whether a trial may end well. Where jobs hold room for a part of them nobody knows before: that room
+    moves with the trials."""
+    return bool(session.parts) or reach.covers(group, missing)
+
+
 class Leaving:
     """Some pods on nodes, away or there."""
 
@@ -33,12 +60,11 @@ class Leaving:
         self._session = session
         self._freed = _freed(session, pods) if counted else {}
         """By queue; added up once, since trials go and come back many times."""
-        self._parts = _by_shape(session, pods)
+        self.parts = _by_shape(session, pods)
 
     def go(self) -> None:
         """They are away."""
-        for shape, pods, rows in self._parts:
-            self._session.moves += len(pods)
+        for shape, pods, rows in self.parts:
             self._session.rooms.leave(shape, rows)
             self._session.peers.put(pods, rows, sign=-1)
         for queue, freed in self._freed.items():
@@ -49,7 +75,7 @@ class Leaving:
 
         Kept victims do not count for their queues again: they are on their way out.
         """
-        for shape, pods, rows in reversed(self._parts):
+        for shape, pods, rows in reversed(self.parts):
             self._session.peers.put(pods, rows, sign=1)
             if kept:
                 self._session.rooms.take(shape, rows)

@@ -25,7 +25,6 @@ from vc_scheduler.logic.placing import (
     try_minimum,
     why_no_room,
 )
-from vc_scheduler.logic.reach import within_reach
 from vc_scheduler.logic.rows import GroupRow
 from vc_scheduler.logic.session import Session
 from vc_scheduler.logic.statement import Statement
@@ -50,7 +49,7 @@ def yield_to_higher(
         missing = session.framework.missing(rival)
         if not outranked or why_no_room(session, rival, missing) is None:
             continue  # nobody is in its way, or it finds room in its turn
-        if not within_reach(session, rival, missing):
+        if not session.reach.covers(rival, missing):
             continue
         takeover = _Takeover(session, rival, missing, away)
         kept = takeover.attempt(outranked)

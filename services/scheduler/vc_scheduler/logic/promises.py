@@ -9,7 +9,7 @@ order. Only a job of the same queue and of higher priority may take it over (`ou
 
 from vc_scheduler.logic.evictions import NOMINATION_SECONDS
 from vc_scheduler.logic.future import promise
-from vc_scheduler.logic.leaving import Leaving
+from vc_scheduler.logic.leaving import Leaving, those_leaving
 from vc_scheduler.logic.nominations import Nomination, promise_to
 from vc_scheduler.logic.outranking import Held, yield_to_higher
 from vc_scheduler.logic.places import try_places
@@ -29,7 +29,7 @@ def keep_promises(session: Session, groups: list[GroupRow]) -> None:
     promised = [(group, nominated) for group, nominated in found if nominated is not None]
     if not promised:
         return
-    away = Leaving(session, session.snapshot.leaving, counted=False)
+    away = those_leaving(session)
     held = yield_to_higher(session, groups, _hold_all(session, promised, away), away)
     for entry in held:
         entry.statement.withdraw()

@@ -41,7 +41,7 @@ class _Room:
     def placeable(self, wanted: int) -> int:
         """How many of `wanted` pods find room."""
         if self.total is None:
-            self.total = _together(self.capacities)
+            self.total = together(self.capacities)
         return min(wanted, self.total)
 
 
@@ -59,9 +59,7 @@ class Rooms:
         """By what containers run: what a node is worth more for having it already."""
         self._rooms: dict[bytes, _Room] = {}
         self._requests: dict[bytes, Ints] = {}
-        self._most: dict[bytes, int] = {}
         self._vacancies = Vacancies(self._idle)
-        self._empty = Vacancies(lambda mask: nodes.allocatable[mask])
         self._log: list[Ints] = []
         """Rows that changed, oldest first."""
         self._states: list[int] = [0]
@@ -90,19 +88,6 @@ class Rooms:
             keys=room.keys if bonus is None else room.keys + bonus.keys,
             score_rows=_Scoring(self, room, bonus).scores,
         )
-
-    def most(self, shape: Shape) -> int:
-        """How many pods of the shape the nodes it may go to could take, were they empty."""
-        known = self._most.get(shape.key)
-        if known is None:
-            room = self._room(shape)
-            known = self._most[shape.key] = self._when_empty(room) if room.possible else 0
-        return known
-
-    def _when_empty(self, room: _Room) -> int:
-        if self._empty.of(room.filtered).takes_none(room.request):
-            return 0
-        return _together(capacity(self.nodes.allocatable[room.filtered.mask], room.request))
 
     def vacancy(self, filtered: Filtered) -> Vacancy:
         """What these nodes have free now."""
@@ -168,7 +153,11 @@ class Rooms:
 
     def filtered(self, shape: Shape) -> Filtered:
         """Which nodes the shape may go to."""
-        return self._room(shape).filtered
+        return self._framework.filtered(shape, self.nodes.static)
+
+    def knows(self, shape: Shape) -> bool:
+        """Whether any node has every resource that it asks for."""
+        return all(name in self.nodes.resources for name, _ in shape.request)
 
     def request(self, shape: Shape) -> Ints:
         """The request as a vector over the table's resources."""
@@ -194,13 +183,12 @@ class Rooms:
         return idle
 
     def _make(self, shape: Shape) -> _Room:
-        resources = self.nodes.resources
         count = self.nodes.count
         room = _Room(
             shape=shape,
             request=self.request(shape),
-            possible=all(name in resources for name, _ in shape.request),
-            filtered=self._framework.filtered(shape, self.nodes.static),
+            possible=self.knows(shape),
+            filtered=self.filtered(shape),
             capacities=np.zeros(count, dtype=np.int64),
             keys=np.full(count, NO_ROOM, dtype=np.int64),
             seen=len(self._log),
@@ -247,7 +235,7 @@ class Rooms:
         )
 
 
-def _together(capacities: Ints) -> int:
+def together(capacities: Ints) -> int:
     """How many pods all nodes take; as far as anybody asks, so that the sum stays within int64."""
     return int(np.minimum(capacities, _MANY).sum())
 

@@ -6,7 +6,7 @@ integers. Where order matters, everything is walked in a total order.
 
 import functools
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from vc_messages.effects import BindPod
 from vc_messages.sessions import Reason, Unblock
@@ -16,12 +16,16 @@ from vc_scheduler.logic.framework import Framework
 from vc_scheduler.logic.guarantees import Guarantees
 from vc_scheduler.logic.lineage import circular
 from vc_scheduler.logic.peers import Peers
+from vc_scheduler.logic.reach import Reach
 from vc_scheduler.logic.reasons import outranked
 from vc_scheduler.logic.rooms import Rooms
 from vc_scheduler.logic.rows import INQUEUE, PENDING, GroupRow, PodRow, QueueRow, Run
 from vc_scheduler.logic.snapshot import QueueUse, Snapshot
 from vc_scheduler.logic.table import Filtered
 from vc_scheduler.logic.volume_rows import ClaimChoice
+
+if TYPE_CHECKING:
+    from vc_scheduler.logic.leaving import Leaving
 
 QUEUE_DEPTH_MAX: Final = 32
 """Levels of queues; what is above a longer line is not asked."""
@@ -87,6 +91,12 @@ class Session:
         self.touched: list[str] = []
         """Queues of which pods were placed, taken back or went, one after the other: sums that follow from
         what queues have hold as long as nobody comes to it."""
+        self.gone: tuple[int, Leaving] | None = None
+        """Pods that leave anyway, and how many victims are among them; see `those_leaving`."""
+        self.future: Reach | None = None
+        """What could be placed at most when those are gone that left already."""
+        self.contending: tuple[tuple[int, int], list[GroupRow]] | None = None
+        """Jobs that may have others evicted, and the state of which that is so; see `contenders`."""
         self.moves = 0
         """Pods taken off nodes for trials so far: what trials cost, counted and not timed."""
         self._lower: dict[tuple[str, int], Amounts] = {}
@@ -176,6 +186,11 @@ class Session:
     def allocated(self, queue: str) -> Amounts:
         """What the queue and those below it have, this session's placements included."""
         return self._allocated.setdefault(queue, {})
+
+    @functools.cached_property
+    def reach(self) -> Reach:
+        """What empty nodes could take."""
+        return Reach(self.rooms, self.rooms.nodes.allocatable)
 
     @functools.cached_property
     def guarantees(self) -> Guarantees:

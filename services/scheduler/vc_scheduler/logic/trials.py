@@ -49,6 +49,8 @@ class Trials:
         self._vain_moves = 0
         self._moves_seen = session.moves
         self._failed: dict[tuple[object, ...], None] = {}
+        self._questions: dict[str, tuple[int, tuple[object, ...]]] = {}
+        """By job, with the state of the rooms in which that is its question."""
 
     def among(self, groups: Iterable[GroupRow]) -> Iterator[GroupRow]:
         """Those to be tried; whoever tries one says so with `tried`."""
@@ -78,7 +80,7 @@ class Trials:
 
     def answered(self, group: GroupRow) -> bool:
         """Whether one that asks the same was tried in vain."""
-        return bool(self._failed) and self._question(group) in self._failed
+        return bool(self._failed) and self._asked(group) in self._failed
 
     def tried(self, group: GroupRow, *, helped: bool) -> None:
         """A trial was made."""
@@ -91,7 +93,13 @@ class Trials:
 
     def in_vain(self, group: GroupRow) -> None:
         """A trial would be in vain, so none was made."""
-        self._failed[self._question(group)] = None
+        self._failed[self._asked(group)] = None
+
+    def _asked(self, group: GroupRow) -> tuple[object, ...]:
+        known, state = self._questions.get(group.key), self._session.rooms.state
+        if known is None or known[0] != state:
+            known = self._questions[group.key] = (state, self._question(group))
+        return known[1]
 
     def forget(self) -> None:
         """Something has changed that the questions do not tell."""

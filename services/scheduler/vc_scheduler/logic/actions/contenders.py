@@ -16,7 +16,6 @@ from vc_scheduler.logic.placing import (
     question_of,
     why_no_room,
 )
-from vc_scheduler.logic.reach import within_reach
 from vc_scheduler.logic.rows import PENDING, GroupRow
 from vc_scheduler.logic.session import Session
 
@@ -28,7 +27,14 @@ REPLAN_SECONDS: Final = 1.0
 
 
 def contenders(session: Session) -> list[GroupRow]:
-    """In job order."""
+    """In job order; the same for the next action, as long as nobody was evicted or bound."""
+    state = (session.rooms.state, len(session.evicted))
+    if session.contending is None or session.contending[0] != state:
+        session.contending = (state, _contenders(session))
+    return session.contending[1]
+
+
+def _contenders(session: Session) -> list[GroupRow]:
     known: dict[tuple[object, ...], bool] = {}
     found = [group for group in session.snapshot.groups if _contends(session, group, known)]
     keyed = sorted((session.framework.job_key(session, group), group.key, group) for group in found)
@@ -67,7 +73,7 @@ def _contends(session: Session, group: GroupRow, known: dict[tuple[object, ...],
         return False
     if group.priority_class in session.snapshot.never_preempting:
         return False
-    if not within_reach(session, group, wanted(session, group)):
+    if not session.reach.covers(group, wanted(session, group)):
         return False
     if not all(pod.preempts for run in group.runs for pod in run.pods):
         return False

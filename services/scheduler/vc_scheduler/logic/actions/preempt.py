@@ -7,6 +7,8 @@ Then, inside a job: a waiting task of higher priority takes the place of tasks o
 as the gang keeps its minimums (`swaps.py`).
 """
 
+import functools
+
 from vc_scheduler.logic.actions.contenders import (
     WANT_ROOM,
     contenders,
@@ -17,9 +19,10 @@ from vc_scheduler.logic.actions.contenders import (
 from vc_scheduler.logic.actions.equals import Equals
 from vc_scheduler.logic.actions.swaps import Swap
 from vc_scheduler.logic.evicting import Room
+from vc_scheduler.logic.leaving import could_help, reach_without
 from vc_scheduler.logic.nominations import promise_to
-from vc_scheduler.logic.placing import asks_for_nothing
-from vc_scheduler.logic.reach import within_reach
+from vc_scheduler.logic.placing import Missing, asks_for_nothing
+from vc_scheduler.logic.reach import Reach
 from vc_scheduler.logic.rows import PENDING, GroupRow, PodRow
 from vc_scheduler.logic.session import Session
 from vc_scheduler.logic.trials import Trials
@@ -29,18 +32,19 @@ from vc_scheduler.logic.voters import PREEMPTABLE
 
 def preempt(session: Session) -> None:
     """Between jobs of a queue, then inside jobs."""
-    known: dict[tuple[str, int, bool], list[Bundle]] = {}
+    known: dict[tuple[str, int, bool], _Lower] = {}
     trials = Trials(session, lambda group: question(session, group))
     for group in trials.among(contenders(session)):
         permits = _best_effort if humble(group) else _anybody
         asked = (group.queue, session.priority(group), humble(group))
         if asked not in known:
-            known[asked] = _lower(session, group, permits=permits)
+            known[asked] = _Lower(session, group, permits)
+        lower, missing = known[asked], wanted(session, group)
         even = session.framework.voters.equals_yield and session.starving(group)
-        if not known[asked] and not even:
+        if not even and not lower.may_help(group, missing):
             continue
-        room = Room(session, group, wanted(session, group), switch=PREEMPTABLE)
-        made = room.make(known[asked]) or (even and _from_equals(session, group, room, permits))
+        room = Room(session, group, missing, switch=PREEMPTABLE)
+        made = room.make(lower.bundles) or (even and _from_equals(session, group, room, permits))
         trials.tried(group, helped=made)
         if made:
             known.clear()
@@ -49,18 +53,39 @@ def preempt(session: Session) -> None:
         _inside(session, group, inside)
 
 
-def _lower(session: Session, group: GroupRow, *, permits: Permits) -> list[Bundle]:
-    """What jobs of the same queue and lower priority can give."""
-    least = session.priority(group)
-    others = [
-        other
-        for other in session.snapshot.everybody.values()
-        if other.queue == group.queue
-        and other.key != group.key
-        and other.placed
-        and session.priority(other) < least
-    ]
-    return bundles(session, others, permits=permits, switch=PREEMPTABLE)
+class _Lower:
+    """What jobs of the same queue and lower priority can give, for all who ask like one of them."""
+
+    def __init__(self, session: Session, group: GroupRow, permits: Permits) -> None:
+        self._session = session
+        self._permits = permits
+        least = session.priority(group)
+        self._others = [
+            other
+            for other in session.snapshot.everybody.values()
+            if other.queue == group.queue
+            and other.key != group.key
+            and other.placed
+            and session.priority(other) < least
+        ]
+
+    def may_help(self, group: GroupRow, missing: Missing) -> bool:
+        """Whether there was room if all of them went, and some may."""
+        return (
+            bool(self._others)
+            and could_help(self._session, group, missing, self._reach)
+            and bool(self.bundles)
+        )
+
+    @functools.cached_property
+    def _reach(self) -> Reach:
+        pods = [pod for other in self._others for pod in other.placed]
+        return reach_without(self._session, pods)
+
+    @functools.cached_property
+    def bundles(self) -> list[Bundle]:
+        """Found when somebody comes whom they could help: that costs."""
+        return bundles(self._session, self._others, permits=self._permits, switch=PREEMPTABLE)
 
 
 def _from_equals(session: Session, group: GroupRow, room: Room, permits: Permits) -> bool:
@@ -100,7 +125,7 @@ def _inside(session: Session, group: GroupRow, trials: Trials) -> None:
         kind = (run.role, run.shape.key, run.priority)
         if run.priority <= lowest or not run.pods[0].preempts or asks_for_nothing(run):
             continue
-        if kind in asked or not within_reach(session, group, [(run.role, 1)]):
+        if kind in asked or not session.reach.covers(group, [(run.role, 1)]):
             continue
         asked[kind] = None
         swap = Swap(session, group, run)

@@ -5,6 +5,7 @@ says, a queue never gives what it is guaranteed, and nothing when it is not recl
 sides change nothing and are not asked.
 """
 
+import functools
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -13,7 +14,9 @@ from vc_scheduler.logic.actions.turns import Turns
 from vc_scheduler.logic.amounts import NOT_REQUESTED, Amounts
 from vc_scheduler.logic.evicting import Room
 from vc_scheduler.logic.framework import Shares
+from vc_scheduler.logic.leaving import could_help, reach_without
 from vc_scheduler.logic.placing import Missing, asks_for_nothing
+from vc_scheduler.logic.reach import Reach
 from vc_scheduler.logic.rows import GroupRow, PodRow, QueueRow
 from vc_scheduler.logic.session import Session
 from vc_scheduler.logic.shapes import Shape
@@ -33,7 +36,7 @@ def reclaim(session: Session) -> None:
     offers = _Offers(session)
     for group in trials.among(_by_turns(Turns(session, contenders(session)), trials)):
         attempt = _Reclaim(session, group, shares, offers)
-        if not attempt.may_take():
+        if not attempt.may_take() or not attempt.could_help():
             trials.in_vain(group)
             continue
         made = attempt.run()
@@ -58,7 +61,7 @@ _Kind = tuple[str, bytes]
 """Pods of one shape in one queue."""
 
 
-class _Offer(NamedTuple):
+class _Given(NamedTuple):
     """What some queues can be asked for, cheapest first."""
 
     in_turn: list[Bundle]
@@ -74,7 +77,8 @@ class _Offers:
         self._session = session
         self._shapes: dict[str, dict[bytes, Shape]] = {}
         self._by_queue: dict[str, list[Priced]] = {}
-        self.made: dict[tuple[object, ...], _Offer] = {}
+        self.reaches: dict[tuple[object, ...], Reach | None] = {}
+        self.made: dict[tuple[object, ...], _Given] = {}
         """By queue, those it asks, and which resources it needs."""
 
     def shapes_in(self, queue: str) -> dict[bytes, Shape]:
@@ -97,6 +101,7 @@ class _Offers:
 
     def forget(self) -> None:
         self._by_queue.clear()
+        self.reaches.clear()
         self.made.clear()
 
 
@@ -118,37 +123,59 @@ class _Reclaim:
         """Whether its queue may take anything back."""
         return self._free or self._rule.may_take()
 
+    def could_help(self) -> bool:
+        """Whether there was room if everybody went of the queues that would give something."""
+        if self._asking not in self._offers.reaches:
+            self._offers.reaches[self._asking] = self._reach()
+        reach = self._offers.reaches[self._asking]
+        return reach is not None and could_help(self._session, self._group, self._missing, reach)
+
+    def _reach(self) -> Reach | None:
+        """None when nobody would go."""
+        giving = {queue: None for queue, _ in self._willing()}
+        if not giving and not self._others_leave():
+            return None
+        everybody = self._session.snapshot.everybody.values()
+        pods = [pod for other in everybody if other.queue in giving for pod in other.placed]
+        return reach_without(self._session, pods)
+
     def run(self) -> bool:
         """Whether room was made."""
-        rows = self._session.snapshot.queues.values()
-        asked = tuple(row.name for row in rows if self._asks(row))
-        asking = (self._group.queue, asked, tuple(sorted(self._needed)))
-        offer = self._offers.made.get(asking)
-        if offer is None:
-            offer = self._offers.made[asking] = self._offer(asked)
+        given = self._offers.made.get(self._asking)
+        if given is None:
+            given = self._offers.made[self._asking] = self._ask()
         room = Room(self._session, self._group, self._missing, switch=RECLAIMABLE)
-        if not offer.in_turn:
-            return self._others_leave() and any(map(self._offers.of, asked)) and room.wait()
+        if not given.in_turn:
+            return self._others_leave() and any(map(self._offers.of, self._asked)) and room.wait()
         # Whoever is asked first may lie on nodes that are of no use: then anybody who may give is
         # tried, and the victims that are left must be what their queues can give together.
-        return room.make(offer.in_turn) or room.make(offer.anybody, accepts=self._all_give)
+        return room.make(given.in_turn) or room.make(given.anybody, accepts=self._all_give)
 
-    def _offer(self, asked: tuple[str, ...]) -> "_Offer":
-        willing = self._willing(asked)
+    @functools.cached_property
+    def _asked(self) -> tuple[str, ...]:
+        """The queues that it may ask."""
+        rows = self._session.snapshot.queues.values()
+        return tuple(row.name for row in rows if self._asks(row))
+
+    @functools.cached_property
+    def _asking(self) -> tuple[object, ...]:
+        """What the answers depend on."""
+        return (self._group.queue, self._asked, tuple(sorted(self._needed)))
+
+    def _ask(self) -> _Given:
+        willing = self._willing()
         found = self._found(tuple(dict.fromkeys(queue for queue, _ in willing)))
-        return _Offer(
-            in_turn=self._given(found),
-            anybody=[
-                bundle
-                for bundle in found
-                if any((bundle.group.queue, pod.shape.key) in willing for pod in bundle.pods)
-            ],
-        )
+        anybody = [
+            bundle
+            for bundle in found
+            if any((bundle.group.queue, pod.shape.key) in willing for pod in bundle.pods)
+        ]
+        return _Given(in_turn=self._given(found), anybody=anybody)
 
-    def _willing(self, asked: tuple[str, ...]) -> dict[_Kind, None]:
+    def _willing(self) -> dict[_Kind, None]:
         """The kinds of pods that their queues would give now. With less they give no others."""
         willing: dict[_Kind, None] = {}
-        for queue in asked:
+        for queue in self._asked:
             rows = self._asked_of(queue)
             has = {row.name: self._session.allocated(row.name) for row in rows}
             for key, shape in self._offers.shapes_in(queue).items():
