@@ -8,7 +8,9 @@ import pytest
 
 from tests.unit.scheduler.objects import gang, group, node, nodes, pod, queue
 from tests.unit.scheduler.test_hdrf import at
+from tests.unit.scheduler.test_preempt import CLASSES
 from tests.unit.scheduler.test_resourcequota import quota
+from tests.unit.scheduler.test_trials import halves
 from tests.unit.scheduler.world import World
 from vc_model.meta import ApiObject
 from vc_scheduler.logic.conf import Conf, PluginConf
@@ -79,10 +81,20 @@ def many_jobs_along_paths(count: int) -> World:
     )
 
 
+def many_that_leave(count: int) -> World:
+    """And as many different gangs of two tasks that find no room even then: each task by itself would."""
+    leaving = [
+        pod(f"old-{n}", requests={"cpu": "1m"}, on="node-01", deleting=True)
+        for n in range(5 * count)
+    ]
+    jobs = [obj for n in range(count) for obj in halves(f"j{n:04}", 6_000 + n)]
+    return World(nodes(1, cpu=10), queue(), CLASSES, leaving, jobs)
+
+
 @pytest.mark.parametrize(
     "world",
-    [many_queues, many_queues_below_root, many_in_a_namespace, many_jobs_along_paths],
-    ids=["queues with a job each", "queues below root", "jobs of a namespace with a quota", "jobs of a path of hdrf"],
+    [many_queues, many_queues_below_root, many_in_a_namespace, many_jobs_along_paths, many_that_leave],
+    ids=["queues with a job each", "queues below root", "jobs of a namespace with a quota", "jobs of a path of hdrf", "pods that leave"],
 )  # fmt: skip
 def test_a_session_costs_each_its_part(world: Callable[[int], World]) -> None:
     few, many = world(FEW), world(MANY)
