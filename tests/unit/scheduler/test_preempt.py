@@ -344,3 +344,10 @@ def test_a_job_that_asks_for_nothing_evicts_nobody_where_backfill_has_a_place_fo
     world.put(group("p", minimum=1, priority_class="high"), pod("p-0", group="p"))
     decisions = world.session()
     assert (decisions.evictions, world.where()["p-0"]) == ((), "node-02")
+
+
+def test_whoever_allocate_refuses_is_looked_at_by_the_actions_after_it() -> None:
+    """Also where one that evicts came before, when nobody had been refused yet."""
+    conf = msgspec.structs.replace(Conf(), actions=("enqueue", "reclaim", "allocate", "preempt"))
+    world = World(queue(), CLASSES, nodes(1, cpu=8), running("a", 2), asking(), conf=conf)
+    assert [p.name for e in world.session().evictions for p in e.pods] == ["a-1"]

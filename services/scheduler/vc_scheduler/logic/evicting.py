@@ -207,7 +207,8 @@ class Room:
     def _away(self, victims: list[PodRow]) -> tuple[Leaving, Leaving]:
         """Pods that leave anyway, then the victims: all away until they are put back."""
         session = self._session
-        gone, leaving = those_leaving(session), Leaving(session, victims, counted=True)
+        gone = those_leaving(session, victims=True)
+        leaving = Leaving(session, victims, counted=True)
         session.moves += len(victims)
         gone.go()
         leaving.go()

@@ -26,7 +26,7 @@ def hold_future_room(session: Session, group: GroupRow, missing: Missing) -> boo
     asked = question_of(session, group, missing)
     if asked in session.no_future or not could_help(session, group, missing, session.future):
         return False
-    away = those_leaving(session)
+    away = those_leaving(session, victims=False)
     away.go()
     statement = Statement(session, group)
     fits = try_minimum(session, group, missing, statement) is None

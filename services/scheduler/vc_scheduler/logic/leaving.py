@@ -27,21 +27,22 @@ class _Part(NamedTuple):
     rows: Ints
 
 
-def those_leaving(session: Session) -> "Leaving":
-    """Pods that leave anyway, victims of this session among them; put together once, however many ask."""
-    known = session.gone
-    if known is None or known[0] != len(session.evicted_uids):
-        evicted = [pod for victims in session.evicted.values() for pod in victims]
-        leaving = Leaving(session, [*session.snapshot.leaving, *evicted], counted=False)
-        known = session.gone = (len(session.evicted_uids), leaving)
-    return known[1]
+def those_leaving(session: Session, *, victims: bool) -> "Leaving":
+    """Pods that leave anyway, with `victims` those of this session too; put together once, however many
+    ask."""
+    evicted = session.evicted if victims else {}
+    known = session.gone.get(len(evicted))
+    if known is None:
+        pods = [*session.snapshot.leaving, *(pod for some in evicted.values() for pod in some)]
+        known = session.gone[len(evicted)] = Leaving(session, pods, counted=False)
+    return known
 
 
 def reach_without(session: Session, pods: Sequence[PodRow]) -> Reach:
     """What could be placed at most if these went, too; holds until somebody is evicted."""
     rooms = session.rooms
     free = rooms.nodes.allocatable - rooms.used
-    for shape, _, rows in [*those_leaving(session).parts, *_by_shape(session, pods)]:
+    for shape, _, rows in [*those_leaving(session, victims=True).parts, *_by_shape(session, pods)]:
         np.add.at(free, rows, rooms.request(shape))
     return Reach(rooms, free)
 

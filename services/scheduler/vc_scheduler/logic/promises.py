@@ -29,7 +29,7 @@ def keep_promises(session: Session, groups: list[GroupRow]) -> None:
     promised = [(group, nominated) for group, nominated in found if nominated is not None]
     if not promised:
         return
-    away = those_leaving(session)
+    away = those_leaving(session, victims=False)
     held = yield_to_higher(session, groups, _hold_all(session, promised, away), away)
     for entry in held:
         entry.statement.withdraw()

@@ -91,12 +91,10 @@ class Session:
         self.touched: list[str] = []
         """Queues of which pods were placed, taken back or went, one after the other: sums that follow from
         what queues have hold as long as nobody comes to it."""
-        self.gone: tuple[int, Leaving] | None = None
-        """Pods that leave anyway, and how many victims are among them; see `those_leaving`."""
+        self.gone: dict[int, Leaving] = {}
+        """Pods that leave anyway, by how many groups' victims are among them; see `those_leaving`."""
         self.future: Reach | None = None
         """What could be placed at most when those are gone that left already."""
-        self.contending: tuple[tuple[int, int], list[GroupRow]] | None = None
-        """Jobs that may have others evicted, and the state of which that is so; see `contenders`."""
         self.moves = 0
         """Pods taken off nodes for trials so far: what trials cost, counted and not timed."""
         self._lower: dict[tuple[str, int], Amounts] = {}

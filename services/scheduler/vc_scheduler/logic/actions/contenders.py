@@ -27,14 +27,7 @@ REPLAN_SECONDS: Final = 1.0
 
 
 def contenders(session: Session) -> list[GroupRow]:
-    """In job order; the same for the next action, as long as nobody was evicted or bound."""
-    state = (session.rooms.state, len(session.evicted))
-    if session.contending is None or session.contending[0] != state:
-        session.contending = (state, _contenders(session))
-    return session.contending[1]
-
-
-def _contenders(session: Session) -> list[GroupRow]:
+    """In job order."""
     known: dict[tuple[object, ...], bool] = {}
     found = [group for group in session.snapshot.groups if _contends(session, group, known)]
     keyed = sorted((session.framework.job_key(session, group), group.key, group) for group in found)

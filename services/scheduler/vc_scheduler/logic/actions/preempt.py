@@ -63,10 +63,7 @@ class _Lower:
         self._others = [
             other
             for other in session.snapshot.everybody.values()
-            if other.queue == group.queue
-            and other.key != group.key
-            and other.placed
-            and session.priority(other) < least
+            if other.queue == group.queue and other.placed and session.priority(other) < least
         ]
 
     def may_help(self, group: GroupRow, missing: Missing) -> bool:

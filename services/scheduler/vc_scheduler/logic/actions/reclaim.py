@@ -132,7 +132,7 @@ class _Reclaim:
 
     def _reach(self) -> Reach | None:
         """None when nobody would go."""
-        giving = {queue: None for queue, _ in self._willing()}
+        giving = {queue: None for queue, _ in self._willing}
         if not giving and not self._others_leave():
             return None
         everybody = self._session.snapshot.everybody.values()
@@ -163,15 +163,15 @@ class _Reclaim:
         return (self._group.queue, self._asked, tuple(sorted(self._needed)))
 
     def _ask(self) -> _Given:
-        willing = self._willing()
-        found = self._found(tuple(dict.fromkeys(queue for queue, _ in willing)))
+        found = self._found(tuple(dict.fromkeys(queue for queue, _ in self._willing)))
         anybody = [
             bundle
             for bundle in found
-            if any((bundle.group.queue, pod.shape.key) in willing for pod in bundle.pods)
+            if any((bundle.group.queue, pod.shape.key) in self._willing for pod in bundle.pods)
         ]
         return _Given(in_turn=self._given(found), anybody=anybody)
 
+    @functools.cached_property
     def _willing(self) -> dict[_Kind, None]:
         """The kinds of pods that their queues would give now. With less they give no others."""
         willing: dict[_Kind, None] = {}
