@@ -66,6 +66,8 @@ class PodReader:
             conditions=tuple(pod.status.conditions) if status is Task.PENDING else (),
             nominated=pod.status.nominated_node_name if status is Task.PENDING else "",
             queue_gated=_queue_gated(pod),
+            started=pod.status.start_time or "",
+            created=metadata.creation_timestamp or "",
         )
 
 

@@ -77,6 +77,10 @@ class PodRow(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False):
     """Of a pending pod: the node where it was promised room."""
     queue_gated: bool = False
     """By Volcano's own gate alone, which whoever binds it lifts."""
+    started: str = ""
+    """`status.startTime` as written; read only when victims are compared."""
+    created: str = ""
+    """`metadata.creationTimestamp` as written."""
 
     @property
     def order(self) -> tuple[int, str, int, str]:
