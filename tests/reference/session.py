@@ -52,9 +52,12 @@ class Session:
         even: bool = False,
         sla_at: float | None = None,
         now: float = 0.0,
+        delay: float = 0.0,
+        met_at: dict[str, float] | None = None,
     ) -> None:
         """`leaves_only`: queues above others take no jobs. `level`: so many queues above may deserve what
-        is taken back. `sla_at`: the time, where jobs may wait only so long."""
+        is taken back. `sla_at`: the time, where jobs may wait only so long. `delay`: how long pods beyond a
+        minimum wait, after the job got it (`met_at`)."""
         self.cluster: Cluster = read_cluster(objects)
         self.actions = actions
         self.plugin = plugin
@@ -64,6 +67,8 @@ class Session:
         self.even = even
         self.sla_at = sla_at
         self.now = now
+        self.delay = delay
+        self.met_at = met_at or {}
         self.outcome = Outcome()
         self.refused: dict[str, str] = {}
         """Job to why: "room" when nodes or its queue have too little, else something else."""
@@ -95,25 +100,39 @@ class Session:
     # -- allocate and backfill -------------------------------------------------------------------
 
     def allocate(self) -> None:
-        waiting = [
-            job
-            for job in in_line(self, self._eligible())
-            if any(not p.best_effort for p in self.waiting(job))
-        ]
-        while waiting:
-            job = self.next_job(waiting)
-            waiting.remove(job)
-            if self.starving(job):
-                more = self.place_minimum(job)
-                if not more:
-                    waiting = self.unless_fifo(job, waiting)
-            else:
-                more_pods = [pod for pod in self.waiting(job) if not pod.best_effort]
-                part = max(1, min(ELASTIC_PODS, len(more_pods) // ELASTIC_PART))
-                most = part if waiting else len(job.pods)
-                more = self._place_more(job, most, best_effort=False) > 0
-            if more and any(not pod.best_effort for pod in self.waiting(job)):
-                waiting.append(job)
+        waiting = [job for job in in_line(self, self._eligible()) if self._asking(job)]
+        starving = [job for job in waiting if self.starving(job)]
+        first_refused: dict[str, tuple[object, ...]] = {}
+        while starving:
+            job = self.next_job(starving)
+            starving.remove(job)
+            place = self.job_order(job)
+            if not self.place_minimum(job):
+                first_refused.setdefault(job.queue, place)
+                starving = self.unless_fifo(job, starving)
+        growing = [job for job in waiting if self._may_grow(job, first_refused)]
+        while growing:
+            job = self.next_job(growing)
+            growing.remove(job)
+            part = max(1, min(ELASTIC_PODS, len(self._asking(job)) // ELASTIC_PART))
+            most = part if growing else len(job.pods)
+            if self._place_more(job, most, best_effort=False) and self._asking(job):
+                growing.append(job)
+
+    def _asking(self, job: Job) -> list[Pod]:
+        """Waiting pods that ask for something."""
+        return [pod for pod in self.waiting(job) if not pod.best_effort]
+
+    def _may_grow(self, job: Job, first_refused: dict[str, tuple[object, ...]]) -> bool:
+        """It has its minimum, passes nobody in a fifo queue, and its time for more has come."""
+        if job.key in self.refused or self.starving(job) or not self._asking(job):
+            return False
+        first = first_refused.get(job.queue) if self.cluster.queues[job.queue].fifo else None
+        if first is not None and self.job_order(job) > first:
+            return False
+        if job.key in self.met_at:
+            return self.now >= self.met_at[job.key] + self.delay
+        return self.delay == 0 or not self.missing(job)
 
     def backfill(self) -> None:
         found = self._eligible()

@@ -42,7 +42,10 @@ class ActionConf(msgspec.Struct, frozen=True, kw_only=True):
 
 
 OWN_ACTIONS: Final = ("enqueue", "allocate", "preempt", "reclaim", "backfill")
-"""Ours, in the order of the default; none of them takes arguments."""
+"""Ours, in the order of the default."""
+
+OWN_ARGUMENTS: Final = {"allocate": ("surplusDelay",)}
+"""By action, the arguments that it takes (`configurations` of the file)."""
 
 
 class Conf(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,7 +68,7 @@ class Conf(msgspec.Struct, frozen=True, kw_only=True):
     )
 
     configurations: tuple[ActionConf, ...] = ()
-    """For actions of third parties, which ask the framework for theirs."""
+    """Arguments of actions: of ours (`OWN_ARGUMENTS`), and of third parties', which ask the framework."""
     metrics: dict[str, str] = {}
     """Where upstream reads the usage of nodes; nobody here does."""
 

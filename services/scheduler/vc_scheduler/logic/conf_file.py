@@ -10,7 +10,8 @@ from typing import Any, Final
 
 import yaml
 
-from vc_scheduler.logic.conf import OWN_ACTIONS, ActionConf, Conf, PluginConf
+from vc_scheduler.logic.actions.surplus import surplus_delay_seconds
+from vc_scheduler.logic.conf import OWN_ACTIONS, OWN_ARGUMENTS, ActionConf, Conf, PluginConf
 
 CONF_BYTES_MAX: Final = 1_000_000
 
@@ -86,6 +87,8 @@ class _Reader:
                 raise ConfError(f"{at}.{key}: not known; there are name, arguments")
         arguments = _arguments(written.get("arguments"), f"{at}.arguments")
         if name in self._actions:
+            if name == "allocate":
+                _check_allocate(arguments, f"{at}.arguments")
             return ActionConf(name=name, arguments=arguments)
         if name not in UPSTREAM_ACTIONS:
             known = ", ".join(self._actions)
@@ -190,10 +193,10 @@ def _shares(conf: Conf) -> bool:
 
 def _without_effect(conf: Conf) -> list[str]:
     told = [
-        f"configurations: argument {argument!r} of {action.name} has no effect: it takes none"
+        f"configurations: argument {argument!r} of {action.name} has no effect: it takes {_taken(action.name)}"
         for action in conf.configurations
         for argument in sorted(action.arguments)
-        if action.name in OWN_ACTIONS
+        if action.name in OWN_ACTIONS and argument not in OWN_ARGUMENTS.get(action.name, ())
     ]
     told += [
         f"metrics: {key!r} has no effect: no plugin here reads the usage of nodes"
@@ -205,6 +208,17 @@ def _without_effect(conf: Conf) -> list[str]:
         for switch in sorted(plugin.switches)
         if switch in IDLE_SWITCHES
     ]
+
+
+def _taken(action: str) -> str:
+    return ", ".join(OWN_ARGUMENTS.get(action, ())) or "none"
+
+
+def _check_allocate(arguments: Mapping[str, str], at: str) -> None:
+    try:
+        surplus_delay_seconds(arguments)
+    except ValueError as error:
+        raise ConfError(f"{at}: {error}") from error
 
 
 def _late_sla(conf: Conf) -> list[str]:

@@ -69,5 +69,8 @@ class Snapshot:
     """Storage, as far as waiting pods ask for any."""
     images: dict[str, ImageRow] = field(default_factory=dict)
     """Where images are that waiting pods name, by their ids."""
+    minimum_met_at: dict[str, float] = field(default_factory=dict)
+    """Groups that got their minimum in this process and have pods that wait: when a session last saw them
+    without it."""
     held_until: float | None = None
     """When the first pod held back after a failed bind may be tried again."""

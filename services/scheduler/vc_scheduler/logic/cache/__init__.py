@@ -1,0 +1,1 @@
+"""What the scheduler notes between sessions besides the facts themselves."""
