@@ -11,7 +11,7 @@ import yaml
 from vc_admission.config import Config as AdmissionConfig
 from vc_admission.registration import ANSWER_SECONDS_MAX, WITHDRAW_SECONDS_MAX
 from vc_admission.server import SHUTDOWN_SECONDS_MAX
-from vc_cli.services import SERVICES
+from vc_cli.services import SERVICES, program_of
 from vc_cli.stack import DASHBOARD_SERVICE
 from vc_cli.stack_plan import SNAPSHOT_SERVICES, keys_of
 from vc_parts.catalogue import PARTS
@@ -83,9 +83,8 @@ def test_all_who_ask_whose_pods_are_ours_are_told_the_same() -> None:
     }
     asking = {
         service
-        for service, package in SERVICES.items()
-        if "scheduler_names(env"
-        in (ROOT / "services" / service / package / "config.py").read_text()
+        for service in SERVICES
+        if any(v.name.endswith("SCHEDULER_NAMES") for v in program_of(service).variables)
     }
     assert set(told) == asking
     assert {"scheduler", "dashboard"} < asking

@@ -158,6 +158,7 @@ def test_the_failure_policy_follows_whose_cluster_it_is() -> None:
         ({**CREATE, "ADMISSION_URL": "http://10.0.0.1"}, "write https://HOST:PORT"),
         ({**CREATE, "ADMISSION_URL": "https://"}, "write https://HOST:PORT"),
         ({**CREATE, "ADMISSION_URL": "https://h:99999"}, "write https://HOST:PORT"),
+        ({**CREATE, "ADMISSION_URL": "https://[::1"}, "write https://HOST:PORT"),
         ({**CREATE, "ADMISSION_URL": "https://u:p@h:1"}, "write https://HOST:PORT"),
         ({**CREATE, "ADMISSION_URL": "https://h:1?x=y"}, "write https://HOST:PORT"),
         ({**CREATE, "ADMISSION_FAILURE_POLICY": "fail"}, "write Fail or Ignore"),
