@@ -23,6 +23,9 @@ environment:
                             `stack` starts what is absent
   CLUSTER                   API server of `stack`: embedded (default), kubernetes (real, with
                             fake nodes), given (the one of KUBECONFIG)
+  ADMISSION_URL, ADMISSION_FAILURE_POLICY
+                            with CLUSTER=given: https://HOST:PORT by which that cluster reaches
+                            admission (without it no webhooks are registered there); Ignore or Fail
   LOG_LEVEL, LOG_FORMAT     info, debug, …; json or line
 """
 

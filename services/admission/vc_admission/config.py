@@ -5,6 +5,7 @@ import zoneinfo
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
+from urllib.parse import urlsplit
 
 from vc_admission.logic.world import QUEUE_DEPTH_MAX, Compat, Settings
 from vc_model import variables
@@ -28,7 +29,41 @@ NAMES: Final = scheduler_names_variable(
 CREATE_CONFIGURATIONS: Final = variables.switch(
     "ADMISSION_CREATE_CONFIGURATIONS",
     default=False,
-    meaning="create the webhook configurations with this process's address (embedded mode)",
+    meaning="create the webhook configurations, where no chart does, with an address",
+)
+UNREACHABLE: Final = "none"
+"""ADMISSION_URL of a process that the API server cannot call: nothing is registered."""
+
+
+def _parse_url(written: str) -> str:
+    text = written.rstrip("/")
+    if text == UNREACHABLE:
+        return text
+    fix = f"write https://HOST:PORT as the API server reaches it, or {UNREACHABLE} for no webhooks"
+    try:
+        parts = urlsplit(text)
+        usable = parts.scheme == "https" and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # no address or no port that could be one
+        raise ValueError(fix) from None
+    if not usable or parts.query or parts.fragment or parts.username is not None:
+        raise ValueError(fix)
+    return text
+
+
+URL: Final = variables.Variable(
+    "ADMISSION_URL",
+    "",
+    meaning="https://HOST:PORT by which a cluster that outlives this process reaches it: what is "
+    "created there is deleted at the end; none: register nothing; "
+    "without it: where it listens, for a cluster that ends together with it",
+    parse=_parse_url,
+)
+FAILURE_POLICY: Final = variables.choice(
+    "ADMISSION_FAILURE_POLICY",
+    "",
+    known=("Fail", "Ignore"),
+    meaning="of webhooks that are created here, pods apart; without it Ignore with ADMISSION_URL, "
+    "else Fail",
 )
 CERTIFICATE_FILE: Final = variables.file(
     "ADMISSION_TLS_CERT_FILE", meaning="certificate to serve with, instead of one of its own"
@@ -81,6 +116,8 @@ VARIABLES: Final[tuple[AnyVariable, ...]] = (
     COMPAT,
     NAMES,
     CREATE_CONFIGURATIONS,
+    URL,
+    FAILURE_POLICY,
     CERTIFICATE_FILE,
     KEY_FILE,
     CA_FILE,
@@ -108,7 +145,12 @@ class Config:
     configuration_name: str = CONFIGURATION.default
     """Of both webhook configurations."""
     create_configurations: bool = False
-    """Embedded mode: create the webhook configurations, with this process's address."""
+    """No chart makes the webhook configurations: create them, with an address instead of a Service."""
+    url: str = ""
+    """The address to create them with. Empty: this process's own, on a cluster that ends together
+    with us. UNREACHABLE: create none, and delete those that an earlier process left there."""
+    failure_policy: str = ""
+    """Of the webhooks we create, pods apart. Empty: Fail with our own address, Ignore with `url`."""
     certificate_file: str = ""
     """With key_file: use these instead of making certificates."""
     key_file: str = ""
@@ -126,19 +168,43 @@ class Config:
             raise ValueError(
                 "ADMISSION_TLS_CERT_FILE and ADMISSION_TLS_KEY_FILE go together; set both"
             )
+        create = CREATE_CONFIGURATIONS.read(env)
+        for variable in (URL, FAILURE_POLICY):
+            if variable.is_given(env) and not create:
+                raise ValueError(
+                    f"{variable.name}={env[variable.name]!r} has no effect on webhook configurations "
+                    f"that we do not create; unset it, or set {CREATE_CONFIGURATIONS.name}=true"
+                )
         return cls(
             host=HOST.read(env),
             port=PORT.read(env),
             service_name=SERVICE.read(env),
             secret_name=SECRET.read(env),
             configuration_name=CONFIGURATION.read(env),
-            create_configurations=CREATE_CONFIGURATIONS.read(env),
+            create_configurations=create,
+            url=URL.read(env),
+            failure_policy=FAILURE_POLICY.read(env),
             certificate_file=certificate,
             key_file=key,
             ca_file=CA_FILE.read(env),
             configmap_name=CONFIGMAP.read(env),
             settings=_settings(env),
         )
+
+    @property
+    def is_reachable(self) -> bool:
+        """Whether the API server can call this process, as far as we were told."""
+        return self.url != UNREACHABLE
+
+    @property
+    def withdraws(self) -> bool:
+        """Whether the cluster outlives us, so that what we created must go when we stop."""
+        return self.create_configurations and bool(self.url)
+
+    @property
+    def own_failure_policy(self) -> str:
+        """A cluster that outlives us must not refuse writes because we are away, unless asked to."""
+        return self.failure_policy or ("Ignore" if self.url else "Fail")
 
 
 def _settings(env: Mapping[str, str]) -> Settings:
