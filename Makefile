@@ -10,7 +10,7 @@ export PYROCLAST_HOME
 .PHONY: help demo up stack stack-down status test e2e prove prove-remedies check fix parts manifests audit bench bench-scheduler bench-cluster clean install
 
 help: ## this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 17
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 17
 
 $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Pyroclast needs Python 3.11 or newer; this is %d.%d. Set PYTHON=/path/to/python3.11." % sys.version_info[:2])'

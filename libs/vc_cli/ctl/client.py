@@ -10,6 +10,7 @@ from urllib.parse import urlencode, urlsplit
 
 from vc_cli.ctl.errors import HTTP_NOT_FOUND, ApiError, NoClusterError
 from vc_cli.ctl.kubeconfig import Access
+from vc_cli.ctl.log_flags import RequestLog
 from vc_cli.ctl.resources import JsonObject, Resource
 from vc_cli.ctl.tables import printable
 
@@ -36,9 +37,13 @@ CLUSTER: Final = "the cluster"
 class Client:
     """Asks one API server, or another server of JSON; `what` is what people call it."""
 
-    def __init__(self, access: Access, *, what: str = CLUSTER) -> None:
+    def __init__(
+        self, access: Access, *, what: str = CLUSTER, told: RequestLog | None = None
+    ) -> None:
         self._access = access
         self._what = what
+        self._told = told
+        """Where each request is shown (`-v 1`); without credentials."""
         self.now: float | None = None
         """The server's time in its last answer, in seconds since the epoch."""
 
@@ -185,6 +190,10 @@ class Client:
             response = connection.getresponse()
         except (OSError, HTTPException) as error:
             raise self._unreachable(error) from None
+        if self._told is not None:
+            parts = urlsplit(self._access.server)
+            host = f"{parts.hostname}:{parts.port}" if parts.port else parts.hostname
+            self._told(f"{method} {parts.scheme}://{host}{prefix}{path}: {response.status}")
         self._set_clock(response.headers.get("Date", ""))
         return response
 

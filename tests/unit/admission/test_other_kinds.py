@@ -120,7 +120,15 @@ JOBFLOWS = (
     Case(says="there is no circle", object=flow(
          {"name": "a", "dependsOn": {"targets": ["b"]}},
          {"name": "b", "dependsOn": {"targets": ["a"]}}), refused="in a circle: a → b → a"),
-    Case(says="names are unique", object=flow({"name": "a"}, {"name": "a"}), refused="used twice"),
+    Case(says="a name may be listed twice", object=flow({"name": "a"}, {"name": "a"})),
+    Case(says="entries of one name are one step", object=flow(
+         {"name": "a", "dependsOn": {"targets": ["b"]}}, {"name": "b"}, {"name": "a"})),
+    Case(says="the targets of all entries of a name count", object=flow(
+         {"name": "a", "dependsOn": {"targets": ["b"]}},
+         {"name": "b", "dependsOn": {"targets": ["a"]}}, {"name": "a"}),
+         refused="in a circle: a → b → a"),
+    Case(says="an unknown target of the first entry counts", object=flow(
+         {"name": "a", "dependsOn": {"targets": ["c"]}}, {"name": "a"}), refused='"c"'),
     Case(says="retain policies are known", object=flow({"name": "a"}, jobRetainPolicy="burn"),
          refused="retain or delete"),
 )  # fmt: skip
@@ -229,3 +237,11 @@ def test_the_first_matching_resource_group_steers_a_pod(
 def test_unreadable_resource_groups_say_why(text: str) -> None:
     with pytest.raises(ResourceGroupsError):
         parse_resource_groups(text)
+
+
+def test_a_flow_that_lists_a_name_twice_is_warned() -> None:
+    response = ask("/jobflows/validate", flow({"name": "a"}, {"name": "a"}), KNOWN)
+    assert response.allowed
+    [warning] = response.warnings
+    assert warning.startswith("spec.flows[1].name: 'a' is listed before: both entries are one step")
+    assert ask("/jobflows/validate", flow({"name": "a"}, {"name": "b"}), KNOWN).warnings == []

@@ -110,7 +110,7 @@ def test_overcommit_lets_in_a_fifth_more_than_there_is() -> None:
     assert decisions.enqueued == ("ns/g0", "ns/g1")  # 64 * 1.2 = 76.8
     reason = reason_of(decisions, "g2")
     assert reason.stage is Stage.OVERCOMMIT
-    assert "cpu 32 needed, 12800m left" in reason.sentence
+    assert "cpu 32 needed, 12.8 left" in reason.sentence
 
 
 def test_queues_fill_side_by_side_by_weight() -> None:

@@ -19,8 +19,15 @@ from vc_dashboard.logic.future_answers import (
     WaitingRow,
 )
 from vc_dashboard.logic.holding import holders_of, line_above
-from vc_dashboard.logic.jobs import describe_job, line_of, newest_condition, true_words
+from vc_dashboard.logic.jobs import (
+    describe_job,
+    line_of,
+    newest_condition,
+    reason_of_job,
+    true_words,
+)
 from vc_dashboard.logic.picture import Picture, capacity
+from vc_dashboard.logic.reason_answers import answered_unblock
 from vc_dashboard.logic.standing import (
     BoundedTrial,
     GaveUpError,
@@ -55,7 +62,7 @@ def explain(
     detail = describe_job(picture, reasons, key, stale=ground.stale)
     if detail is None:
         return None
-    reason = detail.explanation
+    reason = reason_of_job(picture, reasons, key)
     group = f"{detail.job.namespace}/{detail.group.name}" if detail.group is not None else ""
     jobs = ground.jobs_of_groups()
     durations = Durations(picture)
@@ -74,7 +81,7 @@ def explain(
         job=detail.job,
         position=len(before) + 1 if line else 0,
         ahead=before[:AHEAD_SHOWN_MAX],
-        explanation=reason,
+        explanation=detail.explanation,
         holders=holders[:HOLDERS_SHOWN_MAX],
         holders_total=len(holders),
         estimate=estimate,
@@ -158,7 +165,7 @@ def _row(
         stage=reason.stage.value if reason is not None else "",
         needed_pods=reason.needed_pods if reason is not None else group.spec.min_member,
         missing=shown({a.resource: a.missing for a in amounts if a.missing}),
-        unblock=reason.unblock if reason is not None else None,
+        unblock=answered_unblock(reason.unblock) if reason and reason.unblock else None,
         reason=reason.sentence if reason is not None else condition.message if condition else "",
         created=group.metadata.creation_timestamp or "",
         estimate=estimate,

@@ -97,7 +97,7 @@ TABLE = [
     Scenario(
         id="the cluster has let in as much as it can hold",
         cluster=[queue(), TWO, gang("full", 8, cpu=1, age=9, min_resources={"cpu": "8"}), gang("g", 2, cpu=1, phase="Pending", min_resources={"cpu": "2"})],
-        runs={"full": 8}, waits={"g": Wait(stage="overcommit", unblock="add-room", says="the cluster has let in as much as it can hold: cpu 2 needed, 1600m left", then=["gang"])},
+        runs={"full": 8}, waits={"g": Wait(stage="overcommit", unblock="add-room", says="the cluster has let in as much as it can hold: cpu 2 needed, 1.6 left", then=["gang"])},
     ),
     Scenario(
         id="a quota of the namespace is used up",
