@@ -12,6 +12,7 @@ from vc_messages.effects import BindPod
 from vc_messages.sessions import Reason, Unblock
 from vc_scheduler.logic.amounts import Amounts
 from vc_scheduler.logic.claims import Claims
+from vc_scheduler.logic.explain.infeasible import told_first
 from vc_scheduler.logic.framework import Framework
 from vc_scheduler.logic.guarantees import Guarantees
 from vc_scheduler.logic.lineage import circular
@@ -98,6 +99,8 @@ class Session:
         self.moves = 0
         """Pods taken off nodes for trials so far: what trials cost, counted and not timed."""
         self._lower: dict[tuple[str, int], Amounts] = {}
+        self._told: dict[str, tuple[Reason, Reason]] = {}
+        """By group: what refused it, and what is told of that."""
 
     # -- time ------------------------------------------------------------------------------------
 
@@ -152,9 +155,14 @@ class Session:
         """Why it waits; None for a job that has its minimum and only cannot grow."""
         waits = self.starving(group) or (self.phase(group) == PENDING and not group.ready)
         reason = self.refused.get(group.key) if waits else None
-        if reason is None or group.key not in self.lost_to:
-            return reason
-        return outranked(reason, by=self.lost_to[group.key])
+        if reason is None:
+            return None
+        known = self._told.get(group.key)
+        if known is None or known[0] is not reason:
+            known = self._told[group.key] = (reason, told_first(self, group, reason))
+        if group.key not in self.lost_to:
+            return known[1]
+        return outranked(known[1], by=self.lost_to[group.key])
 
     def beside(self, pod: PodRow) -> Filtered:
         """The nodes one pod may go to, with everything placed so far where it lies."""
