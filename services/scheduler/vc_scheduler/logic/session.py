@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from vc_messages.effects import BindPod
-from vc_messages.sessions import Reason, Unblock
+from vc_messages.sessions import Reason
 from vc_scheduler.logic.amounts import Amounts
 from vc_scheduler.logic.claims import Claims
 from vc_scheduler.logic.explain.infeasible import told_first
@@ -27,6 +27,7 @@ from vc_scheduler.logic.volume_rows import ClaimChoice
 
 if TYPE_CHECKING:
     from vc_scheduler.logic.leaving import Leaving
+    from vc_scheduler.logic.shortages import Shortage
 
 QUEUE_DEPTH_MAX: Final = 32
 """Levels of queues; what is above a longer line is not asked."""
@@ -49,7 +50,7 @@ class Session:
         self.misfits: dict[tuple[bytes, int, int], Reason] = {}
         """Why so many pods of a shape do not fit, by the state of the rooms: the next gang of the
         same shape and size is refused without looking again."""
-        self.shortages: dict[tuple[object, ...], list[Unblock]] = {}
+        self.shortages: dict[tuple[object, ...], Shortage] = {}
         """What the tasks of a gang lack, by the gang and the state of the rooms."""
         self.enqueued: list[str] = []
         self.binds: dict[str, list[BindPod]] = {}
