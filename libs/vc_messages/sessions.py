@@ -123,6 +123,8 @@ class Reason(msgspec.Struct, frozen=True, kw_only=True):
     amounts: list[Amount] = []
     checks: list[Check] = []
     unblock: Unblock | None = None
+    permanent: bool = False
+    """It can never start as things are, whatever ends: its size is beyond a capability or the nodes."""
 
 
 class JobReason(msgspec.Struct, frozen=True, kw_only=True):

@@ -122,6 +122,23 @@ class Holder(Answer, frozen=True, kw_only=True):
     basis: str
 
 
+class Remedy(Answer, frozen=True, kw_only=True):
+    """What starts a waiting job, and whether that was checked."""
+
+    checked: bool
+    """Applied to a copy of the cluster, it started the job; False: only proposed by the session."""
+    unblock: Unblock | None
+    """None when none is known, or none is needed."""
+    steps: list[str]
+    """The same in words; all of them together."""
+    basis: str
+    victims: list[str]
+    """Pods that the scheduler evicts for the job then, the first ones."""
+    victims_total: int
+    alternatives: list[str]
+    """Other changes that start it, too; each was checked."""
+
+
 class Explanation(Answer, frozen=True, kw_only=True):
     """Why a job waits, on whom, and until when."""
 
@@ -135,6 +152,13 @@ class Explanation(Answer, frozen=True, kw_only=True):
     estimate: Estimate | None
     """None for a job that does not wait."""
     stale: str
+    remedy: Remedy | None = None
+    """None for a job that does not wait."""
+    notes: list[str] = []
+    """What else keeps it waiting: a queue that holds what is missing and is not reclaimable, writes of the
+    job controller that were refused."""
+    beyond_minimum: Reason | None = None
+    """Of a job that has its minimum: why its other pods wait; None when none do."""
 
 
 class AddNodes(

@@ -1,6 +1,6 @@
 """What-if: the cluster as the view has it, with changes, through the scheduler's own cycle."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -49,6 +49,16 @@ class Ground(msgspec.Struct, frozen=True, kw_only=True):
 
     def trial(self) -> BoundedTrial:
         """A cluster of its own; the pods of jobs that are let in are made as in the other one."""
+        return BoundedTrial(
+            self.objects,
+            self.conf,
+            now=self.now,
+            scheduler_names=self.scheduler_names,
+            make_pods=self.make_pods(),
+        )
+
+    def make_pods(self) -> Callable[[str], Iterable[ApiObject]]:
+        """Gives the pods of a group's job, as the job controller would make them."""
         groups = {o.key: o for o in self.objects if isinstance(o, PodGroup)}
         priorities = self.priorities()
 
@@ -59,13 +69,7 @@ class Ground(msgspec.Struct, frozen=True, kw_only=True):
             made = pods_of(job, priorities, scheduler_name=self.scheduler_names[0])
             return (_in_group(pod, groups[key].metadata.name) for pod in made)
 
-        return BoundedTrial(
-            self.objects,
-            self.conf,
-            now=self.now,
-            scheduler_names=self.scheduler_names,
-            make_pods=make_pods,
-        )
+        return make_pods
 
     def _job_of(self, group: PodGroup | None) -> Job | None:
         owner = controller_of(group.metadata) if group is not None else None
