@@ -27,6 +27,8 @@ class Stage(enum.Enum):
 
     INVALID = "invalid"
     """Its manifest cannot be used."""
+    UNSUPPORTED = "unsupported"
+    """It asks for what this release does not support."""
     QUEUE_MISSING = "queue-missing"
     QUEUE_CLOSED = "queue-closed"
     """Its queue lets no jobs in: it is closed, or above others."""
@@ -90,10 +92,10 @@ class Unblock(msgspec.Struct, frozen=True, kw_only=True):
     action: str
     """`create-queue`, `open-queue`, `move-job`, `raise-capability`, `raise-weight`, `raise-quota`,
     `add-room`, `create-pods`, `lift-gates`, `create-peer`, `create-claim`, `create-volume`, `bind-claim`,
-    `free-claim`, `reach-volume`, `add-volume`, `wait`, `fix`."""
+    `free-claim`, `reach-volume`, `add-volume`, `remove-field`, `wait`, `fix`."""
     target: str = ""
     """The queue or object to act on, where there is one; of `create-peer` the labels of the pod, of
-    `move-job` the queues that will do, with commas."""
+    `move-job` the queues that will do, with commas; of `remove-field` kind, name and field."""
     pods: int = 0
     """Room for so many more pods, of `amounts` each."""
     amounts: dict[str, int] = {}

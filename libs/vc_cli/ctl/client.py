@@ -4,6 +4,7 @@ The server's Date header is the clock: ages are then right however wrong the lap
 """
 
 import json
+import sys
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode, urlsplit
@@ -30,6 +31,8 @@ PLAIN: Final = "application/json"
 TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io"
 """The server then says what stands in each column; ask for `includeObject=Object` with it."""
 CELLS: Final = "cells"
+WRITES: Final = ("POST", "PUT", "PATCH")
+WARNINGS_MAX: Final = 20
 CLUSTER: Final = "the cluster"
 
 
@@ -186,6 +189,8 @@ class Client:
         except (OSError, HTTPException) as error:
             raise self._unreachable(error) from None
         self._set_clock(response.headers.get("Date", ""))
+        if method in WRITES:
+            print_warnings(response.headers.get_all("Warning") or [])
         return response
 
     def _identity(self) -> dict[str, str]:
@@ -244,6 +249,15 @@ class Client:
         """
         text = content[:ERROR_TEXT_MAX].decode("utf-8", "replace").strip()
         return "" if text.startswith("<") or self._what != CLUSTER else text
+
+
+def print_warnings(headers: "list[str]") -> None:
+    """What the server has to say about an object that it accepted, as kubectl prints it."""
+    for header in headers[:WARNINGS_MAX]:
+        _, _, rest = header.partition('"')
+        text = rest.rpartition('"')[0].replace('\\"', '"').replace("\\\\", "\\")
+        if text:
+            print(f"Warning: {printable(text)}", file=sys.stderr)
 
 
 def is_address(url: str) -> bool:

@@ -3,9 +3,11 @@
 New nodes have exactly the room that was asked for, and no labels but those that were named.
 """
 
+import copy
 import itertools
+import re
 from collections.abc import Callable, Mapping
-from typing import Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
 
@@ -196,6 +198,31 @@ def _wait(ground: Ground, proposed: Unblock, job: JobReason) -> None:
     ground.now += WAIT_SECONDS
 
 
+def _remove_field(ground: Ground, proposed: Unblock, job: JobReason) -> None:
+    """Of the group, of its queue, or of every pod that has it."""
+    kind, name, path = proposed.target.split(" ")
+    of_kind: dict[str, list[ApiObject]] = {
+        "podgroup": [_find(ground, PodGroup, job.group)],
+        "queue": [_find(ground, Queue, name)] if kind == "queue" else [],
+        "pod": list(_members(ground, job)),
+    }
+    for known in of_kind[kind]:
+        ground.put(msgspec.convert(without_field(msgspec.to_builtins(known), path), type(known)))
+
+
+def without_field(written: Any, path: str) -> Any:
+    """A copy of an object without the value at a path such as `spec.list[0].field`."""
+    steps = [step for step in re.split(r"[.](?![^\[]*\])|\[|\]", path) if step]
+    copied = inner = copy.deepcopy(written)
+    for step in steps[:-1]:
+        inner = inner[int(step)] if isinstance(inner, list) else inner.get(step, {})
+    if isinstance(inner, list):
+        del inner[int(steps[-1])]
+    else:
+        inner.pop(steps[-1], None)
+    return copied
+
+
 # -- storage -----------------------------------------------------------------------------------------
 
 
@@ -248,6 +275,7 @@ _ACTIONS: Final[dict[str, Callable[[Ground, Unblock, JobReason], None]]] = {
     "lift-gates": _lift_gates,
     "create-peer": _create_peer,
     "wait": _wait,
+    "remove-field": _remove_field,
     "create-claim": _create_claim,
     "create-volume": _create_volume,
     "bind-claim": _bind_claim,
