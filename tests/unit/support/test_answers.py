@@ -19,10 +19,12 @@ from tests.unit.support.objects import (
     sample_of,
     scheduled,
 )
+from vc_admission.logic.pod_conditions import ANSWER_CONDITION
 from vc_model.graft import to_json
 from vc_model.pod import Pod
 from vc_model.support import ENTRIES, Answer, Case, Entry
 from vc_podgroup_controller.logic import wanted_spec as group_of_pod
+from vc_simcluster.webhooks_conditions import holds
 
 FULL = os.environ.get("PYROCLAST_PROVE") == "full"
 SCHEDULED = ("PodGroup", "Pod", "Queue")
@@ -127,3 +129,11 @@ def test_a_plain_object_has_only_the_answer_to_its_kind(kind: str) -> None:
         assert not response.warnings
     else:
         assert bool(response.warnings) or not response.allowed
+
+
+@pytest.mark.parametrize("case", [c for c in _cases() if c[2] == "Pod"], ids=_id)
+def test_the_api_server_asks_about_a_pod_that_has_an_answer(case: tuple[Entry, Case, str]) -> None:
+    entry, found, kind = case
+    expression = ANSWER_CONDITION["expression"]
+    assert holds(expression, {"object": sample_of(entry, found, kind)})
+    assert not holds(expression, {"object": plain("Pod")})
