@@ -4,6 +4,7 @@ The server's Date header is the clock: ages are then right however wrong the lap
 """
 
 import json
+import sys
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode, urlsplit
@@ -31,6 +32,8 @@ PLAIN: Final = "application/json"
 TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io"
 """The server then says what stands in each column; ask for `includeObject=Object` with it."""
 CELLS: Final = "cells"
+WRITES: Final = ("POST", "PUT", "PATCH")
+WARNINGS_MAX: Final = 20
 CLUSTER: Final = "the cluster"
 
 
@@ -195,6 +198,8 @@ class Client:
             host = f"{parts.hostname}:{parts.port}" if parts.port else parts.hostname
             self._told(f"{method} {parts.scheme}://{host}{prefix}{path}: {response.status}")
         self._set_clock(response.headers.get("Date", ""))
+        if method in WRITES:
+            print_warnings(response.headers.get_all("Warning") or [])
         return response
 
     def _identity(self) -> dict[str, str]:
@@ -253,6 +258,15 @@ class Client:
         """
         text = content[:ERROR_TEXT_MAX].decode("utf-8", "replace").strip()
         return "" if text.startswith("<") or self._what != CLUSTER else text
+
+
+def print_warnings(headers: "list[str]") -> None:
+    """What the server has to say about an object that it accepted, as kubectl prints it."""
+    for header in headers[:WARNINGS_MAX]:
+        _, _, rest = header.partition('"')
+        text = rest.rpartition('"')[0].replace('\\"', '"').replace("\\\\", "\\")
+        if text:
+            print(f"Warning: {printable(text)}", file=sys.stderr)
 
 
 def is_address(url: str) -> bool:

@@ -10,6 +10,7 @@ LINE_LETTERS_MAX: Final = 100
 TITLE_LETTERS: Final = 11
 STAGES: Final = {
     "invalid": "its manifest cannot be used",
+    "unsupported": "it asks for what this release does not support",
     "queue-missing": "its queue does not exist",
     "queue-closed": "its queue lets no jobs in",
     "quota": "its queue, or one above it, is full",
@@ -41,6 +42,7 @@ _UNBLOCK: Final = {
     "free-claim": "end the pod that uses claim {target}",
     "reach-volume": "room for {amounts} on a node that reaches the volume of claim {target}{where}",
     "add-volume": "a free volume that suits claim {target}",
+    "remove-field": "create it without the field: {target}",
     "wait": "nothing to do but wait",
     "fix": "correct the manifest",
 }

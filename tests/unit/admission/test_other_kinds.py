@@ -35,15 +35,22 @@ def pod(annotations: dict[str, str] | None = None, **spec: Any) -> JsonObject:
     }
 
 
+STORED = {"volcano.sh/allow-unsupported": "true"}
+"""On kinds that no controller runs."""
+
+
 def cron(name: str = "nightly", **spec: Any) -> JsonObject:
     return {
-        "metadata": {"name": name},
+        "metadata": {"name": name, "annotations": STORED},
         "spec": {"schedule": "0 3 * * *", "jobTemplate": {"spec": job()["spec"]}, **spec},
     }
 
 
 def flow(*flows: JsonObject, **spec: Any) -> JsonObject:
-    return {"metadata": {"name": "f"}, "spec": {"flows": list(flows), **spec}}
+    return {
+        "metadata": {"name": "f", "annotations": STORED},
+        "spec": {"flows": list(flows), **spec},
+    }
 
 
 def member(selector: JsonObject, kind: str = "Node") -> JsonObject:

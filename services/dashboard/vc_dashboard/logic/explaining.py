@@ -47,7 +47,12 @@ from vc_model.times import format_duration, format_time
 HOLDERS_SHOWN_MAX: Final = 10
 AHEAD_SHOWN_MAX: Final = 10
 ENDS_TRIED_MAX: Final = 40
-_STUCK: Final = (Stage.INVALID, Stage.QUEUE_MISSING, Stage.QUEUE_CLOSED)
+_STUCK: Final = (
+    Stage.INVALID,
+    Stage.UNSUPPORTED,
+    Stage.QUEUE_MISSING,
+    Stage.QUEUE_CLOSED,
+)
 """Stages that no time heals."""
 
 Starts = Callable[[Collection[str]], Mapping[str, Estimate]]
