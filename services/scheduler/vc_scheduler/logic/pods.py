@@ -72,6 +72,8 @@ class PodReader:
             queue_gated=_queue_gated(pod),
             protected_until=_protected_until(pod),
             unsupported=unsupported_in_pod(pod) if status is Task.PENDING else "",
+            started=pod.status.start_time or "",
+            created=metadata.creation_timestamp or "",
         )
 
 

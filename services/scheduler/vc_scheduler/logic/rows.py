@@ -81,6 +81,10 @@ class PodRow(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False):
     """When its cooldown ends; 0 for none. Not evicted before, while the plugin cdp is on."""
     unsupported: str = ""
     """The field of a pending pod that this release does not support: the pod is never bound."""
+    started: str = ""
+    """`status.startTime` as written; read only when victims are compared."""
+    created: str = ""
+    """`metadata.creationTimestamp` as written."""
 
     @property
     def order(self) -> tuple[int, str, int, str]:
