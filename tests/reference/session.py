@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from tests.reference.cluster import (
+from tests.reference.cluster import (  # fmt: skip
     Amounts,
     Cluster,
     Job,
@@ -17,6 +17,7 @@ from tests.reference.cluster import (
 )
 from tests.reference.lines import in_line
 from tests.reference.nodes import best_node, room_for
+from tests.reference.requested import elastic_of, promised_to
 from tests.reference.shares import MILLION, Shares, holds, share, with_more
 from vc_model.meta import ApiObject
 
@@ -83,8 +84,8 @@ class Session:
         """Job to what its pods have that were put somewhere in this session."""
         self.bound: dict[str, int] = {}
         self.allocated = self._rolled_up(lambda job: job.allocated)
-        self.promised = self._rolled_up(_promised)
-        self.elastic = self._rolled_up(_elastic)
+        self.promised = self._rolled_up(promised_to)
+        self.elastic = self._rolled_up(elastic_of)
         self.used_at_first = {name: self.cluster.used(name) for name in self._resources()}
         self.outside = self._outside()
         self.shares = Shares(self.cluster, self._waiting_amounts(), plugin)
@@ -120,7 +121,6 @@ class Session:
                 growing.append(job)
 
     def _asking(self, job: Job) -> list[Pod]:
-        """Waiting pods that ask for something."""
         return [pod for pod in self.waiting(job) if not pod.best_effort]
 
     def _may_grow(self, job: Job, first_refused: dict[str, tuple[object, ...]]) -> bool:
@@ -130,9 +130,8 @@ class Session:
         first = first_refused.get(job.queue) if self.cluster.queues[job.queue].fifo else None
         if first is not None and self.job_order(job) > first:
             return False
-        if job.key in self.met_at:
-            return self.now >= self.met_at[job.key] + self.delay
-        return self.delay == 0 or not self.missing(job)
+        since = self.met_at.get(job.key, self.now if self.missing(job) else float("-inf"))
+        return self.now >= since + self.delay
 
     def backfill(self) -> None:
         found = self._eligible()
@@ -400,19 +399,3 @@ class Session:
         """What pods have that belong to no queue."""
         inside = total(job.allocated for job in self.cluster.jobs.values() if job.queue in self.cluster.queues)  # fmt: skip
         return {n: max(0, used - inside.get(n, 0)) for n, used in self.used_at_first.items()}
-
-
-def _promised(job: Job) -> Amounts:
-    claims = job.phase == "Inqueue" or (job.phase == "Running" and len(job.placed) >= job.minimum)
-    return beyond(job.min_resources or {}, job.allocated) if claims else {}
-
-
-def _elastic(job: Job) -> Amounts:
-    return {
-        name: max(0, job.allocated.get(name, 0) - least)
-        for name, least in (job.min_resources or {}).items()
-    }
-
-
-def beyond(wanted: Amounts, has: Amounts) -> Amounts:
-    return {name: max(0, amount - has.get(name, 0)) for name, amount in wanted.items()}

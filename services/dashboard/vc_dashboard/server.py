@@ -47,6 +47,8 @@ BODY_BYTES_MAX: Final = 1024 * 1024
 SHUTDOWN_SECONDS_MAX: Final = 2.0
 EXPLAIN_SECONDS_MAX: Final = 12.0
 """After this, those who wait in line included, an estimate begins no further session."""
+SEARCH_SECONDS_MAX: Final = 8.0
+"""Of these, what the search for a remedy may take: after this it begins no further simulation."""
 HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'",
@@ -214,7 +216,13 @@ class DashboardServer:
         reasons, picture = self._knowledge.sessions.reasons(), await self._knowledge.picture()
         ground = await self._knowledge.ground()
         found = await self._knowledge.heavy.run(
-            explain, picture, reasons, key, ground, go_on=self._in_time()
+            explain,
+            picture,
+            reasons,
+            key,
+            ground,
+            go_on=self._in_time(),
+            search_on=self._in_time(SEARCH_SECONDS_MAX),
         )
         return _json(found) if found is not None else _problem(404, _no_job(key))
 
@@ -233,9 +241,9 @@ class DashboardServer:
         starts = starts_on(picture, await self._knowledge.ground(), self._in_time())
         return _json(await self._knowledge.heavy.run(listed, starts=starts))
 
-    def _in_time(self) -> Callable[[], bool]:
-        """Whether an estimate that was asked for now may still go on."""
-        until = self._knowledge.seconds() + EXPLAIN_SECONDS_MAX
+    def _in_time(self, seconds: float = EXPLAIN_SECONDS_MAX) -> Callable[[], bool]:
+        """Whether an estimate, or a search, that was asked for now may still go on."""
+        until = self._knowledge.seconds() + seconds
         return lambda: self._knowledge.seconds() < until
 
     async def _shares(self, _: web.Request) -> web.Response:

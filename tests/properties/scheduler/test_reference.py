@@ -2,19 +2,18 @@
 
 from collections.abc import Callable
 
-import msgspec
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from tests.properties.scheduler.coming_true import note_minimums, start
 from tests.reference.scheduler import schedule
-from tests.unit.scheduler.objects import GROUP, TASK, group, node, pod, priority_class, queue
+from tests.unit.scheduler.objects import TASK, group, node, pod, priority_class, queue
 from tests.unit.scheduler.world import World
 from vc_model.meta import ApiObject
 from vc_model.node import Taint
 from vc_model.pod import Toleration
-from vc_model.scheduling import PodGroup
 from vc_model.struct import JsonObject, ResourceList
-from vc_model.times import format_time, parse_duration
+from vc_model.times import parse_duration
 from vc_scheduler.logic import plugins
 from vc_scheduler.logic.conf import Conf, PluginConf
 from vc_scheduler.logic.decisions import Decisions
@@ -264,29 +263,6 @@ def compare(world: World, met_at: dict[str, float] | None = None) -> Decisions:
 
 def _some(amounts: dict[str, int]) -> dict[str, int]:
     return {name: amount for name, amount in amounts.items() if amount}
-
-
-def note_minimums(world: World, met_at: dict[str, float]) -> None:
-    """After a session: which jobs have got their minimum; one all of whose pods wait has to get it again."""
-    for job in [obj for obj in world.objects() if isinstance(obj, PodGroup)]:
-        name, spec = job.metadata.name, job.spec
-        mine = [p for p in world.pods() if p.metadata.annotations.get(GROUP) == name]
-        there = [p for p in mine if p.spec.node_name and p.status.phase != "Failed"]
-        roles = [p.metadata.labels.get(TASK) for p in there]
-        applies = sum(spec.min_task_member.values()) <= spec.min_member
-        least = spec.min_task_member if applies else {}
-        if 0 < spec.min_member <= len(there) and all(roles.count(r) >= n for r, n in least.items()):
-            met_at.setdefault(job.key, world.now)
-        elif not there:
-            met_at.pop(job.key, None)
-
-
-def start(world: World) -> None:
-    """The nodes start what was bound: from now on it has run time to lose."""
-    for running in world.pods():
-        if running.spec.node_name and running.status.start_time is None:
-            status = msgspec.structs.replace(running.status, start_time=format_time(world.now))
-            world.put(msgspec.structs.replace(running, status=status))
 
 
 def hold_against_reference(

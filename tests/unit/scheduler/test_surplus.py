@@ -195,7 +195,4 @@ def test_other_arguments_of_allocate_have_a_warning() -> None:
         actions=tuple(actions.REGISTRY),
         plugins=tuple(plugins.REGISTRY),
     )
-    said = (
-        "configurations: argument 'surplusDealy' of allocate has no effect: it takes surplusDelay"
-    )
-    assert said in warnings
+    assert any("'surplusDealy' has no effect" in w and "surplusDelay" in w for w in warnings)

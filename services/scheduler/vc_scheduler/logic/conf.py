@@ -44,9 +44,6 @@ class ActionConf(msgspec.Struct, frozen=True, kw_only=True):
 OWN_ACTIONS: Final = ("enqueue", "allocate", "preempt", "reclaim", "backfill")
 """Ours, in the order of the default."""
 
-OWN_ARGUMENTS: Final = {"allocate": ("surplusDelay",)}
-"""By action, the arguments that it takes (`configurations` of the file)."""
-
 
 class Conf(msgspec.Struct, frozen=True, kw_only=True):
     """What a session does, in which order, asking whom."""
@@ -68,7 +65,7 @@ class Conf(msgspec.Struct, frozen=True, kw_only=True):
     )
 
     configurations: tuple[ActionConf, ...] = ()
-    """Arguments of actions: of ours (`OWN_ARGUMENTS`), and of third parties', which ask the framework."""
+    """Arguments of actions, of ours and of third parties'; they ask the framework for theirs."""
     metrics: dict[str, str] = {}
     """Where upstream reads the usage of nodes; nobody here does."""
 

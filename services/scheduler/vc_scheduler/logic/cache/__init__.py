@@ -1,1 +1,1 @@
-"""What the scheduler notes between sessions besides the facts themselves."""
+"""What the scheduler keeps of the cluster between sessions."""
