@@ -5,7 +5,8 @@ from typing import Final
 
 from tests.reference.evictions import preempt, reclaim
 from tests.reference.letting_in import enqueue
-from tests.reference.session import Outcome, Session
+from tests.reference.outcome import Outcome
+from tests.reference.session import Session
 from vc_model.meta import ApiObject
 
 ACTIONS: Final[dict[str, Callable[[Session], None]]] = {

@@ -1,7 +1,6 @@
 """A session of the reference: who is let in, and who goes where; evictions are in `evictions`."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from fractions import Fraction
 
 from tests.reference.cluster import (  # fmt: skip
@@ -17,25 +16,14 @@ from tests.reference.cluster import (  # fmt: skip
 )
 from tests.reference.lines import in_line
 from tests.reference.nodes import best_node, room_for
+from tests.reference.outcome import Outcome
 from tests.reference.requested import elastic_of, promised_to
 from tests.reference.shares import MILLION, Shares, holds, share, with_more
 from vc_model.meta import ApiObject
 
 ELASTIC_PODS, ELASTIC_PART = 8, 16
 Missing = list[tuple[str | None, int]]
-
-
-@dataclass(eq=False)
-class Outcome:
-    """What a session of the reference comes to."""
-
-    enqueued: list[str] = field(default_factory=list)
-    binds: dict[str, str] = field(default_factory=dict)
-    """Pod to node."""
-    victims: dict[str, list[str]] = field(default_factory=dict)
-    """Job to the pods that are evicted for it."""
-    phases: dict[str, str] = field(default_factory=dict)
-    deserved: dict[str, Amounts] = field(default_factory=dict)
+Place = tuple[object, ...]
 
 
 class Session:
@@ -102,8 +90,7 @@ class Session:
 
     def allocate(self) -> None:
         waiting = [job for job in in_line(self, self._eligible()) if self._asking(job)]
-        starving = [job for job in waiting if self.starving(job)]
-        first_refused: dict[str, tuple[object, ...]] = {}
+        starving, first_refused = [job for job in waiting if self.starving(job)], dict[str, Place]()
         while starving:
             job = self.next_job(starving)
             starving.remove(job)
@@ -117,13 +104,13 @@ class Session:
             growing.remove(job)
             part = max(1, min(ELASTIC_PODS, len(self._asking(job)) // ELASTIC_PART))
             most = part if growing else len(job.pods)
-            if self._place_more(job, most, best_effort=False) and self._asking(job):
-                growing.append(job)
+            more = self._place_more(job, most, best_effort=False)
+            growing += [job] if more and self._asking(job) else []
 
     def _asking(self, job: Job) -> list[Pod]:
         return [pod for pod in self.waiting(job) if not pod.best_effort]
 
-    def _may_grow(self, job: Job, first_refused: dict[str, tuple[object, ...]]) -> bool:
+    def _may_grow(self, job: Job, first_refused: dict[str, Place]) -> bool:
         """It has its minimum, passes nobody in a fifo queue, and its time for more has come."""
         if job.key in self.refused or self.starving(job) or not self._asking(job):
             return False

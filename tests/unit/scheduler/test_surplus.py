@@ -5,7 +5,9 @@ from dataclasses import dataclass
 import pytest
 
 from tests.unit.scheduler.objects import gang, group, node, nodes, pod, priority_class, queue
+from tests.unit.scheduler.shell import Shell
 from tests.unit.scheduler.world import World
+from vc_clock import run_virtual
 from vc_model.meta import ApiObject
 from vc_scheduler.logic import actions, plugins
 from vc_scheduler.logic.conf import ActionConf, Conf, PluginConf
@@ -166,6 +168,22 @@ def test_nobody_is_evicted_for_pods_that_only_wait_for_their_time() -> None:
     assert world.bound("a") == 1
     world.now += 0.5
     assert len(world.session().evictions) == 1
+
+
+def test_the_service_comes_back_for_the_surplus_by_itself() -> None:
+    async def story() -> None:
+        async with Shell() as shell:
+            await shell.nodes(1, cpu="8")
+            await shell.gang("first", 8, minimum=2)
+            await shell.until(lambda: shell.bound("first") > 0, "its minimum")
+            assert shell.bound("first") == 2
+            await shell.gang("second", 8, minimum=2)
+            await shell.until(lambda: shell.bound("second") >= 2, "the other's minimum")
+            await shell.until(lambda: shell.bound("first") + shell.bound("second") == 8, "the rest")
+            assert shell.cluster.writes["evict"] == 0
+            assert shell.bound("first") < 8
+
+    run_virtual(story())
 
 
 @pytest.mark.parametrize("written", ["0", "500ms", "2s", "10m"])
