@@ -30,7 +30,7 @@ from vc_dashboard.logic.jobs import (
 )
 from vc_dashboard.logic.notes import beyond_minimum, controller_refusal, not_reclaimable
 from vc_dashboard.logic.picture import Picture, capacity
-from vc_dashboard.logic.reason_answers import answered_unblock
+from vc_dashboard.logic.reason_answers import answered_reason, answered_unblock
 from vc_dashboard.logic.remedies import find_remedy, refused_by_api_server
 from vc_dashboard.logic.standing import (
     BoundedTrial,
@@ -110,7 +110,7 @@ def explain(
         stale=ground.stale,
         remedy=remedy,
         notes=[*([refusal] if refusal else []), *look.notes],
-        beyond_minimum=look.beyond,
+        beyond_minimum=answered_reason(look.beyond) if look.beyond is not None else None,
     )
 
 
