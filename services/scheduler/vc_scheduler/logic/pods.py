@@ -19,6 +19,8 @@ from vc_model.keys import (
 )
 from vc_model.meta import controller_of, object_key
 from vc_model.pod import Pod
+from vc_scheduler.logic.groups import read_time
+from vc_scheduler.logic.pod_status.effects import waiting_message
 from vc_scheduler.logic.rows import PodRow, Task
 from vc_scheduler.logic.shapes import Shapes
 
@@ -43,7 +45,7 @@ class PodReader:
         node = pod.spec.node_name
         if status is Task.PENDING and assumed_node:
             status, node = Task.BINDING, assumed_node
-        metadata = pod.metadata
+        metadata, pending = pod.metadata, status is Task.PENDING
         return PodRow(
             key=pod.key,
             namespace=metadata.namespace,
@@ -63,8 +65,9 @@ class PodReader:
             critical=_critical(pod),
             preemptable=_preemptable(pod),
             preempts=pod.spec.preemption_policy != _NEVER,
-            conditions=tuple(pod.status.conditions) if status is Task.PENDING else (),
-            nominated=pod.status.nominated_node_name if status is Task.PENDING else "",
+            created=read_time(metadata.creation_timestamp) if pending else 0.0,
+            waiting_message=waiting_message(pod) if pending else "",
+            nominated=pod.status.nominated_node_name if pending else "",
             queue_gated=_queue_gated(pod),
         )
 

@@ -5,6 +5,7 @@ thread while the columns move on, and run again later to the same bytes.
 """
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from vc_scheduler.logic.amounts import Amounts
 from vc_scheduler.logic.images import ImageRow
@@ -14,6 +15,9 @@ from vc_scheduler.logic.policies import BudgetRow, QuotaRow
 from vc_scheduler.logic.rows import GroupRow, PodRow, QueueRow
 from vc_scheduler.logic.table import NodeTable
 from vc_scheduler.logic.volumes import VolumeTable
+
+POD_CONDITION_SECONDS: Final = 2.0
+"""Pods that are placed sooner after they were created cost no write for waiting."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -71,3 +75,5 @@ class Snapshot:
     """Where images are that waiting pods name, by their ids."""
     held_until: float | None = None
     """When the first pod held back after a failed bind may be tried again."""
+    pod_condition_seconds: float = POD_CONDITION_SECONDS
+    """How long a pod waits before its condition PodScheduled says why."""
