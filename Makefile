@@ -7,7 +7,7 @@ PYROCLAST_HOME ?= .pyroclast
 export PYROCLAST_HOME
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up stack stack-down status test e2e check fix parts manifests audit bench bench-scheduler bench-cluster clean install
+.PHONY: help demo up stack stack-down status test e2e prove prove-remedies check fix parts manifests audit bench bench-scheduler bench-cluster clean install
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 17
@@ -41,6 +41,11 @@ test: $(STAMP) ## run the tests; parts that are absent are skipped with a senten
 
 e2e: $(STAMP) ## hurt the real stack: kills, pauses, outages (PYROCLAST_E2E=full for the whole counts)
 	@$(BIN)/python -m pytest -s tests/e2e $(PYTEST_ARGS)
+
+prove: prove-remedies ## run all proofs (minutes to hours; samples of them run with the tests)
+
+prove-remedies: $(STAMP) ## 10,000 random waiting jobs: what explain proposes starts each of them (ARGS='--jobs N')
+	@$(BIN)/python -m tests.proofs.remedies $(ARGS)
 
 check: $(STAMP) ## ruff, mypy --strict, import-linter
 	@$(BIN)/ruff format --check .

@@ -23,6 +23,9 @@ environment:
                             `stack` starts what is absent
   CLUSTER                   API server of `stack`: embedded (default), kubernetes (real, with
                             fake nodes), given (the one of KUBECONFIG)
+  ADMISSION_URL, ADMISSION_FAILURE_POLICY
+                            with CLUSTER=given: https://HOST:PORT by which that cluster reaches
+                            admission (without it no webhooks are registered there); Ignore or Fail
   LOG_LEVEL, LOG_FORMAT     info, debug, …; json or line
 """
 
@@ -46,6 +49,7 @@ def _parser() -> argparse.ArgumentParser:
         description="A batch system for Kubernetes with Volcano's API.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     demo = commands.add_parser("demo", help="run example jobs on the embedded cluster, then exit")
@@ -67,9 +71,7 @@ def _quiet_logs() -> None:
     """In front of people only what went wrong; LOG_LEVEL and LOG_FORMAT say otherwise."""
     from vc_runtime import logs
 
-    logs.set_up(
-        level=os.environ.get("LOG_LEVEL", "ERROR"), form=os.environ.get("LOG_FORMAT", "line")
-    )
+    logs.set_up_from(os.environ, level="error", form="line")
 
 
 def _demo(arguments: argparse.Namespace) -> int:
@@ -96,13 +98,21 @@ def _up(arguments: argparse.Namespace) -> int:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from vc_cli.services import SERVICES, build_of
+    from vc_cli.services import SERVICES, program_of
     from vc_runtime.main import run_services
+    from vc_runtime.program.checking import check_variables
 
     for name in arguments.services:
         if name not in SERVICES:
             raise ValueError(f"no service {name!r}; there are {', '.join(SERVICES)}")
-    run_services({name: build_of(name) for name in arguments.services})
+    programs = {name: program_of(name) for name in arguments.services}
+    found = [check_variables(program, os.environ) for program in programs.values()]
+    for warning in dict.fromkeys(line for one in found for line in one.warnings):
+        print(f"pyroclast: warning: {warning}", file=sys.stderr)
+    problems = list(dict.fromkeys(line for one in found for line in one.problems))
+    if problems:
+        raise ValueError("\npyroclast: ".join(problems))
+    run_services({name: program.load() for name, program in programs.items()})
     return 0
 
 

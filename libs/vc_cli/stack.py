@@ -23,6 +23,7 @@ from vc_cli.ctl.errors import CtlError
 from vc_cli.processes import Child, Pid, birth_of
 from vc_cli.services import SERVICES
 from vc_cli.stack_accounts import install
+from vc_cli.stack_admission import Place, place_of, said_of, withdraw
 from vc_cli.stack_clusters import EMBEDDED, KUBERNETES, start_cluster
 from vc_cli.stack_down import stop_leftovers
 from vc_cli.stack_file import ProcessEntry, StackFile
@@ -122,6 +123,15 @@ def url_of(host: str, port: int) -> str:
     return f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
 
 
+def _admission_place(options: Options) -> Place:
+    """A port that only the user's address names is refused here too, before anything is started."""
+    place = place_of(options.cluster, os.environ, free_port=free_port)
+    if place.registered_url and "admission" in options.services:
+        _port(place.port, "ADMISSION_PORT", host=place.host)
+        return place
+    return place if "admission" in options.services else Place(port=place.port)
+
+
 class Stack:
     """One stack, from its first process to its last."""
 
@@ -138,11 +148,13 @@ class Stack:
         self._dashboard_port = _port(
             options.dashboard_port, "PYROCLAST_DASHBOARD_PORT", host=options.dashboard_host
         )
+        self._admission = _admission_place(options)
         self._file = StackFile(
             supervisor=Pid(number=os.getpid(), birth=birth_of(os.getpid())),
             started_at=self._clock.now(),
             cluster=options.cluster,
             dashboard=self._dashboard_url if "dashboard" in options.services else "",
+            admission_url=self._admission.registered_url,
         )
 
     @property
@@ -152,6 +164,8 @@ class Stack:
     async def start(self) -> None:
         """Servers, API server, services; returns when all are ready."""
         self._progress.say(f"starting in {self._options.home}")
+        if "admission" in self._options.services and (line := said_of(self._admission)):
+            self._progress.say(line)
         await self._start_ground()
         await self._ready()
         addresses = await self._addresses()
@@ -200,16 +214,17 @@ class Stack:
         self._file.kafka = self._servers.kafka
         self._file.redis = self._servers.redis
         self._file.jaeger = self._servers.jaeger
-        admission_port = free_port()
         return Addresses(
             kafka=self._servers.kafka,
             redis=self._servers.redis,
             kubeconfig=self._file.kubeconfig,
-            accounts=await self._accounts(admission_port),
+            accounts=await self._accounts(self._admission.port),
             otlp=self._servers.otlp,
             dashboard_host=self._options.dashboard_host,
             dashboard_port=self._dashboard_port,
-            admission_port=admission_port,
+            admission_host=self._admission.host,
+            admission_port=self._admission.port,
+            admission_url=self._admission.url,
         )
 
     async def _accounts(self, admission_port: int) -> dict[str, str]:
@@ -261,6 +276,11 @@ class Stack:
         self._file.state = "stopping"
         self._remember()
         await self._supervisor.stop()
+        if self._file.admission_url and self._file.kubeconfig:
+            left = await withdraw(Path(self._file.kubeconfig), self._file.admission_url)
+            if left:
+                self._progress.say(left)
+                return  # stack.json stays, so that `stack-down` can try again
         stack_file.remove(self._options.home)
         self._progress.say("stopped; nothing is kept but the logs")
 

@@ -90,12 +90,14 @@ class Unblock(msgspec.Struct, frozen=True, kw_only=True):
     action: str
     """`create-queue`, `open-queue`, `move-job`, `raise-capability`, `raise-weight`, `raise-quota`,
     `add-room`, `create-pods`, `lift-gates`, `create-peer`, `create-claim`, `create-volume`, `bind-claim`,
-    `free-claim`, `reach-volume`, `add-volume`, `wait`, `fix`."""
+    `free-claim`, `reach-volume`, `add-volume`, `wait`, `fix`; and, found by the remedy search alone,
+    `raise-priority`, `lower-minimum`, `shrink-request`, `end-jobs`, `raise-deserved`, `allow-reclaim`, `lift-budget`."""
     target: str = ""
     """The queue or object to act on, where there is one; of `create-peer` the labels of the pod, of
-    `move-job` the queues that will do, with commas."""
+    `move-job`, `allow-reclaim` and `lift-budget` the objects, with commas."""
     pods: int = 0
-    """Room for so many more pods, of `amounts` each."""
+    """Room for so many more pods, of `amounts` each; of `lower-minimum` the new minAvailable.
+    Of `shrink-request` `amounts` is the new request of each pod of the task `target`."""
     amounts: dict[str, int] = {}
     weight: int = 0
     """Of `raise-weight`: the least that helps."""
@@ -103,6 +105,10 @@ class Unblock(msgspec.Struct, frozen=True, kw_only=True):
     """Of `add-room` and `reach-volume`."""
     also: list["Unblock"] = []
     """What other tasks of the same gang lack, when this has been done: it starts when all of it is."""
+    priority: int = 0
+    """Of `raise-priority`: the value of the class `target`."""
+    jobs: list[str] = []
+    """Of `end-jobs`: the pod groups that finish, or are evicted."""
 
 
 class Reason(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,20 +1,24 @@
 """What can be set from outside."""
 
 import enum
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from vc_model.scheduler_names import scheduler_names
+from vc_model import variables
+from vc_model.scheduler_names import scheduler_names_variable
+from vc_model.variables import AnyVariable
 from vc_scheduler.logic.conf import DEFAULT_SCHEDULER_NAMES, Conf
-from vc_scheduler.logic.snapshot import POD_CONDITION_SECONDS
+from vc_scheduler.logic.pod_status import POD_CONDITION_SECONDS
 
 DEBOUNCE_SECONDS: Final = 0.03
 """Between the end of a session and the next: what arrives meanwhile is decided together."""
 
 CONF_MAP: Final = "volcano-scheduler-configmap"
 """As Volcano's chart names it."""
+
+DEBOUNCE_SECONDS_MAX: Final = 60.0
+POD_CONDITION_SECONDS_MAX: Final = 3600.0
 
 
 class PodEvents(enum.Enum):
@@ -33,6 +37,54 @@ class PodEvents(enum.Enum):
     @property
     def on_bind(self) -> bool:
         return self is PodEvents.ALL
+
+
+CONF_FILE_VARIABLE: Final = variables.file(
+    "SCHEDULER_CONF",
+    meaning="path of Volcano's configuration file, read again when it changes; wins over the ConfigMap",
+)
+CONF_MAP_VARIABLE: Final = variables.text(
+    "SCHEDULER_CONFIGMAP",
+    CONF_MAP,
+    empty_counts=True,
+    meaning="ConfigMap in POD_NAMESPACE with Volcano's configuration; empty for none",
+)
+NAMES_VARIABLE: Final = scheduler_names_variable(
+    "names of this scheduler, separated by commas; only pods that name one of them are placed"
+)
+THREADS_VARIABLE: Final = variables.switch(
+    "SCHEDULER_THREADS", default=True, meaning="sessions run in a worker thread"
+)
+DEBOUNCE_VARIABLE: Final = variables.seconds(
+    "SCHEDULER_DEBOUNCE_SECONDS",
+    DEBOUNCE_SECONDS,
+    low=0.0,
+    high=DEBOUNCE_SECONDS_MAX,
+    meaning="between two sessions: what arrives meanwhile is decided together",
+)
+POD_CONDITION_VARIABLE: Final = variables.seconds(
+    "SCHEDULER_POD_CONDITION_SECONDS",
+    POD_CONDITION_SECONDS,
+    low=0.0,
+    high=POD_CONDITION_SECONDS_MAX,
+    meaning="how long a pod waits before its condition PodScheduled=False says why",
+)
+POD_EVENTS_VARIABLE: Final = variables.choice(
+    "SCHEDULER_POD_EVENTS",
+    PodEvents.WAITING.value,
+    known=tuple(choice.value for choice in PodEvents),
+    meaning="events on single pods: none, FailedScheduling on those that wait, or Scheduled as well",
+    any_case=True,
+)
+VARIABLES: Final[tuple[AnyVariable, ...]] = (
+    CONF_FILE_VARIABLE,
+    CONF_MAP_VARIABLE,
+    NAMES_VARIABLE,
+    THREADS_VARIABLE,
+    DEBOUNCE_VARIABLE,
+    POD_CONDITION_VARIABLE,
+    POD_EVENTS_VARIABLE,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,35 +111,26 @@ class Config:
         """`SCHEDULER_NAMES` (comma list), `SCHEDULER_THREADS`, `SCHEDULER_DEBOUNCE_SECONDS`,
         `SCHEDULER_CONF` (path of Volcano's file), `SCHEDULER_CONFIGMAP` (name of the ConfigMap),
         `SCHEDULER_POD_CONDITION_SECONDS`, `SCHEDULER_POD_EVENTS` (none, waiting, all)."""
-        debounce = environment.get("SCHEDULER_DEBOUNCE_SECONDS", "")
         return cls(
-            scheduler_names=scheduler_names(environment),
-            threads=environment.get("SCHEDULER_THREADS", "true").lower() != "false",
-            conf_path=environment.get("SCHEDULER_CONF", ""),
-            conf_map=environment.get("SCHEDULER_CONFIGMAP", CONF_MAP),
-            debounce_seconds=float(debounce) if debounce else DEBOUNCE_SECONDS,
-            pod_condition_seconds=_pod_condition_seconds(environment),
-            pod_events=_pod_events(environment),
+            scheduler_names=NAMES_VARIABLE.read(environment),
+            threads=THREADS_VARIABLE.read(environment),
+            conf_path=CONF_FILE_VARIABLE.read(environment),
+            conf_map=CONF_MAP_VARIABLE.read(environment),
+            debounce_seconds=DEBOUNCE_VARIABLE.read(environment),
+            pod_condition_seconds=POD_CONDITION_VARIABLE.read(environment),
+            pod_events=PodEvents(POD_EVENTS_VARIABLE.read(environment)),
         )
 
 
-def _pod_condition_seconds(environment: Mapping[str, str]) -> float:
-    written = environment.get("SCHEDULER_POD_CONDITION_SECONDS", "")
-    try:
-        seconds = float(written) if written else POD_CONDITION_SECONDS
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds < math.inf:
-        raise ValueError(
-            f"SCHEDULER_POD_CONDITION_SECONDS is {written!r}: a number of seconds from 0 is wanted"
-        )
-    return seconds
+def file_problems(environment: Mapping[str, str]) -> list[str]:
+    """What is wrong inside the configuration file, if there is one.
 
+    It is read as the scheduler reads it, extensions included.
+    """
+    path = CONF_FILE_VARIABLE.read(environment)
+    if not path:
+        return []
+    from vc_scheduler.conf_check import file_refusal
 
-def _pod_events(environment: Mapping[str, str]) -> PodEvents:
-    written = environment.get("SCHEDULER_POD_EVENTS", "") or PodEvents.WAITING.value
-    try:
-        return PodEvents(written.lower())
-    except ValueError:
-        known = ", ".join(choice.value for choice in PodEvents)
-        raise ValueError(f"SCHEDULER_POD_EVENTS is {written!r}; there are {known}") from None
+    refused = file_refusal(path)
+    return [f"{CONF_FILE_VARIABLE.name}={path!r}: {refused}"] if refused else []

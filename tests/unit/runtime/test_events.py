@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from tests.builders.contexts import memory_context
-from vc_clock import run_virtual
+from vc_clock import LoopClock, run_virtual
 from vc_messages.effects import RecordEvent
 from vc_model.kinds import EVENTS, JOBS
 from vc_model.message_kind import message_kind, same_kind
@@ -37,13 +37,13 @@ def listed(context: Context) -> list[dict[str, Any]]:
 
 def test_numbers_that_change_are_one_event_with_the_newest_message() -> None:
     async def main() -> None:
-        context = memory_context("scheduler")
+        context = memory_context("scheduler", clock=LoopClock(wall_at_zero=1_800_000_000.0))
         recorder = EventRecorder(context)
         await recorder.record(waits("3/8 nodes lack cpu"))
         await recorder.record(waits("2/8 nodes lack cpu"))
         (event,) = listed(context)
         assert (event["count"], event["message"]) == (1, "3/8 nodes lack cpu"), "within the window"
-        await context.clock.sleep(WINDOW_SECONDS + 1)
+        await context.clock.sleep(WINDOW_SECONDS)
         await recorder.record(waits("1/8 nodes lack cpu"))
         (event,) = listed(context)
         assert (event["count"], event["message"]) == (3, "1/8 nodes lack cpu")
@@ -55,7 +55,7 @@ def test_numbers_that_change_are_one_event_with_the_newest_message() -> None:
 
 def test_a_restarted_service_finds_the_event_it_aggregated() -> None:
     async def main() -> None:
-        context = memory_context("scheduler")
+        context = memory_context("scheduler", clock=LoopClock(wall_at_zero=1_800_000_000.0))
         await EventRecorder(context).record(waits("3/8 nodes lack cpu"))
         await EventRecorder(context).record(waits("2/8 nodes lack cpu"))
         (event,) = listed(context)
@@ -66,7 +66,7 @@ def test_a_restarted_service_finds_the_event_it_aggregated() -> None:
 
 def test_events_that_do_not_aggregate_are_told_apart_by_their_numbers() -> None:
     async def main() -> None:
-        context = memory_context("scheduler")
+        context = memory_context("scheduler", clock=LoopClock(wall_at_zero=1_800_000_000.0))
         recorder = EventRecorder(context)
         await recorder.record(waits("pod 1", aggregate=False))
         await recorder.record(waits("pod 2", aggregate=False))

@@ -11,7 +11,7 @@ from vc_model.meta import ApiObject
 from vc_model.pod import Pod, PodCondition
 from vc_scheduler.config import Config, PodEvents
 from vc_scheduler.logic.decisions import Decisions, PodRef, WaitingPods
-from vc_scheduler.logic.pod_status import background_queue
+from vc_scheduler.logic.pod_status import POD_CONDITION_SECONDS, background_queue
 from vc_scheduler.logic.pod_status.background_queue import (
     BURST,
     WRITES_PER_SECOND,
@@ -27,7 +27,6 @@ from vc_scheduler.logic.pod_status.effects import (
 )
 from vc_scheduler.logic.pod_status.overlay import RETRY_SECONDS
 from vc_scheduler.logic.pod_status.unscheduled import REWRITE_SECONDS, TASKS_GRACE_SECONDS
-from vc_scheduler.logic.snapshot import POD_CONDITION_SECONDS
 
 EIGHT = [f"g-{number}" for number in range(8)]
 
@@ -374,7 +373,7 @@ def test_settings_are_read_and_nonsense_names_the_variable() -> None:
         ("SCHEDULER_POD_CONDITION_SECONDS", "nan"),
         ("SCHEDULER_POD_EVENTS", "some"),
     ):
-        with pytest.raises(ValueError, match=f"{variable} is '{value}'"):
+        with pytest.raises(ValueError, match=f"{variable}='{value}'"):
             Config.from_env({variable: value})
 
 

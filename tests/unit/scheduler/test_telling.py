@@ -12,7 +12,7 @@ from vc_messages.effects import RecordEvent
 from vc_model.kinds import PODGROUPS, PODS
 from vc_model.scheduling import PodGroupCondition, PodGroupStatus
 from vc_scheduler.logic.decisions import QueueAllocated, StatusChange
-from vc_scheduler.logic.snapshot import POD_CONDITION_SECONDS
+from vc_scheduler.logic.pod_status import POD_CONDITION_SECONDS
 from vc_scheduler.logic.telling_line import (
     COMPLETED_REST_SECONDS,
     EVENTS_WAITING_MAX,

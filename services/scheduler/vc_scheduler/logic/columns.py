@@ -32,12 +32,13 @@ from vc_scheduler.logic.nodes import NodeColumns
 from vc_scheduler.logic.nominations import told_nomination
 from vc_scheduler.logic.peer_index import PeerIndex
 from vc_scheduler.logic.phases import in_doubt, is_partial
+from vc_scheduler.logic.pod_status import POD_CONDITION_SECONDS
 from vc_scheduler.logic.pod_status.overlay import ConditionOverlay
 from vc_scheduler.logic.pods import PodReader, same_for_sessions
 from vc_scheduler.logic.policies import PolicyColumns
 from vc_scheduler.logic.queues import QueueColumns
 from vc_scheduler.logic.rows import ON_NODE, GroupRow, PodRow, Task
-from vc_scheduler.logic.snapshot import POD_CONDITION_SECONDS, Snapshot
+from vc_scheduler.logic.snapshot import Snapshot
 from vc_scheduler.logic.status_notes import StatusNotes, same_status
 from vc_scheduler.logic.volumes import Choices, VolumeColumns
 

@@ -298,12 +298,13 @@ def overcommitted(needed: Mapping[str, int], available: Mapping[str, int]) -> Re
 
 
 def _amounts(needed: Mapping[str, int], available: Mapping[str, int]) -> list[Amount]:
+    """`available` is negative where more is taken than there is: that is missing, too."""
     return [
         Amount(
             resource=name,
             needed=needed[name],
             available=max(0, available[name]),
-            missing=max(0, needed[name] - max(0, available[name])),
+            missing=max(0, needed[name] - available[name]),
         )
         for name in sorted(needed)
     ]

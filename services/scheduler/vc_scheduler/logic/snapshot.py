@@ -5,19 +5,16 @@ thread while the columns move on, and run again later to the same bytes.
 """
 
 from dataclasses import dataclass, field
-from typing import Final
 
 from vc_scheduler.logic.amounts import Amounts
 from vc_scheduler.logic.images import ImageRow
 from vc_scheduler.logic.nominations import Nomination
 from vc_scheduler.logic.peer_index import PeerTable
+from vc_scheduler.logic.pod_status import POD_CONDITION_SECONDS
 from vc_scheduler.logic.policies import BudgetRow, QuotaRow
 from vc_scheduler.logic.rows import GroupRow, PodRow, QueueRow
 from vc_scheduler.logic.table import NodeTable
 from vc_scheduler.logic.volumes import VolumeTable
-
-POD_CONDITION_SECONDS: Final = 2.0
-"""Pods that are placed sooner after they were created cost no write for waiting."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
