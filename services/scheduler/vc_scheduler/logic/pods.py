@@ -22,6 +22,8 @@ from vc_model.meta import controller_of, object_key
 from vc_model.pod import Pod
 from vc_model.times import parse_duration, parse_time
 from vc_scheduler.logic.cache.support import unsupported_in_pod
+from vc_scheduler.logic.groups import read_time
+from vc_scheduler.logic.pod_status.effects import waiting_message
 from vc_scheduler.logic.rows import PodRow, Task
 from vc_scheduler.logic.shapes import Shapes
 
@@ -47,7 +49,7 @@ class PodReader:
         node = pod.spec.node_name
         if status is Task.PENDING and assumed_node:
             status, node = Task.BINDING, assumed_node
-        metadata = pod.metadata
+        metadata, pending = pod.metadata, status is Task.PENDING
         return PodRow(
             key=pod.key,
             namespace=metadata.namespace,
@@ -67,13 +69,14 @@ class PodReader:
             critical=_critical(pod),
             preemptable=_preemptable(pod),
             preempts=pod.spec.preemption_policy != _NEVER,
-            conditions=tuple(pod.status.conditions) if status is Task.PENDING else (),
-            nominated=pod.status.nominated_node_name if status is Task.PENDING else "",
+            created=read_time(metadata.creation_timestamp) if pending else 0.0,
+            waiting_message=waiting_message(pod) if pending else "",
+            nominated=pod.status.nominated_node_name if pending else "",
             queue_gated=_queue_gated(pod),
             protected_until=_protected_until(pod),
-            unsupported=unsupported_in_pod(pod) if status is Task.PENDING else "",
+            unsupported=unsupported_in_pod(pod) if pending else "",
             started=pod.status.start_time or "",
-            created=metadata.creation_timestamp or "",
+            creation_timestamp=metadata.creation_timestamp or "",
         )
 
 

@@ -248,9 +248,20 @@ def inqueue_timeout(seconds: float, why: Reason) -> Reason:
         code=INQUEUE_TIMEOUT,
         sentence=(
             f"it was let in for {seconds:g} s and found no room, so others may have its share; "
-            f"it is let in again when its gang fits, or after a rest: {why.sentence}"
+            f"{_LET_IN_AGAIN}{why.sentence}"
         ),
     )
+
+
+_LET_IN_AGAIN: Final = "it is let in again when its gang fits, or after a rest: "
+
+
+def of_pods(reason: Reason) -> str:
+    """What keeps the pods of a job from nodes, without what became of its PodGroup meanwhile."""
+    if reason.code != INQUEUE_TIMEOUT:
+        return reason.sentence
+    _, _, why = reason.sentence.partition(_LET_IN_AGAIN)
+    return why or reason.sentence
 
 
 def over_quota(

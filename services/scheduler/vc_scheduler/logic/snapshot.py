@@ -10,6 +10,7 @@ from vc_scheduler.logic.amounts import Amounts
 from vc_scheduler.logic.images import ImageRow
 from vc_scheduler.logic.nominations import Nomination
 from vc_scheduler.logic.peer_index import PeerTable
+from vc_scheduler.logic.pod_status import POD_CONDITION_SECONDS
 from vc_scheduler.logic.policies import BudgetRow, QuotaRow
 from vc_scheduler.logic.rows import GroupRow, PodRow, QueueRow
 from vc_scheduler.logic.table import NodeTable
@@ -71,3 +72,5 @@ class Snapshot:
     """Where images are that waiting pods name, by their ids."""
     held_until: float | None = None
     """When the first pod held back after a failed bind may be tried again."""
+    pod_condition_seconds: float = POD_CONDITION_SECONDS
+    """How long a pod waits before its condition PodScheduled says why."""
