@@ -14,6 +14,7 @@ from vc_cli.ctl.kubeconfig import Access
 from vc_cli.ctl.log_flags import RequestLog
 from vc_cli.ctl.resources import JsonObject, Resource
 from vc_cli.ctl.tables import printable
+from vc_model.faults import describe
 
 if TYPE_CHECKING:
     from http.client import HTTPConnection, HTTPResponse
@@ -119,7 +120,9 @@ class Client:
             while line := response.readline(RESPONSE_BYTES_MAX):
                 yield _event(json.loads(line), resource)
         except (OSError, HTTPException, ValueError) as error:
-            raise NoClusterError(f"the watch of {resource.plural} broke: {error}") from None
+            raise NoClusterError(
+                f"the watch of {resource.plural} broke: {describe(error)}"
+            ) from None
         finally:
             connection.close()
 
