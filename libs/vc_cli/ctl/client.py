@@ -140,13 +140,7 @@ class Client:
     ) -> JsonObject:
         """One request and its answer; ApiError when the server refuses."""
         full = f"{path}?{urlencode(query)}" if query else path
-        connection = self._connect(REQUEST_SECONDS_MAX)
-        try:
-            response = self._send(connection, method, full, body=body, form=form, accept=accept)
-            content = self._read(response)
-        finally:
-            connection.close()
-        self._refuse(response, content)
+        content = self._ask(method, full, body=body, form=form, accept=accept)
         try:
             answer: Any = json.loads(content)
         except ValueError:
@@ -154,6 +148,28 @@ class Client:
         if not isinstance(answer, dict):
             raise ApiError(f"{self._access.server} did not answer with an object", code=0)
         return answer
+
+    def text(self, path: str, *, query: Mapping[str, str]) -> str:
+        """What is no object, such as the log of a container."""
+        return self._ask("GET", f"{path}?{urlencode(query)}", accept="*/*").decode(errors="replace")
+
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: JsonObject | None = None,
+        form: str = PLAIN,
+        accept: str = PLAIN,
+    ) -> bytes:
+        connection = self._connect(REQUEST_SECONDS_MAX)
+        try:
+            response = self._send(connection, method, path, body=body, form=form, accept=accept)
+            content = self._read(response)
+        finally:
+            connection.close()
+        self._refuse(response, content)
+        return content
 
     def _connect(self, seconds: float) -> "HTTPConnection":
         from http.client import HTTPConnection
