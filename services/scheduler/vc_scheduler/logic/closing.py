@@ -19,6 +19,7 @@ from vc_scheduler.logic.decisions import (
     Told,
     Withdrawal,
 )
+from vc_scheduler.logic.inqueue import wake_for_timeout
 from vc_scheduler.logic.nominations import Place
 from vc_scheduler.logic.phases import Outlook, next_status
 from vc_scheduler.logic.rows import INQUEUE, GroupRow, PodRow
@@ -89,6 +90,7 @@ def _status(session: Session, group: GroupRow) -> StatusChange | None:
         session.wake(due.due_at)
     if due.status is None:
         return None
+    wake_for_timeout(session, group, due.status)
     tell = due.tell and reason is not None
     return StatusChange(
         namespace=group.namespace,

@@ -77,6 +77,14 @@ def was_whole(row: GroupRow) -> bool:
     return any(c.type == SCHEDULED and c.status == _TRUE for c in row.status.conditions)
 
 
+def is_partial(row: GroupRow) -> bool:
+    """Some members are bound or run, and the gang never was whole: a crash or a refusal between binds.
+
+    One that was whole and lost members is none of these, whatever its phase.
+    """
+    return len(row.placed) > 0 and not row.foreign and row.lacks_members and not was_whole(row)
+
+
 def next_status(row: GroupRow, outlook: Outlook, *, session_id: str, now: float) -> StatusDue:
     """The status that says what is, and whether it is time to write it."""
     phase = phase_of(row, outlook)
