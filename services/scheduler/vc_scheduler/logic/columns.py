@@ -28,6 +28,7 @@ from vc_model.scheduling import PodGroup, PodGroupStatus, PriorityClass, Queue
 from vc_scheduler.logic.evictions import Evictions
 from vc_scheduler.logic.groups import GroupSpec, make_row, read_group, use_of
 from vc_scheduler.logic.holds import Holds
+from vc_scheduler.logic.model.deadlines import Deadlines
 from vc_scheduler.logic.nodes import NodeColumns
 from vc_scheduler.logic.nominations import told_nomination
 from vc_scheduler.logic.peer_index import PeerIndex
@@ -125,7 +126,7 @@ class Columns:
                 self._note_problem(f"resourcequota {change.key}", problem)
                 return matters
             case PodDisruptionBudget() as budget:
-                return self._policies.put_budget(budget, gone=change.after is None)
+                return self._apply_budget(budget, gone=change.after is None)
             case storage:
                 return self.volumes.put(storage, gone=change.after is None)
 
@@ -136,6 +137,14 @@ class Columns:
             matters, problem = self.nodes.put(node)
         self._note_problem(f"node {node.metadata.name}", problem)
         return matters
+
+    def _apply_budget(self, budget: PodDisruptionBudget, *, gone: bool) -> bool:
+        """A budget that allows more than before ends the sparing of the pods it covered."""
+        before = self._policies.budget(budget.key)
+        looser = self._policies.put_budget(budget, gone=gone)
+        if looser and before is not None:
+            self.evictions.budget_loosened(before, self.pods)
+        return looser
 
     def _apply_pod(self, key: str, pod: Pod, *, gone: bool) -> bool:
         before = self.pods.get(key)
@@ -259,8 +268,8 @@ class Columns:
         if row is not None and row.uid == uid:
             self._replace(row, self.evictions.begin(row))
 
-    def unevict(self, key: str, uid: str, *, now: float) -> None:
-        """It was not evicted; nobody asks for it again for a while."""
+    def unevict(self, key: str, uid: str, *, now: float | None) -> None:
+        """It was not evicted; with `now` (the API server refused), it is spared for a while."""
         row = self.pods.get(key)
         if row is not None and row.uid == uid:
             self._replace(row, self.evictions.undo(row, now=now))
@@ -322,6 +331,8 @@ class Columns:
             everybody=dict(self._rows),
             leaving=tuple(self._leaving[key] for key in sorted(self._leaving)),
             spared=self.evictions.spared(now),
+            eviction_backoff=self.evictions.eviction_backoff(now),
+            release_backoff=self.evictions.release_backoff(now),
             given_up=self.evictions.give_up(now),
             nominated=self.evictions.nominated(),
             queues=self.queues.table(),
@@ -333,12 +344,15 @@ class Columns:
             quotas=self._policies.quotas(),
             budgets=self._policies.budgets(),
             volumes=self.volumes.table(now),
-            held_until=min(self._wake_times(now), default=None),
+            next_expiry=self._next_expiry(now),
             pod_condition_seconds=self.pod_condition_seconds,
         )
 
-    def _wake_times(self, now: float) -> list[float]:
-        return [*self._holds.times(now), *self.volumes.wake_times(now), *self.conditions.times(now)]
+    def _next_expiry(self, now: float) -> float | None:
+        """Of everything in the cache that waits for time; asked after what is over was dropped."""
+        deadlines = Deadlines(now=now)
+        deadlines.add_all((self._holds, self.volumes, self.evictions, self.conditions))
+        return deadlines.first
 
     def _adopt_nominations(self, now: float) -> None:
         """Promises that a predecessor told the pods of: ours from now on."""
