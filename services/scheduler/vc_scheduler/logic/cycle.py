@@ -89,6 +89,8 @@ def _screen(session: Session) -> None:
         queue = session.snapshot.queues.get(group.queue)
         if group.problem:
             session.refuse(group, reasons.invalid(group.problem))
+        elif group.namespace in session.snapshot.terminating:
+            session.refuse(group, reasons.namespace_terminating(group.namespace))
         elif queue is None:
             session.refuse(group, reasons.queue_missing(group.queue))
         elif queue.problem:

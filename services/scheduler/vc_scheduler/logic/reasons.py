@@ -25,6 +25,7 @@ QUEUE_MISSING: Final = "QueueNotFound"
 QUEUE_CLOSED: Final = "QueueClosed"
 QUEUE_ABOVE: Final = "QueueNotLeaf"
 INVALID: Final = "Invalid"
+NAMESPACE_TERMINATING: Final = "NamespaceTerminating"
 WAITING_FOR_VICTIMS: Final = "WaitingForVictims"
 BEHIND: Final = "BehindOthers"
 BIND_FAILED: Final = "BindFailed"
@@ -40,6 +41,18 @@ def invalid(problem: str) -> Reason:
         stage=Stage.INVALID,
         code=INVALID,
         sentence=f"cannot be used: {problem}",
+        unblock=Unblock(action="fix"),
+    )
+
+
+def namespace_terminating(namespace: str) -> Reason:
+    return Reason(
+        stage=Stage.INVALID,
+        code=NAMESPACE_TERMINATING,
+        sentence=(
+            f"namespace {namespace!r} is being deleted, so no pod in it can be scheduled; "
+            "create the job in another namespace"
+        ),
         unblock=Unblock(action="fix"),
     )
 
