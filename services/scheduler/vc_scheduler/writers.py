@@ -249,6 +249,8 @@ class Writers:
         outcomes = await self._applier.apply(gang.binds)
         failed = [outcome for outcome in outcomes if outcome.status is not OutcomeStatus.DONE]
         for outcome in failed:
+            if outcome.namespace_terminating and isinstance(outcome.effect, BindPod):
+                self._columns.namespaces.refused(outcome.effect.namespace)
             self._doubt(outcome)
         if failed:
             self._observer.bind_failed(gang, failed, session)

@@ -25,6 +25,7 @@ from vc_model.kubernetes import Namespace, PodDisruptionBudget, ResourceQuota
 from vc_model.node import Node
 from vc_model.pod import Pod
 from vc_model.scheduling import PodGroup, PodGroupStatus, PriorityClass, Queue
+from vc_scheduler.logic.cache.namespaces import TerminatingNamespaces
 from vc_scheduler.logic.evictions import Evictions
 from vc_scheduler.logic.groups import GroupSpec, make_row, read_group, use_of
 from vc_scheduler.logic.holds import Holds
@@ -84,6 +85,7 @@ class Columns:
         self.nodes = NodeColumns()
         self.queues = QueueColumns()
         self.peers = PeerIndex()
+        self.namespaces = TerminatingNamespaces()
         self.volumes = VolumeColumns(self._choices)
         self._policies = PolicyColumns()
         self.pods: dict[str, PodRow] = {}
@@ -120,7 +122,9 @@ class Columns:
             case PriorityClass() as priority:
                 return self.queues.put_priority(priority, gone=change.after is None)
             case Namespace() as namespace:
-                return self.peers.put_namespace(namespace, gone=change.after is None)
+                gone = change.after is None
+                ends = self.namespaces.put(namespace, gone=gone)
+                return self.peers.put_namespace(namespace, gone=gone) or ends
             case ResourceQuota() as quota:
                 problem, matters = self._policies.put_quota(quota, gone=change.after is None)
                 self._note_problem(f"resourcequota {change.key}", problem)
@@ -330,6 +334,7 @@ class Columns:
             peers=self.peers.table(self.pods),
             everybody=dict(self._rows),
             leaving=tuple(self._leaving[key] for key in sorted(self._leaving)),
+            terminating=self.namespaces.names(),
             spared=self.evictions.spared(now),
             eviction_backoff=self.evictions.eviction_backoff(now),
             release_backoff=self.evictions.release_backoff(now),

@@ -62,6 +62,8 @@ class Snapshot:
     """Jobs whose victims were refused just now; only asked whether it contains."""
     release_backoff: frozenset[str] = frozenset()
     """Gangs whose members could not be released lately; only asked whether it contains."""
+    terminating: frozenset[str] = frozenset()
+    """Namespaces that are being deleted; only asked whether it contains."""
     given_up: frozenset[str] = frozenset()
     """Jobs whose promise ended unredeemed just now; only asked whether it contains."""
     never_preempting: frozenset[str] = frozenset()
