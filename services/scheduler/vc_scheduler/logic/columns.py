@@ -25,6 +25,7 @@ from vc_model.kubernetes import Namespace, PodDisruptionBudget, ResourceQuota
 from vc_model.node import Node
 from vc_model.pod import Pod
 from vc_model.scheduling import PodGroup, PodGroupStatus, PriorityClass, Queue
+from vc_scheduler.logic.cache.first_minimums import FirstMinimums
 from vc_scheduler.logic.cache.namespaces import TerminatingNamespaces
 from vc_scheduler.logic.evictions import Evictions
 from vc_scheduler.logic.groups import GroupSpec, make_row, read_group, use_of
@@ -78,6 +79,7 @@ class Columns:
         self._adopts = False
         """The view is new: promises may be told in it that we do not know."""
         self._partial_since: dict[str, float] = {}
+        self._minimums = FirstMinimums()
         self._problems: dict[str, str] = {}
         self._forget_facts()
 
@@ -325,6 +327,7 @@ class Columns:
         self.refresh(now=now, groups_max=len(self._dirty))
         if self._adopts:
             self._adopt_nominations(now)
+        self._minimums.seen(now)
         nodes = self.nodes.table()
         return Snapshot(
             session_id=session_id,
@@ -346,6 +349,7 @@ class Columns:
             never_preempting=frozenset(self.queues.never_preempting),
             default_priority=self.queues.default_priority,
             partial_since=dict(sorted(self._partial_since.items())),
+            minimum_met_at=self._minimums.met_at(),
             quotas=self._policies.quotas(),
             budgets=self._policies.budgets(),
             volumes=self.volumes.table(now),
@@ -388,6 +392,7 @@ class Columns:
         if spec is None:
             self._partial_since.pop(key, None)
             self.conditions.drop_group(key)
+            self._minimums.drop(key)
             return
         pods = sorted(self._members.get(key, {}).values(), key=attrgetter("order"))
         held = frozenset(pod.uid for pod in pods if self._holds.holds(pod.uid, now))
@@ -397,6 +402,7 @@ class Columns:
         self.queues.add(row.queue, use_of(row))
         if not row.settled:
             self._unsettled[key] = None
+        self._minimums.refresh(row, now)
         if is_partial(row):
             self._partial_since.setdefault(key, now)
         elif not in_doubt(row):  # a bind that is tried again does not give it another minute
