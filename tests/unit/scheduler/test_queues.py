@@ -218,18 +218,6 @@ def test_counters_are_written_at_most_once_a_second() -> None:
     assert world.session().statuses[0].status.succeeded == 1
 
 
-def test_one_pod_stands_for_its_gang() -> None:
-    world = World(nodes(1), queue(), gang("wait", 3, cpu=40))
-    change = world.session().statuses[0]
-    assert change.told is not None
-    assert change.told.pod.name == "wait-worker-0"
-    condition = change.told.conditions[0]
-    assert (condition.type, condition.status, condition.reason) == (
-        "PodScheduled", "False", "Unschedulable",
-    )  # fmt: skip
-    assert condition.message == change.refusal
-
-
 def test_a_new_group_whose_pods_are_being_made_is_not_called_unschedulable() -> None:
     fresh = group("g", minimum=2, phase="Inqueue", age=-3600)
     world = World(nodes(1), queue(), [fresh])

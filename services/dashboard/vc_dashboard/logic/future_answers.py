@@ -127,7 +127,7 @@ class Remedy(Answer, frozen=True, kw_only=True):
 
     checked: bool
     """Applied to a copy of the cluster, it started the job; False: only proposed by the session."""
-    unblock: Unblock | None
+    unblock: UnblockAnswer | None
     """None when none is known, or none is needed."""
     steps: list[str]
     """The same in words; all of them together."""
@@ -157,7 +157,7 @@ class Explanation(Answer, frozen=True, kw_only=True):
     notes: list[str] = []
     """What else keeps it waiting: a queue that holds what is missing and is not reclaimable, writes of the
     job controller that were refused."""
-    beyond_minimum: Reason | None = None
+    beyond_minimum: ReasonAnswer | None = None
     """Of a job that has its minimum: why its other pods wait; None when none do."""
 
 

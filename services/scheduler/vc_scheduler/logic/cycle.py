@@ -92,6 +92,8 @@ def _screen(session: Session) -> None:
         queue = session.snapshot.queues.get(group.queue)
         if group.problem:
             session.refuse(group, reasons.invalid(group.problem))
+        elif group.namespace in session.snapshot.terminating:
+            session.refuse(group, reasons.namespace_terminating(group.namespace))
         elif group.unsupported:
             session.refuse(group, _unsupported(group))
         elif queue is None:

@@ -112,6 +112,8 @@ def _may_swap(session: Session, group: GroupRow) -> bool:
         return False
     if session.bound_now(group) or promise_to(group, session.snapshot.nominated) is not None:
         return False
+    if group.key in session.snapshot.eviction_backoff:
+        return False
     reason = session.refused.get(group.key)
     if reason is None:
         return bool(group.runs) and (session.starving(group) or not surplus_waits(session, group))
