@@ -54,6 +54,8 @@ def test_a_capability_holds_at_the_gate() -> None:
     reason = reason_of(world.session(), "g")
     assert reason.stage is Stage.QUOTA
     assert reason.sentence == (
+        "can never start in queue 'default': the gang needs cpu 6, and the capability of queue "
+        "'default' is cpu 5; "
         "queue 'default' has not enough left of its capability: cpu 6 needed, 5 left"
     )
     assert reason.unblock is not None
@@ -110,7 +112,7 @@ def test_overcommit_lets_in_a_fifth_more_than_there_is() -> None:
     assert decisions.enqueued == ("ns/g0", "ns/g1")  # 64 * 1.2 = 76.8
     reason = reason_of(decisions, "g2")
     assert reason.stage is Stage.OVERCOMMIT
-    assert "cpu 32 needed, 12800m left" in reason.sentence
+    assert "cpu 32 needed, 12.8 left" in reason.sentence
 
 
 def test_queues_fill_side_by_side_by_weight() -> None:

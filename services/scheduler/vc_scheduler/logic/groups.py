@@ -26,6 +26,7 @@ from vc_model.keys import (
 from vc_model.scheduling import PodGroup, PodGroupStatus
 from vc_model.times import parse_time
 from vc_scheduler.logic.amounts import Amounts, Problems, read_amounts
+from vc_scheduler.logic.cache.support import unsupported_in_group
 from vc_scheduler.logic.phases import rests
 from vc_scheduler.logic.pod_status.overlay import ConditionOverlay
 from vc_scheduler.logic.rows import (
@@ -72,6 +73,7 @@ class GroupSpec(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     quota_resources: tuple[tuple[str, int], ...]
     annotations: dict[str, str]
     problem: str
+    unsupported: str
 
 
 def read_group(group: PodGroup) -> GroupSpec:
@@ -98,6 +100,7 @@ def read_group(group: PodGroup) -> GroupSpec:
         quota_resources=tuple(sorted(amounts.items())),
         annotations={key: text for key, text in group.metadata.annotations.items() if key in _READ},
         problem=str(problems),
+        unsupported=unsupported_in_group(group),
     )
 
 
@@ -155,6 +158,9 @@ def make_row(
         elsewhere=counts.elsewhere,
         foreign=foreign,
         stranger=foreign and not _of_our_vcjob(group),
+        unsupported=spec.unsupported,
+        unsupported_pod=counts.unsupported,
+        unsupported_pod_name=counts.unsupported_name,
         set_aside=tuple(counts.set_aside),
         unmarked_since=counts.unmarked_since(under_way),
         newest_pod=max((pod.created for pod in pods), default=0.0),
@@ -194,7 +200,7 @@ class _Counts:
         self.placed: list[PodRow] = []
         self.allocated: Amounts = {}
         self.pending = self.held = self.gated = self.broken = self.elsewhere = 0
-        self.broken_why = ""
+        self.broken_why = self.unsupported = self.unsupported_name = ""
         self.set_aside: list[PodRow] = []
         self._candidates: list[PodRow] = []
         self._ready: dict[str, int] = {}
@@ -221,6 +227,11 @@ class _Counts:
         self.pending += 1
         if pod.gated:
             self.gated += 1
+        elif pod.unsupported:
+            self.broken += 1
+            self.unsupported_name = self.unsupported_name or pod.name
+            self.unsupported = self.unsupported or pod.unsupported
+            self.set_aside.append(pod)
         elif pod.shape.problem:
             self.broken += 1
             self.broken_why = self.broken_why or f"pod {pod.name}: {pod.shape.problem}"

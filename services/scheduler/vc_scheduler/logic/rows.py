@@ -78,6 +78,14 @@ class PodRow(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False):
     """Of a pending pod: the node where it was promised room."""
     queue_gated: bool = False
     """By Volcano's own gate alone, which whoever binds it lifts."""
+    protected_until: float = 0.0
+    """When its cooldown ends; 0 for none. Not evicted before, while the plugin cdp is on."""
+    unsupported: str = ""
+    """The field of a pending pod that this release does not support: the pod is never bound."""
+    started: str = ""
+    """`status.startTime` as written; read only when victims are compared."""
+    creation_timestamp: str = ""
+    """As written; read only when victims are compared."""
 
     @property
     def order(self) -> tuple[int, str, int, str]:
@@ -157,6 +165,11 @@ class GroupRow(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """It has pods, and none of them names us: they are counted, and never spoken of."""
     stranger: bool = False
     """Foreign, and of no vcjob of ours: its status and what it waits for are somebody else's."""
+    unsupported: str = ""
+    """A field of the group that this release does not support: it is not enqueued."""
+    unsupported_pod: str = ""
+    """The same of a pending pod, the first of them."""
+    unsupported_pod_name: str = ""
     set_aside: tuple[PodRow, ...] = ()
     """Pending pods of ours without gates that cannot be placed now: in bind backoff, or unusable."""
     unmarked_since: float | None = None
@@ -220,6 +233,8 @@ class QueueRow(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     path_weights: tuple[int, ...] = ()
     """Of each step of the path, in thousandths."""
     problem: str = ""
+    unsupported: str = ""
+    """A field of the queue that this release does not support: its jobs are not enqueued."""
 
     @property
     def open(self) -> bool:
