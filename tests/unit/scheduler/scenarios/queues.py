@@ -271,12 +271,12 @@ TABLE = [
     Scenario(
         id="a job that the capability of a queue above does not hold",
         cluster=[[queue("dept", capability={"cpu": "3"}), queue("team", parent="dept", capability={"cpu": "8"}), queue("other", parent="dept")], TEN, gang("one", 2, queue="other", cpu=1, age=9), gang("two", 2, queue="team", cpu=1)],
-        runs={"one": 2}, waits={"two": Wait(stage="quota", unblock="raise-capability", says="queue 'dept' has not enough left")},
+        runs={"one": 2}, waits={"two": Wait(stage="quota", unblock="raise-capability", says="the capability of queue 'dept' is cpu 3")},
     ),
     Scenario(
         id="a job larger than the capability of a queue above",
         cluster=[[queue("dept", capability={"cpu": "3"}), queue("team", parent="dept", capability={"cpu": "8"})], TEN, gang("big", 4, queue="team", cpu=1)],
-        waits={"big": Wait(stage="quota", unblock="raise-capability", says="queue 'dept' has not enough left")},
+        waits={"big": Wait(stage="quota", unblock="raise-capability", says="the capability of queue 'dept' is cpu 3")},
     ),
     Scenario(
         id="what is left of a capability is guaranteed to a sibling",
