@@ -27,6 +27,8 @@ class Stage(enum.Enum):
 
     INVALID = "invalid"
     """Its manifest cannot be used."""
+    UNSUPPORTED = "unsupported"
+    """It asks for what this release does not support."""
     QUEUE_MISSING = "queue-missing"
     QUEUE_CLOSED = "queue-closed"
     """Its queue lets no jobs in: it is closed, or above others."""
@@ -90,11 +92,11 @@ class Unblock(msgspec.Struct, frozen=True, kw_only=True):
     action: str
     """`create-queue`, `open-queue`, `move-job`, `raise-capability`, `raise-weight`, `raise-quota`,
     `add-room`, `create-pods`, `lift-gates`, `create-peer`, `create-claim`, `create-volume`, `bind-claim`,
-    `free-claim`, `reach-volume`, `add-volume`, `wait`, `fix`; and, found by the remedy search alone,
+    `free-claim`, `reach-volume`, `add-volume`, `remove-field`, `wait`, `fix`; and, found by the remedy search alone,
     `raise-priority`, `lower-minimum`, `shrink-request`, `end-jobs`, `raise-deserved`, `allow-reclaim`, `lift-budget`."""
     target: str = ""
     """The queue or object to act on, where there is one; of `create-peer` the labels of the pod, of
-    `move-job`, `allow-reclaim` and `lift-budget` the objects, with commas."""
+    `move-job`, `allow-reclaim` and `lift-budget` the objects, with commas; of `remove-field` kind, name and field."""
     pods: int = 0
     """Room for so many more pods, of `amounts` each; of `lower-minimum` the new minAvailable.
     Of `shrink-request` `amounts` is the new request of each pod of the task `target`."""

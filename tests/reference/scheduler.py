@@ -27,6 +27,7 @@ def schedule(
     level: int = 0,
     even: bool = False,
     sla_at: float | None = None,
+    now: float = 0.0,
 ) -> Outcome:
     """What a session over these objects comes to; `plugin` says what queues deserve, `even` whether
     jobs of equal priority make room for one another, `sla_at` the time where sla is on."""
@@ -39,6 +40,7 @@ def schedule(
         level=level,
         even=even,
         sla_at=sla_at,
+        now=now,
     )
     for name in actions:
         ACTIONS[name](session)

@@ -51,6 +51,7 @@ class Session:
         level: int = 0,
         even: bool = False,
         sla_at: float | None = None,
+        now: float = 0.0,
     ) -> None:
         """`leaves_only`: queues above others take no jobs. `level`: so many queues above may deserve what
         is taken back. `sla_at`: the time, where jobs may wait only so long."""
@@ -62,6 +63,7 @@ class Session:
         self.level = level
         self.even = even
         self.sla_at = sla_at
+        self.now = now
         self.outcome = Outcome()
         self.refused: dict[str, str] = {}
         """Job to why: "room" when nodes or its queue have too little, else something else."""

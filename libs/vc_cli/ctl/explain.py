@@ -185,5 +185,7 @@ def holders(detail: JsonObject) -> Iterator[str]:
 
 
 def _amounts(amounts: JsonObject) -> str:
-    shown = [f"{name} {amount}" for name, amount in amounts.items() if name != "pods"]
+    from vc_model.human_amounts import human_quantities
+
+    shown = [f"{name} {text}" for name, text in human_quantities(amounts).items() if name != "pods"]
     return ", ".join(shown) or "-"

@@ -10,6 +10,7 @@ LINE_LETTERS_MAX: Final = 100
 TITLE_LETTERS: Final = 11
 STAGES: Final = {
     "invalid": "its manifest cannot be used",
+    "unsupported": "it asks for what this release does not support",
     "queue-missing": "its queue does not exist",
     "queue-closed": "its queue lets no jobs in",
     "quota": "its queue, or one above it, is full",
@@ -41,6 +42,7 @@ _UNBLOCK: Final = {
     "free-claim": "end the pod that uses claim {target}",
     "reach-volume": "room for {amounts} on a node that reaches the volume of claim {target}{where}",
     "add-volume": "a free volume that suits claim {target}",
+    "remove-field": "create it without the field: {target}",
     "wait": "nothing to do but wait",
     "fix": "correct the manifest",
 }
@@ -66,7 +68,7 @@ def reason_lines(reason: JsonObject, remedy: JsonObject | None = None) -> Iterat
         yield ""
         titles = ("Resource", "Needed", "Available", "Missing")
         yield from table_lines(titles, [_amount_row(amount) for amount in amounts])
-        if not any(int(amount["missing"]) for amount in amounts):
+        if not any(str(amount["missing"]) != "0" for amount in amounts):
             yield _SCATTERED
     checks = reason.get("checks") or []
     if checks:
@@ -114,21 +116,26 @@ def table_lines(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterato
 
 def _amount_row(amount: JsonObject) -> list[str]:
     name = str(amount["resource"])
-    return [name, *(_shown(name, int(amount[key])) for key in ("needed", "available", "missing"))]
+    needed, missing = (_shown(name, amount[key], up=True) for key in ("needed", "missing"))
+    return [name, needed, _shown(name, amount["available"]), missing]
 
 
-def _shown(resource: str, units: int) -> str:
-    """Units as people write them."""
-    from vc_model.quantity import decimals_of, format_quantity
+def _shown(resource: str, amount: object, *, up: bool = False) -> str:
+    """A quantity as people write it; an older dashboard sends integers of its unit."""
+    from vc_model.human_amounts import human_amount, human_quantity
 
-    return format_quantity(units, decimals=decimals_of(resource))
+    if isinstance(amount, int):
+        return human_amount(resource, amount, up=up)
+    return human_quantity(resource, str(amount), up=up)
 
 
 def _unblock(unblock: JsonObject) -> str:
     amounts = unblock.get("amounts") or {}
     pods = int(unblock.get("pods") or 0)
     text = ", ".join(
-        f"{name} {_shown(name, int(units))}" for name, units in amounts.items() if name != "pods"
+        f"{name} {_shown(name, amount, up=True)}"
+        for name, amount in amounts.items()
+        if name != "pods"
     )
     form = _UNBLOCK.get(str(unblock.get("action", "")), "{action} {target}")
     return form.format(

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import msgspec
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
@@ -12,6 +13,7 @@ from vc_model.meta import ApiObject
 from vc_model.node import Taint
 from vc_model.pod import Toleration
 from vc_model.struct import JsonObject, ResourceList
+from vc_model.times import format_time
 from vc_scheduler.logic import plugins
 from vc_scheduler.logic.conf import Conf, PluginConf
 from vc_scheduler.logic.decisions import Decisions
@@ -236,6 +238,7 @@ def compare(world: World) -> Decisions:
         level=int(shares.arguments.get("ancestorReclaimLevel", "0")),
         even=world.conf.tiers[1][1].switches.get("preemptable", False),
         sla_at=world.now if world.conf.tiers[0][0].name == "sla" else None,
+        now=world.now,
     )
     assert decisions.left_out == ()
     session = Session(world.snapshot(), Framework(world.conf, plugins.REGISTRY), world.now)
@@ -259,6 +262,14 @@ def _some(amounts: dict[str, int]) -> dict[str, int]:
     return {name: amount for name, amount in amounts.items() if amount}
 
 
+def start(world: World) -> None:
+    """The nodes start what was bound: from now on it has run time to lose."""
+    for running in world.pods():
+        if running.spec.node_name and running.status.start_time is None:
+            status = msgspec.structs.replace(running.status, start_time=format_time(world.now))
+            world.put(msgspec.structs.replace(running, status=status))
+
+
 def hold_against_reference(
     data: st.DataObject, world: World, job: Callable[[str], st.SearchStrategy[list[ApiObject]]]
 ) -> None:
@@ -268,6 +279,7 @@ def hold_against_reference(
             world.put(*data.draw(job(f"j{turn}{n}")))
         compare(world)
         world.session()
+        start(world)
         world.now += 1
         for _ in range(3):  # until promises are redeemed, which the reference knows nothing of
             if world.leave():

@@ -13,7 +13,7 @@ import base64
 from typing import Final
 
 from vc_admission.logic.endpoints import ENDPOINTS, Endpoint
-from vc_admission.logic.pod_conditions import BUDGET_CONDITION, scheduler_condition
+from vc_admission.logic.pod_conditions import ANSWER_CONDITION, scheduler_condition
 from vc_model import kinds
 from vc_model.kinds import Kind
 from vc_model.meta import ApiObject
@@ -131,7 +131,7 @@ def pod_conditions(
     """When the API server asks about a pod; without `steering` about every one of ours."""
     ours = scheduler_condition(scheduler_names)
     if not endpoint.mutates:
-        return [ours, BUDGET_CONDITION]
+        return [ours, ANSWER_CONDITION]
     return [ours, steering] if steering is not None else [ours]
 
 

@@ -21,9 +21,16 @@ from vc_dashboard.logic.future_answers import (
     WaitingRow,
 )
 from vc_dashboard.logic.holding import holders_of, line_above
-from vc_dashboard.logic.jobs import describe_job, line_of, newest_condition, true_words
+from vc_dashboard.logic.jobs import (
+    describe_job,
+    line_of,
+    newest_condition,
+    reason_of_job,
+    true_words,
+)
 from vc_dashboard.logic.notes import beyond_minimum, controller_refusal, not_reclaimable
 from vc_dashboard.logic.picture import Picture, capacity
+from vc_dashboard.logic.reason_answers import answered_reason, answered_unblock
 from vc_dashboard.logic.remedies import find_remedy, refused_by_api_server
 from vc_dashboard.logic.standing import (
     BoundedTrial,
@@ -41,7 +48,12 @@ from vc_model.times import format_duration, format_time
 HOLDERS_SHOWN_MAX: Final = 10
 AHEAD_SHOWN_MAX: Final = 10
 ENDS_TRIED_MAX: Final = 40
-_STUCK: Final = (Stage.INVALID, Stage.QUEUE_MISSING, Stage.QUEUE_CLOSED)
+_STUCK: Final = (
+    Stage.INVALID,
+    Stage.UNSUPPORTED,
+    Stage.QUEUE_MISSING,
+    Stage.QUEUE_CLOSED,
+)
 """Stages that no time heals."""
 
 Starts = Callable[[Collection[str]], Mapping[str, Estimate]]
@@ -64,7 +76,7 @@ def explain(
     detail = describe_job(picture, reasons, key, stale=ground.stale)
     if detail is None:
         return None
-    reason = detail.explanation
+    reason = reason_of_job(picture, reasons, key)
     group = f"{detail.job.namespace}/{detail.group.name}" if detail.group is not None else ""
     jobs = ground.jobs_of_groups()
     durations = Durations(picture)
@@ -92,14 +104,14 @@ def explain(
         job=detail.job,
         position=len(before) + 1 if line else 0,
         ahead=before[:AHEAD_SHOWN_MAX],
-        explanation=reason,
+        explanation=detail.explanation,
         holders=holders[:HOLDERS_SHOWN_MAX],
         holders_total=len(holders),
         estimate=estimate,
         stale=ground.stale,
         remedy=remedy,
         notes=[*([refusal] if refusal else []), *look.notes],
-        beyond_minimum=look.beyond,
+        beyond_minimum=answered_reason(look.beyond) if look.beyond is not None else None,
     )
 
 
@@ -195,7 +207,7 @@ def _row(
         stage=reason.stage.value if reason is not None else "",
         needed_pods=reason.needed_pods if reason is not None else group.spec.min_member,
         missing=shown({a.resource: a.missing for a in amounts if a.missing}),
-        unblock=reason.unblock if reason is not None else None,
+        unblock=answered_unblock(reason.unblock) if reason and reason.unblock else None,
         reason=reason.sentence if reason is not None else condition.message if condition else "",
         created=group.metadata.creation_timestamp or "",
         estimate=estimate,

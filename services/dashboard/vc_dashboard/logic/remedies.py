@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 from vc_dashboard.logic.future_answers import Remedy
+from vc_dashboard.logic.reason_answers import answered_unblock
 from vc_dashboard.logic.trying import Ground
 from vc_messages.sessions import Reason, Unblock
 from vc_model.times import format_duration
@@ -58,7 +59,7 @@ def _answer(finding: Finding) -> Remedy:
         basis = f"checked: simulated, the job starts {_after(finding.after_seconds)}"
     return Remedy(
         checked=True,
-        unblock=finding.remedy,
+        unblock=answered_unblock(finding.remedy) if finding.remedy is not None else None,
         steps=remedy_steps(finding.remedy) if finding.remedy is not None else [],
         basis=basis,
         victims=list(finding.victims[:VICTIMS_SHOWN_MAX]),
@@ -74,7 +75,7 @@ def _after(seconds: float) -> str:
 def _unchecked(proposed: Unblock | None, why: str) -> Remedy:
     return Remedy(
         checked=False,
-        unblock=proposed,
+        unblock=answered_unblock(proposed) if proposed is not None else None,
         steps=remedy_steps(proposed) if proposed is not None else [],
         basis=f"not checked: {why}",
         victims=[],

@@ -16,6 +16,7 @@ from vc_dashboard.logic.future_answers import (
     WhatIfQuestion,
 )
 from vc_dashboard.logic.manifests import Made, ManifestError, make, more_nodes, pods_of, refusals
+from vc_dashboard.logic.reason_answers import answered_reason
 from vc_dashboard.logic.standing import BoundedTrial
 from vc_model.job import Job
 from vc_model.keys import GROUP_NAME
@@ -182,7 +183,7 @@ def _job(key: str, outcome: Outcome, *, named: str = "") -> WhatIfJob:
         placements_total=len(placed),
         victims=[_victim(v) for v in outcome.victims if v.made_for == key][:PODS_SHOWN_MAX],
         position=waiting.position if waiting is not None else 0,
-        reason=waiting.reason if waiting is not None else None,
+        reason=answered_reason(waiting.reason) if waiting is not None else None,
     )
 
 

@@ -11,7 +11,7 @@ from vc_scheduler.logic.explain.cluster_objects import Cluster
 ACTIONS: Final = {
     "create-queue", "open-queue", "move-job", "raise-capability", "raise-weight", "raise-quota",
     "add-room", "reach-volume", "create-pods", "lift-gates", "create-peer", "wait", "create-claim",
-    "create-volume", "bind-claim", "free-claim", "add-volume", "fix",
+    "create-volume", "bind-claim", "free-claim", "add-volume", "remove-field", "fix",
 }  # fmt: skip
 """What sessions propose; the remedy search knows more."""
 

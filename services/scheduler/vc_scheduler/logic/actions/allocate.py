@@ -15,7 +15,7 @@ from vc_messages.sessions import Reason
 from vc_scheduler.logic import reasons
 from vc_scheduler.logic.actions.eligible import eligible
 from vc_scheduler.logic.actions.turns import Turns
-from vc_scheduler.logic.future import hold_future_room
+from vc_scheduler.logic.future import give_up_part, hold_future_room
 from vc_scheduler.logic.in_line import keep_in_line
 from vc_scheduler.logic.nominations import promise_to
 from vc_scheduler.logic.placing import place_minimum, place_more
@@ -98,6 +98,7 @@ def _place_gang(session: Session, group: GroupRow) -> bool:
     if not session.starving(group):
         return False
     missing = session.framework.missing(group)
+    give_up_part(session, group)  # held for it; what does not fit whole holds its part again
     reason: Reason | None = place_minimum(session, group, missing)
     if reason is not None and not hold_future_room(session, group, missing):
         session.refuse(group, with_other_tasks(session, group, missing, reason))

@@ -73,8 +73,12 @@ def _contends(session: Session, group: GroupRow, known: dict[tuple[object, ...],
     if group.key in session.lost_to:  # it is planned anew when its promise has ended
         session.wake(session.now + REPLAN_SECONDS)
         return False
+    if group.key in session.snapshot.eviction_backoff:
+        return False
     promised = promise_to(group, session.snapshot.nominated)
-    if promised is not None and session.now < promised.since + EVICTION_COOLDOWN_SECONDS:
+    if promised is None or promised.incomplete:  # of an incomplete one, others are chosen at once
+        return True
+    if session.now < promised.since + EVICTION_COOLDOWN_SECONDS:
         session.wake(promised.since + EVICTION_COOLDOWN_SECONDS)
         return False
     return True

@@ -22,6 +22,7 @@ from vc_model.quantity import format_resources, parse_resources
 from vc_model.scheduling import PodGroup, PriorityClass, Queue, QueueSpec, QueueStatus
 from vc_scheduler.logic.amounts import PODS
 from vc_scheduler.logic.explain import apply_storage
+from vc_scheduler.logic.explain.apply_field import remove_field
 from vc_scheduler.logic.explain.cluster_objects import (
     CannotApplyError,
     Cluster,
@@ -329,6 +330,7 @@ _ACTIONS: Final[dict[str, Callable[[Cluster, Unblock, str], None]]] = {
     "shrink-request": _shrink_request,
     "end-jobs": _end_jobs,
     "wait": _wait,
+    "remove-field": remove_field,
     **apply_storage.ACTIONS,
 }
 ACTIONS: Final = tuple(sorted(_ACTIONS))

@@ -1,0 +1,1 @@
+"""What the scheduler keeps of the cluster between sessions."""
