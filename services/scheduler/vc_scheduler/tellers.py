@@ -119,7 +119,9 @@ class Tellers:
             case StatusChange():
                 await self._write_status(key, word)
             case QueueAllocated():
-                await self._applier.apply([queue_effect(word)])
+                outcome = (await self._applier.apply([queue_effect(word)]))[0]
+                if outcome.status is OutcomeStatus.UNAVAILABLE:  # decided again, at its own pace
+                    self._wanted.set()
             case RecordEvent():
                 await self._applier.apply([word])
 

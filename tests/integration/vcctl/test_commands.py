@@ -106,12 +106,17 @@ def test_explain_tells_why_a_job_waits_and_what_would_help(shell: Shell) -> None
     eventually(lambda: "stage:" in shell.good("vcctl job explain huge").out, "explained")
     shown = shell.good("vcctl job explain -n huge").out
     assert "job:       default/huge  Pending" in shown
-    assert "stage:     overcommit" in shown
-    assert "unblock:   room for cpu" in shown
+    assert "stage:     predicate" in shown
+    assert "it can never start as things are" in shown
+    assert "no node is that large: a pod needs cpu 9999" in " ".join(shown.split())
+    assert "unblock:   add nodes with room for 2 more pods of cpu 9999" in shown
+    assert "(checked: simulated, the job starts within" in shown
     cpu = next(line.split() for line in shown.splitlines() if line.startswith("cpu "))
     assert cpu[1] == "19998"
     detail = json.loads(shell.good("vcctl job explain huge -o json").out)
-    assert detail["explanation"]["stage"] == "overcommit"
+    assert detail["explanation"]["stage"] == "predicate"
+    assert detail["explanation"]["permanent"] is True
+    assert detail["remedy"]["checked"] is True
     amount = detail["explanation"]["amounts"][0]
     units = {
         key: parse_quantity(amount[key], decimals=3) for key in ("needed", "available", "missing")

@@ -18,6 +18,7 @@ from vc_scheduler.logic.decisions import (
     WaitingPods,
     Withdrawal,
 )
+from vc_scheduler.logic.inqueue import wake_for_timeout
 from vc_scheduler.logic.nominations import Place
 from vc_scheduler.logic.phases import Outlook, next_status, says_scheduled, was_whole
 from vc_scheduler.logic.pod_status.unscheduled import TASKS_GRACE_SECONDS, UnscheduledPods
@@ -85,6 +86,7 @@ def _status(session: Session, group: GroupRow) -> StatusChange | None:
         session.wake(due.due_at)
     if due.status is None:
         return None
+    wake_for_timeout(session, group, due.status)
     tell = due.tell and reason is not None
     return StatusChange(
         namespace=group.namespace,

@@ -25,9 +25,12 @@ from vc_model.kubernetes import Namespace, PodDisruptionBudget, ResourceQuota
 from vc_model.node import Node
 from vc_model.pod import Pod
 from vc_model.scheduling import PodGroup, PodGroupStatus, PriorityClass, Queue
+from vc_scheduler.logic.cache.first_minimums import FirstMinimums
+from vc_scheduler.logic.cache.namespaces import TerminatingNamespaces
 from vc_scheduler.logic.evictions import Evictions
 from vc_scheduler.logic.groups import GroupSpec, make_row, read_group, use_of
 from vc_scheduler.logic.holds import Holds
+from vc_scheduler.logic.model.deadlines import Deadlines
 from vc_scheduler.logic.nodes import NodeColumns
 from vc_scheduler.logic.nominations import told_nomination
 from vc_scheduler.logic.peer_index import PeerIndex
@@ -76,6 +79,7 @@ class Columns:
         self._adopts = False
         """The view is new: promises may be told in it that we do not know."""
         self._partial_since: dict[str, float] = {}
+        self._minimums = FirstMinimums()
         self._problems: dict[str, str] = {}
         self._forget_facts()
 
@@ -83,6 +87,7 @@ class Columns:
         self.nodes = NodeColumns()
         self.queues = QueueColumns()
         self.peers = PeerIndex()
+        self.namespaces = TerminatingNamespaces()
         self.volumes = VolumeColumns(self._choices)
         self._policies = PolicyColumns()
         self.pods: dict[str, PodRow] = {}
@@ -119,13 +124,15 @@ class Columns:
             case PriorityClass() as priority:
                 return self.queues.put_priority(priority, gone=change.after is None)
             case Namespace() as namespace:
-                return self.peers.put_namespace(namespace, gone=change.after is None)
+                gone = change.after is None
+                ends = self.namespaces.put(namespace, gone=gone)
+                return self.peers.put_namespace(namespace, gone=gone) or ends
             case ResourceQuota() as quota:
                 problem, matters = self._policies.put_quota(quota, gone=change.after is None)
                 self._note_problem(f"resourcequota {change.key}", problem)
                 return matters
             case PodDisruptionBudget() as budget:
-                return self._policies.put_budget(budget, gone=change.after is None)
+                return self._apply_budget(budget, gone=change.after is None)
             case storage:
                 return self.volumes.put(storage, gone=change.after is None)
 
@@ -136,6 +143,14 @@ class Columns:
             matters, problem = self.nodes.put(node)
         self._note_problem(f"node {node.metadata.name}", problem)
         return matters
+
+    def _apply_budget(self, budget: PodDisruptionBudget, *, gone: bool) -> bool:
+        """A budget that allows more than before ends the sparing of the pods it covered."""
+        before = self._policies.budget(budget.key)
+        looser = self._policies.put_budget(budget, gone=gone)
+        if looser and before is not None:
+            self.evictions.budget_loosened(before, self.pods)
+        return looser
 
     def _apply_pod(self, key: str, pod: Pod, *, gone: bool) -> bool:
         before = self.pods.get(key)
@@ -259,8 +274,8 @@ class Columns:
         if row is not None and row.uid == uid:
             self._replace(row, self.evictions.begin(row))
 
-    def unevict(self, key: str, uid: str, *, now: float) -> None:
-        """It was not evicted; nobody asks for it again for a while."""
+    def unevict(self, key: str, uid: str, *, now: float | None) -> None:
+        """It was not evicted; with `now` (the API server refused), it is spared for a while."""
         row = self.pods.get(key)
         if row is not None and row.uid == uid:
             self._replace(row, self.evictions.undo(row, now=now))
@@ -312,6 +327,7 @@ class Columns:
         self.refresh(now=now, groups_max=len(self._dirty))
         if self._adopts:
             self._adopt_nominations(now)
+        self._minimums.seen(now)
         nodes = self.nodes.table()
         return Snapshot(
             session_id=session_id,
@@ -321,7 +337,10 @@ class Columns:
             peers=self.peers.table(self.pods),
             everybody=dict(self._rows),
             leaving=tuple(self._leaving[key] for key in sorted(self._leaving)),
+            terminating=self.namespaces.names(),
             spared=self.evictions.spared(now),
+            eviction_backoff=self.evictions.eviction_backoff(now),
+            release_backoff=self.evictions.release_backoff(now),
             given_up=self.evictions.give_up(now),
             nominated=self.evictions.nominated(),
             queues=self.queues.table(),
@@ -330,15 +349,19 @@ class Columns:
             never_preempting=frozenset(self.queues.never_preempting),
             default_priority=self.queues.default_priority,
             partial_since=dict(sorted(self._partial_since.items())),
+            minimum_met_at=self._minimums.met_at(),
             quotas=self._policies.quotas(),
             budgets=self._policies.budgets(),
             volumes=self.volumes.table(now),
-            held_until=min(self._wake_times(now), default=None),
+            next_expiry=self._next_expiry(now),
             pod_condition_seconds=self.pod_condition_seconds,
         )
 
-    def _wake_times(self, now: float) -> list[float]:
-        return [*self._holds.times(now), *self.volumes.wake_times(now), *self.conditions.times(now)]
+    def _next_expiry(self, now: float) -> float | None:
+        """Of everything in the cache that waits for time; asked after what is over was dropped."""
+        deadlines = Deadlines(now=now)
+        deadlines.add_all((self._holds, self.volumes, self.evictions, self.conditions))
+        return deadlines.first
 
     def _adopt_nominations(self, now: float) -> None:
         """Promises that a predecessor told the pods of: ours from now on."""
@@ -369,6 +392,7 @@ class Columns:
         if spec is None:
             self._partial_since.pop(key, None)
             self.conditions.drop_group(key)
+            self._minimums.drop(key)
             return
         pods = sorted(self._members.get(key, {}).values(), key=attrgetter("order"))
         held = frozenset(pod.uid for pod in pods if self._holds.holds(pod.uid, now))
@@ -378,6 +402,7 @@ class Columns:
         self.queues.add(row.queue, use_of(row))
         if not row.settled:
             self._unsettled[key] = None
+        self._minimums.refresh(row, now)
         if is_partial(row):
             self._partial_since.setdefault(key, now)
         elif not in_doubt(row):  # a bind that is tried again does not give it another minute

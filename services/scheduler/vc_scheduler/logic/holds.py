@@ -42,6 +42,6 @@ class Holds:
         """A copy."""
         return list(self._holds.items())
 
-    def times(self, now: float) -> list[float]:
+    def expiries(self) -> list[float]:
         """When pods may be tried again."""
-        return [hold.until for hold in self._holds.values() if hold.until > now]
+        return [hold.until for hold in self._holds.values()]

@@ -157,6 +157,12 @@ def _priority(pod: Pod) -> int:
     return pod.spec.priority if pod.spec.priority is not None else _DEFAULT_PRIORITY
 
 
+def _rules(row: PodRow) -> tuple[bool, ...]:
+    """Who may place, evict or release it."""
+    evicted = (row.preemptable, row.preempts, row.critical, row.controlled)
+    return (row.ours, row.gated, *evicted)
+
+
 def same_for_sessions(before: PodRow | None, after: PodRow | None) -> bool:
     """Whether a session would see no difference: conditions, and our own bind coming true."""
     if before is None or after is None:
@@ -170,7 +176,7 @@ def same_for_sessions(before: PodRow | None, after: PodRow | None) -> bool:
         and before.shape.images == after.shape.images
         and (before.status is after.status or confirmed)
         and before.node == after.node
-        and (before.ours, before.gated) == (after.ours, after.gated)
+        and _rules(before) == _rules(after)
         and before.protected_until == after.protected_until
         and (before.unsupported == after.unsupported or confirmed)
         and before.labels == after.labels

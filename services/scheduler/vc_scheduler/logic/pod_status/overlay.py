@@ -6,7 +6,7 @@ again after `RETRY_SECONDS`; the snapshot names that time. Nothing here outlives
 scheduler reads the conditions off the pods.
 """
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterator
 from typing import Final
 
 import msgspec
@@ -100,9 +100,9 @@ class ConditionOverlay:
             if note.retry_at is not None and note.retry_at <= now:
                 self.drop(uid)
 
-    def times(self, now: float) -> list[float]:
+    def expiries(self) -> Iterator[float]:
         """When writes that failed are decided again."""
-        return [n.retry_at for n in self._notes.values() if n.retry_at and n.retry_at > now]
+        return (note.retry_at for note in self._notes.values() if note.retry_at is not None)
 
     def messages(self, group: str) -> dict[str, str]:
         """By uid, what pods of a group are going to say."""
