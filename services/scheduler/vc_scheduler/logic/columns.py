@@ -25,7 +25,7 @@ from vc_model.kubernetes import Namespace, PodDisruptionBudget, ResourceQuota
 from vc_model.node import Node
 from vc_model.pod import Pod
 from vc_model.scheduling import PodGroup, PodGroupStatus, PriorityClass, Queue
-from vc_scheduler.logic.cache.first_minimums import FirstMinimums
+from vc_scheduler.logic.cache.gang_times import GangTimes
 from vc_scheduler.logic.cache.namespaces import TerminatingNamespaces
 from vc_scheduler.logic.evictions import Evictions
 from vc_scheduler.logic.groups import GroupSpec, make_row, read_group, use_of
@@ -34,7 +34,6 @@ from vc_scheduler.logic.model.deadlines import Deadlines
 from vc_scheduler.logic.nodes import NodeColumns
 from vc_scheduler.logic.nominations import told_nomination
 from vc_scheduler.logic.peer_index import PeerIndex
-from vc_scheduler.logic.phases import in_doubt, is_partial
 from vc_scheduler.logic.pod_status import POD_CONDITION_SECONDS
 from vc_scheduler.logic.pod_status.overlay import ConditionOverlay
 from vc_scheduler.logic.pods import PodReader, same_for_sessions
@@ -78,8 +77,7 @@ class Columns:
         self._choices = Choices()
         self._adopts = False
         """The view is new: promises may be told in it that we do not know."""
-        self._partial_since: dict[str, float] = {}
-        self._minimums = FirstMinimums()
+        self._gang_times = GangTimes()
         self._problems: dict[str, str] = {}
         self._forget_facts()
 
@@ -322,12 +320,12 @@ class Columns:
 
     def snapshot(self, session_id: str, *, now: float) -> Snapshot:
         """A copy for one session."""
-        self._expire_holds(now)
+        self._dirty.update(dict.fromkeys(self._holds.expired(self.pods, now)))
         self.conditions.expire(now)
         self.refresh(now=now, groups_max=len(self._dirty))
         if self._adopts:
             self._adopt_nominations(now)
-        self._minimums.seen(now)
+        self._gang_times.seen(now)
         nodes = self.nodes.table()
         return Snapshot(
             session_id=session_id,
@@ -348,8 +346,8 @@ class Columns:
             priorities=dict(self.queues.priorities),
             never_preempting=frozenset(self.queues.never_preempting),
             default_priority=self.queues.default_priority,
-            partial_since=dict(sorted(self._partial_since.items())),
-            minimum_met_at=self._minimums.met_at(),
+            partial_since=self._gang_times.partial_since(),
+            minimum_met_at=self._gang_times.minimum_met_at(),
             quotas=self._policies.quotas(),
             budgets=self._policies.budgets(),
             volumes=self.volumes.table(now),
@@ -373,15 +371,6 @@ class Columns:
             if told is not None:
                 self.evictions.adopt(key, told)
 
-    def _expire_holds(self, now: float) -> None:
-        """A hold that is over frees its pod, but its count stays as long as the pod waits."""
-        for uid, hold in self._holds.all():
-            row = self.pods.get(hold.key)
-            if row is None or row.uid != uid or row.status is not Task.PENDING:
-                self._holds.drop(uid)
-            elif hold.until <= now:
-                self._dirty[row.group] = None
-
     def _refresh(self, key: str, now: float) -> None:
         """Count one group anew."""
         old = self._rows.pop(key, None)
@@ -390,9 +379,8 @@ class Columns:
         self._unsettled.pop(key, None)
         spec = self._specs.get(key)
         if spec is None:
-            self._partial_since.pop(key, None)
+            self._gang_times.drop(key)
             self.conditions.drop_group(key)
-            self._minimums.drop(key)
             return
         pods = sorted(self._members.get(key, {}).values(), key=attrgetter("order"))
         held = frozenset(pod.uid for pod in pods if self._holds.holds(pod.uid, now))
@@ -402,11 +390,7 @@ class Columns:
         self.queues.add(row.queue, use_of(row))
         if not row.settled:
             self._unsettled[key] = None
-        self._minimums.refresh(row, now)
-        if is_partial(row):
-            self._partial_since.setdefault(key, now)
-        elif not in_doubt(row):  # a bind that is tried again does not give it another minute
-            self._partial_since.pop(key, None)
+        self._gang_times.refresh(row, now)
 
 
 def _has_claims(before: PodRow | None, after: PodRow | None) -> bool:
