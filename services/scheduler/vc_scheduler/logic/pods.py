@@ -66,6 +66,11 @@ class PodReader:
             conditions=tuple(pod.status.conditions) if status is Task.PENDING else (),
             nominated=pod.status.nominated_node_name if status is Task.PENDING else "",
             queue_gated=_queue_gated(pod),
+            gate_names=tuple(
+                gate.name
+                for gate in pod.spec.scheduling_gates
+                if gate.name != QUEUE_ALLOCATION_GATE
+            ),
         )
 
 
