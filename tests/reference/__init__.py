@@ -9,6 +9,8 @@ read. Where the description leaves a choice, it is made here once, and the real 
   by age, uid and name; jobs of a queue by when their time is up (where sla is on), by priority, then
   those without their minimum, then by dominant share, then by age, uid and key.
 - A job whose time is up is let in whatever other plugins say.
+- What pods have whose queue does not exist is `root`'s (the cluster's where there is none): other queues
+  share the rest, and nobody reclaims it. Jobs of such a queue wait.
 - Jobs of a queue whose parent is missing or below it wait; for sums it stands at the top.
 - A job gets its minimum whole; then, a turn each, a sixteenth of its waiting pods (one to eight) while other jobs wait.
 - Shares are whole millionths; amounts are whole thousandths of a CPU or bytes.

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from vc_admission.logic.world import QUEUE_DEPTH_MAX, Compat, Settings
+from vc_admission.logic.world import QUEUE_DEPTH_MAX, Settings
+from vc_model.compat import read_compat
 from vc_model.scheduler_names import scheduler_names
 
 PORT_MAX: Final = 65535
@@ -63,15 +64,13 @@ class Config:
 
 
 def _settings(env: Mapping[str, str]) -> Settings:
-    compat = env.get("PYROCLAST_COMPAT", Compat.SEEDS.value)
-    if compat not in {mode.value for mode in Compat}:
-        raise ValueError(f"PYROCLAST_COMPAT={compat!r}: write seeds or upstream")
+    check = "ADMISSION_QUEUE_ALLOCATED_PODS_CHECK"
     return Settings(
-        compat=Compat(compat),
+        compat=read_compat(env),
         scheduler_names=scheduler_names(env, "ADMISSION_SCHEDULER_NAMES"),
         queue_depth_max=_number(env, "ADMISSION_MAX_QUEUE_DEPTH", QUEUE_DEPTH_MAX, low=1, high=64),
         root_queue_protection=_switch(env, "ADMISSION_ROOT_QUEUE_PROTECTION", default=True),
-        allocated_pods_check=_switch(env, "ADMISSION_QUEUE_ALLOCATED_PODS_CHECK"),
+        allocated_pods_check=_switch(env, check) if env.get(check) else None,
         queue_allocation_gate=_switch(env, "ADMISSION_QUEUE_ALLOCATION_GATE"),
         time_zones=frozenset(zoneinfo.available_timezones()),
     )

@@ -57,6 +57,10 @@
   value: {{ $release }}-admission
 - name: ADMISSION_CONFIGMAP
   value: {{ $release }}-admission-configmap
+{{- if ne (toString $values.queueAllocatedPodsCheck) "" }}
+- name: ADMISSION_QUEUE_ALLOCATED_PODS_CHECK
+  value: {{ $values.queueAllocatedPodsCheck | quote }}
+{{- end }}
 {{- else if eq .service "dashboard" }}
 - name: DASHBOARD_HOST
   value: "0.0.0.0"

@@ -22,7 +22,8 @@ from vc_admission.logic.json_patch import json_patch
 from vc_admission.logic.pod import AdmittedPod, check_pod, default_pod
 from vc_admission.logic.podgroup import check_podgroup, default_podgroup
 from vc_admission.logic.queue.defaults import default_queue
-from vc_admission.logic.queue.rules import check_queue, check_queue_delete
+from vc_admission.logic.queue.deletion import check_queue_delete
+from vc_admission.logic.queue.rules import check_queue
 from vc_admission.logic.reading import read
 from vc_admission.logic.wire import Request, Response
 from vc_admission.logic.world import World

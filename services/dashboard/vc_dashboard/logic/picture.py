@@ -7,7 +7,7 @@ import msgspec
 from vc_dashboard.logic.amounts import Amounts, add, pod_amounts, read
 from vc_model import kinds
 from vc_model.job import Job
-from vc_model.keys import GROUP_NAME, GROUP_NAME_ALTERNATIVE
+from vc_model.keys import DEFAULT_QUEUE, GROUP_NAME, GROUP_NAME_ALTERNATIVE
 from vc_model.meta import ApiObject, controller_of, object_key
 from vc_model.node import Node
 from vc_model.pod import Pod
@@ -103,7 +103,8 @@ def used_by_queue(picture: Picture) -> dict[str, Amounts]:
     for key, group in picture.groups.items():
         for pod in picture.members.get(key, ()):
             if is_placed(pod):
-                add(used.setdefault(group.spec.queue, {}), pod_amounts(pod.spec))
+                queue = group.spec.queue or DEFAULT_QUEUE
+                add(used.setdefault(queue, {}), pod_amounts(pod.spec))
     return used
 
 

@@ -8,7 +8,7 @@ from vc_admission.logic.job.policies import check_policies
 from vc_admission.logic.names import LABEL_LENGTH_MAX, check_label, check_qualified
 from vc_admission.logic.pod_template import Template, check_template, read_template
 from vc_admission.logic.topology import check_topology
-from vc_admission.logic.world import Compat
+from vc_model.compat import Compat
 from vc_model.job import JobSpec, TaskSpec
 from vc_model.quantity import MILLI, QuantityError, parse_quantity
 
