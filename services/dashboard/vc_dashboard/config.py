@@ -8,6 +8,7 @@ from vc_model.keys import SCHEDULER_NAME
 from vc_model.scheduler_names import scheduler_names
 
 CONF_MAP: Final = "volcano-scheduler-configmap"
+CONF_KEY: Final = "volcano-scheduler.conf"
 PORT_MAX: Final = 65535
 
 
@@ -23,6 +24,7 @@ class Config:
 
     conf_map: str = CONF_MAP
     """Where the scheduler's configuration is, as the scheduler is told: a release has its own name."""
+    conf_key: str = CONF_KEY
 
     @classmethod
     def from_env(cls, env: Mapping[str, str]) -> "Config":
@@ -37,4 +39,5 @@ class Config:
             port=int(port),
             scheduler_names=scheduler_names(env),
             conf_map=env.get("SCHEDULER_CONFIGMAP", CONF_MAP),
+            conf_key=env.get("SCHEDULER_CONFIGMAP_KEY", "") or CONF_KEY,
         )

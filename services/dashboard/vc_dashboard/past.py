@@ -3,6 +3,7 @@
 import time
 from typing import Final
 
+from vc_dashboard.config import CONF_KEY
 from vc_dashboard.heavy import HeavyWork
 from vc_dashboard.logic.future_answers import SessionDetail, SessionReplay
 from vc_dashboard.logic.sessions import SESSIONS_MAX, row_of
@@ -20,7 +21,6 @@ from vc_scheduler.logic.replaying import conf_of, replay
 from vc_snapshot import SnapshotUnavailableError
 from vc_snapshot.chains import ChainBrokenError, load_chain, load_entry
 
-CONF_KEY: Final = "volcano-scheduler.conf"
 MILLISECONDS: Final = 1000
 
 
@@ -31,10 +31,13 @@ class NotReplayableError(Exception):
 class Past:
     """Reads the ring of the snapshot store."""
 
-    def __init__(self, context: Context, heavy: HeavyWork, *, conf_map: str) -> None:
+    def __init__(
+        self, context: Context, heavy: HeavyWork, *, conf_map: str, conf_key: str = CONF_KEY
+    ) -> None:
         self._context = context
         self._heavy = heavy
         self._conf_map = conf_map
+        self._conf_key = conf_key
         self._conf: tuple[str, Conf] | None = None
         """Of which session, and what it was told."""
 
@@ -94,15 +97,17 @@ class Past:
             self._context.log.info("configuration of the newest session: %s", error)
         if self._conf is not None:
             return self._conf[1], f"the configuration of session {self._conf[0]}"
-        return _conf_of_map(follower, object_key(self._context.namespace, self._conf_map))
+        return _conf_of_map(
+            follower, object_key(self._context.namespace, self._conf_map), data_key=self._conf_key
+        )
 
 
-def _conf_of_map(follower: Follower, key: str) -> tuple[Conf, str]:
+def _conf_of_map(follower: Follower, key: str, *, data_key: str) -> tuple[Conf, str]:
     found = follower.view.get(CONFIGMAPS, key)
-    if isinstance(found, ConfigMap) and CONF_KEY in found.data:
+    if isinstance(found, ConfigMap) and data_key in found.data:
         try:
             conf, _ = read_conf(
-                found.data[CONF_KEY],
+                found.data[data_key],
                 actions=tuple(sorted(actions.REGISTRY)),
                 plugins=tuple(sorted(plugins.REGISTRY)),
             )

@@ -11,7 +11,8 @@ DEBOUNCE_SECONDS: Final = 0.03
 """Between the end of a session and the next: what arrives meanwhile is decided together."""
 
 CONF_MAP: Final = "volcano-scheduler-configmap"
-"""As Volcano's chart names it."""
+CONF_KEY: Final = "volcano-scheduler.conf"
+"""As Volcano's chart names them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,16 +30,20 @@ class Config:
     """Volcano's configuration file; looked at again and again. It wins over the ConfigMap."""
     conf_map: str = CONF_MAP
     """The ConfigMap in our namespace with Volcano's configuration; empty for none."""
+    conf_key: str = CONF_KEY
+    """The key of its data that holds the configuration."""
 
     @classmethod
     def from_env(cls, environment: Mapping[str, str]) -> "Config":
         """`SCHEDULER_NAMES` (comma list), `SCHEDULER_THREADS`, `SCHEDULER_DEBOUNCE_SECONDS`,
-        `SCHEDULER_CONF` (path of Volcano's file), `SCHEDULER_CONFIGMAP` (name of the ConfigMap)."""
+        `SCHEDULER_CONF` (path of Volcano's file), `SCHEDULER_CONFIGMAP` (name of the ConfigMap; empty:
+        none), `SCHEDULER_CONFIGMAP_KEY` (the key of its data)."""
         debounce = environment.get("SCHEDULER_DEBOUNCE_SECONDS", "")
         return cls(
             scheduler_names=scheduler_names(environment),
             threads=environment.get("SCHEDULER_THREADS", "true").lower() != "false",
             conf_path=environment.get("SCHEDULER_CONF", ""),
             conf_map=environment.get("SCHEDULER_CONFIGMAP", CONF_MAP),
+            conf_key=environment.get("SCHEDULER_CONFIGMAP_KEY", "") or CONF_KEY,
             debounce_seconds=float(debounce) if debounce else DEBOUNCE_SECONDS,
         )

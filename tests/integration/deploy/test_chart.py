@@ -36,13 +36,11 @@ from vc_cli.stack import DASHBOARD_SERVICE
 from vc_cli.stack_plan import keys_of
 
 ONLY_ON_A_CLUSTER = {
-    "POD_NAMESPACE", "LOG_LEVEL", "LOG_FORMAT", "PYROCLAST_COMPAT",
+    "POD_NAMESPACE", "LOG_LEVEL", "LOG_FORMAT",
     "KAFKA_SECURITY_PROTOCOL", "KAFKA_REPLICATION_FACTOR",
 }  # fmt: skip
 """Keys that a stack inherits or does without."""
 ONLY_THERE = {
-    "scheduler": {"SCHEDULER_CONFIGMAP"},
-    "dashboard": {"SCHEDULER_CONFIGMAP"},
     "admission": {
         "ADMISSION_SERVICE", "ADMISSION_SECRET", "ADMISSION_CONFIGURATION", "ADMISSION_CONFIGMAP",
     },

@@ -40,7 +40,9 @@
 {{- end }}
 {{- if has .service (list "scheduler" "dashboard") }}
 - name: SCHEDULER_CONFIGMAP
-  value: {{ $release }}-scheduler-configmap
+  value: {{ $values.schedulerConfigMap | default (printf "%s-scheduler-configmap" $release) }}
+- name: SCHEDULER_CONFIGMAP_KEY
+  value: {{ $values.schedulerConfigMapKey | quote }}
 {{- end }}
 {{- if eq .service "admission" }}
 - name: ADMISSION_HOST

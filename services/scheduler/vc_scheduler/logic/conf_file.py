@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import yaml
 
+from vc_scheduler.logic.actions.names import ActionArgumentError, with_own_names
 from vc_scheduler.logic.conf import OWN_ACTIONS, ActionConf, Conf, PluginConf
 
 CONF_BYTES_MAX: Final = 1_000_000
@@ -36,7 +37,7 @@ IDLE_SWITCHES: Final = {
 }
 """Switches of parts that upstream has and we do not, and why they change nothing."""
 
-UPSTREAM_ACTIONS: Final = ("shuffle", "gangpreempt", "gangreclaim")
+UPSTREAM_ACTIONS: Final = ("shuffle",)
 UPSTREAM_PLUGINS: Final = (
     "cdp", "deviceshare", "extender", "network-topology-aware", "nodegroup", "numa-aware",
     "rescheduling", "resource-strategy-fit", "tdm", "usage",
@@ -152,9 +153,13 @@ def read_conf(
         written = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise ConfError(f"not YAML: {error}") from error
+    try:
+        written, renamed = with_own_names(written, actions)
+    except ActionArgumentError as error:
+        raise ConfError(str(error)) from error
     reader = _Reader(actions, plugins)
     conf = reader.conf(written)
-    return conf, reader.warnings + lint(conf)
+    return conf, renamed + reader.warnings + lint(conf)
 
 
 def lint(conf: Conf) -> list[str]:
