@@ -16,6 +16,7 @@ from typing import Final
 from vc_bus import BusError
 from vc_clock import LoopClock
 from vc_cluster import ClusterError
+from vc_model.compat import compat_warning, read_compat
 from vc_runtime import logs
 from vc_runtime.adapters import Adapters, NoClusterError, connect
 from vc_runtime.health import HealthServer
@@ -36,10 +37,19 @@ def run_services(builds: Mapping[str, Build]) -> None:
     """Run services in this process until a signal comes; the exit code is the process's."""
     logs.set_up(level=os.environ.get("LOG_LEVEL", "INFO"), form=os.environ.get("LOG_FORMAT", ""))
     try:
+        check_compat(os.environ)
         asyncio.run(_main(builds))
     except (NoClusterError, BusError, ClusterError, ValueError) as error:
         _log.critical("%s cannot start: %s", ", ".join(builds), error)
         sys.exit(1)
+
+
+def check_compat(environment: Mapping[str, str]) -> None:
+    """ValueError for a setting that no service could use, whether this one asks for it or not; one line
+    of warning for a deprecated one."""
+    read_compat(environment)
+    if warning := compat_warning(environment):
+        _log.warning("%s", warning)
 
 
 async def _main(builds: Mapping[str, Build]) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from vc_model.compat import Compat, read_compat
 from vc_model.keys import SCHEDULER_NAME
 from vc_model.scheduler_names import scheduler_names
 
@@ -25,6 +26,8 @@ class Config:
     conf_map: str = CONF_MAP
     """Where the scheduler's configuration is, as the scheduler is told: a release has its own name."""
     conf_key: str = CONF_KEY
+    compat: Compat = Compat.LENIENT
+    """Says what the scheduler's configuration is where nothing else does."""
 
     @classmethod
     def from_env(cls, env: Mapping[str, str]) -> "Config":
@@ -39,5 +42,6 @@ class Config:
             port=int(port),
             scheduler_names=scheduler_names(env),
             conf_map=env.get("SCHEDULER_CONFIGMAP", CONF_MAP),
+            compat=read_compat(env),
             conf_key=env.get("SCHEDULER_CONFIGMAP_KEY", "") or CONF_KEY,
         )

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from vc_model.compat import read_compat
 from vc_model.scheduler_names import scheduler_names
-from vc_scheduler.logic.conf import DEFAULT_SCHEDULER_NAMES, Conf
+from vc_scheduler.logic.conf import DEFAULT_SCHEDULER_NAMES, Conf, default_conf
 
 DEBOUNCE_SECONDS: Final = 0.03
 """Between the end of a session and the next: what arrives meanwhile is decided together."""
@@ -37,10 +38,11 @@ class Config:
     def from_env(cls, environment: Mapping[str, str]) -> "Config":
         """`SCHEDULER_NAMES` (comma list), `SCHEDULER_THREADS`, `SCHEDULER_DEBOUNCE_SECONDS`,
         `SCHEDULER_CONF` (path of Volcano's file), `SCHEDULER_CONFIGMAP` (name of the ConfigMap; empty:
-        none), `SCHEDULER_CONFIGMAP_KEY` (the key of its data)."""
+        none), `SCHEDULER_CONFIGMAP_KEY` (the key of its data), `PYROCLAST_COMPAT` (the defaults)."""
         debounce = environment.get("SCHEDULER_DEBOUNCE_SECONDS", "")
         return cls(
             scheduler_names=scheduler_names(environment),
+            conf=default_conf(read_compat(environment)),
             threads=environment.get("SCHEDULER_THREADS", "true").lower() != "false",
             conf_path=environment.get("SCHEDULER_CONF", ""),
             conf_map=environment.get("SCHEDULER_CONFIGMAP", CONF_MAP),

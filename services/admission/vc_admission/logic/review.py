@@ -42,7 +42,7 @@ def review(request: Request, world: World, *, endpoint: Endpoint) -> Response:
         return Response(allowed=True)
     if endpoint.mutates:
         return _mutate(request, world, endpoint=endpoint)
-    found = Findings()
+    found = Findings(world.settings.compat)
     validate(found, request, world, endpoint=endpoint)
     return Response(allowed=not found.problems, message=found.message, warnings=found.warnings)
 

@@ -15,6 +15,7 @@ from vc_job_controller.logic.phases import EXPIRING, FINAL, LIVE, RESTARTING
 from vc_job_controller.logic.podgroup import (
     admits_pods,
     drop_podgroup,
+    drop_spares,
     keep_podgroup,
     member_count,
     wanted_spec,
@@ -39,6 +40,9 @@ UNSURE_WAKE_SECONDS: Final = 0.25
 """How soon to look again when a pod may only seem lost."""
 
 QUEUE_WAKE_SECONDS: Final = 5.0
+
+PLUGIN_WARNING: Final = "PluginWarning"
+"""The reason of the Event on a job whose plugin ignores an argument."""
 
 
 class Work(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,7 +89,7 @@ def _live(sight: Sight) -> Work:
         )
     except QuantityError as error:
         return _held_up(sight, Trouble("InvalidResources", str(error)))
-    group = keep_podgroup(sight, wanted_spec(job, released, amounts))
+    group = [*keep_podgroup(sight, wanted_spec(job, released, amounts)), *drop_spares(sight)]
     missing_pods = _missing(sight, released)
     look_again = UNSURE_WAKE_SECONDS if any(sight.unsure.values()) else None
     if not missing_pods and plugins_applied(sight):
@@ -100,7 +104,7 @@ def _live(sight: Sight) -> Work:
         made, more = _make(sight, missing_pods, answers)
         wake = 0.0 if more else wake
     return Work(
-        effects=(*gone, *group, *made, *_waiting_event(sight)),
+        effects=(*gone, *group, *made, *_waiting_event(sight), *_warnings(sight, answers)),
         questions=answers.questions,
         wake_after_seconds=sooner(wake, look_again),
         trouble=trouble,
@@ -167,12 +171,19 @@ def _make(
     if not any(True for _ in sight.members):
         made += claim_effects(job)
     left = CREATES_PER_DECISION_MAX
+    group = sight.podgroup.metadata.name if sight.podgroup is not None else job.metadata.name
     forwarded = bool(sight.seen.queue and sight.seen.queue.spec.extend_clusters)
     for task, indices in missing:
         free = [i for i in indices if pod_name(job, task.name, i) not in blocked]
         if left <= 0:
             return made, True
-        maker = PodMaker(job, task, plugins.decorations_of(answers, task.name), forwarded=forwarded)
+        maker = PodMaker(
+            job,
+            task,
+            plugins.decorations_of(answers, task.name),
+            group=group,
+            forwarded=forwarded,
+        )
         made += [maker.make(index) for index in free[:left]]
         if len(free) > left:
             return made, True
@@ -203,6 +214,14 @@ def _waiting_event(sight: Sight) -> list[Effect]:
     if not said:
         return []
     return [job_event(sight.job, type_="Warning", reason="PodGroupPending", message=said[-1])]
+
+
+def _warnings(sight: Sight, answers: plugins.Answers) -> list[Effect]:
+    """What plugins warn of, while they are asked; the recorder writes each once."""
+    return [
+        job_event(sight.job, type_="Warning", reason=PLUGIN_WARNING, message=warning)
+        for warning in (answers.warnings if answers.complete else ())
+    ]
 
 
 def _over(sight: Sight, now: float) -> Work:

@@ -22,7 +22,12 @@ NO_TOPOLOGY: Final = ("", "none")
 def check_tasks(found: Findings, spec: JobSpec, *, job_name: str, compat: Compat) -> None:
     """Everything about the tasks of a job that is being created."""
     if not spec.tasks:
-        found.refuse("spec.tasks", "No task specified in job spec; add at least one", value=[])
+        found.refuse(
+            "spec.tasks",
+            "No task specified in job spec; add at least one",
+            value=[],
+            upstream="No task specified in job spec",
+        )
         return
     if len(spec.tasks) > TASKS_MAX:
         found.refuse("spec.tasks", f"more than {TASKS_MAX} tasks; raise replicas instead")

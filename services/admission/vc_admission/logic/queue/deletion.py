@@ -25,7 +25,10 @@ def check_queue_delete(found: Findings, name: str, *, old: Queue | None, world: 
     """Whether the queue may go."""
     if name in (DEFAULT_QUEUE, ROOT_QUEUE):
         found.refuse(
-            "metadata.name", "this queue is always there; it may not be deleted", value=name
+            "metadata.name",
+            "this queue is always there; it may not be deleted",
+            value=name,
+            upstream=f"`{name}` queue can not be deleted",
         )
         return
     children = world.children.get(name, ())
