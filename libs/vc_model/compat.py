@@ -9,6 +9,8 @@ import enum
 from collections.abc import Mapping
 from typing import Final
 
+from vc_model.variables import Variable
+
 COMPAT_VARIABLE: Final = "PYROCLAST_COMPAT"
 _FORMER_LENIENT: Final = "seeds"
 
@@ -22,16 +24,28 @@ class Compat(enum.Enum):
     """Volcano's letter, in the points of docs/compatibility.md."""
 
 
-def read_compat(env: Mapping[str, str]) -> Compat:
-    """The setting; ValueError names the variable, the value and what to write."""
-    written = env.get(COMPAT_VARIABLE, "") or Compat.LENIENT.value
+def _parse(written: str) -> Compat:
     if written == _FORMER_LENIENT:
         return Compat.LENIENT
     try:
         return Compat(written)
     except ValueError:
         allowed = " or ".join(mode.value for mode in Compat)
-        raise ValueError(f"{COMPAT_VARIABLE}={written!r}: write {allowed}") from None
+        raise ValueError(f"write {allowed}") from None
+
+
+COMPAT: Final = Variable(
+    COMPAT_VARIABLE,
+    Compat.LENIENT,
+    meaning="lenient, or upstream for Volcano's letter; the same for all services",
+    parse=_parse,
+    shown=Compat.LENIENT.value,
+)
+
+
+def read_compat(env: Mapping[str, str]) -> Compat:
+    """The setting; ValueError names the variable, the value and what to write."""
+    return COMPAT.read(env)
 
 
 def compat_warning(env: Mapping[str, str]) -> str:

@@ -93,7 +93,7 @@ def test_max_domains_is_warned_of_and_others_are_kept() -> None:
     conf, warnings = read("allocate, gangpreempt", told)
     assert conf.configurations == (ActionConf(name="preempt", arguments={"other": "1"}),)
     assert "configurations[0]: maxDomains has no effect: there is no network topology" in warnings
-    assert any("'other' of preempt has no effect" in warning for warning in warnings)
+    assert any("action preempt: argument 'other' has no effect" in each for each in warnings)
 
 
 @pytest.mark.parametrize(

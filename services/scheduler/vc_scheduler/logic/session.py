@@ -9,13 +9,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from vc_messages.effects import BindPod
-from vc_messages.sessions import Reason, Unblock
+from vc_messages.sessions import Reason
 from vc_model.keys import ROOT_QUEUE
 from vc_scheduler.logic.amounts import Amounts
 from vc_scheduler.logic.claims import Claims
+from vc_scheduler.logic.explain.infeasible import told_first
 from vc_scheduler.logic.framework import Framework
 from vc_scheduler.logic.guarantees import Guarantees
 from vc_scheduler.logic.lineage import circular
+from vc_scheduler.logic.model.deadlines import Deadlines
 from vc_scheduler.logic.peers import Peers
 from vc_scheduler.logic.reach import Reach
 from vc_scheduler.logic.reasons import outranked
@@ -27,9 +29,14 @@ from vc_scheduler.logic.volume_rows import ClaimChoice
 
 if TYPE_CHECKING:
     from vc_scheduler.logic.leaving import Leaving
+    from vc_scheduler.logic.shortages import Shortage
 
 QUEUE_DEPTH_MAX: Final = 32
 """Levels of queues; what is above a longer line is not asked."""
+
+FOLLOW_UP_SECONDS: Final = 1.0
+"""After evictions a session follows although nothing happens: queues count the victims no more, so others
+may be let in, and the times that begin with an eviction are asked for from then on."""
 
 
 class Session:
@@ -49,7 +56,7 @@ class Session:
         self.misfits: dict[tuple[bytes, int, int], Reason] = {}
         """Why so many pods of a shape do not fit, by the state of the rooms: the next gang of the
         same shape and size is refused without looking again."""
-        self.shortages: dict[tuple[object, ...], list[Unblock]] = {}
+        self.shortages: dict[tuple[object, ...], Shortage] = {}
         """What the tasks of a gang lack, by the gang and the state of the rooms."""
         self.enqueued: list[str] = []
         self.binds: dict[str, list[BindPod]] = {}
@@ -70,7 +77,8 @@ class Session:
         """By group that holds room for a part of it: gives that up."""
         self.no_future: dict[tuple[object, ...], None] = {}
         """Gangs that pods which leave make no room for, by the state of the rooms."""
-        self.wake_at: float | None = snapshot.held_until
+        self._deadlines = Deadlines(now=now)
+        self._deadlines.add(snapshot.next_expiry)
         self._phases: dict[str, str] = {}
         self._taken: dict[str, int] = {}
         """Per run, by its first pod: how many of its pods lie on nodes."""
@@ -101,12 +109,19 @@ class Session:
         self.moves = 0
         """Pods taken off nodes for trials so far: what trials cost, counted and not timed."""
         self._lower: dict[tuple[str, int], Amounts] = {}
+        self._told: dict[str, tuple[Reason, Reason]] = {}
+        """By group: what refused it, and what is told of that."""
 
     # -- time ------------------------------------------------------------------------------------
 
     def wake(self, at: float) -> None:
         """A session is wanted then, whatever happens."""
-        self.wake_at = at if self.wake_at is None else min(self.wake_at, at)
+        self._deadlines.add(at)
+
+    @property
+    def wake_at(self) -> float | None:
+        """When the next session is wanted at the latest."""
+        return self._deadlines.first
 
     # -- groups ----------------------------------------------------------------------------------
 
@@ -155,9 +170,14 @@ class Session:
         """Why it waits; None for a job that has its minimum and only cannot grow."""
         waits = self.starving(group) or (self.phase(group) == PENDING and not group.ready)
         reason = self.refused.get(group.key) if waits else None
-        if reason is None or group.key not in self.lost_to:
-            return reason
-        return outranked(reason, by=self.lost_to[group.key])
+        if reason is None:
+            return None
+        known = self._told.get(group.key)
+        if known is None or known[0] is not reason:
+            known = self._told[group.key] = (reason, told_first(self, group, reason))
+        if group.key not in self.lost_to:
+            return known[1]
+        return outranked(known[1], by=self.lost_to[group.key])
 
     def beside(self, pod: PodRow) -> Filtered:
         """The nodes one pod may go to, with everything placed so far where it lies."""
@@ -287,11 +307,13 @@ class Session:
         self.evicted[group.key] = victims
         self.places[group.key] = places
         self.evicted_uids.update({victim.uid: None for victim in victims})
+        self.wake(self.now + FOLLOW_UP_SECONDS)
 
     def take_over(self, group: GroupRow, lost: list[str]) -> None:
         """Room that was promised to these goes to the group, which has a higher priority."""
         self.taken_over[group.key] = lost
         self.lost_to.update(dict.fromkeys(lost, group.key))
+        self.wake(self.now + FOLLOW_UP_SECONDS)
 
     def count_leaving(self, name: str, freed: Amounts, *, sign: int) -> None:
         """A queue gets back (-1), or has again (1), what pods take of it."""

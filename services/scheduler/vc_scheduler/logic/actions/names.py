@@ -15,7 +15,9 @@ The names are replaced in the parsed file, before it is read, so that nothing af
 from collections.abc import Collection
 from typing import Any, Final
 
-OWN_NAMES: Final = {"gangpreempt": "preempt", "gangreclaim": "reclaim"}
+from vc_model.support.configuration import OTHER_NAMES
+
+OWN_NAMES: Final = OTHER_NAMES
 _SWITCHES: Final = {"gangpreempt": "enablePreemptable", "gangreclaim": "enableReclaimable"}
 ALLOW_WHOLE_BUNDLE: Final = "allowWholeBundle"
 MAX_DOMAINS: Final = "maxDomains"
