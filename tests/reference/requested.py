@@ -5,7 +5,7 @@ from tests.reference.cluster import Amounts, Job
 
 def promised_to(job: Job) -> Amounts:
     claims = job.phase == "Inqueue" or (job.phase == "Running" and len(job.placed) >= job.minimum)
-    return beyond(job.min_resources or {}, job.allocated) if claims else {}
+    return beyond(job.charged, job.allocated) if claims else {}
 
 
 def elastic_of(job: Job) -> Amounts:

@@ -356,7 +356,8 @@ class Session:
         done = len(job.of("Succeeded")) + len(job.of("Failed"))
         scheduled = len(job.placed) + self.bound.get(job.key, 0) + done
         if scheduled and scheduled >= job.minimum:
-            return "Completed" if done == scheduled and not job.of("Pending") else "Running"
+            rest = job.of("Pending") or job.of("Gated")
+            return "Completed" if done == scheduled and not rest else "Running"
         return "Inqueue" if phase == "Inqueue" else "Pending"
 
     # -- sums ------------------------------------------------------------------------------------
@@ -378,7 +379,7 @@ class Session:
             pending = job.of("Pending")
             mine = asked.setdefault(job.queue, {})
             if self.phase[job.key] == "Pending" and not pending:
-                add(mine, job.min_resources or {})
+                add(mine, job.charged)
             for pod in pending:
                 add(mine, pod.request)
         return asked

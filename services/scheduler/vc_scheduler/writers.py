@@ -26,7 +26,8 @@ from vc_runtime.context import Context
 from vc_runtime.effects import CONCURRENCY_MAX, EffectApplier, Outcome, OutcomeStatus
 from vc_scheduler.background_writer import View
 from vc_scheduler.config import PodEvents
-from vc_scheduler.logic.columns import Assumed, Columns
+from vc_scheduler.logic.cache.assumed import Assumed
+from vc_scheduler.logic.columns import Columns
 from vc_scheduler.logic.commands import (
     GroupWork,
     claim_effect,

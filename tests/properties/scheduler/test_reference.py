@@ -158,6 +158,7 @@ def a_job(draw: st.DrawFn, name: str) -> list[ApiObject]:
         tolerations = draw(st.sampled_from([(), (Toleration(operator="Exists"),)]))
         ports = draw(st.sampled_from([(), (), (), (80,)]))
         annotations = draw(st.sampled_from([None, None, None, NO]))
+        gates = draw(st.sampled_from([(), (), (), ("wait",)]))
         image = draw(st.sampled_from(["", "train:latest", "ps", "tools:1", "tiny", "unheard-of"]))
         job += [
             pod(
@@ -170,6 +171,7 @@ def a_job(draw: st.DrawFn, name: str) -> list[ApiObject]:
                 tolerations=tolerations,
                 host_ports=ports,
                 annotations=annotations,
+                gates=gates,
                 image=image,
             )
             for n in range(count)

@@ -25,8 +25,10 @@ from vc_model.kubernetes import Namespace, PodDisruptionBudget, ResourceQuota
 from vc_model.node import Node
 from vc_model.pod import Pod
 from vc_model.scheduling import PodGroup, PodGroupStatus, PriorityClass, Queue
+from vc_scheduler.logic.cache.assumed import Assumed
 from vc_scheduler.logic.cache.gang_times import GangTimes
 from vc_scheduler.logic.cache.namespaces import TerminatingNamespaces
+from vc_scheduler.logic.cache.problems import ObjectProblems
 from vc_scheduler.logic.evictions import Evictions
 from vc_scheduler.logic.groups import GroupSpec, make_row, read_group, use_of
 from vc_scheduler.logic.holds import Holds
@@ -54,14 +56,6 @@ PODS_A_GROUP: Final = 100
 """Pods that are looked at for new terms in the time that a group takes to be counted."""
 
 
-class Assumed(msgspec.Struct, frozen=True, kw_only=True):
-    """A bind we sent and have not seen."""
-
-    key: str
-    uid: str
-    node: str
-
-
 class Columns:
     """All state a session is made of."""
 
@@ -78,7 +72,7 @@ class Columns:
         self._adopts = False
         """The view is new: promises may be told in it that we do not know."""
         self._gang_times = GangTimes()
-        self._problems: dict[str, str] = {}
+        self._problems = ObjectProblems()
         self._forget_facts()
 
     def _forget_facts(self) -> None:
@@ -117,7 +111,7 @@ class Columns:
                 return self._apply_group(change.key, group, gone=change.after is None)
             case Queue() as queue:
                 problem, matters = self.queues.put(queue, gone=change.after is None)
-                self._note_problem(f"queue {queue.metadata.name}", problem)
+                self._problems.note(f"queue {queue.metadata.name}", problem)
                 return matters
             case PriorityClass() as priority:
                 return self.queues.put_priority(priority, gone=change.after is None)
@@ -127,7 +121,7 @@ class Columns:
                 return self.peers.put_namespace(namespace, gone=gone) or ends
             case ResourceQuota() as quota:
                 problem, matters = self._policies.put_quota(quota, gone=change.after is None)
-                self._note_problem(f"resourcequota {change.key}", problem)
+                self._problems.note(f"resourcequota {change.key}", problem)
                 return matters
             case PodDisruptionBudget() as budget:
                 return self._apply_budget(budget, gone=change.after is None)
@@ -139,7 +133,7 @@ class Columns:
             matters, problem = self.nodes.drop(node.metadata.name), ""
         else:
             matters, problem = self.nodes.put(node)
-        self._note_problem(f"node {node.metadata.name}", problem)
+        self._problems.note(f"node {node.metadata.name}", problem)
         return matters
 
     def _apply_budget(self, budget: PodDisruptionBudget, *, gone: bool) -> bool:
@@ -162,7 +156,7 @@ class Columns:
             self.conditions.drop(uid)
             self.evictions.gone(uid)
             self._facts.pop(key, None)
-            self._note_problem(f"pod {key}", "")
+            self._problems.note(f"pod {key}", "")
             return self._replace(before, None)
         self.conditions.seen(pod)
         assumed = self.assumed.get(uid)
@@ -172,14 +166,13 @@ class Columns:
             self._facts[key] = pod
         else:
             self._facts.pop(key, None)
-        self._note_problem(f"pod {key}", row.shape.problem)
+        self._problems.note(f"pod {key}", row.shape.problem)
         return self._replace(before, row)
 
     def _replace(self, before: PodRow | None, after: PodRow | None) -> bool:
         """Exchange a row and everything that was counted of it."""
         self.peers.replace(before, after)
-        if _has_claims(before, after):
-            self.volumes.replace(before, after)
+        self.volumes.replace(before, after)
         self.nodes.images.replace(before, after)
         if before is not None:
             if before.node and before.status in ON_NODE:
@@ -212,24 +205,18 @@ class Columns:
             self._specs.pop(key, None)
             self._notes.drop(key)
             self.evictions.settled(key)
-            self._note_problem(f"podgroup {key}", "")
+            self._problems.note(f"podgroup {key}", "")
             return True
         before = self._specs.get(key)
         note = self._notes.settle(key, group)
         spec = self._specs[key] = read_group(group)
-        self._note_problem(f"podgroup {key}", spec.problem)
+        self._problems.note(f"podgroup {key}", spec.problem)
         same_spec = before is not None and before.group.spec == group.spec
         same_uid = before is not None and before.group.metadata.uid == group.metadata.uid
         return not (same_spec and same_uid and same_status(before, note, group))
 
     def _mark_dirty(self, group: str) -> None:
         self._dirty[group] = None
-
-    def _note_problem(self, what: str, problem: str) -> None:
-        if problem:
-            self._problems[what] = problem
-        else:
-            self._problems.pop(what, None)
 
     @property
     def problems(self) -> dict[str, str]:
@@ -391,7 +378,3 @@ class Columns:
         if not row.settled:
             self._unsettled[key] = None
         self._gang_times.refresh(row, now)
-
-
-def _has_claims(before: PodRow | None, after: PodRow | None) -> bool:
-    return any(row is not None and row.shape.peering.claims for row in (before, after))

@@ -130,7 +130,7 @@ def not_placeable_yet(group: GroupRow, *, needed: int, lacking: int) -> Reason:
         stage=Stage.TASKS,
         code=NOT_ENOUGH_TASKS,
         sentence=(
-            f"{group.gated} pods have scheduling gates; {lacking} more are needed for the gang: "
+            f"{group.gated} pods have scheduling gates ({names(group.gate_names)}); {lacking} more are needed for the gang: "
             "it starts when the gates are removed"
         ),
         needed_pods=needed,
