@@ -62,7 +62,7 @@ class Scheduler:
         self.name = context.name
         self._context = context
         self._config = config
-        self._conf = ConfSource(config.conf, config.conf_path, context.log)
+        self._conf = ConfSource(config.conf, config.conf_path, context.log, key=config.conf_key)
         self._conf.look()
         self._lead = Lead(
             context,

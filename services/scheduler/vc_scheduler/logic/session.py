@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from vc_messages.effects import BindPod
 from vc_messages.sessions import Reason
+from vc_model.keys import ROOT_QUEUE
 from vc_scheduler.logic.amounts import Amounts
 from vc_scheduler.logic.claims import Claims
 from vc_scheduler.logic.explain.infeasible import told_first
@@ -89,6 +90,8 @@ class Session:
         self._lines: dict[str, list[QueueRow]] = {}
         self._circular = circular({n: row.parent for n, row in snapshot.queues.items()})
         self._elastic: dict[str, Amounts] = {}
+        self.unowned: Amounts = {}
+        """What pods have whose queue does not exist: they take nodes, so no queue can share it out."""
         for name, use in snapshot.use.items():
             self._roll_up(name, use)
         self._totals: dict[str, tuple[int, int]] = {}
@@ -262,9 +265,17 @@ class Session:
             self._totals[resource] = known
         return known
 
+    def shared_amount(self, resource: str) -> int:
+        """What queues can share: allocatable on ready nodes, less what pods without a queue have."""
+        return max(0, self.cluster_amounts(resource)[0] - self.unowned.get(resource, 0))
+
     def _roll_up(self, queue: str, use: QueueUse) -> None:
         names = [row.name for row in self.line(queue)] or [queue]
         _add(self._promised_total, use.promised, sign=1)
+        if queue not in self.snapshot.queues:
+            _add(self.unowned, use.allocated, sign=1)
+            if ROOT_QUEUE in self.snapshot.queues:  # the owner of what has no other owner
+                _add(self._allocated.setdefault(ROOT_QUEUE, {}), use.allocated, sign=1)
         for name in names:
             _add(self._allocated.setdefault(name, {}), use.allocated, sign=1)
             _add(self._promised.setdefault(name, {}), use.promised, sign=1)
