@@ -11,12 +11,19 @@ from typing import Final
 from vc_cli import settings
 from vc_cli.stack_commands import add_commands
 from vc_cluster.errors import ClusterError
+from vc_model.faults import describe
 
 _EPILOG: Final = """\
 environment:
   PYROCLAST_HOME            folder of the kubeconfig, logs and stack.json (.pyroclast)
   PYROCLAST_API_PORT        port of the embedded API server (8001)
   PYROCLAST_DASHBOARD_PORT  port of the dashboard (8080)
+  PYROCLAST_METRICS_PORT    port of health and metrics of `up` (9100); 0 takes any free one
+  PYROCLAST_STALL_SECONDS_MAX
+                            give a start up that shows nothing new for so long: no line in a
+                            log, no change of readiness (120)
+  PYROCLAST_START_SECONDS_MAX
+                            and at the latest after so long, servers and services each (600)
   DASHBOARD_HOST            where the dashboard of `stack` listens (127.0.0.1)
   KAFKA_BOOTSTRAP_SERVERS, REDIS_URL, KUBECONFIG, OTEL_EXPORTER_OTLP_ENDPOINT
                             real servers for `run`; what is absent is kept in memory.
@@ -39,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     except KeyboardInterrupt:
         sys.exit(130)
     except (OSError, ValueError, LookupError, RuntimeError, ClusterError) as error:
-        print(f"pyroclast: {error}", file=sys.stderr)
+        print(f"pyroclast: {describe(error)}", file=sys.stderr)
         sys.exit(1)
 
 
@@ -84,14 +91,17 @@ def _demo(arguments: argparse.Namespace) -> int:
 
 
 def _up(arguments: argparse.Namespace) -> int:
-    from vc_cli.up import run_up
+    from vc_cli.up import Ports, run_up
 
     _quiet_logs()
     return asyncio.run(
         run_up(
             home=settings.home_folder(),
-            api_port=settings.api_port(),
-            dashboard_port=settings.dashboard_port(),
+            ports=Ports(
+                api=settings.api_port(),
+                dashboard=settings.dashboard_port(),
+                metrics=settings.metrics_port(),
+            ),
             nodes=arguments.nodes,
         )
     )

@@ -7,11 +7,9 @@ on the home folder, so that there is one stack per home, and keeps `stack.json` 
 """
 
 import asyncio
-import errno
 import fcntl
 import os
 import signal
-import socket
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -34,8 +32,11 @@ from vc_cli.stack_servers import Servers, remove_old
 from vc_cli.stack_supervision import Supervisor
 from vc_cli.stack_welcome import welcome
 from vc_clock import LoopClock
+from vc_model.faults import describe
 from vc_parts.errors import PartError
+from vc_parts.patience import Patience
 from vc_parts.ports import LOOPBACK, free_port
+from vc_runtime.listening import Wanted, require_free, url_of
 
 LOCK_NAME: Final = "stack.lock"
 DASHBOARD_SERVICE: Final = "volcano-system/volcano-dashboard:80"
@@ -103,24 +104,11 @@ def _one_per_home(home: Path) -> Iterator[None]:
 
 def _port(wanted: int, variable: str, *, host: str = LOOPBACK) -> int:
     """The port, or a free one for 0; better refused here than by a process that dies of it."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, wanted))
-        except OSError as error:
-            if error.errno != errno.EADDRINUSE:
-                raise StackError(f"cannot listen on {host}:{wanted}: {error.strerror}") from None
-            raise StackError(
-                f"port {wanted} is in use; set {variable} to another one, or to 0 for any"
-            ) from None
+    try:
+        require_free([Wanted(wanted, variable, host)])
+    except OSError as error:
+        raise StackError(describe(error)) from None
     return wanted or free_port()
-
-
-def url_of(host: str, port: int) -> str:
-    """Where this machine finds a listener: one that listens everywhere listens on loopback."""
-    shown = {"0.0.0.0": LOOPBACK, "::": "::1"}.get(host, host)  # noqa: S104 - told so
-    return f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
 
 
 def _admission_place(options: Options) -> Place:
@@ -142,7 +130,12 @@ class Stack:
         self._supervisor = Supervisor(
             clock=self._clock, say=self._progress.say, changed=self._remember
         )
-        self._readiness = Readiness(self._supervisor, self._progress, self._clock)
+        self._readiness = Readiness(
+            self._supervisor,
+            self._progress,
+            self._clock,
+            patience=Patience.from_env(os.environ),
+        )
         self._servers = Servers(options.home, self._supervisor, starting=self._readiness.starting)
         self._api_port = _port(options.api_port, "PYROCLAST_API_PORT")
         self._dashboard_port = _port(
@@ -185,7 +178,7 @@ class Stack:
                 group.create_task(self._servers.start())
                 group.create_task(self._start_cluster())
         except* (PartError, OSError, ValueError) as failed:
-            raise StackError(_first(failed)) from failed
+            raise StackError(describe(failed)) from failed
         finally:
             narrating.cancel()
             await asyncio.gather(narrating, return_exceptions=True)
@@ -195,7 +188,7 @@ class Stack:
     async def _ready(self) -> None:
         waiting = await self._readiness.wait()
         if waiting:
-            raise StackError(f"not ready in time: {waiting}")
+            raise StackError(f"not ready, {waiting}")
 
     async def _start_cluster(self) -> None:
         arguments = ["--service", f"{DASHBOARD_SERVICE}={self._dashboard_url}"]
@@ -240,7 +233,9 @@ class Stack:
                 admission_port=admission_port,
             )
         except CtlError as error:
-            raise StackError(f"services could not be given their accounts: {error}") from error
+            raise StackError(
+                f"services could not be given their accounts: {describe(error)}"
+            ) from error
 
     async def _start_service(self, name: str, addresses: Addresses) -> None:
         port = free_port()
@@ -283,11 +278,3 @@ class Stack:
                 return  # stack.json stays, so that `stack-down` can try again
         stack_file.remove(self._options.home)
         self._progress.say("stopped; nothing is kept but the logs")
-
-
-def _first(group: BaseExceptionGroup[BaseException]) -> str:
-    """The sentence of the first error inside."""
-    error: BaseException = group
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return str(error)

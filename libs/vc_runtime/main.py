@@ -15,10 +15,12 @@ from collections.abc import Mapping
 from vc_bus import BusError
 from vc_clock import LoopClock
 from vc_cluster import ClusterError
+from vc_model.faults import describe
 from vc_runtime import logs
 from vc_runtime.adapters import Adapters, NoClusterError, connect
 from vc_runtime.health import HealthServer
 from vc_runtime.host import Build, Host
+from vc_runtime.listening import PortTakenError
 from vc_runtime.program.shared_variables import HEALTH_HOST, HEALTH_PORT
 
 _log = logging.getLogger("pyroclast.main")
@@ -34,8 +36,8 @@ def run_services(builds: Mapping[str, Build]) -> None:
     try:
         logs.set_up_from(os.environ)
         asyncio.run(_main(builds))
-    except (NoClusterError, BusError, ClusterError, ValueError) as error:
-        _log.critical("%s cannot start: %s", ", ".join(builds), error)
+    except (NoClusterError, BusError, ClusterError, PortTakenError, ValueError) as error:
+        _log.critical("%s cannot start: %s", ", ".join(builds), describe(error))
         sys.exit(1)
 
 

@@ -14,6 +14,7 @@ from vc_cli.ctl.kubeconfig import Access
 from vc_cli.ctl.log_flags import RequestLog
 from vc_cli.ctl.resources import JsonObject, Resource
 from vc_cli.ctl.tables import printable
+from vc_model.faults import describe
 
 if TYPE_CHECKING:
     from http.client import HTTPConnection, HTTPResponse
@@ -119,7 +120,9 @@ class Client:
             while line := response.readline(RESPONSE_BYTES_MAX):
                 yield _event(json.loads(line), resource)
         except (OSError, HTTPException, ValueError) as error:
-            raise NoClusterError(f"the watch of {resource.plural} broke: {error}") from None
+            raise NoClusterError(
+                f"the watch of {resource.plural} broke: {describe(error)}"
+            ) from None
         finally:
             connection.close()
 
@@ -137,13 +140,7 @@ class Client:
     ) -> JsonObject:
         """One request and its answer; ApiError when the server refuses."""
         full = f"{path}?{urlencode(query)}" if query else path
-        connection = self._connect(REQUEST_SECONDS_MAX)
-        try:
-            response = self._send(connection, method, full, body=body, form=form, accept=accept)
-            content = self._read(response)
-        finally:
-            connection.close()
-        self._refuse(response, content)
+        content = self._ask(method, full, body=body, form=form, accept=accept)
         try:
             answer: Any = json.loads(content)
         except ValueError:
@@ -151,6 +148,28 @@ class Client:
         if not isinstance(answer, dict):
             raise ApiError(f"{self._access.server} did not answer with an object", code=0)
         return answer
+
+    def text(self, path: str, *, query: Mapping[str, str]) -> str:
+        """What is no object, such as the log of a container."""
+        return self._ask("GET", f"{path}?{urlencode(query)}", accept="*/*").decode(errors="replace")
+
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: JsonObject | None = None,
+        form: str = PLAIN,
+        accept: str = PLAIN,
+    ) -> bytes:
+        connection = self._connect(REQUEST_SECONDS_MAX)
+        try:
+            response = self._send(connection, method, path, body=body, form=form, accept=accept)
+            content = self._read(response)
+        finally:
+            connection.close()
+        self._refuse(response, content)
+        return content
 
     def _connect(self, seconds: float) -> "HTTPConnection":
         from http.client import HTTPConnection

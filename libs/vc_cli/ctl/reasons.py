@@ -48,15 +48,18 @@ _UNBLOCK: Final = {
 }
 
 
-def reason_lines(reason: JsonObject) -> Iterator[str]:
-    """All of it, the most important first."""
+def reason_lines(reason: JsonObject, remedy: JsonObject | None = None) -> Iterator[str]:
+    """All of it, the most important first; a remedy that was searched for replaces the proposal."""
     stage = str(reason.get("stage", ""))
-    yield f"stage:     {stage} ({STAGES.get(stage, 'see the reason')})"
+    never = "; it can never start as things are" if reason.get("permanent") else ""
+    yield f"stage:     {stage} ({STAGES.get(stage, 'see the reason')}{never})"
     yield sentence(str(reason.get("sentence", "")))
     if reason.get("needed_pods"):
         yield f"pods:      {reason['needed_pods']} needed, {reason.get('placeable_pods', 0)} fit now"
     unblock = reason.get("unblock")
-    if isinstance(unblock, dict):
+    if remedy is not None:
+        yield from _remedy_lines(remedy)
+    elif isinstance(unblock, dict):
         yield f"unblock:   {_unblock(unblock)}"
         for other in unblock.get("also") or []:
             yield f"           and {_unblock(other)}"
@@ -72,6 +75,22 @@ def reason_lines(reason: JsonObject) -> Iterator[str]:
         yield ""
         rows = [[str(check["name"]), str(check["nodes_left"])] for check in checks]
         yield from table_lines(("Check", "Nodes left"), rows)
+
+
+def _remedy_lines(remedy: JsonObject) -> Iterator[str]:
+    """What starts it, whether that was checked, whom it costs, what else would do."""
+    basis = str(remedy.get("basis", ""))
+    steps = [str(step) for step in remedy.get("steps") or []]
+    for number, step in enumerate(steps):
+        yield sentence(f"and {step}" if number else step, title="" if number else "unblock:")
+    yield sentence(basis if not steps else f"({basis})", title="" if steps else "unblock:")
+    victims = remedy.get("victims") or []
+    if victims:
+        total = int(remedy.get("victimsTotal") or len(victims))
+        more = f" and {total - len(victims)} more" if total > len(victims) else ""
+        yield sentence(f"evicted for it then: {', '.join(map(str, victims))}{more}", title="")
+    for other in remedy.get("alternatives") or []:
+        yield sentence(f"or: {other}", title="")
 
 
 def sentence(text: str, *, title: str = "reason:") -> str:

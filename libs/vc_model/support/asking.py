@@ -12,16 +12,12 @@ import msgspec
 from vc_model.keys import ALLOW_UNSUPPORTED
 from vc_model.struct import Json, JsonObject
 from vc_model.support.answers import Answer, Case, Entry, Place
+from vc_model.support.pod_fields import FREE_PARTS, unknown_fields
 from vc_model.support.table import ENTRIES
 
 POD: Final = "Pod"
 METADATA: Final = "Label or annotation"
-TEMPLATES: Final = {
-    "Job": "spec.tasks[].template",
-    "JobTemplate": "spec.tasks[].template",
-    "CronJob": "spec.jobTemplate.spec.tasks[].template",
-}
-"""Where a kind carries pods that are yet to be made."""
+TEMPLATE: Final = "Template"
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,8 +46,27 @@ def ask(kind: str, written: JsonObject) -> list[Found]:
 
 def templates_of(kind: str, written: JsonObject) -> list[tuple[str, JsonObject]]:
     """The pod templates of an object, with the paths that lead to them."""
-    places = _expand(TEMPLATES[kind], written) if kind in TEMPLATES else ()
-    return [(at, place.value) for at, place in places if isinstance(place.value, dict)]
+    parts = free_parts_of(kind, written)
+    return [(at, part) for at, part, of_kind in parts if of_kind == TEMPLATE]
+
+
+def free_parts_of(kind: str, written: JsonObject) -> list[tuple[str, JsonObject, str]]:
+    """(path, value, type) of the parts whose schema keeps what it does not know."""
+    return [
+        (at, place.value, of_kind)
+        for path, of_kind in FREE_PARTS.get(kind, ())
+        for at, place in _expand(path, written)
+        if isinstance(place.value, dict)
+    ]
+
+
+def unknown_in(kind: str, written: JsonObject) -> list[tuple[str, str]]:
+    """(path, nearest known field or empty) of each field of an object that Kubernetes does not have."""
+    return [
+        (f"{at}.{path}", meant)
+        for at, part, of_kind in free_parts_of(kind, written)
+        for path, meant in unknown_fields(part, of_kind)
+    ]
 
 
 def conditions(kind: str, written: JsonObject) -> list[Found]:

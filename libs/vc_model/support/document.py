@@ -23,7 +23,7 @@ Nothing is accepted and ignored. Every field, label, annotation and configuratio
 | warning | accepted without effect; admission returns a warning, or for a configuration the scheduler writes a log line and an Event on the ConfigMap |
 
 Fields of pod templates that are not listed under Pod are passed to the pods. One that Kubernetes does not know
-(`resorces`) gives a warning with its path and the nearest field that is known.
+(`resorces`), there or in a claim or selector, gives a warning with its path and the nearest field that is known.
 """
 
 

@@ -1,7 +1,7 @@
-"""The fields of a pod template that Kubernetes has, to notice those that it has not.
+"""The fields that Kubernetes has in a pod template, a claim and a selector, to notice those that it has not.
 
-The schema of a vcjob keeps what it does not know inside a template, and the API server drops it from the pods:
-`resorces` would give pods that ask for nothing. Each type is a line of names; `name=Type` is a field whose own
+The schema of a vcjob keeps what it does not know inside these parts, and the API server drops it from pods and
+claims: `resorces` would give pods that ask for nothing. Each type is a line of names; `name=Type` is a field whose own
 fields are known, too, and `name=` one whose content is free (a map, or a part that is checked with the pod).
 Written for Kubernetes 1.37; a field of a later release is not known here, so an unknown one is a warning.
 """
@@ -82,12 +82,19 @@ _TYPES: Final = {
     "PodTerm": """labelSelector=Selector matchLabelKeys mismatchLabelKeys namespaceSelector=Selector namespaces
         topologyKey""",
     "Volume": """name awsElasticBlockStore azureDisk azureFile cephfs cinder configMap csi downwardAPI
-        emptyDir=EmptyDir ephemeral fc flexVolume flocker gcePersistentDisk gitRepo glusterfs hostPath=HostPath
+        emptyDir=EmptyDir ephemeral=Ephemeral fc flexVolume flocker gcePersistentDisk gitRepo glusterfs hostPath=HostPath
         image iscsi nfs persistentVolumeClaim=ClaimRef photonPersistentDisk portworxVolume projected quobyte rbd
         scaleIO secret storageos vsphereVolume""",
     "EmptyDir": "medium sizeLimit",
     "HostPath": "path type",
     "ClaimRef": "claimName readOnly",
+    "Ephemeral": "volumeClaimTemplate=ClaimTemplate",
+    "ClaimTemplate": "metadata=Meta spec=ClaimSpec",
+    "ClaimSpec": """accessModes dataSource=Source dataSourceRef=SourceRef resources=VolumeResources
+        selector=Selector storageClassName volumeAttributesClassName volumeMode volumeName""",
+    "Source": "apiGroup kind name",
+    "SourceRef": "apiGroup kind name namespace",
+    "VolumeResources": "limits requests",
 }
 
 
@@ -95,14 +102,29 @@ def _read(line: str) -> dict[str, str]:
     return {name: kind for name, _, kind in (word.partition("=") for word in line.split())}
 
 
+FREE_PARTS: Final[dict[str, tuple[tuple[str, str], ...]]] = {
+    "Job": (("spec.tasks[].template", "Template"), ("spec.volumes[].volumeClaim", "ClaimSpec")),
+    "JobTemplate": (
+        ("spec.tasks[].template", "Template"),
+        ("spec.volumes[].volumeClaim", "ClaimSpec"),
+    ),
+    "CronJob": (
+        ("spec.jobTemplate.metadata", "Meta"),
+        ("spec.jobTemplate.spec.tasks[].template", "Template"),
+        ("spec.jobTemplate.spec.volumes[].volumeClaim", "ClaimSpec"),
+    ),
+    "PodGroup": (("spec.subGroupPolicy[].labelSelector", "Selector"),),
+}
+"""Kind → parts whose schema keeps what it does not know, and their types."""
+
 FIELDS: Final[dict[str, dict[str, str]]] = {kind: _read(line) for kind, line in _TYPES.items()}
 """Type → field → type of its value; empty for a value that is not looked into."""
 
 
-def unknown_fields(template: Json) -> list[tuple[str, str]]:
-    """(path, nearest known field or empty) of each field that no pod has; at most `UNKNOWN_MAX`."""
+def unknown_fields(part: Json, kind: str = "Template") -> list[tuple[str, str]]:
+    """(path, nearest known field or empty) of each field that is not known; at most `UNKNOWN_MAX`."""
     found: list[tuple[str, str]] = []
-    for item in _walk(template, "Template", ""):
+    for item in _walk(part, kind, ""):
         found.append(item)
         if len(found) >= UNKNOWN_MAX:
             break

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from vc_model.faults import describe
 from vc_model.variables import AnyVariable
 from vc_runtime.program import shared_variables as shared
 from vc_runtime.program.declaration import Program
@@ -121,7 +122,7 @@ def _kubeconfig_problems(path: Path) -> list[str]:
     try:
         document = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        reason = str(error).replace("\n", " ")
+        reason = describe(error).replace("\n", " ")
         return [f"KUBECONFIG={str(path)!r} cannot be read: {reason}"]
     if not isinstance(document, dict) or not isinstance(document.get("clusters"), list):
         return [f"KUBECONFIG={str(path)!r} is not a kubeconfig: it has no list `clusters`"]
@@ -142,7 +143,7 @@ def _bus_problems(environment: Mapping[str, str], *, silent: bool) -> list[str]:
     try:
         KafkaConfig.from_env(environment).client_settings()
     except (ValueError, OSError) as error:
-        return [f"Kafka's settings (KAFKA_SSL_…, KAFKA_SASL_…) cannot be used: {error}"]
+        return [f"Kafka's settings (KAFKA_SSL_…, KAFKA_SASL_…) cannot be used: {describe(error)}"]
     return []
 
 

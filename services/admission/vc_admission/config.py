@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from vc_admission.logic.world import QUEUE_DEPTH_MAX, Compat, Settings
 from vc_model import variables
+from vc_model.faults import describe
 from vc_model.scheduler_names import scheduler_names_variable
 from vc_model.variables import AnyVariable
 
@@ -231,11 +232,13 @@ def file_problems(environment: Mapping[str, str]) -> list[str]:
         except (OSError, ValueError) as error:
             problems.append(
                 f"{CERTIFICATE_FILE.name}={certificate!r} and {KEY_FILE.name} are not a PEM "
-                f"certificate with its key: {error}"
+                f"certificate with its key: {describe(error)}"
             )
     if authorities:
         try:
             ssl.create_default_context(cafile=authorities)
         except (OSError, ValueError) as error:
-            problems.append(f"{CA_FILE.name}={authorities!r} has no PEM certificates: {error}")
+            problems.append(
+                f"{CA_FILE.name}={authorities!r} has no PEM certificates: {describe(error)}"
+            )
     return problems

@@ -171,7 +171,7 @@ class AdmissionService:
                     await self._registration.create(ca_bundle)
                 await self._look(ca_bundle)
             except (ClusterError, OSError) as error:
-                self._context.log.warning("certificates not looked at: %s", error)
+                self._context.log.warning("certificates not looked at: %s", describe(error))
                 await self._context.clock.sleep(delay_seconds(1, self._context.chance))
 
 

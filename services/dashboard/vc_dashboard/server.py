@@ -13,6 +13,7 @@ from typing import Final, Protocol
 import msgspec
 from aiohttp import web
 
+from vc_dashboard.config import PORT
 from vc_dashboard.heavy import BusyError, HeavyWork
 from vc_dashboard.logic.answers import Problem
 from vc_dashboard.logic.epochs import EpochMemory
@@ -39,6 +40,7 @@ from vc_dashboard.logic.usage import UsageMemory, question_of
 from vc_dashboard.logic.usage import report as usage_report
 from vc_dashboard.past import NotReplayableError, Past
 from vc_model.meta import object_key
+from vc_runtime.listening import Wanted, said_once
 from vc_snapshot import SnapshotUnavailableError
 
 BODY_BYTES_MAX: Final = 1024 * 1024
@@ -109,7 +111,8 @@ class DashboardServer:
         app = self.application()
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS_MAX)
         await self._runner.setup()
-        await web.TCPSite(self._runner, host, port).start()
+        with said_once(Wanted(port, PORT.name, host)):
+            await web.TCPSite(self._runner, host, port).start()
         return int(self._runner.addresses[0][1])
 
     def application(self) -> web.Application:

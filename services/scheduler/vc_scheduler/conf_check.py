@@ -3,6 +3,7 @@
 import logging
 from pathlib import Path
 
+from vc_model.faults import describe
 from vc_scheduler.extensions import load_extensions
 from vc_scheduler.logic import actions, plugins
 from vc_scheduler.logic.conf_file import ConfError, read_conf
@@ -18,5 +19,5 @@ def file_refusal(path: str) -> str:
             plugins=tuple(sorted(plugins.REGISTRY)),
         )
     except (OSError, UnicodeDecodeError, ConfError) as error:
-        return " ".join(str(error).split())
+        return " ".join(describe(error).split())
     return ""

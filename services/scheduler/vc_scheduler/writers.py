@@ -9,6 +9,7 @@ live read, never by a timer (protocol 13).
 """
 
 import asyncio
+import functools
 import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -18,12 +19,15 @@ import msgspec
 
 from vc_cluster import ClusterError, NotFoundError
 from vc_messages.effects import BindPod, PatchObject
-from vc_model.kinds import PODS
+from vc_model.kinds import PODGROUPS, PODS
 from vc_model.meta import ApiObject, object_key
 from vc_runtime.backoff import delay_seconds
 from vc_runtime.context import Context
 from vc_runtime.effects import CONCURRENCY_MAX, EffectApplier, Outcome, OutcomeStatus
-from vc_scheduler.logic.columns import Assumed, Columns
+from vc_scheduler.background_writer import View
+from vc_scheduler.config import PodEvents
+from vc_scheduler.logic.cache.assumed import Assumed
+from vc_scheduler.logic.columns import Columns
 from vc_scheduler.logic.commands import (
     GroupWork,
     claim_effect,
@@ -33,8 +37,14 @@ from vc_scheduler.logic.commands import (
     release_effects,
     withdrawal_effects,
 )
-from vc_scheduler.logic.decisions import Eviction, GangBind, PodRef, Release, Withdrawal
-from vc_scheduler.logic.evictions import SPARE_SECONDS
+from vc_scheduler.logic.decisions import (
+    Eviction,
+    GangBind,
+    PodRef,
+    Release,
+    WaitingPods,
+    Withdrawal,
+)
 from vc_scheduler.observing import Observer
 from vc_scheduler.spans import GangSpans, SessionTimes
 from vc_scheduler.tellers import TELLERS, Tellers
@@ -65,7 +75,8 @@ class Writers:
         observer: Observer,
         spans: GangSpans,
         wanted: asyncio.Event,
-        group_of: Callable[[str], ApiObject | None],
+        view: View,
+        pod_events: PodEvents,
     ) -> None:
         self._context = context
         self._applier = EffectApplier(context, may_write=may_write, concurrency=REQUESTS_MAX)
@@ -73,10 +84,9 @@ class Writers:
         self._observer = observer
         self._spans = spans
         self._wanted = wanted
-        self._group_of = group_of
-        self.tellers = Tellers(
-            context, columns, may_write=may_write, wanted=wanted, group_of=group_of
-        )
+        self._group_of: Callable[[str], ApiObject | None] = functools.partial(view, PODGROUPS)
+        self.tellers = Tellers(context, columns, may_write=may_write, wanted=wanted, view=view)
+        self._pod_events = pod_events
         self._queues: list[asyncio.Queue[SessionWork]] = [
             asyncio.Queue(WORK_QUEUED_MAX) for _ in range(WRITERS)
         ]
@@ -86,12 +96,17 @@ class Writers:
         """Of these, groups with a bind that failed: no status that was decided on it is told."""
         self._doubts: asyncio.Queue[BindPod] = asyncio.Queue()
         """Binds whose fate is unknown; bounded by the pods we assumed."""
-        self._kept_until: dict[str, float] = {}
-        """Groups whose members were not released, and when that is tried again, monotonic."""
         observer.meters.watch_work("write", self._waiting)
 
     def _waiting(self) -> int:
-        return sum(queue.qsize() for queue in self._queues) + len(self.tellers)
+        queued = sum(queue.qsize() for queue in self._queues)
+        return queued + len(self.tellers) + len(self.tellers.background)
+
+    def pods_wait(self, waiting: WaitingPods) -> None:
+        """Have the pods say why they wait, when nothing else is to be written."""
+        group = self._group_of(waiting.group)
+        on_wait = self._pod_events.on_wait
+        self.tellers.background.waiting(waiting, group, pod_events=on_wait)
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -162,19 +177,14 @@ class Writers:
 
     async def _release(self, release: Release, session: SessionTimes) -> None:
         """Members that the API server keeps (a disruption budget) are asked for again after a rest."""
-        now = self._context.clock.monotonic()
-        self._kept_until = {key: at for key, at in self._kept_until.items() if at > now}
-        if release.group in self._kept_until:
-            return
         self._observer.releasing(release.group, session)
         outcomes = await self._applier.apply(release_effects(release))
         kept = [outcome for outcome in outcomes if outcome.status is not OutcomeStatus.DONE]
         if kept:
             self._observer.members_stay(release.group, kept, session)
-            self._kept_until[release.group] = now + SPARE_SECONDS
-            asyncio.get_running_loop().call_later(SPARE_SECONDS, self._wanted.set)
-        else:
-            self._wanted.set()
+        if any(_refused(outcome) for outcome in kept):
+            self._columns.evictions.release_refused(release.group, now=self._context.clock.now())
+        self._wanted.set()
 
     async def _evict(self, eviction: Eviction, session: SessionTimes) -> None:
         """Victims that the API server keeps (a disruption budget) stay, and others are looked for."""
@@ -185,14 +195,19 @@ class Writers:
         outcomes = await self._applier.apply(eviction_effects(eviction))
         stay: list[Outcome] = []
         gone: list[PodRef] = []
+        now = self._context.clock.now()
         for pod, outcome in zip(eviction.pods, outcomes, strict=True):
             if outcome.status is OutcomeStatus.DONE:
                 gone.append(pod)
             else:
-                key, now = object_key(pod.namespace, pod.name), self._context.clock.now()
                 stay.append(outcome)
-                self._columns.unevict(key, pod.uid, now=now)
-                self._wanted.set()
+                spared_from = now if _refused(outcome) else None
+                self._columns.unevict(object_key(pod.namespace, pod.name), pod.uid, now=spared_from)
+        if any(_refused(outcome) for outcome in stay):
+            self._columns.evictions.evictions_refused(eviction.group, now=now)
+        if stay:
+            await self._victims_stay(eviction, told, some_left=bool(gone))
+            self._wanted.set()
         self._observer.victims_stay(eviction, stay, session)
         for event in eviction_events(msgspec.structs.replace(eviction, pods=tuple(gone))):
             self.tellers.event(event)
@@ -203,6 +218,25 @@ class Writers:
         """A pod that they were to make room for is gone: nobody leaves for it, nor for the others, which
         are told so."""
         self._columns.evictions.settled(eviction.group)
+        await self._withdraw(eviction, told)
+        for pod in eviction.pods:
+            key = object_key(pod.namespace, pod.name)
+            self._columns.unevict(key, pod.uid, now=None)
+        self._observer.nobody_leaves(eviction.group, session)
+        self._wanted.set()
+
+    async def _victims_stay(
+        self, eviction: Eviction, told: Sequence[Outcome], *, some_left: bool
+    ) -> None:
+        """What some victims freed stays reserved for the job; where none left, it is promised nothing."""
+        goes_on = self._columns.evictions.victims_stay(
+            eviction.group, some_left=some_left, now=self._context.clock.now()
+        )
+        if not goes_on:
+            await self._withdraw(eviction, told)
+
+    async def _withdraw(self, eviction: Eviction, told: Sequence[Outcome]) -> None:
+        """The pods that were told of a place are told that it is theirs no more."""
         done = {o.effect.uid: None for o in told if isinstance(o.effect, PatchObject) and o.written}
         pods = tuple(
             PodRef(namespace=place.namespace, name=place.name, uid=place.uid)
@@ -210,22 +244,20 @@ class Writers:
             if place.uid in done
         )
         await self._applier.apply(withdrawal_effects(Withdrawal(group=eviction.group, pods=pods)))
-        for pod in eviction.pods:
-            key, now = object_key(pod.namespace, pod.name), self._context.clock.now()
-            self._columns.unevict(key, pod.uid, now=now)
-            self._columns.evictions.unspare(pod.uid)
-        self._observer.nobody_leaves(eviction.group, session)
-        self._wanted.set()
 
     async def _bind(self, gang: GangBind, session: SessionTimes) -> bool:
         """Whether the whole gang was bound."""
-        await self.tellers.silent_about(gang.group)
         outcomes = await self._applier.apply(gang.binds)
         failed = [outcome for outcome in outcomes if outcome.status is not OutcomeStatus.DONE]
         for outcome in failed:
+            if outcome.namespace_terminating and isinstance(outcome.effect, BindPod):
+                self._columns.namespaces.refused(outcome.effect.namespace)
             self._doubt(outcome)
         if failed:
             self._observer.bind_failed(gang, failed, session)
+        if self._pod_events.on_bind:
+            done = [b for b, o in zip(gang.binds, outcomes, strict=True) if o not in failed]
+            self.tellers.background.assigned(done)
         return not failed
 
     def _doubt(self, outcome: Outcome) -> None:
@@ -260,6 +292,12 @@ class Writers:
         else:
             self._columns.unassume(key, bind.uid, now=self._context.clock.now())
         return True
+
+
+def _refused(outcome: Outcome) -> bool:
+    """Whether the API server did not do it. A write that we dropped, because we no longer lead, was never
+    asked for and says nothing about the pod."""
+    return outcome.status not in (OutcomeStatus.DONE, OutcomeStatus.SKIPPED)
 
 
 def pod_key(bind: BindPod) -> str:

@@ -1,5 +1,7 @@
 """Gangs that can never start say so before anything else, whichever gate refused them."""
 
+from collections.abc import Sequence
+
 import msgspec
 import pytest
 
@@ -11,7 +13,7 @@ from vc_model.meta import ApiObject
 from vc_scheduler.logic.conf import PluginConf
 
 
-def told(*objects: ApiObject | list[ApiObject], name: str = "big") -> Reason:
+def told(*objects: ApiObject | Sequence[ApiObject], name: str = "big") -> Reason:
     return reason_of(World(*objects).session(), name)
 
 

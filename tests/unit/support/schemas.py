@@ -48,6 +48,16 @@ def _below(schema: Mapping[str, Any], path: str) -> Iterator[str]:
         yield from _below(values, f"{path}{{}}")
 
 
+def free_paths(schema: Mapping[str, Any], at: str = "") -> Iterator[str]:
+    """Paths of the parts that keep fields which the schema does not name."""
+    if schema.get("x-kubernetes-preserve-unknown-fields"):
+        yield at
+    for name, below in (schema.get("properties") or {}).items():
+        yield from free_paths(below, f"{at}.{name}" if at else name)
+    if isinstance(schema.get("items"), dict):
+        yield from free_paths(schema["items"], f"{at}[]")
+
+
 def all_fields() -> list[tuple[str, str]]:
     """(kind, path) of every field of every CRD."""
     return [(kind, path) for kind, schema in kinds().items() for path in fields(schema)]

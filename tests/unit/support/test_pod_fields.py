@@ -4,9 +4,10 @@ import msgspec
 import pytest
 from kubernetes_asyncio.client import models
 
-from tests.unit.support.objects import admitted, plain
+from tests.unit.support.objects import admitted, plain, put
+from tests.unit.support.schemas import free_paths, kinds
 from vc_model.pod import Container, PodSpec, Toleration, TopologySpreadConstraint
-from vc_model.support.pod_fields import FIELDS, UNKNOWN_MAX, unknown_fields
+from vc_model.support.pod_fields import FIELDS, FREE_PARTS, UNKNOWN_MAX, unknown_fields
 
 
 @pytest.mark.parametrize(
@@ -33,7 +34,7 @@ def test_admission_warns_with_path_and_the_nearest_field() -> None:
     response = admitted("Job", written)
     assert response.allowed
     assert response.warnings == [
-        "spec.tasks[0].template.spec.containers[0].resorces: no pod has this field, and it has no effect; did you mean resources?"
+        "spec.tasks[0].template.spec.containers[0].resorces: Kubernetes has no such field, and it has no effect; did you mean resources?"
     ]
 
 
@@ -53,6 +54,35 @@ def test_the_number_of_warnings_is_bounded() -> None:
 def test_types_that_are_named_are_described() -> None:
     named = {kind for fields in FIELDS.values() for kind in fields.values() if kind}
     assert named | {"Template"} == set(FIELDS)
+    assert {kind for parts in FREE_PARTS.values() for _, kind in parts} <= set(FIELDS)
+
+
+def test_every_part_of_a_schema_that_keeps_unknown_fields_is_looked_into() -> None:
+    """Of specs: a status is written by us, and JobFlows are refused as a whole."""
+    looked = {(kind, path) for kind, parts in FREE_PARTS.items() for path, _ in parts}
+    free = {
+        (kind, path)
+        for kind, schema in kinds().items()
+        for path in free_paths(schema)
+        if path.startswith("spec") and kind != "JobFlow"
+    }
+    inside = {(k, p) for k, p in free if any(k == k2 and p.startswith(f"{p2}.") for k2, p2 in free)}
+    assert free - inside == looked
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "part", "warned"),
+    [
+        ("Job", "spec.volumes[]", {"mountPath": "/d", "volumeClaim": {"storageClasName": "fast"}},
+         "spec.volumes[0].volumeClaim.storageClasName: Kubernetes has no such field, and it has no effect; did you mean storageClassName?"),
+        ("PodGroup", "spec.subGroupPolicy[]", {"labelSelector": {"matchLabel": {}}},
+         "spec.subGroupPolicy[0].labelSelector.matchLabel: Kubernetes has no such field, and it has no effect; did you mean matchLabels?"),
+    ],
+)  # fmt: skip
+def test_claims_and_selectors_are_looked_into(
+    kind: str, path: str, part: dict[str, object], warned: str
+) -> None:
+    assert warned in admitted(kind, put(plain(kind), path, part)).warnings
 
 
 def test_what_our_struct_of_pods_reads_is_known() -> None:
@@ -114,6 +144,12 @@ MODELS = {
     "EmptyDir": "V1EmptyDirVolumeSource",
     "HostPath": "V1HostPathVolumeSource",
     "ClaimRef": "V1PersistentVolumeClaimVolumeSource",
+    "Ephemeral": "V1EphemeralVolumeSource",
+    "ClaimTemplate": "V1PersistentVolumeClaimTemplate",
+    "ClaimSpec": "V1PersistentVolumeClaimSpec",
+    "Source": "V1TypedLocalObjectReference",
+    "SourceRef": "V1TypedObjectReference",
+    "VolumeResources": "V1VolumeResourceRequirements",
 }
 """Our name of a type → the client library's."""
 AHEAD = {"workloadRef", "podGroupResourceClaim"}

@@ -1,6 +1,7 @@
 """What is shown, from objects as the API gives them."""
 
 import argparse
+import json
 from typing import Any
 
 import pytest
@@ -254,3 +255,25 @@ def test_validate_says_what_admission_would(
     assert validate(argparse.Namespace(filename=[str(file)], output="json")) == 1
     with pytest.raises(UsageError, match="No such file"):
         validate(argparse.Namespace(filename=[str(tmp_path / "absent")], output=""))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        ("{binpack.wieght: 1}", 0, "warning: data[volcano-scheduler.conf]: plugin binpack: argument 'binpack.wieght' has no effect"),
+        ("{binpack.weight: 20000}", 1, "data[volcano-scheduler.conf]: plugin binpack: argument binpack.weight: 20000 is more than 10000"),
+        ("{binpack.weight: 2}", 0, "1 objects: 0 would be refused, 0 warnings"),
+    ],
+)  # fmt: skip
+def test_validate_says_what_the_scheduler_would(
+    arguments: str, code: int, says: str, tmp_path: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    conf = (
+        "actions: 'enqueue, allocate'\ntiers:\n- plugins:\n  - name: gang\n"
+        f"  - name: binpack\n    arguments: {arguments}\n"
+    )
+    file = tmp_path / "conf.yaml"
+    document = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}
+    file.write_text(json.dumps({**document, "data": {"volcano-scheduler.conf": conf}}))
+    assert validate(argparse.Namespace(filename=[str(file)], output="")) == code
+    assert says in capsys.readouterr().out

@@ -10,8 +10,7 @@ from vc_admission.logic.endpoints import CREATE
 from vc_admission.logic.findings import Findings
 from vc_model.struct import JsonObject
 from vc_model.support import Answer, ask
-from vc_model.support.asking import templates_of
-from vc_model.support.pod_fields import unknown_fields
+from vc_model.support.asking import unknown_in
 
 WHOLE: Final = "object"
 """Stands for the path of an answer to a whole kind."""
@@ -24,7 +23,6 @@ def answer(found: Findings, kind: str, written: JsonObject, *, operation: str) -
             found.refuse(item.path or WHOLE, item.case.text)
         else:
             found.warn(item.path or kind, item.case.text)
-    for path, template in templates_of(kind, written):
-        for field, meant in unknown_fields(template):
-            hint = f"; did you mean {meant}?" if meant else ""
-            found.warn(f"{path}.{field}", f"no pod has this field, and it has no effect{hint}")
+    for path, meant in unknown_in(kind, written):
+        hint = f"; did you mean {meant}?" if meant else ""
+        found.warn(path, f"Kubernetes has no such field, and it has no effect{hint}")

@@ -94,7 +94,8 @@ class QueueRow(Answer, frozen=True, kw_only=True):
     used: ResourceList
     """What the placed pods of this queue and those below ask for, counted now."""
     requested: ResourceList
-    """`used`, and what the groups that wait there need at the least."""
+    """`used`, and what waits there: minimums of groups that have not started, and pods without a node,
+    those beyond a gang's minimum included."""
     pending: int
     inqueue: int
     running: int

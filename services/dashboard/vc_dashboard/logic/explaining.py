@@ -39,6 +39,7 @@ from vc_dashboard.logic.standing import (
     order_of,
     usable_nodes,
 )
+from vc_dashboard.logic.surplus_rows import surplus_rows
 from vc_dashboard.logic.trying import Ground
 from vc_messages.sessions import JobReason, Reason, Stage
 from vc_model.scheduling import PodGroup
@@ -168,6 +169,9 @@ def waiting_list(
         _row(position, picture.groups[key], words.get(key), estimates.get(key))
         for position, key in enumerate(line[:limit], start=1)
     ]
+    beyond = surplus_rows(picture, queue, known=line)
+    for position, row in enumerate(beyond[: max(0, limit - len(rows))], start=len(line) + 1):
+        rows.append(msgspec.structs.replace(row, position=position))
     found = standing.queues.get(queue)
     return WaitingList(
         queue=queue,
@@ -175,7 +179,7 @@ def waiting_list(
         deserved=shown(found.deserved) if found is not None else {},
         basis=standing.basis,
         waiting=rows,
-        total=len(line),
+        total=len(line) + len(beyond),
         stale=stale,
     )
 

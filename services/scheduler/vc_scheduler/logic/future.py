@@ -6,6 +6,8 @@ after it takes it piece by piece; each session finds this anew from the pods tha
 
 from vc_scheduler.logic import reasons
 from vc_scheduler.logic.leaving import could_help, reach_without, those_leaving
+from vc_scheduler.logic.nominations import incomplete_nomination
+from vc_scheduler.logic.places import put_freed
 from vc_scheduler.logic.placing import Missing, question_of, try_minimum
 from vc_scheduler.logic.rows import GroupRow
 from vc_scheduler.logic.session import Session
@@ -19,6 +21,14 @@ def hold_future_room(session: Session, group: GroupRow, missing: Missing) -> boo
     if session.framework.voters.holds(session, group, whole=False):
         hold_part(session, group, missing)
         return False
+    if _hold_whole(session, group, missing):
+        return True
+    if incomplete_nomination(group, session.snapshot.nominated) is not None:
+        hold_part(session, group, missing)
+    return False
+
+
+def _hold_whole(session: Session, group: GroupRow, missing: Missing) -> bool:
     if not session.snapshot.leaving:
         return False
     if session.future is None:  # what is placed meanwhile leaves less, never more
@@ -43,8 +53,14 @@ def hold_future_room(session: Session, group: GroupRow, missing: Missing) -> boo
 
 
 def hold_part(session: Session, group: GroupRow, missing: Missing) -> None:
-    """Keep what room there is for a part of the job, so that nobody after it takes that."""
+    """Keep what room there is for a part of the job, so that nobody after it takes that. Where only some
+    of its victims left, that is what they freed."""
     statement = Statement(session, group)
+    nominated = incomplete_nomination(group, session.snapshot.nominated)
+    if nominated is not None:
+        if put_freed(session, group, nominated, statement):
+            session.parts[group.key] = statement.hold()
+        return
     for role, count in missing:
         left = count
         for run in [run for run in group.runs if role in (None, run.role)]:

@@ -10,6 +10,7 @@ a vcjob that our job-controller runs (its group has the job's own name) the phas
 any other group is a stranger, which is left alone.
 """
 
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import msgspec
@@ -27,6 +28,7 @@ from vc_model.times import parse_time
 from vc_scheduler.logic.amounts import Amounts, Problems, read_amounts
 from vc_scheduler.logic.cache.support import unsupported_in_group
 from vc_scheduler.logic.phases import rests
+from vc_scheduler.logic.pod_status.overlay import ConditionOverlay
 from vc_scheduler.logic.rows import (
     ALLOCATED,
     INQUEUE,
@@ -111,10 +113,16 @@ def read_time(text: str | None) -> float:
 
 
 def make_row(
-    spec: GroupSpec, pods: list[PodRow], *, held: frozenset[str], note: StatusNote | None
+    spec: GroupSpec,
+    pods: list[PodRow],
+    *,
+    held: frozenset[str],
+    note: StatusNote | None,
+    conditions: ConditionOverlay,
 ) -> GroupRow:
     """Count a group's pods. `pods` in task order, `held` the uids not to be tried now."""
     group = spec.group
+    under_way = conditions.messages(group.key)
     counts = _Counts(pods, held)
     foreign = bool(pods) and not any(pod.ours for pod in pods)
     row = GroupRow(
@@ -146,6 +154,8 @@ def make_row(
         broken_why=counts.broken_why,
         tasks=len(pods),
         annotations=spec.annotations,
+        gated_request=tuple(sorted(counts.gated_request.items())),
+        gate_names=tuple(sorted(counts.gate_names)),
         quota_resources=spec.quota_resources,
         elsewhere=counts.elsewhere,
         foreign=foreign,
@@ -153,6 +163,12 @@ def make_row(
         unsupported=spec.unsupported,
         unsupported_pod=counts.unsupported,
         unsupported_pod_name=counts.unsupported_name,
+        set_aside=tuple(counts.set_aside),
+        unmarked_since=counts.unmarked_since(under_way),
+        newest_pod=max((pod.created for pod in pods), default=0.0),
+        pod_messages=counts.messages(under_way),
+        conditions_under_way=under_way,
+        pods_rewritten_at=conditions.rewritten_at(group.key),
     )
     return msgspec.structs.replace(row, settled=row.stranger or rests(row))
 
@@ -187,6 +203,9 @@ class _Counts:
         self.allocated: Amounts = {}
         self.pending = self.held = self.gated = self.broken = self.elsewhere = 0
         self.broken_why = self.unsupported = self.unsupported_name = ""
+        self.set_aside: list[PodRow] = []
+        self.gated_request: Amounts = {}
+        self.gate_names: dict[str, None] = {}
         self._candidates: list[PodRow] = []
         self._ready: dict[str, int] = {}
         self._valid: dict[str, int] = {}
@@ -210,17 +229,24 @@ class _Counts:
 
     def _count_pending(self, pod: PodRow, held: frozenset[str]) -> None:
         self.pending += 1
+        if pod.gated or pod.queue_gated:
+            for name, amount in pod.shape.request:
+                self.gated_request[name] = self.gated_request.get(name, 0) + amount
         if pod.gated:
             self.gated += 1
+            self.gate_names.update(dict.fromkeys(pod.gate_names))
         elif pod.unsupported:
             self.broken += 1
             self.unsupported_name = self.unsupported_name or pod.name
             self.unsupported = self.unsupported or pod.unsupported
+            self.set_aside.append(pod)
         elif pod.shape.problem:
             self.broken += 1
             self.broken_why = self.broken_why or f"pod {pod.name}: {pod.shape.problem}"
+            self.set_aside.append(pod)
         elif pod.uid in held:
             self.held += 1
+            self.set_aside.append(pod)
         else:
             self._candidates.append(pod)
 
@@ -240,6 +266,25 @@ class _Counts:
                 runs.append([pod])
         return tuple(Run(role=r[0].role, shape=r[0].shape, pods=tuple(r)) for r in runs)
 
+    def _ungated(self) -> Iterator[PodRow]:
+        """Waiting pods whose condition PodScheduled is ours to write."""
+        yield from (pod for pod in self._candidates if not pod.queue_gated)
+        yield from self.set_aside
+
+    def unmarked_since(self, under_way: Mapping[str, str]) -> float | None:
+        """When the oldest of them was created that does not say, and is not about to say, why it waits."""
+        unmarked = (
+            pod.created
+            for pod in self._ungated()
+            if not pod.waiting_message and pod.uid not in under_way
+        )
+        return min(unmarked, default=None)
+
+    def messages(self, under_way: Mapping[str, str]) -> tuple[str, ...]:
+        """What they say, each text once."""
+        said = {under_way.get(pod.uid, pod.waiting_message): None for pod in self._ungated()}
+        return tuple(sorted(text for text in said if text))
+
     def roles(self) -> tuple[RoleCount, ...]:
         return tuple(
             RoleCount(role=role, ready=self._ready.get(role, 0), valid=valid)
@@ -257,10 +302,11 @@ def use_of(row: GroupRow) -> QueueUse:
         row.status.phase == INQUEUE
         or (row.status.phase == RUNNING and len(row.placed) >= row.min_member)
     )
+    charged = row.charged_minimum
     for name, least in row.min_resources or ():
         has = allocated.get(name, 0)
-        if claims and least > has:
-            promised[name] = least - has
+        if claims and charged.get(name, 0) > has:
+            promised[name] = charged[name] - has
         elif has > least:
             elastic[name] = has - least
     return QueueUse(allocated=allocated, promised=promised, elastic=elastic)

@@ -10,7 +10,7 @@ minResources hold nothing and are left alone, and so are those that have pods on
 from typing import Final
 
 from vc_messages.sessions import Reason
-from vc_model.scheduling import PodGroupCondition
+from vc_model.scheduling import PodGroupCondition, PodGroupStatus
 from vc_scheduler.logic import reasons
 from vc_scheduler.logic.groups import read_time
 from vc_scheduler.logic.phases import UNSCHEDULABLE
@@ -42,6 +42,18 @@ def send_back(session: Session) -> None:
             session.send_back(group, reasons.inqueue_timeout(INQUEUE_SECONDS, why))
 
 
+def wake_for_timeout(session: Session, group: GroupRow, status: PodGroupStatus) -> None:
+    """A status that is about to be written starts the time that `send_back` and `rests` look at."""
+    said = _unschedulable_in(status)
+    if said is None or not group.min_resources:
+        return
+    since = read_time(said.last_transition_time)
+    if status.phase == INQUEUE:
+        session.wake(since + INQUEUE_SECONDS)
+    elif said.reason == reasons.INQUEUE_TIMEOUT:
+        session.wake(since + REST_SECONDS)
+
+
 def rests(session: Session, group: GroupRow) -> Reason | None:
     """Why it went back and has to stay there: it would only take its share again."""
     said = _unschedulable(group)
@@ -68,7 +80,11 @@ def _misfit(session: Session, group: GroupRow) -> Reason | None:
 
 
 def _unschedulable(group: GroupRow) -> PodGroupCondition | None:
-    for condition in group.status.conditions:
+    return _unschedulable_in(group.status)
+
+
+def _unschedulable_in(status: PodGroupStatus) -> PodGroupCondition | None:
+    for condition in status.conditions:
         if condition.type == UNSCHEDULABLE and condition.status == "True":
             return condition
     return None

@@ -35,11 +35,23 @@ class Nomination(msgspec.Struct, frozen=True, kw_only=True):
     """How many promises were made before it at the same time."""
     nodes: tuple[tuple[str, bytes, tuple[str, ...]], ...] = ()
     """Role, shape, and a node for each of so many pods of them."""
+    incomplete: bool = False
+    """Some of the victims were not evicted: only what the others freed is held."""
+    incomplete_since: float | None = None
+    """When that was so for the first time; other victims chosen since do not change it."""
 
     @property
     def age(self) -> tuple[float, int]:
         """Sorts promises, oldest first."""
         return (self.since, self.after)
+
+    @property
+    def begun(self) -> float:
+        """When the time began for which room is held: that of an incomplete one begins only once, so that
+        victims which are refused again and again do not keep room from others for ever."""
+        if self.incomplete and self.incomplete_since is not None:
+            return self.incomplete_since
+        return self.since
 
     def places(self, role: str, shape: bytes) -> tuple[str, ...]:
         """Nodes for pods of a role and shape, one each."""
@@ -58,13 +70,23 @@ def nomination(places: Iterable[Place], *, uid: str, since: float, after: int = 
 def told_nomination(pods: Iterable[PodRow], *, uid: str, since: float) -> Nomination | None:
     """The promise that waiting pods tell of; None when they tell of none."""
     told = [(pod.role, pod.shape.key, pod.nominated) for pod in pods if pod.nominated]
-    return gathered(told, uid=uid, since=since) if told else None
+    if not told:
+        return None
+    # Whether all victims were evicted before the predecessor ended cannot be seen: what is free is held.
+    found = gathered(told, uid=uid, since=since)
+    return msgspec.structs.replace(found, incomplete=True, incomplete_since=since)
 
 
 def promise_to(group: GroupRow, known: Mapping[str, Nomination]) -> Nomination | None:
     """What a group was promised, not one that had its name before."""
     found = known.get(group.key)
     return found if found is not None and found.uid in ("", group.uid) else None
+
+
+def incomplete_nomination(group: GroupRow, known: Mapping[str, Nomination]) -> Nomination | None:
+    """What a group was promised, where only a part of it may be free."""
+    found = promise_to(group, known)
+    return found if found is not None and found.incomplete else None
 
 
 def gathered(

@@ -74,7 +74,20 @@ def phase_of(row: GroupRow, outlook: Outlook) -> str:
 
 def was_whole(row: GroupRow) -> bool:
     """Whether the gang had all its members at some time since they last all waited."""
-    return any(c.type == SCHEDULED and c.status == _TRUE for c in row.status.conditions)
+    return says_scheduled(row.status)
+
+
+def says_scheduled(status: PodGroupStatus) -> bool:
+    """Whether the condition Scheduled holds."""
+    return any(c.type == SCHEDULED and c.status == _TRUE for c in status.conditions)
+
+
+def is_partial(row: GroupRow) -> bool:
+    """Some members are bound or run, and the gang never was whole: a crash or a refusal between binds.
+
+    One that was whole and lost members is none of these, whatever its phase.
+    """
+    return len(row.placed) > 0 and not row.foreign and row.lacks_members and not was_whole(row)
 
 
 def next_status(row: GroupRow, outlook: Outlook, *, session_id: str, now: float) -> StatusDue:

@@ -22,6 +22,8 @@ from vc_model.meta import controller_of, object_key
 from vc_model.pod import Pod
 from vc_model.times import parse_duration, parse_time
 from vc_scheduler.logic.cache.support import unsupported_in_pod
+from vc_scheduler.logic.groups import read_time
+from vc_scheduler.logic.pod_status.effects import waiting_message
 from vc_scheduler.logic.rows import PodRow, Task
 from vc_scheduler.logic.shapes import Shapes
 
@@ -47,7 +49,7 @@ class PodReader:
         node = pod.spec.node_name
         if status is Task.PENDING and assumed_node:
             status, node = Task.BINDING, assumed_node
-        metadata = pod.metadata
+        metadata, pending = pod.metadata, status is Task.PENDING
         return PodRow(
             key=pod.key,
             namespace=metadata.namespace,
@@ -67,13 +69,19 @@ class PodReader:
             critical=_critical(pod),
             preemptable=_preemptable(pod),
             preempts=pod.spec.preemption_policy != _NEVER,
-            conditions=tuple(pod.status.conditions) if status is Task.PENDING else (),
-            nominated=pod.status.nominated_node_name if status is Task.PENDING else "",
+            created=read_time(metadata.creation_timestamp) if pending else 0.0,
+            waiting_message=waiting_message(pod) if pending else "",
+            nominated=pod.status.nominated_node_name if pending else "",
             queue_gated=_queue_gated(pod),
             protected_until=_protected_until(pod),
-            unsupported=unsupported_in_pod(pod) if status is Task.PENDING else "",
+            unsupported=unsupported_in_pod(pod) if pending else "",
             started=pod.status.start_time or "",
-            created=metadata.creation_timestamp or "",
+            creation_timestamp=metadata.creation_timestamp or "",
+            gate_names=tuple(
+                gate.name
+                for gate in pod.spec.scheduling_gates
+                if gate.name != QUEUE_ALLOCATION_GATE
+            ),
         )
 
 
@@ -154,6 +162,12 @@ def _priority(pod: Pod) -> int:
     return pod.spec.priority if pod.spec.priority is not None else _DEFAULT_PRIORITY
 
 
+def _rules(row: PodRow) -> tuple[bool, ...]:
+    """Who may place, evict or release it."""
+    evicted = (row.preemptable, row.preempts, row.critical, row.controlled)
+    return (row.ours, row.gated, *evicted)
+
+
 def same_for_sessions(before: PodRow | None, after: PodRow | None) -> bool:
     """Whether a session would see no difference: conditions, and our own bind coming true."""
     if before is None or after is None:
@@ -167,7 +181,7 @@ def same_for_sessions(before: PodRow | None, after: PodRow | None) -> bool:
         and before.shape.images == after.shape.images
         and (before.status is after.status or confirmed)
         and before.node == after.node
-        and (before.ours, before.gated) == (after.ours, after.gated)
+        and _rules(before) == _rules(after)
         and before.protected_until == after.protected_until
         and (before.unsupported == after.unsupported or confirmed)
         and before.labels == after.labels

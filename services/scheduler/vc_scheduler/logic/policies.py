@@ -7,8 +7,9 @@ a job asks to be let in.
 import msgspec
 
 from vc_model.kubernetes import PodDisruptionBudget, ResourceQuota
-from vc_model.selectors import LabelSelector
+from vc_model.selectors import LabelSelector, SelectorError, selector_matches
 from vc_scheduler.logic.amounts import Problems, read_amounts
+from vc_scheduler.logic.rows import PodRow
 
 
 class QuotaRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,6 +28,13 @@ class BudgetRow(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     selector: LabelSelector | None
     allowed: int
+
+    def covers(self, pod: PodRow) -> bool:
+        """Whether it speaks of a pod; a selector that cannot be read protects none."""
+        try:
+            return pod.namespace == self.namespace and selector_matches(self.selector, pod.labels)
+        except SelectorError:
+            return False
 
 
 class PolicyColumns:
@@ -64,6 +72,9 @@ class PolicyColumns:
         return before is not None and (
             after.allowed > before.allowed or after.selector != before.selector
         )
+
+    def budget(self, key: str) -> BudgetRow | None:
+        return self._budgets.get(key)
 
     def quotas(self) -> dict[str, QuotaRow]:
         """A copy, by key."""

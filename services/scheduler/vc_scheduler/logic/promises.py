@@ -7,12 +7,11 @@ is redeemed or its time has passed: evictions for a job that then does not run a
 order. Only a job of the same queue and of higher priority may take it over (`outranking.py`).
 """
 
-from vc_scheduler.logic.evictions import NOMINATION_SECONDS
-from vc_scheduler.logic.future import promise
+from vc_scheduler.logic.future import hold_part, promise
 from vc_scheduler.logic.leaving import Leaving, those_leaving
 from vc_scheduler.logic.nominations import Nomination, promise_to
 from vc_scheduler.logic.outranking import Held, yield_to_higher
-from vc_scheduler.logic.places import try_places
+from vc_scheduler.logic.places import put_freed, try_places
 from vc_scheduler.logic.placing import place_minimum
 from vc_scheduler.logic.rows import GroupRow
 from vc_scheduler.logic.session import Session
@@ -22,7 +21,8 @@ from vc_scheduler.logic.statement import Statement
 def keep_promises(session: Session, groups: list[GroupRow]) -> None:
     """Bind the jobs whose promised room is free, hold the room of the others.
 
-    A job whose places are of no use any more (a node went away, a victim stayed) is left as it is.
+    A job whose places are of no use any more (a node went away) is left as it is; one of which a victim
+    stayed holds what the others freed, until all of it fits or other victims are chosen.
     """
     known = session.snapshot.nominated
     found = [(group, promise_to(group, known)) for group in groups]
@@ -30,10 +30,15 @@ def keep_promises(session: Session, groups: list[GroupRow]) -> None:
     if not promised:
         return
     away = those_leaving(session, victims=False)
-    held = yield_to_higher(session, groups, _hold_all(session, promised, away), away)
+    whole = _hold_all(session, promised, away)
+    parts = _hold_parts(session, promised, whole)
+    held = yield_to_higher(session, groups, [*whole, *parts], away)
     for entry in held:
         entry.statement.withdraw()
     waiting = [(group, place) for group, place, _ in held if not _bind_there(session, group, place)]
+    for group, _, _ in parts:
+        if session.starving(group) and group.key not in session.lost_to:
+            hold_part(session, group, session.framework.missing(group))
     for group, place, statement in _hold_all(session, waiting, away):
         statement.withdraw()
         if not _bind_elsewhere(session, group, place):
@@ -52,6 +57,20 @@ def _hold_all(
             held.append(Held(group, nominated, statement))
     away.back(kept=True)
     return held
+
+
+def _hold_parts(
+    session: Session, promised: list[tuple[GroupRow, Nomination]], held: list[Held]
+) -> list[Held]:
+    """Incomplete nominations that cannot be held whole: what was freed for them."""
+    known = {entry.group.key: None for entry in held}
+    parts: list[Held] = []
+    for group, nominated in sorted(promised, key=lambda entry: (entry[1].age, entry[0].key)):
+        if nominated.incomplete and group.key not in known and session.starving(group):
+            statement = Statement(session, group)
+            if put_freed(session, group, nominated, statement):
+                parts.append(Held(group, nominated, statement))
+    return parts
 
 
 def _bind_there(session: Session, group: GroupRow, nominated: Nomination) -> bool:
@@ -86,5 +105,4 @@ def _hold(session: Session, group: GroupRow, nominated: Nomination, away: Leavin
         if group.key in session.taken_over:  # a promise that is new
             session.places[group.key] = places
         promise(session, group, evicted=0)
-        session.wake(nominated.since + NOMINATION_SECONDS)
     away.back(kept=True)

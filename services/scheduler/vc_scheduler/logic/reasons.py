@@ -26,6 +26,7 @@ QUEUE_CLOSED: Final = "QueueClosed"
 QUEUE_ABOVE: Final = "QueueNotLeaf"
 INVALID: Final = "Invalid"
 UNSUPPORTED: Final = "Unsupported"
+NAMESPACE_TERMINATING: Final = "NamespaceTerminating"
 WAITING_FOR_VICTIMS: Final = "WaitingForVictims"
 BEHIND: Final = "BehindOthers"
 BIND_FAILED: Final = "BindFailed"
@@ -52,6 +53,18 @@ def unsupported(what: str, *, kind: str, name: str) -> Reason:
         code=UNSUPPORTED,
         sentence=f"{kind} {name!r}: {what}",
         unblock=Unblock(action="remove-field", target=f"{kind} {name} {what.partition(': ')[0]}"),
+    )
+
+
+def namespace_terminating(namespace: str) -> Reason:
+    return Reason(
+        stage=Stage.INVALID,
+        code=NAMESPACE_TERMINATING,
+        sentence=(
+            f"namespace {namespace!r} is being deleted, so no pod in it can be scheduled; "
+            "create the job in another namespace"
+        ),
+        unblock=Unblock(action="fix"),
     )
 
 
@@ -117,7 +130,7 @@ def not_placeable_yet(group: GroupRow, *, needed: int, lacking: int) -> Reason:
         stage=Stage.TASKS,
         code=NOT_ENOUGH_TASKS,
         sentence=(
-            f"{group.gated} pods have scheduling gates; {lacking} more are needed for the gang: "
+            f"{group.gated} pods have scheduling gates ({names(group.gate_names)}); {lacking} more are needed for the gang: "
             "it starts when the gates are removed"
         ),
         needed_pods=needed,
@@ -248,9 +261,20 @@ def inqueue_timeout(seconds: float, why: Reason) -> Reason:
         code=INQUEUE_TIMEOUT,
         sentence=(
             f"it was let in for {seconds:g} s and found no room, so others may have its share; "
-            f"it is let in again when its gang fits, or after a rest: {why.sentence}"
+            f"{_LET_IN_AGAIN}{why.sentence}"
         ),
     )
+
+
+_LET_IN_AGAIN: Final = "it is let in again when its gang fits, or after a rest: "
+
+
+def of_pods(reason: Reason) -> str:
+    """What keeps the pods of a job from nodes, without what became of its PodGroup meanwhile."""
+    if reason.code != INQUEUE_TIMEOUT:
+        return reason.sentence
+    _, _, why = reason.sentence.partition(_LET_IN_AGAIN)
+    return why or reason.sentence
 
 
 def over_quota(

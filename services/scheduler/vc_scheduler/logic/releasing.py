@@ -23,5 +23,5 @@ def release_broken_gangs(session: Session) -> None:
             session.wake(since + GANG_RELEASE_SECONDS)
             continue
         pods = [pod for pod in group.placed if pod.controlled and pod.ours]
-        if pods:
+        if pods and key not in session.snapshot.release_backoff:
             session.released[key] = pods

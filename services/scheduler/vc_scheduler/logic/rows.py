@@ -9,7 +9,6 @@ from typing import Final
 
 import msgspec
 
-from vc_model.pod import PodCondition
 from vc_model.scheduling import PodGroupStatus
 from vc_scheduler.logic.shapes import Shape
 
@@ -71,20 +70,24 @@ class PodRow(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False):
     preemptable: bool = True
     preempts: bool = True
     """Its preemptionPolicy lets it have others evicted."""
-    conditions: tuple[PodCondition, ...] = ()
-    """Of a pending pod, so that a patch keeps those we do not own."""
+    created: float = 0.0
+    """Of a pending pod."""
+    waiting_message: str = ""
+    """Of a pending pod: what its condition PodScheduled=False/Unschedulable says."""
     nominated: str = ""
     """Of a pending pod: the node where it was promised room."""
     queue_gated: bool = False
-    """By Volcano's own gate alone, which whoever binds it lifts."""
+    """By Volcano's own gate alone, which is lifted when its queue has room for it."""
+    gate_names: tuple[str, ...] = ()
+    """Of gates that others lift."""
     protected_until: float = 0.0
     """When its cooldown ends; 0 for none. Not evicted before, while the plugin cdp is on."""
     unsupported: str = ""
     """The field of a pending pod that this release does not support: the pod is never bound."""
     started: str = ""
     """`status.startTime` as written; read only when victims are compared."""
-    created: str = ""
-    """`metadata.creationTimestamp` as written."""
+    creation_timestamp: str = ""
+    """As written; read only when victims are compared."""
 
     @property
     def order(self) -> tuple[int, str, int, str]:
@@ -154,6 +157,10 @@ class GroupRow(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """All pods."""
     annotations: dict[str, str] = {}
     """Those of the fact that plugins read."""
+    gated_request: tuple[tuple[str, int], ...] = ()
+    """What pods ask for together that have scheduling gates, our own gate included."""
+    gate_names: tuple[str, ...] = ()
+    """Gates of its pods that others lift, by name."""
     quota_resources: tuple[tuple[str, int], ...] = ()
     """minResources as written, with the keys of quotas."""
     settled: bool = False
@@ -169,6 +176,18 @@ class GroupRow(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     unsupported_pod: str = ""
     """The same of a pending pod, the first of them."""
     unsupported_pod_name: str = ""
+    set_aside: tuple[PodRow, ...] = ()
+    """Pending pods of ours without gates that cannot be placed now: in bind backoff, or unusable."""
+    unmarked_since: float | None = None
+    """When the oldest pod was created that waits and has no condition that says why."""
+    newest_pod: float = 0.0
+    """When the newest pending pod was created."""
+    pod_messages: tuple[str, ...] = ()
+    """What waiting pods say, each text once."""
+    conditions_under_way: dict[str, str] = {}
+    """By uid: what pods are going to say, as no fact shows it yet."""
+    pods_rewritten_at: float = 0.0
+    """When what waiting pods say was last written, in this process; 0 for never."""
 
     @property
     def ready(self) -> int:
@@ -191,6 +210,14 @@ class GroupRow(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     def candidates(self) -> int:
         """Pods that can be placed now."""
         return sum(len(run.pods) for run in self.runs)
+
+    @property
+    def charged_minimum(self) -> dict[str, int]:
+        """minResources without what gated pods ask for: those are not charged before their gates are
+        lifted, neither to the cluster nor to the queue."""
+        gated = dict(self.gated_request)
+        least = {name: amount - gated.get(name, 0) for name, amount in self.min_resources or ()}
+        return {name: amount for name, amount in least.items() if amount > 0}
 
 
 class QueueRow(msgspec.Struct, frozen=True, kw_only=True, eq=False):

@@ -16,6 +16,7 @@ from vc_scheduler.logic.explain.infeasible import told_first
 from vc_scheduler.logic.framework import Framework
 from vc_scheduler.logic.guarantees import Guarantees
 from vc_scheduler.logic.lineage import circular
+from vc_scheduler.logic.model.deadlines import Deadlines
 from vc_scheduler.logic.peers import Peers
 from vc_scheduler.logic.reach import Reach
 from vc_scheduler.logic.reasons import outranked
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
 
 QUEUE_DEPTH_MAX: Final = 32
 """Levels of queues; what is above a longer line is not asked."""
+
+FOLLOW_UP_SECONDS: Final = 1.0
+"""After evictions a session follows although nothing happens: queues count the victims no more, so others
+may be let in, and the times that begin with an eviction are asked for from then on."""
 
 
 class Session:
@@ -71,7 +76,8 @@ class Session:
         """By group that holds room for a part of it: gives that up."""
         self.no_future: dict[tuple[object, ...], None] = {}
         """Gangs that pods which leave make no room for, by the state of the rooms."""
-        self.wake_at: float | None = snapshot.held_until
+        self._deadlines = Deadlines(now=now)
+        self._deadlines.add(snapshot.next_expiry)
         self._phases: dict[str, str] = {}
         self._taken: dict[str, int] = {}
         """Per run, by its first pod: how many of its pods lie on nodes."""
@@ -107,7 +113,12 @@ class Session:
 
     def wake(self, at: float) -> None:
         """A session is wanted then, whatever happens."""
-        self.wake_at = at if self.wake_at is None else min(self.wake_at, at)
+        self._deadlines.add(at)
+
+    @property
+    def wake_at(self) -> float | None:
+        """When the next session is wanted at the latest."""
+        return self._deadlines.first
 
     # -- groups ----------------------------------------------------------------------------------
 
@@ -285,11 +296,13 @@ class Session:
         self.evicted[group.key] = victims
         self.places[group.key] = places
         self.evicted_uids.update({victim.uid: None for victim in victims})
+        self.wake(self.now + FOLLOW_UP_SECONDS)
 
     def take_over(self, group: GroupRow, lost: list[str]) -> None:
         """Room that was promised to these goes to the group, which has a higher priority."""
         self.taken_over[group.key] = lost
         self.lost_to.update(dict.fromkeys(lost, group.key))
+        self.wake(self.now + FOLLOW_UP_SECONDS)
 
     def count_leaving(self, name: str, freed: Amounts, *, sign: int) -> None:
         """A queue gets back (-1), or has again (1), what pods take of it."""
@@ -313,7 +326,8 @@ def _promised(group: GroupRow, *, sign: int) -> Amounts:
     """What a group that is let in is promised beyond what it has."""
     has = dict(group.allocated)
     return {
-        name: sign * max(0, least - has.get(name, 0)) for name, least in group.min_resources or ()
+        name: sign * max(0, least - has.get(name, 0))
+        for name, least in group.charged_minimum.items()
     }
 
 

@@ -10,6 +10,7 @@ from vc_scheduler.logic.amounts import Amounts
 from vc_scheduler.logic.images import ImageRow
 from vc_scheduler.logic.nominations import Nomination
 from vc_scheduler.logic.peer_index import PeerTable
+from vc_scheduler.logic.pod_status import POD_CONDITION_SECONDS
 from vc_scheduler.logic.policies import BudgetRow, QuotaRow
 from vc_scheduler.logic.rows import GroupRow, PodRow, QueueRow
 from vc_scheduler.logic.table import NodeTable
@@ -57,6 +58,12 @@ class Snapshot:
     """Uids of pods that could not be evicted lately; only asked whether it contains."""
     nominated: dict[str, Nomination] = field(default_factory=dict)
     """Jobs for which pods were evicted, and what room they were promised."""
+    eviction_backoff: frozenset[str] = frozenset()
+    """Jobs whose victims were refused just now; only asked whether it contains."""
+    release_backoff: frozenset[str] = frozenset()
+    """Gangs whose members could not be released lately; only asked whether it contains."""
+    terminating: frozenset[str] = frozenset()
+    """Namespaces that are being deleted; only asked whether it contains."""
     given_up: frozenset[str] = frozenset()
     """Jobs whose promise ended unredeemed just now; only asked whether it contains."""
     never_preempting: frozenset[str] = frozenset()
@@ -69,5 +76,10 @@ class Snapshot:
     """Storage, as far as waiting pods ask for any."""
     images: dict[str, ImageRow] = field(default_factory=dict)
     """Where images are that waiting pods name, by their ids."""
-    held_until: float | None = None
-    """When the first pod held back after a failed bind may be tried again."""
+    minimum_met_at: dict[str, float] = field(default_factory=dict)
+    """Groups that got their minimum in this process and have pods that wait: when a session last saw them
+    without it."""
+    next_expiry: float | None = None
+    """When the first entry of the cache ends that waits for time (`model/deadlines.py`)."""
+    pod_condition_seconds: float = POD_CONDITION_SECONDS
+    """How long a pod waits before its condition PodScheduled says why."""

@@ -9,7 +9,7 @@ older write says nothing about it.
 import msgspec
 
 from vc_model.scheduling import PodGroup, PodGroupStatus
-from vc_scheduler.logic.groups import StatusNote, version_number
+from vc_scheduler.logic.groups import GroupSpec, StatusNote, version_number
 
 
 class StatusNotes:
@@ -65,3 +65,10 @@ class StatusNotes:
         note = self._notes.get(key)
         same = note is not None and note.uid == uid and note.status == status
         return note if same else None
+
+
+def same_status(before: GroupSpec | None, note: StatusNote | None, group: PodGroup) -> bool:
+    """Whether the fact's status is what we wrote, or what we are writing over, or what it was."""
+    if note is not None and (note.version is None or note.status.phase == group.status.phase):
+        return True
+    return before is not None and before.group.status == group.status

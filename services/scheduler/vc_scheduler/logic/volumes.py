@@ -240,10 +240,10 @@ class VolumeColumns:
             )
         )
 
-    def wake_times(self, now: float) -> list[float]:
+    def expiries(self) -> list[float]:
         """When a session is wanted for the sake of claims."""
         due = [at + BIND_SECONDS_MAX for at in self._given_at.values()]
-        return [at for at in (*due, *self._choices.rests_until) if at > now]
+        return [*due, *self._choices.rests_until]
 
 
 def _add(counts: dict[str, int], key: str, sign: int) -> None:

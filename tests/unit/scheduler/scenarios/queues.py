@@ -276,7 +276,7 @@ TABLE = [
     Scenario(
         id="a job larger than the capability of a queue above",
         cluster=[[queue("dept", capability={"cpu": "3"}), queue("team", parent="dept", capability={"cpu": "8"})], TEN, gang("big", 4, queue="team", cpu=1)],
-        waits={"big": Wait(stage="quota", unblock="raise-capability", says="queue 'dept' has not enough left")},
+        waits={"big": Wait(stage="quota", unblock="raise-capability", says="the capability of queue 'dept' is cpu 3")},
     ),
     Scenario(
         id="what is left of a capability is guaranteed to a sibling",

@@ -155,7 +155,7 @@ class VictimOrder:
 
     def _learn(self, group: GroupRow) -> None:
         for back, pod in enumerate(reversed(group.placed)):
-            started, created = _seconds(pod.started), _seconds(pod.created)
+            started, created = _seconds(pod.started), _seconds(pod.creation_timestamp)
             size = self._size(pod.shape)
             self._victims[pod.uid] = _Victim(
                 size=size,

@@ -34,6 +34,10 @@ LOOKED_THROUGH: Final = frozenset(
 """Stages behind which a gang may be waiting in vain. Only asked whether it contains."""
 
 
+ALSO: Final = "it also takes "
+"""Where a refusal names what else is missing (`misfits.and_also`)."""
+
+
 def told_first(session: "Session", group: GroupRow, reason: Reason) -> Reason:
     """The reason, or why the gang can never start, in its place."""
     if reason.stage not in LOOKED_THROUGH:
@@ -214,9 +218,13 @@ def _instead(
     conditions and timeouts go by.
     """
     if _same_matter(reason, stage):
-        return msgspec.structs.replace(
-            reason, sentence=f"{sentence}; {reason.sentence}", permanent=True
-        )
+        first = reason.unblock.target if reason.unblock is not None else ""
+        said = reason.sentence
+        if stage is Stage.QUOTA and first == unblock.target:  # the same queue: said already
+            others = said.partition(ALSO)[2]
+            said = f"{ALSO}{others}" if others else ""
+        whole = f"{sentence}; {said}" if said else sentence
+        return msgspec.structs.replace(reason, sentence=whole, permanent=True)
     return msgspec.structs.replace(
         reason,
         stage=stage,

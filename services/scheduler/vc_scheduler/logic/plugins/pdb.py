@@ -8,7 +8,6 @@ business here (upstream never evicts it).
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from vc_model.selectors import SelectorError, selector_matches
 from vc_scheduler.logic.policies import BudgetRow
 from vc_scheduler.logic.rows import PodRow
 
@@ -35,7 +34,7 @@ class DisruptionBudgets:
         known = self._covering.get(pod.uid)
         if known is None:
             there = self._of_namespace(session, pod.namespace)
-            known = self._covering[pod.uid] = tuple(b for b in there if _covers(b, pod))
+            known = self._covering[pod.uid] = tuple(b for b in there if b.covers(pod))
         return known
 
     def _of_namespace(self, session: "Session", namespace: str) -> list[BudgetRow]:
@@ -72,10 +71,3 @@ class BudgetTally:
             for budget in self._budgets.covering(self._session, pod):
                 at = (budget.namespace, budget.name)
                 self._gone[at] = self._gone.get(at, 0) + 1
-
-
-def _covers(budget: BudgetRow, pod: PodRow) -> bool:
-    try:
-        return selector_matches(budget.selector, pod.labels)
-    except SelectorError:
-        return False  # a selector nobody can read protects nobody

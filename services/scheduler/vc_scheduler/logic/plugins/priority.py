@@ -24,7 +24,8 @@ class Priority:
 
     def starves(self, session: "Session", group: GroupRow) -> bool:
         """Some of its pods lie nowhere: without gang's word jobs have others evicted to grow, too."""
-        return any(session.waiting_pods(run) for run in group.runs)
+        held = group.key in session.parts  # what only holds room waits, too
+        return held or any(session.waiting_pods(run) for run in group.runs)
 
     def job_key(self, session: "Session", group: GroupRow) -> OrderKey:
         return (-session.priority(group),)

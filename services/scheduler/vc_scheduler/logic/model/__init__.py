@@ -1,0 +1,1 @@
+"""Values that the cache, the session and the decisions share."""
