@@ -253,6 +253,7 @@ class Scheduler:
         for waiting in decisions.waiting:
             self._columns.conditions.put(waiting, now=timing.started_at)
             self._writers.pods_wait(waiting)
+            await self._context.clock.sleep(0)
         for queue in decisions.queues:
             if self._queue_is_due(queue):
                 self._writers.tellers.queue(queue)

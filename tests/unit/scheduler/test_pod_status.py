@@ -351,7 +351,7 @@ def condition(name: str, message: str = "no room") -> background_queue.PodCondit
 
 def event(name: str) -> PodEvent:
     ref = PodRef(namespace="ns", name=name, uid=name)
-    return PodEvent(pod=ref, event=failed_scheduling(ref, "no room"))
+    return PodEvent(pod=ref, message="no room")
 
 
 def taken(entries: BackgroundQueue, *, now: float) -> list[BackgroundWrite]:
