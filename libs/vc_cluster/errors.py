@@ -20,6 +20,16 @@ class ClusterError(Exception):
         self.message = message
         self.details = details or {}
 
+    @property
+    def namespace_terminating(self) -> bool:
+        """Whether the namespace is being deleted: the same request never succeeds there."""
+        causes = self.details.get("causes")
+        named = isinstance(causes, list) and any(
+            isinstance(cause, dict) and cause.get("reason") == "NamespaceTerminating"
+            for cause in causes
+        )
+        return named or "because it is being terminated" in self.message
+
 
 class BadRequestError(ClusterError):
     """The request cannot be read."""

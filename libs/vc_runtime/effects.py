@@ -35,6 +35,7 @@ from vc_messages.effects import (
 )
 from vc_model.kinds import PODS
 from vc_model.struct import JsonObject
+from vc_runtime.applying.terminating import TerminatingNamespaces
 from vc_runtime.backoff import delay_seconds, told_delay_seconds
 from vc_runtime.context import Context
 from vc_runtime.events import EventRecorder
@@ -70,6 +71,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     written: JsonObject | None = None
     """The object as the API server returned it."""
     error: str = ""
+    namespace_terminating: bool = False
+    """Refused because the namespace is being deleted: it will not be taken there any more."""
 
 
 class EffectApplier:
@@ -87,6 +90,7 @@ class EffectApplier:
         self._may_write = may_write
         self._slots = asyncio.Semaphore(concurrency)
         self._events = EventRecorder(context)
+        self._terminating = TerminatingNamespaces(context.clock.monotonic)
 
     async def apply(self, effects: Sequence[Effect]) -> list[Outcome]:
         """Apply in order; after a run with a failure the rest is skipped."""
@@ -116,7 +120,7 @@ class EffectApplier:
                     return Outcome(
                         effect=effect, status=OutcomeStatus.SKIPPED, error="no longer leading"
                     )
-                outcome, told_seconds = await self._try(effect)
+                outcome, told_seconds = await self._ask(effect)
             if outcome.status is not OutcomeStatus.UNAVAILABLE or attempt >= ATTEMPTS_MAX:
                 return outcome
             await self._context.clock.sleep(self._rest_seconds(attempt, told_seconds))
@@ -129,9 +133,19 @@ class EffectApplier:
             return told_delay_seconds(told_seconds, chance)
         return delay_seconds(attempt, chance)
 
+    async def _ask(self, effect: Effect) -> tuple[Outcome, float]:
+        """One attempt, unless its namespace is known to take nothing new."""
+        refusal = self._terminating.refusal(effect)
+        if not refusal:
+            return await self._try(effect)
+        refused = Outcome(
+            effect=effect, status=OutcomeStatus.REFUSED, error=refusal, namespace_terminating=True
+        )
+        return refused, 0.0
+
     async def _try(self, effect: Effect) -> tuple[Outcome, float]:
         """One attempt, its failure told as an outcome; and how long the server wants us to wait."""
-        told_seconds = 0.0
+        told_seconds, terminating = 0.0, False
         written: JsonObject | None = None
         try:
             written = await self._write(effect)
@@ -139,18 +153,25 @@ class EffectApplier:
         except _ForeignError as error:
             status, why = OutcomeStatus.FOREIGN, str(error)
         except (ConflictError, NotFoundError, AlreadyExistsError) as error:
-            status, why = OutcomeStatus.STALE, error.message
+            terminating = self._terminating.answered(effect, error)
+            status = OutcomeStatus.REFUSED if terminating else OutcomeStatus.STALE
+            why = error.message
         except TooManyRequestsError as error:
             told_seconds, why = error.retry_after_seconds, error.message
             status = OutcomeStatus.REFUSED if error.by_budget else OutcomeStatus.UNAVAILABLE
         except ClusterError as error:
+            terminating = self._terminating.answered(effect, error)
             status = OutcomeStatus.UNAVAILABLE if error.temporary else OutcomeStatus.REFUSED
             why = error.message
         except OversizeError as error:
             status, why = OutcomeStatus.REFUSED, str(error)
         except BusError as error:  # away, or wiped: the watcher brings the topics back
             status, why = OutcomeStatus.UNAVAILABLE, str(error)
-        return Outcome(effect=effect, status=status, written=written, error=why), told_seconds
+        outcome = Outcome(
+            effect=effect, status=status, written=written, error=why,
+            namespace_terminating=terminating,
+        )  # fmt: skip
+        return outcome, told_seconds
 
     async def _write(self, effect: Effect) -> JsonObject | None:
         writers: dict[type, Callable[..., Awaitable[JsonObject | None]]] = {

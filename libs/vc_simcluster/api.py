@@ -84,7 +84,11 @@ class Api:
             namespaces=self._namespaces,
         )
         self._pods = PodVerbs(
-            self.store, clock=clock, lifecycle=self.lifecycle, disruption=disruption
+            self.store,
+            clock=clock,
+            lifecycle=self.lifecycle,
+            disruption=disruption,
+            namespaces=self._namespaces,
         )
         furnish(self.store, self.registry, clock=clock, uid_source=self._uid_source)
         self.store.listeners.extend(observers)

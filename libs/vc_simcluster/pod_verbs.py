@@ -10,6 +10,7 @@ from vc_simcluster.builtin_resources import PODS
 from vc_simcluster.disruption import Disruption
 from vc_simcluster.failures import bad_request, invalid, not_found, required
 from vc_simcluster.lifecycle import Lifecycle
+from vc_simcluster.namespaces import Namespaces
 from vc_simcluster.pod_defaults import containers_of
 from vc_simcluster.pod_logs import PodLogs
 from vc_simcluster.store import Record, Store
@@ -22,8 +23,15 @@ class PodVerbs:
     """Binding, eviction and logs over the store."""
 
     def __init__(
-        self, store: Store, *, clock: Clock, lifecycle: Lifecycle, disruption: Disruption
+        self,
+        store: Store,
+        *,
+        clock: Clock,
+        lifecycle: Lifecycle,
+        disruption: Disruption,
+        namespaces: Namespaces,
     ) -> None:
+        self._namespaces = namespaces
         self._store = store
         self._clock = clock
         self._lifecycle = lifecycle
@@ -37,7 +45,9 @@ class PodVerbs:
         return record
 
     def bind(self, *, namespace: str, name: str, binding: JsonObject) -> None:
-        """Give the pod its node, once. As on a real server, the node need not exist."""
+        """Give the pod its node, once. As on a real server, the node need not exist, and a binding is
+        new content, which a namespace that is being deleted does not take."""
+        self._namespaces.check_open(PODS, name=name, namespace=namespace)
         target: Json = binding.get("target")
         node = target.get("name") if isinstance(target, dict) else None
         if not node or not isinstance(node, str):

@@ -67,7 +67,7 @@ class Pod:
     ports: list[int]
     node: str
     status: str
-    """Pending, Placed, Succeeded or Failed."""
+    """Pending, Gated (by gates that others lift), Placed, Succeeded or Failed."""
     preemptable: bool
     images: list[str]
     """One per container."""
@@ -125,6 +125,12 @@ class Job:
     @property
     def allocated(self) -> Amounts:
         return total(pod.request for pod in self.placed)
+
+    @property
+    def charged(self) -> Amounts:
+        """minResources without what gated pods ask for."""
+        gated = total(pod.request for pod in self.of("Gated"))
+        return {n: max(0, a - gated.get(n, 0)) for n, a in (self.min_resources or {}).items()}
 
 
 @dataclass(eq=False)
@@ -242,7 +248,10 @@ def _pod(pod: ApiPod) -> Pod:
         tolerations=pod.spec.tolerations,
         ports=[p.host_port for c in pod.spec.containers for p in c.ports if p.host_port],
         node=pod.spec.node_name,
-        status=status or ("Placed" if pod.spec.node_name else "Pending"),
+        status=status
+        or (
+            "Placed" if pod.spec.node_name else "Gated" if pod.spec.scheduling_gates else "Pending"
+        ),
         preemptable=pod.metadata.annotations.get(PREEMPTABLE) != "false",
         images=[image_id(container.image) for container in pod.spec.containers],
         labels=pod.metadata.labels,

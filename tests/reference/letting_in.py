@@ -1,7 +1,8 @@
 """Who is let in; the reference's way."""
 
 from tests.reference.cluster import Amounts, Job, add, total
-from tests.reference.session import Session, beyond
+from tests.reference.requested import beyond
+from tests.reference.session import Session
 from tests.reference.taking_back import rule_of
 
 
@@ -14,7 +15,7 @@ def enqueue(session: Session) -> None:
             session.phase[job.key] = "Inqueue"
             session.outcome.enqueued.append(job.key)
             for queue in session.cluster.line(job.queue):
-                add(session.promised[queue.name], beyond(job.min_resources or {}, job.allocated))
+                add(session.promised[queue.name], beyond(job.charged, job.allocated))
         else:
             session.refused[job.key] = "gate"
             waiting = session.unless_fifo(job, waiting)
@@ -23,7 +24,7 @@ def enqueue(session: Session) -> None:
 def _lets_in(session: Session, job: Job) -> bool:
     if session.above_others(job):
         return False
-    needed = {name: amount for name, amount in (job.min_resources or {}).items() if amount}
+    needed = {name: amount for name, amount in job.charged.items() if amount}
     mine = _preemptable(session, job)
     roots = session.cluster.children("")
     theirs = _reclaimable(session, job)

@@ -24,6 +24,7 @@ class ArgumentKind(enum.Enum):
     FACTOR = "a number of 1 or more"
     SWITCH = "true or false"
     DURATION = "a duration such as 90s or 1h30m"
+    DELAY = "a duration from 0 to 10m, such as 500ms"
     NAMES = "names with commas between them"
     ANYTHING = "any text"
 
@@ -111,6 +112,12 @@ ARGUMENTS: Final[tuple[Argument, ...]] = (
     ),
     _argument("sla", "sla-waiting-time", ArgumentKind.DURATION, "waiting time of every job"),
     _weight("task-topology", "task-topology.weight", "weight of the score"),
+    _argument(
+        "allocate",
+        "surplusDelay",
+        ArgumentKind.DELAY,
+        "how long pods beyond a job's minimum wait after it (500ms; 0 for none)",
+    ),
     *(
         _argument("preempt", name, ArgumentKind.ANYTHING, _SIMULATED, idle=True)
         for name in (

@@ -23,7 +23,8 @@ from vc_runtime.warm_start import WarmStart
 from vc_scheduler.conf_source import CONF_LOOK_SECONDS, ConfSource
 from vc_scheduler.config import Config
 from vc_scheduler.extensions import load_extensions
-from vc_scheduler.logic.columns import KINDS, Assumed, Columns
+from vc_scheduler.logic.cache.assumed import Assumed
+from vc_scheduler.logic.columns import KINDS, Columns
 from vc_scheduler.logic.commands import GroupWork, group_work
 from vc_scheduler.logic.conf import Conf
 from vc_scheduler.logic.cycle import check_conf

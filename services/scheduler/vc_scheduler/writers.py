@@ -26,7 +26,8 @@ from vc_runtime.context import Context
 from vc_runtime.effects import CONCURRENCY_MAX, EffectApplier, Outcome, OutcomeStatus
 from vc_scheduler.background_writer import View
 from vc_scheduler.config import PodEvents
-from vc_scheduler.logic.columns import Assumed, Columns
+from vc_scheduler.logic.cache.assumed import Assumed
+from vc_scheduler.logic.columns import Columns
 from vc_scheduler.logic.commands import (
     GroupWork,
     claim_effect,
@@ -249,6 +250,8 @@ class Writers:
         outcomes = await self._applier.apply(gang.binds)
         failed = [outcome for outcome in outcomes if outcome.status is not OutcomeStatus.DONE]
         for outcome in failed:
+            if outcome.namespace_terminating and isinstance(outcome.effect, BindPod):
+                self._columns.namespaces.refused(outcome.effect.namespace)
             self._doubt(outcome)
         if failed:
             self._observer.bind_failed(gang, failed, session)

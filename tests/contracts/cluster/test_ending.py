@@ -135,6 +135,21 @@ async def test_a_namespace_is_emptied_and_goes(controlled: Cluster, namespace: s
     await gone(cluster, NAMESPACES, namespace)
 
 
+async def test_a_namespace_that_ends_takes_no_binding(controlled: Cluster, namespace: str) -> None:
+    cluster = controlled
+    body = pod("held")
+    body["metadata"]["finalizers"] = ["example.com/hold"]
+    made = await cluster.create(PODS, body, namespace=namespace)
+    await cluster.delete(NAMESPACES, name=namespace)
+    with pytest.raises(ForbiddenError) as refused:
+        await cluster.bind(
+            namespace=namespace, name="held", uid=made["metadata"]["uid"], node="anywhere"
+        )
+    assert refused.value.namespace_terminating
+    await cluster.patch(PODS, {"metadata": {"finalizers": None}}, name="held", namespace=namespace)
+    await gone(cluster, NAMESPACES, namespace)
+
+
 async def test_the_first_namespaces_stay(cluster: Cluster) -> None:
     for name in ("default", "kube-system"):
         with pytest.raises(ForbiddenError):

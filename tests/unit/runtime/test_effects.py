@@ -23,7 +23,8 @@ from vc_messages.effects import (
 )
 from vc_messages.record import Message
 from vc_model.keys import QUEUE_ALLOCATION_GATE
-from vc_model.kinds import CONFIGMAPS, EVENTS, PODS
+from vc_model.kinds import CONFIGMAPS, EVENTS, NAMESPACES, PODS
+from vc_runtime.applying.terminating import TERMINATING_SECONDS
 from vc_runtime.effects import (
     ATTEMPTS_MAX,
     CONCURRENCY_MAX,
@@ -125,6 +126,34 @@ def test_what_is_foreign_is_never_touched(owner_name: str) -> None:
         assert kept == made
 
     run(test)
+
+
+def test_a_namespace_that_is_being_deleted_is_asked_one_round_and_no_more() -> None:
+    async def test(world: World) -> None:
+        body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ending"}}
+        body["metadata"]["finalizers"] = ["example.com/hold"]  # type: ignore[index]  # a manifest
+        await world.store.create(NAMESPACES, body)
+        await world.store.delete(NAMESPACES, name="ending")
+        made = [
+            msgspec.structs.replace(config_map(f"c-{n}"), namespace="ending") for n in range(100)
+        ]
+        for _ in range(9):  # as a controller does that tries again for 8 seconds
+            outcomes = await world.apply(*made)
+            assert {o.status for o in outcomes} == {OutcomeStatus.REFUSED}
+            assert all(o.namespace_terminating for o in outcomes)
+            assert "is being terminated" in outcomes[-1].error
+            await world.clock.sleep(1.0)
+        assert 1 <= world.calls.count("create") <= CONCURRENCY_MAX
+        await world.clock.sleep(TERMINATING_SECONDS)
+        await world.store.patch(NAMESPACES, {"metadata": {"finalizers": None}}, name="ending")
+        await world.clock.sleep(1.0)
+        await world.store.create(NAMESPACES, {"metadata": {"name": "ending"}, **_NAMESPACE})
+        assert await world.status_of(made[0]) is OutcomeStatus.DONE, "another of the same name"
+
+    run(test)
+
+
+_NAMESPACE = {"apiVersion": "v1", "kind": "Namespace"}
 
 
 def test_deleting_what_is_gone_or_another_is_success_and_touches_nothing() -> None:

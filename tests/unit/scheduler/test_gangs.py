@@ -8,7 +8,7 @@ from tests.unit.scheduler.world import World, reason_of
 from vc_messages.sessions import Stage
 from vc_model import kinds
 from vc_model.pod import Pod
-from vc_scheduler.logic.columns import Assumed
+from vc_scheduler.logic.cache.assumed import Assumed
 from vc_scheduler.logic.decisions import Decisions
 from vc_scheduler.logic.releasing import GANG_RELEASE_SECONDS
 

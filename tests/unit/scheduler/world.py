@@ -32,7 +32,7 @@ from vc_model.pod import Pod, PodCondition
 from vc_model.scheduling import PodGroup, PriorityClass, Queue
 from vc_model.times import format_time
 from vc_scheduler.logic.columns import Columns
-from vc_scheduler.logic.conf import Conf
+from vc_scheduler.logic.conf import ActionConf, Conf
 from vc_scheduler.logic.cycle import run_cycle
 from vc_scheduler.logic.decisions import Decisions
 from vc_scheduler.logic.pod_status.effects import condition_patch
@@ -57,8 +57,15 @@ _KIND_OF: Final[dict[type, Kind]] = {
 class World:
     """Objects, the columns made of them, and sessions."""
 
-    def __init__(self, *objects: ApiObject | Iterable[ApiObject], conf: Conf | None = None) -> None:
-        self.conf = conf or Conf()
+    def __init__(
+        self,
+        *objects: ApiObject | Iterable[ApiObject],
+        conf: Conf | None = None,
+        surplus_delay: str = "0",
+    ) -> None:
+        """Pods beyond a minimum wait for `surplus_delay`, unless the configuration says how long: most tests
+        are about one session."""
+        self.conf = _with_delay(conf or Conf(), surplus_delay)
         self.columns = Columns(("volcano",))
         self.now = EPOCH
         self._objects: dict[tuple[str, str], ApiObject] = {}
@@ -241,6 +248,13 @@ class World:
         return sum(
             1 for p in self.pods() if p.spec.node_name and p.metadata.annotations.get(GROUP) == name
         )
+
+
+def _with_delay(conf: Conf, delay: str) -> Conf:
+    if any(action.name == "allocate" for action in conf.configurations):
+        return conf
+    told = ActionConf(name="allocate", arguments={"surplusDelay": delay})
+    return msgspec.structs.replace(conf, configurations=(*conf.configurations, told))
 
 
 def reason_of(decisions: Decisions, name: str) -> Reason:

@@ -20,7 +20,7 @@ from vc_scheduler.logic.conf_file import ConfError
 PLAIN = "actions: 'enqueue, allocate'\ntiers:\n- plugins:\n  - name: gang\n"
 IDLE = [argument for argument in ARGUMENTS if argument.case.answer is Answer.WARNING]
 EFFECTIVE = [argument for argument in ARGUMENTS if argument.case.answer is Answer.EFFECT]
-VALUES = {"factor": "1.5", "duration": "1h", "names": "example.com/fpga"}
+VALUES = {"delay": "500ms", "factor": "1.5", "duration": "1h", "names": "example.com/fpga"}
 
 
 def with_argument(argument: Argument, name: str) -> str:

@@ -25,6 +25,10 @@ from vc_model.kubernetes import Namespace, PodDisruptionBudget, ResourceQuota
 from vc_model.node import Node
 from vc_model.pod import Pod
 from vc_model.scheduling import PodGroup, PodGroupStatus, PriorityClass, Queue
+from vc_scheduler.logic.cache.assumed import Assumed
+from vc_scheduler.logic.cache.gang_times import GangTimes
+from vc_scheduler.logic.cache.namespaces import TerminatingNamespaces
+from vc_scheduler.logic.cache.problems import ObjectProblems
 from vc_scheduler.logic.evictions import Evictions
 from vc_scheduler.logic.groups import GroupSpec, make_row, read_group, use_of
 from vc_scheduler.logic.holds import Holds
@@ -32,7 +36,6 @@ from vc_scheduler.logic.model.deadlines import Deadlines
 from vc_scheduler.logic.nodes import NodeColumns
 from vc_scheduler.logic.nominations import told_nomination
 from vc_scheduler.logic.peer_index import PeerIndex
-from vc_scheduler.logic.phases import in_doubt, is_partial
 from vc_scheduler.logic.pod_status import POD_CONDITION_SECONDS
 from vc_scheduler.logic.pod_status.overlay import ConditionOverlay
 from vc_scheduler.logic.pods import PodReader, same_for_sessions
@@ -53,14 +56,6 @@ PODS_A_GROUP: Final = 100
 """Pods that are looked at for new terms in the time that a group takes to be counted."""
 
 
-class Assumed(msgspec.Struct, frozen=True, kw_only=True):
-    """A bind we sent and have not seen."""
-
-    key: str
-    uid: str
-    node: str
-
-
 class Columns:
     """All state a session is made of."""
 
@@ -76,14 +71,15 @@ class Columns:
         self._choices = Choices()
         self._adopts = False
         """The view is new: promises may be told in it that we do not know."""
-        self._partial_since: dict[str, float] = {}
-        self._problems: dict[str, str] = {}
+        self._gang_times = GangTimes()
+        self._problems = ObjectProblems()
         self._forget_facts()
 
     def _forget_facts(self) -> None:
         self.nodes = NodeColumns()
         self.queues = QueueColumns()
         self.peers = PeerIndex()
+        self.namespaces = TerminatingNamespaces()
         self.volumes = VolumeColumns(self._choices)
         self._policies = PolicyColumns()
         self.pods: dict[str, PodRow] = {}
@@ -115,15 +111,17 @@ class Columns:
                 return self._apply_group(change.key, group, gone=change.after is None)
             case Queue() as queue:
                 problem, matters = self.queues.put(queue, gone=change.after is None)
-                self._note_problem(f"queue {queue.metadata.name}", problem)
+                self._problems.note(f"queue {queue.metadata.name}", problem)
                 return matters
             case PriorityClass() as priority:
                 return self.queues.put_priority(priority, gone=change.after is None)
             case Namespace() as namespace:
-                return self.peers.put_namespace(namespace, gone=change.after is None)
+                gone = change.after is None
+                ends = self.namespaces.put(namespace, gone=gone)
+                return self.peers.put_namespace(namespace, gone=gone) or ends
             case ResourceQuota() as quota:
                 problem, matters = self._policies.put_quota(quota, gone=change.after is None)
-                self._note_problem(f"resourcequota {change.key}", problem)
+                self._problems.note(f"resourcequota {change.key}", problem)
                 return matters
             case PodDisruptionBudget() as budget:
                 return self._apply_budget(budget, gone=change.after is None)
@@ -135,7 +133,7 @@ class Columns:
             matters, problem = self.nodes.drop(node.metadata.name), ""
         else:
             matters, problem = self.nodes.put(node)
-        self._note_problem(f"node {node.metadata.name}", problem)
+        self._problems.note(f"node {node.metadata.name}", problem)
         return matters
 
     def _apply_budget(self, budget: PodDisruptionBudget, *, gone: bool) -> bool:
@@ -158,7 +156,7 @@ class Columns:
             self.conditions.drop(uid)
             self.evictions.gone(uid)
             self._facts.pop(key, None)
-            self._note_problem(f"pod {key}", "")
+            self._problems.note(f"pod {key}", "")
             return self._replace(before, None)
         self.conditions.seen(pod)
         assumed = self.assumed.get(uid)
@@ -168,14 +166,13 @@ class Columns:
             self._facts[key] = pod
         else:
             self._facts.pop(key, None)
-        self._note_problem(f"pod {key}", row.shape.problem)
+        self._problems.note(f"pod {key}", row.shape.problem)
         return self._replace(before, row)
 
     def _replace(self, before: PodRow | None, after: PodRow | None) -> bool:
         """Exchange a row and everything that was counted of it."""
         self.peers.replace(before, after)
-        if _has_claims(before, after):
-            self.volumes.replace(before, after)
+        self.volumes.replace(before, after)
         self.nodes.images.replace(before, after)
         if before is not None:
             if before.node and before.status in ON_NODE:
@@ -208,24 +205,18 @@ class Columns:
             self._specs.pop(key, None)
             self._notes.drop(key)
             self.evictions.settled(key)
-            self._note_problem(f"podgroup {key}", "")
+            self._problems.note(f"podgroup {key}", "")
             return True
         before = self._specs.get(key)
         note = self._notes.settle(key, group)
         spec = self._specs[key] = read_group(group)
-        self._note_problem(f"podgroup {key}", spec.problem)
+        self._problems.note(f"podgroup {key}", spec.problem)
         same_spec = before is not None and before.group.spec == group.spec
         same_uid = before is not None and before.group.metadata.uid == group.metadata.uid
         return not (same_spec and same_uid and same_status(before, note, group))
 
     def _mark_dirty(self, group: str) -> None:
         self._dirty[group] = None
-
-    def _note_problem(self, what: str, problem: str) -> None:
-        if problem:
-            self._problems[what] = problem
-        else:
-            self._problems.pop(what, None)
 
     @property
     def problems(self) -> dict[str, str]:
@@ -316,11 +307,12 @@ class Columns:
 
     def snapshot(self, session_id: str, *, now: float) -> Snapshot:
         """A copy for one session."""
-        self._expire_holds(now)
+        self._dirty.update(dict.fromkeys(self._holds.expired(self.pods, now)))
         self.conditions.expire(now)
         self.refresh(now=now, groups_max=len(self._dirty))
         if self._adopts:
             self._adopt_nominations(now)
+        self._gang_times.seen(now)
         nodes = self.nodes.table()
         return Snapshot(
             session_id=session_id,
@@ -330,6 +322,7 @@ class Columns:
             peers=self.peers.table(self.pods),
             everybody=dict(self._rows),
             leaving=tuple(self._leaving[key] for key in sorted(self._leaving)),
+            terminating=self.namespaces.names(),
             spared=self.evictions.spared(now),
             eviction_backoff=self.evictions.eviction_backoff(now),
             release_backoff=self.evictions.release_backoff(now),
@@ -340,7 +333,8 @@ class Columns:
             priorities=dict(self.queues.priorities),
             never_preempting=frozenset(self.queues.never_preempting),
             default_priority=self.queues.default_priority,
-            partial_since=dict(sorted(self._partial_since.items())),
+            partial_since=self._gang_times.partial_since(),
+            minimum_met_at=self._gang_times.minimum_met_at(),
             quotas=self._policies.quotas(),
             budgets=self._policies.budgets(),
             volumes=self.volumes.table(now),
@@ -364,15 +358,6 @@ class Columns:
             if told is not None:
                 self.evictions.adopt(key, told)
 
-    def _expire_holds(self, now: float) -> None:
-        """A hold that is over frees its pod, but its count stays as long as the pod waits."""
-        for uid, hold in self._holds.all():
-            row = self.pods.get(hold.key)
-            if row is None or row.uid != uid or row.status is not Task.PENDING:
-                self._holds.drop(uid)
-            elif hold.until <= now:
-                self._dirty[row.group] = None
-
     def _refresh(self, key: str, now: float) -> None:
         """Count one group anew."""
         old = self._rows.pop(key, None)
@@ -381,7 +366,7 @@ class Columns:
         self._unsettled.pop(key, None)
         spec = self._specs.get(key)
         if spec is None:
-            self._partial_since.pop(key, None)
+            self._gang_times.drop(key)
             self.conditions.drop_group(key)
             return
         pods = sorted(self._members.get(key, {}).values(), key=attrgetter("order"))
@@ -392,11 +377,4 @@ class Columns:
         self.queues.add(row.queue, use_of(row))
         if not row.settled:
             self._unsettled[key] = None
-        if is_partial(row):
-            self._partial_since.setdefault(key, now)
-        elif not in_doubt(row):  # a bind that is tried again does not give it another minute
-            self._partial_since.pop(key, None)
-
-
-def _has_claims(before: PodRow | None, after: PodRow | None) -> bool:
-    return any(row is not None and row.shape.peering.claims for row in (before, after))
+        self._gang_times.refresh(row, now)

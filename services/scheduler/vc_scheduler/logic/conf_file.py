@@ -18,6 +18,7 @@ from vc_model.support.configuration import (
     TOP_KEYS,
 )
 from vc_model.support.nearest import did_you_mean
+from vc_scheduler.logic.actions.surplus import surplus_delay_seconds
 from vc_scheduler.logic.conf import ActionConf, Conf, PluginConf
 from vc_scheduler.logic.plugins.argument_checks import argument_warnings, too_high
 
@@ -65,6 +66,8 @@ class _Reader:
                 raise ConfError(f"{at}.{key}: not known; there are name, arguments")
         arguments = _arguments(written.get("arguments"), f"{at}.arguments")
         if name in self._actions:
+            if name == "allocate":
+                _check_allocate(arguments, f"{at}.arguments")
             return ActionConf(name=name, arguments=arguments)
         if name not in ABSENT_ACTIONS:
             known = ", ".join(self._actions)
@@ -183,6 +186,13 @@ def _without_effect(conf: Conf) -> list[str]:
         for switch in sorted(plugin.switches)
         if switch in IDLE_SWITCHES
     ]
+
+
+def _check_allocate(arguments: Mapping[str, str], at: str) -> None:
+    try:
+        surplus_delay_seconds(arguments)
+    except ValueError as error:
+        raise ConfError(f"{at}: {error}") from error
 
 
 def _late_sla(conf: Conf) -> list[str]:

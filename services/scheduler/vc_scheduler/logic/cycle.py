@@ -10,6 +10,7 @@ import msgspec
 
 from vc_messages.sessions import Reason
 from vc_scheduler.logic import actions, plugins, reasons
+from vc_scheduler.logic.actions.surplus import surplus_delay_seconds
 from vc_scheduler.logic.closing import close
 from vc_scheduler.logic.conf import Conf
 from vc_scheduler.logic.decisions import Decisions, LeftOut
@@ -79,7 +80,7 @@ class _Attempt:
 
 def check_conf(conf: Conf) -> None:
     """Raise, with what is known instead, when the configuration names what is not there."""
-    Framework(conf, plugins.REGISTRY)
+    surplus_delay_seconds(Framework(conf, plugins.REGISTRY).action_arguments("allocate"))
     for name in conf.actions:
         if name not in actions.REGISTRY:
             known = ", ".join(sorted(actions.REGISTRY))
@@ -91,6 +92,8 @@ def _screen(session: Session) -> None:
         queue = session.snapshot.queues.get(group.queue)
         if group.problem:
             session.refuse(group, reasons.invalid(group.problem))
+        elif group.namespace in session.snapshot.terminating:
+            session.refuse(group, reasons.namespace_terminating(group.namespace))
         elif group.unsupported:
             session.refuse(group, _unsupported(group))
         elif queue is None:

@@ -311,7 +311,7 @@ class Framework:
         return (*keys, queue.created, queue.uid, queue.name)
 
     def action_arguments(self, action: str) -> Mapping[str, str]:
-        """What `configurations` says to an action; for those of third parties."""
+        """What `configurations` says to an action."""
         return self._action_arguments.get(action, {})
 
     def missing(self, group: GroupRow) -> list[tuple[str | None, int]]:

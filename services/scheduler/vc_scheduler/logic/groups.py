@@ -154,6 +154,8 @@ def make_row(
         broken_why=counts.broken_why,
         tasks=len(pods),
         annotations=spec.annotations,
+        gated_request=tuple(sorted(counts.gated_request.items())),
+        gate_names=tuple(sorted(counts.gate_names)),
         quota_resources=spec.quota_resources,
         elsewhere=counts.elsewhere,
         foreign=foreign,
@@ -202,6 +204,8 @@ class _Counts:
         self.pending = self.held = self.gated = self.broken = self.elsewhere = 0
         self.broken_why = self.unsupported = self.unsupported_name = ""
         self.set_aside: list[PodRow] = []
+        self.gated_request: Amounts = {}
+        self.gate_names: dict[str, None] = {}
         self._candidates: list[PodRow] = []
         self._ready: dict[str, int] = {}
         self._valid: dict[str, int] = {}
@@ -225,8 +229,12 @@ class _Counts:
 
     def _count_pending(self, pod: PodRow, held: frozenset[str]) -> None:
         self.pending += 1
+        if pod.gated or pod.queue_gated:
+            for name, amount in pod.shape.request:
+                self.gated_request[name] = self.gated_request.get(name, 0) + amount
         if pod.gated:
             self.gated += 1
+            self.gate_names.update(dict.fromkeys(pod.gate_names))
         elif pod.unsupported:
             self.broken += 1
             self.unsupported_name = self.unsupported_name or pod.name
@@ -294,10 +302,11 @@ def use_of(row: GroupRow) -> QueueUse:
         row.status.phase == INQUEUE
         or (row.status.phase == RUNNING and len(row.placed) >= row.min_member)
     )
+    charged = row.charged_minimum
     for name, least in row.min_resources or ():
         has = allocated.get(name, 0)
-        if claims and least > has:
-            promised[name] = least - has
+        if claims and charged.get(name, 0) > has:
+            promised[name] = charged[name] - has
         elif has > least:
             elastic[name] = has - least
     return QueueUse(allocated=allocated, promised=promised, elastic=elastic)

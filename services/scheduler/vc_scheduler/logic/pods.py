@@ -77,6 +77,11 @@ class PodReader:
             unsupported=unsupported_in_pod(pod) if pending else "",
             started=pod.status.start_time or "",
             creation_timestamp=metadata.creation_timestamp or "",
+            gate_names=tuple(
+                gate.name
+                for gate in pod.spec.scheduling_gates
+                if gate.name != QUEUE_ALLOCATION_GATE
+            ),
         )
 
 

@@ -26,6 +26,7 @@ QUEUE_CLOSED: Final = "QueueClosed"
 QUEUE_ABOVE: Final = "QueueNotLeaf"
 INVALID: Final = "Invalid"
 UNSUPPORTED: Final = "Unsupported"
+NAMESPACE_TERMINATING: Final = "NamespaceTerminating"
 WAITING_FOR_VICTIMS: Final = "WaitingForVictims"
 BEHIND: Final = "BehindOthers"
 BIND_FAILED: Final = "BindFailed"
@@ -52,6 +53,18 @@ def unsupported(what: str, *, kind: str, name: str) -> Reason:
         code=UNSUPPORTED,
         sentence=f"{kind} {name!r}: {what}",
         unblock=Unblock(action="remove-field", target=f"{kind} {name} {what.partition(': ')[0]}"),
+    )
+
+
+def namespace_terminating(namespace: str) -> Reason:
+    return Reason(
+        stage=Stage.INVALID,
+        code=NAMESPACE_TERMINATING,
+        sentence=(
+            f"namespace {namespace!r} is being deleted, so no pod in it can be scheduled; "
+            "create the job in another namespace"
+        ),
+        unblock=Unblock(action="fix"),
     )
 
 
@@ -117,7 +130,7 @@ def not_placeable_yet(group: GroupRow, *, needed: int, lacking: int) -> Reason:
         stage=Stage.TASKS,
         code=NOT_ENOUGH_TASKS,
         sentence=(
-            f"{group.gated} pods have scheduling gates; {lacking} more are needed for the gang: "
+            f"{group.gated} pods have scheduling gates ({names(group.gate_names)}); {lacking} more are needed for the gang: "
             "it starts when the gates are removed"
         ),
         needed_pods=needed,

@@ -77,7 +77,9 @@ class PodRow(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False):
     nominated: str = ""
     """Of a pending pod: the node where it was promised room."""
     queue_gated: bool = False
-    """By Volcano's own gate alone, which whoever binds it lifts."""
+    """By Volcano's own gate alone, which is lifted when its queue has room for it."""
+    gate_names: tuple[str, ...] = ()
+    """Of gates that others lift."""
     protected_until: float = 0.0
     """When its cooldown ends; 0 for none. Not evicted before, while the plugin cdp is on."""
     unsupported: str = ""
@@ -155,6 +157,10 @@ class GroupRow(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """All pods."""
     annotations: dict[str, str] = {}
     """Those of the fact that plugins read."""
+    gated_request: tuple[tuple[str, int], ...] = ()
+    """What pods ask for together that have scheduling gates, our own gate included."""
+    gate_names: tuple[str, ...] = ()
+    """Gates of its pods that others lift, by name."""
     quota_resources: tuple[tuple[str, int], ...] = ()
     """minResources as written, with the keys of quotas."""
     settled: bool = False
@@ -204,6 +210,14 @@ class GroupRow(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     def candidates(self) -> int:
         """Pods that can be placed now."""
         return sum(len(run.pods) for run in self.runs)
+
+    @property
+    def charged_minimum(self) -> dict[str, int]:
+        """minResources without what gated pods ask for: those are not charged before their gates are
+        lifted, neither to the cluster nor to the queue."""
+        gated = dict(self.gated_request)
+        least = {name: amount - gated.get(name, 0) for name, amount in self.min_resources or ()}
+        return {name: amount for name, amount in least.items() if amount > 0}
 
 
 class QueueRow(msgspec.Struct, frozen=True, kw_only=True, eq=False):

@@ -338,7 +338,8 @@ def _promised(group: GroupRow, *, sign: int) -> Amounts:
     """What a group that is let in is promised beyond what it has."""
     has = dict(group.allocated)
     return {
-        name: sign * max(0, least - has.get(name, 0)) for name, least in group.min_resources or ()
+        name: sign * max(0, least - has.get(name, 0))
+        for name, least in group.charged_minimum.items()
     }
 
 

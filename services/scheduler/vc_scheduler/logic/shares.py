@@ -197,7 +197,7 @@ def _requests(session: "Session") -> dict[str, Amounts]:
     for group in session.snapshot.groups:
         amounts = total.setdefault(group.queue, {})
         if session.phase(group) == PENDING and not group.runs:
-            _add(amounts, dict(group.min_resources or ()))
+            _add(amounts, group.charged_minimum)
         for run in group.runs:
             _add(amounts, {name: amount * len(run.pods) for name, amount in run.shape.request})
     return total

@@ -62,6 +62,8 @@ class Snapshot:
     """Jobs whose victims were refused just now; only asked whether it contains."""
     release_backoff: frozenset[str] = frozenset()
     """Gangs whose members could not be released lately; only asked whether it contains."""
+    terminating: frozenset[str] = frozenset()
+    """Namespaces that are being deleted; only asked whether it contains."""
     given_up: frozenset[str] = frozenset()
     """Jobs whose promise ended unredeemed just now; only asked whether it contains."""
     never_preempting: frozenset[str] = frozenset()
@@ -74,6 +76,9 @@ class Snapshot:
     """Storage, as far as waiting pods ask for any."""
     images: dict[str, ImageRow] = field(default_factory=dict)
     """Where images are that waiting pods name, by their ids."""
+    minimum_met_at: dict[str, float] = field(default_factory=dict)
+    """Groups that got their minimum in this process and have pods that wait: when a session last saw them
+    without it."""
     next_expiry: float | None = None
     """When the first entry of the cache ends that waits for time (`model/deadlines.py`)."""
     pod_condition_seconds: float = POD_CONDITION_SECONDS

@@ -17,7 +17,8 @@ from vc_messages.view import Change
 from vc_model import kinds
 from vc_model.kinds import Kind
 from vc_model.meta import ApiObject, object_key
-from vc_scheduler.logic.columns import KINDS, Assumed, Columns
+from vc_scheduler.logic.cache.assumed import Assumed
+from vc_scheduler.logic.columns import KINDS, Columns
 from vc_scheduler.logic.conf import DEFAULT_SCHEDULER_NAMES, Conf
 from vc_scheduler.logic.cycle import run_cycle
 from vc_scheduler.logic.decisions import Decisions, PodRef

@@ -8,7 +8,8 @@ from tests.unit.scheduler.storage import claim, storage_class, volume
 from tests.unit.scheduler.test_resourcequota import quota
 from tests.unit.scheduler.test_volumes import using
 from vc_model.keys import QUEUE_ALLOCATION_GATE
-from vc_model.meta import ApiObject
+from vc_model.kubernetes import Namespace, NamespaceStatus
+from vc_model.meta import ApiObject, ObjectMeta
 from vc_model.pod import Pod
 from vc_model.scheduling import PodGroup, QueueSpec
 from vc_model.struct import JsonObject
@@ -31,6 +32,8 @@ def volumes(code: str, unblock: str, says: str, *then: str) -> dict[str, Wait]:
     return {"g": Wait(stage="volumes", code=code, unblock=unblock, says=says, then=then)}
 
 
+ENDING = Namespace(metadata=ObjectMeta(name="ns", uid="first"), status=NamespaceStatus(phase="Terminating"))  # fmt: skip
+OPENED = Namespace(metadata=ObjectMeta(name="ns", uid="second"))
 GATED = [pod(f"p{n}", group="g", requests={"cpu": "1"}, gates=["wait"] if n else []) for n in range(3)]  # fmt: skip
 
 
@@ -117,6 +120,11 @@ TABLE = [
         id="a queue that stands above itself",
         cluster=[[queue(), queue("odd", parent="even"), queue("even", parent="odd")], TWO, gang("g", 1, cpu=1, queue="odd"), gang("other", 1, cpu=1)],
         runs={"other": 1}, waits=invalid("queue 'odd': its parent 'even' is below it", queue("even")),
+    ),
+    Scenario(
+        id="a namespace that is being deleted",
+        cluster=[queue(), TWO, ENDING, gang("g", 1, cpu=1)],
+        waits={"g": Wait(stage="invalid", code="NamespaceTerminating", unblock="fix", says="namespace 'ns' is being deleted", fix=[OPENED])},
     ),
     Scenario(
         id="pods that do not exist yet",

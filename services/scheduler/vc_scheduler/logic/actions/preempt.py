@@ -17,6 +17,7 @@ from vc_scheduler.logic.actions.contenders import (
     wanted,
 )
 from vc_scheduler.logic.actions.equals import Equals
+from vc_scheduler.logic.actions.surplus import surplus_waits
 from vc_scheduler.logic.actions.swaps import Swap
 from vc_scheduler.logic.evicting import Room
 from vc_scheduler.logic.eviction.minimums import Minimums
@@ -114,7 +115,9 @@ def _may_swap(session: Session, group: GroupRow) -> bool:
     if group.key in session.snapshot.eviction_backoff:
         return False
     reason = session.refused.get(group.key)
-    return reason is None or reason.stage in WANT_ROOM
+    if reason is None:
+        return bool(group.runs) and (session.starving(group) or not surplus_waits(session, group))
+    return reason.stage in WANT_ROOM
 
 
 def _inside(session: Session, group: GroupRow, trials: Trials, order: VictimOrder) -> None:

@@ -1,1 +1,1 @@
-"""What the scheduler keeps of the cluster between sessions."""
+"""The cluster as the scheduler remembers it between sessions, one concern a module."""

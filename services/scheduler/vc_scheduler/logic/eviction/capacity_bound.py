@@ -1,7 +1,8 @@
 """Whether a gang could fit without some victims, as far as free resources tell: asked before a simulation.
 
 An upper bound, each task by itself, as `Reach` is for all nodes at once: what it denies no simulation
-would find. Only the nodes of the victims are looked at again for each set.
+would find. Only the nodes of the victims are looked at again for each set, and what their queues
+have then.
 """
 
 from collections.abc import Sequence
@@ -9,8 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from vc_scheduler.logic.fit import capacity
-from vc_scheduler.logic.leaving import those_leaving
-from vc_scheduler.logic.placing import Missing
+from vc_scheduler.logic.leaving import freed_by_queue, those_leaving
+from vc_scheduler.logic.placing import Missing, refused_by_queue
 from vc_scheduler.logic.rooms import together
 from vc_scheduler.logic.rows import GroupRow, Run
 from vc_scheduler.logic.session import Session
@@ -35,6 +36,7 @@ class CapacityBound:
 
     def __init__(self, session: Session, group: GroupRow, missing: Missing) -> None:
         self._session = session
+        self._group = group
         self._missing = missing
         self._runs = group.runs
         rooms = session.rooms
@@ -50,7 +52,23 @@ class CapacityBound:
             runs = [run for run in self._runs if role in (None, run.role)]
             if sum(self._most(run, freed) for run in runs) < count:
                 return False
-        return True
+        return self._queue_permits(chosen)
+
+    def _queue_permits(self, chosen: Sequence[Bundle]) -> bool:
+        """Whether the queue takes what the gang lacks without the victims, each task by itself."""
+        session = self._session
+        freed = freed_by_queue(session, pods_of(chosen))
+        for queue, amounts in freed.items():
+            session.count_leaving(queue, amounts, sign=-1)
+        permits = True
+        for role, count in self._missing:
+            runs = [run for run in self._runs if role in (None, run.role)]
+            if len(runs) == 1:  # of several tasks it is open how many pods each of them gives
+                refusal = refused_by_queue(session, self._group, runs[0].shape, count=count)
+                permits &= refusal is None
+        for queue, amounts in freed.items():
+            session.count_leaving(queue, amounts, sign=1)
+        return permits
 
     def _freed(self, chosen: Sequence[Bundle]) -> dict[int, Ints]:
         """By row of a node, what is free there without the victims."""

@@ -71,9 +71,9 @@ class VictimSearch:
 
     def best(self, bundles: Sequence[Bundle]) -> list[Bundle] | None:
         """The cheapest set that was found; None when none makes room."""
-        units = sorted(bundles, key=self._order.key)
-        if not units or (self._monotone and not self._makes_room(units)):
+        if not bundles or (self._monotone and not self._makes_room(bundles)):
             return None
+        units = sorted(bundles, key=self._order.key)
         for breaking in (False, True):
             found = self._best_of(self._levels(units, breaking=breaking), units)
             if found is not None:

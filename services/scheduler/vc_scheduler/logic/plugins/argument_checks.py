@@ -98,6 +98,7 @@ _READABLE: Final[dict[ArgumentKind, Callable[[str], bool]]] = {
     ArgumentKind.FACTOR: _is_factor,
     ArgumentKind.SWITCH: lambda text: text.strip().lower() in _SWITCHED,
     ArgumentKind.DURATION: lambda text: seconds(text) is not None,
+    ArgumentKind.DELAY: lambda _: True,  # what cannot be read refuses the configuration
     ArgumentKind.NAMES: bool,
     ArgumentKind.ANYTHING: lambda _: True,
 }

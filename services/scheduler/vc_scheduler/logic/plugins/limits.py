@@ -31,7 +31,7 @@ class Limits:
 
     def refuse_enqueue(self, session: "Session", group: GroupRow) -> Reason | None:
         """minResources beside what is allocated and promised; lower priorities can make room."""
-        needed = {name: amount for name, amount in group.min_resources or () if amount}
+        needed = group.charged_minimum
         line = self._line(session, group.queue)
         taken = {row.name: session.committed(row.name) for row in line}
         if self._holds(line, needed, taken):

@@ -28,7 +28,7 @@ class Overcommit:
         self._factor = thousandths(arguments, "overcommit-factor", _FACTOR_DEFAULT, least=1000)
 
     def refuse_enqueue(self, session: "Session", group: GroupRow) -> Reason | None:
-        needed = {name: amount for name, amount in group.min_resources or () if amount}
+        needed = group.charged_minimum
         available: dict[str, int] = {}
         for name in needed:
             total, used = session.cluster_amounts(name)
