@@ -109,8 +109,8 @@ class Session:
         self.moves = 0
         """Pods taken off nodes for trials so far: what trials cost, counted and not timed."""
         self._lower: dict[tuple[str, int], Amounts] = {}
-        self._told: dict[str, tuple[Reason, Reason]] = {}
-        """By group: what refused it, and what is told of that."""
+        self._told: dict[tuple[int, object], tuple[Reason, Reason]] = {}
+        """By the identity of a refusal, which is held on to, and whose it is: what is told of it."""
 
     # -- time ------------------------------------------------------------------------------------
 
@@ -172,12 +172,18 @@ class Session:
         reason = self.refused.get(group.key) if waits else None
         if reason is None:
             return None
-        known = self._told.get(group.key)
-        if known is None or known[0] is not reason:
-            known = self._told[group.key] = (reason, told_first(self, group, reason))
-        if group.key not in self.lost_to:
-            return known[1]
-        return outranked(known[1], by=self.lost_to[group.key])
+        told = self._told_of(group, reason)
+        return outranked(told, by=self.lost_to[group.key]) if group.key in self.lost_to else told
+
+    def _told_of(self, group: GroupRow, reason: Reason) -> Reason:
+        """What is told of a refusal; equal gangs of a queue share the refusal, and what is told of it."""
+        alike = not group.placed and len(group.runs) < 2
+        who = (group.queue, group.min_resources) if alike else group.key
+        known = self._told.get((id(reason), who))
+        if known is None:
+            known = (reason, told_first(self, group, reason))
+            self._told[id(reason), who] = known
+        return known[1]
 
     def beside(self, pod: PodRow) -> Filtered:
         """The nodes one pod may go to, with everything placed so far where it lies."""
@@ -212,6 +218,12 @@ class Session:
     def reach(self) -> Reach:
         """What empty nodes could take."""
         return Reach(self.rooms, self.rooms.nodes.allocatable)
+
+    @functools.cached_property
+    def largest_nodes(self) -> list[int]:
+        """The most that a node has in all, by the table's columns."""
+        found: list[int] = self.rooms.nodes.allocatable.max(axis=0, initial=0).tolist()
+        return found
 
     @functools.cached_property
     def guarantees(self) -> Guarantees:
