@@ -7,10 +7,10 @@ PYROCLAST_HOME ?= .pyroclast
 export PYROCLAST_HOME
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up stack stack-down status test e2e check fix parts manifests audit bench bench-scheduler bench-cluster clean install
+.PHONY: help demo up stack stack-down status test e2e prove prove-schema prove-remedies support-matrix check fix parts manifests audit bench bench-scheduler bench-cluster clean install
 
 help: ## this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 17
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 17
 
 $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Pyroclast needs Python 3.11 or newer; this is %d.%d. Set PYTHON=/path/to/python3.11." % sys.version_info[:2])'
@@ -41,6 +41,17 @@ test: $(STAMP) ## run the tests; parts that are absent are skipped with a senten
 
 e2e: $(STAMP) ## hurt the real stack: kills, pauses, outages (PYROCLAST_E2E=full for the whole counts)
 	@$(BIN)/python -m pytest -s tests/e2e $(PYTEST_ARGS)
+
+prove: prove-schema prove-remedies ## run all proofs (minutes to hours; samples of them run with the tests)
+
+prove-remedies: $(STAMP) ## 10,000 random waiting jobs: what explain proposes starts each of them (ARGS='--jobs N')
+	@$(BIN)/python -m tests.proofs.remedies $(ARGS)
+
+prove-schema: $(STAMP) ## every field, annotation and configuration key has the answer that the support table gives it
+	@PYROCLAST_PROVE=full $(BIN)/python -m pytest -q tests/unit/support $(PYTEST_ARGS)
+
+support-matrix: $(STAMP) ## write docs/support-matrix.md from the support table
+	@$(BIN)/python -m vc_model.support > docs/support-matrix.md
 
 check: $(STAMP) ## ruff, mypy --strict, import-linter
 	@$(BIN)/ruff format --check .

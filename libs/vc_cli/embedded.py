@@ -13,15 +13,18 @@ from pathlib import Path
 from typing import Final, Self
 
 from vc_bus.memory import MemoryBus
+from vc_cli import settings
 from vc_cli.services import SERVICES, build_of
 from vc_clock import LoopClock
 from vc_cluster import AlreadyExistsError
 from vc_model.keys import SYSTEM_NAMESPACE
 from vc_model.kinds import NAMESPACES
 from vc_model.struct import JsonObject
+from vc_parts.patience import Patience, Wait
 from vc_runtime.adapters import Adapters
 from vc_runtime.health import HealthServer
 from vc_runtime.host import Build, Host
+from vc_runtime.listening import Wanted, said_once
 from vc_simcluster.api import Api
 from vc_simcluster.cluster import StoreCluster
 from vc_simcluster.http_server import EmbeddedServer, serve
@@ -31,7 +34,6 @@ from vc_simcluster.nodes import SimulatedNodes
 from vc_simcluster.registry import Registry, crd_folder, load_crds
 from vc_snapshot.memory import MemorySnapshot
 
-READY_SECONDS_MAX: Final = 30.0
 _READY_LOOK_SECONDS: Final = 0.02
 
 _ADMISSION: Final = {"ADMISSION_CREATE_CONFIGURATIONS": "true", "ADMISSION_PORT": "0"}
@@ -66,9 +68,11 @@ class EmbeddedStack:
         api_port: int = 0,
         services: Iterable[str] = tuple(SERVICES),
         nodes: Path | None = None,
+        metrics_port: int = 0,
     ) -> None:
         self._home = home
         self._api_port = api_port
+        self._metrics_port = metrics_port
         self._services = tuple(services)
         self._exit = AsyncExitStack()
         self.clock = LoopClock()
@@ -100,7 +104,8 @@ class EmbeddedStack:
 
     async def _start(self) -> None:
         """Cluster first, then nodes, then services."""
-        self.server = await serve(self.api, port=self._api_port)
+        with said_once(Wanted(self._api_port, settings.API_PORT)):
+            self.server = await serve(self.api, port=self._api_port)
         self._exit.push_async_callback(self.server.close)
         write_kubeconfig(self.kubeconfig, self.server.url)
         await self._ensure_namespace()
@@ -119,7 +124,8 @@ class EmbeddedStack:
             self.host.services,
             self.host.registries,
             host="127.0.0.1",
-            port=0,
+            port=self._metrics_port,
+            variable=settings.METRICS_PORT,
         )
         self.health_port = await health.start()
         self._exit.push_async_callback(health.stop)
@@ -137,10 +143,10 @@ class EmbeddedStack:
 
     async def wait_until_ready(self) -> None:
         """Until every service can do its work."""
-        deadline = self.clock.monotonic() + READY_SECONDS_MAX
+        wait = Wait(Patience.from_env(os.environ), now=self.clock.monotonic())
         while waiting := self._waiting():
-            if self.clock.monotonic() > deadline:
-                raise NotReadyError(f"not ready after {READY_SECONDS_MAX:.0f} s: {waiting}")
+            if over := wait.over(waiting, now=self.clock.monotonic()):
+                raise NotReadyError(f"not ready, {over}: {waiting}")
             await self.clock.sleep(_READY_LOOK_SECONDS)
         self._register_dashboard()
 

@@ -11,18 +11,28 @@ from typing import Final
 from vc_cli import settings
 from vc_cli.stack_commands import add_commands
 from vc_cluster.errors import ClusterError
+from vc_model.faults import describe
 
 _EPILOG: Final = """\
 environment:
   PYROCLAST_HOME            folder of the kubeconfig, logs and stack.json (.pyroclast)
   PYROCLAST_API_PORT        port of the embedded API server (8001)
   PYROCLAST_DASHBOARD_PORT  port of the dashboard (8080)
+  PYROCLAST_METRICS_PORT    port of health and metrics of `up` (9100); 0 takes any free one
+  PYROCLAST_STALL_SECONDS_MAX
+                            give a start up that shows nothing new for so long: no line in a
+                            log, no change of readiness (120)
+  PYROCLAST_START_SECONDS_MAX
+                            and at the latest after so long, servers and services each (600)
   DASHBOARD_HOST            where the dashboard of `stack` listens (127.0.0.1)
   KAFKA_BOOTSTRAP_SERVERS, REDIS_URL, KUBECONFIG, OTEL_EXPORTER_OTLP_ENDPOINT
                             real servers for `run`; what is absent is kept in memory.
                             `stack` starts what is absent
   CLUSTER                   API server of `stack`: embedded (default), kubernetes (real, with
                             fake nodes), given (the one of KUBECONFIG)
+  ADMISSION_URL, ADMISSION_FAILURE_POLICY
+                            with CLUSTER=given: https://HOST:PORT by which that cluster reaches
+                            admission (without it no webhooks are registered there); Ignore or Fail
   LOG_LEVEL, LOG_FORMAT     info, debug, …; json or line
 """
 
@@ -36,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     except KeyboardInterrupt:
         sys.exit(130)
     except (OSError, ValueError, LookupError, RuntimeError, ClusterError) as error:
-        print(f"pyroclast: {error}", file=sys.stderr)
+        print(f"pyroclast: {describe(error)}", file=sys.stderr)
         sys.exit(1)
 
 
@@ -46,6 +56,7 @@ def _parser() -> argparse.ArgumentParser:
         description="A batch system for Kubernetes with Volcano's API.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     demo = commands.add_parser("demo", help="run example jobs on the embedded cluster, then exit")
@@ -67,9 +78,7 @@ def _quiet_logs() -> None:
     """In front of people only what went wrong; LOG_LEVEL and LOG_FORMAT say otherwise."""
     from vc_runtime import logs
 
-    logs.set_up(
-        level=os.environ.get("LOG_LEVEL", "ERROR"), form=os.environ.get("LOG_FORMAT", "line")
-    )
+    logs.set_up_from(os.environ, level="error", form="line")
 
 
 def _demo(arguments: argparse.Namespace) -> int:
@@ -82,27 +91,38 @@ def _demo(arguments: argparse.Namespace) -> int:
 
 
 def _up(arguments: argparse.Namespace) -> int:
-    from vc_cli.up import run_up
+    from vc_cli.up import Ports, run_up
 
     _quiet_logs()
     return asyncio.run(
         run_up(
             home=settings.home_folder(),
-            api_port=settings.api_port(),
-            dashboard_port=settings.dashboard_port(),
+            ports=Ports(
+                api=settings.api_port(),
+                dashboard=settings.dashboard_port(),
+                metrics=settings.metrics_port(),
+            ),
             nodes=arguments.nodes,
         )
     )
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from vc_cli.services import SERVICES, build_of
+    from vc_cli.services import SERVICES, program_of
     from vc_runtime.main import run_services
+    from vc_runtime.program.checking import check_variables
 
     for name in arguments.services:
         if name not in SERVICES:
             raise ValueError(f"no service {name!r}; there are {', '.join(SERVICES)}")
-    run_services({name: build_of(name) for name in arguments.services})
+    programs = {name: program_of(name) for name in arguments.services}
+    found = [check_variables(program, os.environ) for program in programs.values()]
+    for warning in dict.fromkeys(line for one in found for line in one.warnings):
+        print(f"pyroclast: warning: {warning}", file=sys.stderr)
+    problems = list(dict.fromkeys(line for one in found for line in one.problems))
+    if problems:
+        raise ValueError("\npyroclast: ".join(problems))
+    run_services({name: program.load() for name, program in programs.items()})
     return 0
 
 

@@ -4,6 +4,7 @@ import importlib
 from typing import Final
 
 from vc_runtime.host import Build
+from vc_runtime.program import Program
 
 SERVICES: Final[dict[str, str]] = {
     "watcher": "vc_watcher",
@@ -21,11 +22,15 @@ SERVICES: Final[dict[str, str]] = {
     "admission": "vc_admission",
     "dashboard": "vc_dashboard",
 }
-"""Service to its package; `<package>.service.build` makes it."""
+"""Service to its package; `<package>.__main__.PROGRAM` says what it is and how to build it."""
+
+
+def program_of(service: str) -> Program:
+    """The program of a service: its variables, and how to load it."""
+    program: Program = importlib.import_module(f"{SERVICES[service]}.__main__").PROGRAM
+    return program
 
 
 def build_of(service: str) -> Build:
     """How to make a service on a context."""
-    package = SERVICES[service]
-    build: Build = importlib.import_module(f"{package}.service").build
-    return build
+    return program_of(service).load()

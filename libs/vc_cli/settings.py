@@ -7,6 +7,10 @@ from typing import Final
 DEFAULT_HOME: Final = ".pyroclast"
 DEFAULT_API_PORT: Final = 8001
 DEFAULT_DASHBOARD_PORT: Final = 8080
+DEFAULT_METRICS_PORT: Final = 9100
+API_PORT: Final = "PYROCLAST_API_PORT"
+DASHBOARD_PORT: Final = "PYROCLAST_DASHBOARD_PORT"
+METRICS_PORT: Final = "PYROCLAST_METRICS_PORT"
 LOOPBACK: Final = "127.0.0.1"
 _PORT_MAX: Final = 65535
 
@@ -18,12 +22,17 @@ def home_folder() -> Path:
 
 def api_port() -> int:
     """Of the embedded API server; 0 takes a free one."""
-    return _port("PYROCLAST_API_PORT", DEFAULT_API_PORT)
+    return _port(API_PORT, DEFAULT_API_PORT)
 
 
 def dashboard_port() -> int:
     """Of the dashboard; 0 takes a free one."""
-    return _port("PYROCLAST_DASHBOARD_PORT", DEFAULT_DASHBOARD_PORT)
+    return _port(DASHBOARD_PORT, DEFAULT_DASHBOARD_PORT)
+
+
+def metrics_port() -> int:
+    """Of health and metrics of `up`; 0 takes a free one. Services of a stack have one each."""
+    return _port(METRICS_PORT, DEFAULT_METRICS_PORT)
 
 
 def dashboard_host() -> str:

@@ -15,6 +15,7 @@ from pathlib import Path
 from vc_clock import LoopClock
 from vc_model.keys import SYSTEM_NAMESPACE
 from vc_model.kinds import NAMESPACES
+from vc_runtime.listening import Wanted, said_once
 from vc_simcluster.api import Api
 from vc_simcluster.cluster import StoreCluster
 from vc_simcluster.http_server import EmbeddedServer, serve
@@ -84,6 +85,7 @@ async def _start(
     simulated = SimulatedNodes(api, pools=pools)
     await simulated.start()
     exit_stack.push_async_callback(simulated.stop)
-    server = await serve(api, host=host, port=port)
+    with said_once(Wanted(port, "--port", host)):
+        server = await serve(api, host=host, port=port)
     exit_stack.push_async_callback(server.close)
     return server

@@ -7,11 +7,9 @@ on the home folder, so that there is one stack per home, and keeps `stack.json` 
 """
 
 import asyncio
-import errno
 import fcntl
 import os
 import signal
-import socket
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +21,7 @@ from vc_cli.ctl.errors import CtlError
 from vc_cli.processes import Child, Pid, birth_of
 from vc_cli.services import SERVICES
 from vc_cli.stack_accounts import install
+from vc_cli.stack_admission import Place, place_of, said_of, withdraw
 from vc_cli.stack_clusters import EMBEDDED, KUBERNETES, start_cluster
 from vc_cli.stack_down import stop_leftovers
 from vc_cli.stack_file import ProcessEntry, StackFile
@@ -33,8 +32,11 @@ from vc_cli.stack_servers import Servers, remove_old
 from vc_cli.stack_supervision import Supervisor
 from vc_cli.stack_welcome import welcome
 from vc_clock import LoopClock
+from vc_model.faults import describe
 from vc_parts.errors import PartError
+from vc_parts.patience import Patience
 from vc_parts.ports import LOOPBACK, free_port
+from vc_runtime.listening import Wanted, require_free, url_of
 
 LOCK_NAME: Final = "stack.lock"
 DASHBOARD_SERVICE: Final = "volcano-system/volcano-dashboard:80"
@@ -102,24 +104,20 @@ def _one_per_home(home: Path) -> Iterator[None]:
 
 def _port(wanted: int, variable: str, *, host: str = LOOPBACK) -> int:
     """The port, or a free one for 0; better refused here than by a process that dies of it."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, wanted))
-        except OSError as error:
-            if error.errno != errno.EADDRINUSE:
-                raise StackError(f"cannot listen on {host}:{wanted}: {error.strerror}") from None
-            raise StackError(
-                f"port {wanted} is in use; set {variable} to another one, or to 0 for any"
-            ) from None
+    try:
+        require_free([Wanted(wanted, variable, host)])
+    except OSError as error:
+        raise StackError(describe(error)) from None
     return wanted or free_port()
 
 
-def url_of(host: str, port: int) -> str:
-    """Where this machine finds a listener: one that listens everywhere listens on loopback."""
-    shown = {"0.0.0.0": LOOPBACK, "::": "::1"}.get(host, host)  # noqa: S104 - told so
-    return f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
+def _admission_place(options: Options) -> Place:
+    """A port that only the user's address names is refused here too, before anything is started."""
+    place = place_of(options.cluster, os.environ, free_port=free_port)
+    if place.registered_url and "admission" in options.services:
+        _port(place.port, "ADMISSION_PORT", host=place.host)
+        return place
+    return place if "admission" in options.services else Place(port=place.port)
 
 
 class Stack:
@@ -132,17 +130,24 @@ class Stack:
         self._supervisor = Supervisor(
             clock=self._clock, say=self._progress.say, changed=self._remember
         )
-        self._readiness = Readiness(self._supervisor, self._progress, self._clock)
+        self._readiness = Readiness(
+            self._supervisor,
+            self._progress,
+            self._clock,
+            patience=Patience.from_env(os.environ),
+        )
         self._servers = Servers(options.home, self._supervisor, starting=self._readiness.starting)
         self._api_port = _port(options.api_port, "PYROCLAST_API_PORT")
         self._dashboard_port = _port(
             options.dashboard_port, "PYROCLAST_DASHBOARD_PORT", host=options.dashboard_host
         )
+        self._admission = _admission_place(options)
         self._file = StackFile(
             supervisor=Pid(number=os.getpid(), birth=birth_of(os.getpid())),
             started_at=self._clock.now(),
             cluster=options.cluster,
             dashboard=self._dashboard_url if "dashboard" in options.services else "",
+            admission_url=self._admission.registered_url,
         )
 
     @property
@@ -152,6 +157,8 @@ class Stack:
     async def start(self) -> None:
         """Servers, API server, services; returns when all are ready."""
         self._progress.say(f"starting in {self._options.home}")
+        if "admission" in self._options.services and (line := said_of(self._admission)):
+            self._progress.say(line)
         await self._start_ground()
         await self._ready()
         addresses = await self._addresses()
@@ -171,7 +178,7 @@ class Stack:
                 group.create_task(self._servers.start())
                 group.create_task(self._start_cluster())
         except* (PartError, OSError, ValueError) as failed:
-            raise StackError(_first(failed)) from failed
+            raise StackError(describe(failed)) from failed
         finally:
             narrating.cancel()
             await asyncio.gather(narrating, return_exceptions=True)
@@ -181,7 +188,7 @@ class Stack:
     async def _ready(self) -> None:
         waiting = await self._readiness.wait()
         if waiting:
-            raise StackError(f"not ready in time: {waiting}")
+            raise StackError(f"not ready, {waiting}")
 
     async def _start_cluster(self) -> None:
         arguments = ["--service", f"{DASHBOARD_SERVICE}={self._dashboard_url}"]
@@ -200,16 +207,17 @@ class Stack:
         self._file.kafka = self._servers.kafka
         self._file.redis = self._servers.redis
         self._file.jaeger = self._servers.jaeger
-        admission_port = free_port()
         return Addresses(
             kafka=self._servers.kafka,
             redis=self._servers.redis,
             kubeconfig=self._file.kubeconfig,
-            accounts=await self._accounts(admission_port),
+            accounts=await self._accounts(self._admission.port),
             otlp=self._servers.otlp,
             dashboard_host=self._options.dashboard_host,
             dashboard_port=self._dashboard_port,
-            admission_port=admission_port,
+            admission_host=self._admission.host,
+            admission_port=self._admission.port,
+            admission_url=self._admission.url,
         )
 
     async def _accounts(self, admission_port: int) -> dict[str, str]:
@@ -225,7 +233,9 @@ class Stack:
                 admission_port=admission_port,
             )
         except CtlError as error:
-            raise StackError(f"services could not be given their accounts: {error}") from error
+            raise StackError(
+                f"services could not be given their accounts: {describe(error)}"
+            ) from error
 
     async def _start_service(self, name: str, addresses: Addresses) -> None:
         port = free_port()
@@ -261,13 +271,10 @@ class Stack:
         self._file.state = "stopping"
         self._remember()
         await self._supervisor.stop()
+        if self._file.admission_url and self._file.kubeconfig:
+            left = await withdraw(Path(self._file.kubeconfig), self._file.admission_url)
+            if left:
+                self._progress.say(left)
+                return  # stack.json stays, so that `stack-down` can try again
         stack_file.remove(self._options.home)
         self._progress.say("stopped; nothing is kept but the logs")
-
-
-def _first(group: BaseExceptionGroup[BaseException]) -> str:
-    """The sentence of the first error inside."""
-    error: BaseException = group
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return str(error)

@@ -97,7 +97,7 @@ def _simcluster(arguments: argparse.Namespace) -> int:
     from vc_runtime import logs
     from vc_simcluster.node_pools import DEFAULT_POOLS, read_pools
 
-    logs.set_up(level=os.environ.get("LOG_LEVEL", "INFO"), form=os.environ.get("LOG_FORMAT", ""))
+    logs.set_up_from(os.environ)
     nodes: Path | None = arguments.nodes
     return asyncio.run(
         run_simcluster(

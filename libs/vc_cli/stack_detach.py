@@ -12,10 +12,12 @@ from typing import BinaryIO, Final
 
 from vc_cli import stack_file
 from vc_cli.processes import Child, Pid
+from vc_parts.patience import Patience
 
 LOG_NAME: Final = "stack.log"
-UP_SECONDS_MAX: Final = 300.0
-"""Longer than every bound of a start together: the background process gives up first."""
+STEPS: Final = 3
+"""Of a start, each within the limit: servers, services, and a third for stopping what was started: the
+background process gives up first."""
 _LOOK_SECONDS: Final = 0.1
 
 
@@ -38,13 +40,14 @@ async def run_detached(home: Path, arguments: list[str]) -> int:
 
 
 async def _follow(home: Path, child: Child, lines: BinaryIO) -> int:
-    for _ in range(round(UP_SECONDS_MAX / _LOOK_SECONDS)):
+    seconds_max = STEPS * Patience.from_env(os.environ).seconds_max
+    for _ in range(round(seconds_max / _LOOK_SECONDS)):
         is_up, is_over = _is_up(home, child.pid), bool(child.end())
         _show(lines)
         if is_up or is_over:
             return 0 if is_up else 1
         await asyncio.sleep(_LOOK_SECONDS)
-    print(f"pyroclast: the stack is not up after {UP_SECONDS_MAX:.0f} s; log: {child.log}")
+    print(f"pyroclast: the stack is not up after {seconds_max:.0f} s; log: {child.log}")
     return 1
 
 

@@ -58,6 +58,8 @@ class StackFile(msgspec.Struct, kw_only=True):
     jaeger: str = ""
     """Where traces are looked at; empty without Jaeger."""
     dashboard: str = ""
+    admission_url: str = ""
+    """Where webhooks on a cluster that outlives the stack lead to; empty when there are none."""
     processes: list[ProcessEntry] = []
 
     def entry(self, name: str) -> ProcessEntry:

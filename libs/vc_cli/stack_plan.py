@@ -35,6 +35,8 @@ OWN_KEYS: Final[dict[str, tuple[str, ...]]] = {
         "ADMISSION_HOST",
         "ADMISSION_PORT",
         "ADMISSION_CREATE_CONFIGURATIONS",
+        "ADMISSION_URL",
+        "ADMISSION_FAILURE_POLICY",
         f"ADMISSION_{SCHEDULER_NAMES}",
     ),
 }
@@ -55,7 +57,10 @@ class Addresses:
     """Kubeconfigs of the services that have an account of their own; the others use the one above.
     Whoever made the accounts has made admission's webhooks too."""
     otlp: str = ""
-    host: str = "127.0.0.1"
+    admission_host: str = "127.0.0.1"
+    admission_url: str = ""
+    """How the API server reaches admission, when that is not where it listens; UNREACHABLE when it
+    does not."""
     dashboard_host: str = "127.0.0.1"
     dashboard_port: int = 0
     admission_port: int = 0
@@ -84,9 +89,11 @@ def environment_of(
         "REDIS_URL": addresses.redis,
         "DASHBOARD_HOST": addresses.dashboard_host,
         "PYROCLAST_DASHBOARD_PORT": str(addresses.dashboard_port),
-        "ADMISSION_HOST": addresses.host,
+        "ADMISSION_HOST": addresses.admission_host,
         "ADMISSION_PORT": str(addresses.admission_port),
         "ADMISSION_CREATE_CONFIGURATIONS": "" if service in addresses.accounts else "true",
+        "ADMISSION_URL": addresses.admission_url,
+        "ADMISSION_FAILURE_POLICY": inherited.get("ADMISSION_FAILURE_POLICY", ""),
         f"ADMISSION_{SCHEDULER_NAMES}": inherited.get(f"ADMISSION_{SCHEDULER_NAMES}", names),
         SCHEDULER_NAMES: names,
     }

@@ -7,9 +7,8 @@ from typing import Final
 from vc_cli.stack_members import Member, unready
 from vc_cli.stack_supervision import Supervisor
 from vc_clock import Clock
+from vc_parts.patience import Patience, Wait, size_of
 
-READY_SECONDS_MAX: Final = 120.0
-"""Twelve interpreters start at once; on two busy cores that alone takes some twenty seconds."""
 LOOK_SECONDS: Final = 0.2
 SILENT_SECONDS: Final = 2.0
 """Nobody waits longer without being told what for ..."""
@@ -49,8 +48,11 @@ class Progress:
 class Readiness:
     """Who is ready; each process is told of once."""
 
-    def __init__(self, supervisor: Supervisor, progress: Progress, clock: Clock) -> None:
+    def __init__(
+        self, supervisor: Supervisor, progress: Progress, clock: Clock, *, patience: Patience
+    ) -> None:
         self._supervisor = supervisor
+        self._patience = patience
         self._progress = progress
         self._clock = clock
         self._told: set[str] = set()
@@ -64,13 +66,19 @@ class Readiness:
             await self._clock.sleep(LOOK_SECONDS)
 
     async def wait(self) -> str:
-        """Until every process is ready; empty, or who is not after READY_SECONDS_MAX and why."""
-        deadline = self._clock.monotonic() + READY_SECONDS_MAX
+        """Until every process is ready; empty, or why no longer, and who is not ready and why."""
+        wait = Wait(self._patience, now=self._clock.monotonic())
         while late := await self._look():
-            if self._clock.monotonic() > deadline:
-                return "; ".join(f"{name}: {why}" for name, why in late.items())
+            over = wait.over(self._moved(late), now=self._clock.monotonic())
+            if over:
+                return f"{over}: " + "; ".join(f"{name}: {why}" for name, why in late.items())
             await self._clock.sleep(LOOK_SECONDS)
         return ""
+
+    def _moved(self, late: dict[str, str]) -> tuple[tuple[str, str, int], ...]:
+        """What changes while those who are late come nearer: their reasons and their logs."""
+        logs = {member.name: size_of(member.log) for member in self._supervisor.members}
+        return tuple((name, why, logs.get(name, 0)) for name, why in late.items())
 
     async def _look(self) -> dict[str, str]:
         """Tell who became ready; who is late and why."""

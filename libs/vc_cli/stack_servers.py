@@ -14,6 +14,7 @@ from typing import Final
 
 from vc_cli.stack_members import PartMember
 from vc_cli.stack_supervision import Supervisor
+from vc_model.faults import describe
 from vc_parts import JaegerServer, KafkaServer, RedisServer, availability_of
 from vc_parts.docker import docker_answers
 from vc_parts.errors import PartError, PartMissingError
@@ -75,7 +76,7 @@ class Servers:
         try:
             await self._start(server, port=int(server.query_url.rpartition(":")[2]))
         except PartError as error:
-            self.without = f"no traces: {str(error).splitlines()[0]}"
+            self.without = f"no traces: {describe(error).splitlines()[0]}"
             return
         self.otlp, self.jaeger = server.otlp_endpoint, server.query_url
 

@@ -12,6 +12,7 @@ from typing import Final
 
 from vc_cli.stack_members import Member
 from vc_clock import Clock
+from vc_model.faults import describe
 from vc_parts.errors import PartError
 from vc_runtime.backoff import delay_seconds
 
@@ -79,7 +80,7 @@ class Supervisor:
             try:
                 await member.start()
             except (OSError, PartError) as error:
-                how = f"did not start ({str(error).splitlines()[0]})"
+                how = f"did not start ({describe(error).splitlines()[0]})"
                 continue
             self.restarts[member.name] += 1
             self.started_at[member.name] = self._clock.now()

@@ -3,16 +3,19 @@
 import asyncio
 import signal
 from pathlib import Path
+from typing import NamedTuple
 
+from vc_cli import settings
 from vc_cli.embedded import EmbeddedStack
+from vc_runtime.listening import Wanted, require_free, url_of
 
-_WELCOME = """\
+WELCOME = """\
 Pyroclast is up: every service in this process, an embedded cluster with simulated nodes.
 
   kubeconfig  {shown}
   API server  {url}
-  dashboard   http://127.0.0.1:{dashboard_port}
-  metrics     http://127.0.0.1:{health_port}/metrics
+  dashboard   {dashboard}
+  metrics     {metrics}/metrics
 
 Three things to try:
 
@@ -24,22 +27,40 @@ Three things to try:
 Ctrl-C stops everything; nothing is kept."""
 
 
-async def run_up(*, home: Path, api_port: int, dashboard_port: int, nodes: Path | None) -> int:
-    """Until SIGINT or SIGTERM."""
+class Ports(NamedTuple):
+    """Where `up` listens; 0 takes a free port."""
+
+    api: int
+    dashboard: int
+    metrics: int
+
+
+async def run_up(*, home: Path, ports: Ports, nodes: Path | None) -> int:
+    """Until SIGINT or SIGTERM; a port that is taken is said before anything is started."""
+    host = settings.dashboard_host()
+    require_free(
+        [
+            Wanted(ports.api, settings.API_PORT),
+            Wanted(ports.dashboard, settings.DASHBOARD_PORT, host),
+            Wanted(ports.metrics, settings.METRICS_PORT),
+        ]
+    )
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
-    async with EmbeddedStack(home=home, api_port=api_port, nodes=nodes) as stack:
+    async with EmbeddedStack(
+        home=home, api_port=ports.api, nodes=nodes, metrics_port=ports.metrics
+    ) as stack:
         await stack.wait_until_ready()
         shown, exported = _paths(stack.kubeconfig)
         print(
-            _WELCOME.format(
+            WELCOME.format(
                 shown=shown,
                 exported=exported,
                 url=stack.server.url,
-                dashboard_port=stack.dashboard_port or dashboard_port,
-                health_port=stack.health_port,
+                dashboard=url_of(host, stack.dashboard_port),
+                metrics=url_of(settings.LOOPBACK, stack.health_port),
             ),
             flush=True,
         )

@@ -18,6 +18,7 @@ import yaml
 from vc_clock import Clock
 from vc_cluster.errors import ServerError
 from vc_cluster.kubernetes_library import library
+from vc_model.faults import describe
 
 IN_CLUSTER: Final = "in-cluster"
 """The source of configuration of a pod: its service account."""
@@ -214,5 +215,5 @@ async def _loud(loading: Awaitable[float]) -> float:
         raise ConfigurationError(f"kubeconfig is not YAML: {error}") from error
     except (AssertionError, AttributeError, KeyError, OSError, TypeError, ValueError) as error:
         raise ConfigurationError(
-            f"kubeconfig cannot be used: {type(error).__name__}: {error}"
+            f"kubeconfig cannot be used: {type(error).__name__}: {describe(error)}"
         ) from error

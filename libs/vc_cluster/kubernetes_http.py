@@ -26,6 +26,7 @@ from vc_cluster.errors import ServerError, TooLargeError, TooManyRequestsError, 
 from vc_cluster.kubernetes_config import Access
 from vc_cluster.kubernetes_errors import answer_error
 from vc_cluster.kubernetes_library import library
+from vc_model.faults import describe
 
 READ_ATTEMPTS_MAX: Final = 4
 RETRY_FIRST_SECONDS: Final = 0.05
@@ -268,4 +269,4 @@ def _payload(body: bytes | None) -> bytes | io.BytesIO | None:
 
 def _broken(call: Call, error: Exception) -> ServerError:
     """The way failed, not the request; aiohttp's own words name no secrets."""
-    return ServerError(f"{call}: {type(error).__name__}: {error}")
+    return ServerError(f"{call}: {type(error).__name__}: {describe(error)}")

@@ -16,6 +16,7 @@ import msgspec
 from vc_cluster.errors import ServerError
 from vc_cluster.interface import WatchEvent
 from vc_cluster.kubernetes_errors import event_error
+from vc_model.faults import describe
 
 LINE_BYTES_MAX: Final = 16 * 1024 * 1024
 """An event; etcd takes objects of 1.5 MB unless told otherwise, and our topics 4 MB."""
@@ -109,7 +110,9 @@ class EventReader:
         except (aiohttp.ClientError, OSError) as error:
             if timer.expired():
                 return b""
-            raise ServerError(f"{self._doing}: {type(error).__name__}: {error}") from error
+            raise ServerError(
+                f"{self._doing}: {type(error).__name__}: {describe(error)}"
+            ) from error
 
     def feed(self, chunk: bytes) -> Iterator[WatchEvent]:
         """The events that end in this chunk, decoded as they are asked for."""

@@ -2,17 +2,29 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
+
+from vc_model import variables
+from vc_model.variables import AnyVariable
+
+REQUESTS_AT_ONCE: Final = variables.integer(
+    "PLUGIN_REQUESTS_AT_ONCE",
+    16,
+    low=1,
+    high=1000,
+    meaning="requests of this plugin that are worked on at a time",
+)
+VARIABLES: Final[tuple[AnyVariable, ...]] = (REQUESTS_AT_ONCE,)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PluginConfig:
     """A plugin service's keys."""
 
-    requests_at_once: int = 16
+    requests_at_once: int = REQUESTS_AT_ONCE.default
     """Requests under way at the API server at a time."""
 
     @classmethod
     def from_env(cls, environment: Mapping[str, str]) -> "PluginConfig":
         """`PLUGIN_REQUESTS_AT_ONCE`."""
-        given = environment.get("PLUGIN_REQUESTS_AT_ONCE", cls.requests_at_once)
-        return cls(requests_at_once=int(given))
+        return cls(requests_at_once=REQUESTS_AT_ONCE.read(environment))

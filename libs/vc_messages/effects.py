@@ -77,6 +77,8 @@ class RecordEvent(msgspec.Struct, frozen=True, kw_only=True):
     """Normal or Warning."""
     reason: str
     message: str
+    aggregate: bool = False
+    """Events of the object that differ in the numbers of their messages are one, with the newest message."""
 
 
 class PublishMessage(msgspec.Struct, frozen=True, kw_only=True):

@@ -27,6 +27,8 @@ class Stage(enum.Enum):
 
     INVALID = "invalid"
     """Its manifest cannot be used."""
+    UNSUPPORTED = "unsupported"
+    """It asks for what this release does not support."""
     QUEUE_MISSING = "queue-missing"
     QUEUE_CLOSED = "queue-closed"
     """Its queue lets no jobs in: it is closed, or above others."""
@@ -90,12 +92,14 @@ class Unblock(msgspec.Struct, frozen=True, kw_only=True):
     action: str
     """`create-queue`, `open-queue`, `move-job`, `raise-capability`, `raise-weight`, `raise-quota`,
     `add-room`, `create-pods`, `lift-gates`, `create-peer`, `create-claim`, `create-volume`, `bind-claim`,
-    `free-claim`, `reach-volume`, `add-volume`, `wait`, `fix`."""
+    `free-claim`, `reach-volume`, `add-volume`, `remove-field`, `wait`, `fix`; and, found by the remedy search alone,
+    `raise-priority`, `lower-minimum`, `shrink-request`, `end-jobs`, `raise-deserved`, `allow-reclaim`, `lift-budget`."""
     target: str = ""
     """The queue or object to act on, where there is one; of `create-peer` the labels of the pod, of
-    `move-job` the queues that will do, with commas."""
+    `move-job`, `allow-reclaim` and `lift-budget` the objects, with commas; of `remove-field` kind, name and field."""
     pods: int = 0
-    """Room for so many more pods, of `amounts` each."""
+    """Room for so many more pods, of `amounts` each; of `lower-minimum` the new minAvailable.
+    Of `shrink-request` `amounts` is the new request of each pod of the task `target`."""
     amounts: dict[str, int] = {}
     weight: int = 0
     """Of `raise-weight`: the least that helps."""
@@ -103,6 +107,10 @@ class Unblock(msgspec.Struct, frozen=True, kw_only=True):
     """Of `add-room` and `reach-volume`."""
     also: list["Unblock"] = []
     """What other tasks of the same gang lack, when this has been done: it starts when all of it is."""
+    priority: int = 0
+    """Of `raise-priority`: the value of the class `target`."""
+    jobs: list[str] = []
+    """Of `end-jobs`: the pod groups that finish, or are evicted."""
 
 
 class Reason(msgspec.Struct, frozen=True, kw_only=True):
@@ -117,6 +125,8 @@ class Reason(msgspec.Struct, frozen=True, kw_only=True):
     amounts: list[Amount] = []
     checks: list[Check] = []
     unblock: Unblock | None = None
+    permanent: bool = False
+    """It can never start as things are, whatever ends: its size is beyond a capability or the nodes."""
 
 
 class JobReason(msgspec.Struct, frozen=True, kw_only=True):

@@ -47,6 +47,9 @@ BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
 NETWORK_TOPOLOGY_MODE: Final = "volcano.sh/network-topology-mode"
 NETWORK_TOPOLOGY_HIGHEST_TIER: Final = "volcano.sh/network-topology-highest-tier"
 
+ALLOW_UNSUPPORTED: Final = "volcano.sh/allow-unsupported"
+"""Ours, on an object that this release stores and nothing acts on: its author knows, and wants it stored."""
+
 SIM_RUN_SECONDS: Final = "sim.pyroclast.io/run-seconds"
 SIM_EXIT_CODE: Final = "sim.pyroclast.io/exit-code"
 SIM_FAIL_ATTEMPTS: Final = "sim.pyroclast.io/fail-attempts"

@@ -102,6 +102,12 @@ class PodSpec(ApiStruct, frozen=True, kw_only=True):
     resources: ResourceRequirements = ResourceRequirements()
     """Of the pod as a whole; stands in place of what its containers ask for together."""
     volumes: list[Volume] = []
+    resource_claims: list[JsonObject] = []
+    """Devices of dynamic resource allocation; not supported, so a pod with any is not bound."""
+    scheduling_group: JsonObject | None = None
+    """Of Kubernetes' Workload API from 1.36 on; a pod of such a group is never bound alone."""
+    workload_ref: JsonObject | None = None
+    """The same in 1.35."""
     host_network: bool = False
     restart_policy: str = "Always"
     termination_grace_period_seconds: int | None = None

@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+from vc_model.faults import describe
 from vc_parts.catalogue import Part
 from vc_parts.errors import BuildFailedError
 from vc_parts.progress import Say, run_logged
@@ -91,7 +92,7 @@ def seed_checksums(
             )
         except (subprocess.SubprocessError, OSError) as error:
             raise BuildFailedError(
-                f"{recipe.module} cannot be downloaded ({error}); the log is {log}."
+                f"{recipe.module} cannot be downloaded ({describe(error)}); the log is {log}."
             ) from error
     checksums = Path(json.loads(done.stdout)["Dir"]) / "go.sum"
     if checksums.exists():

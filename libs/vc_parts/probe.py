@@ -4,12 +4,13 @@ import asyncio
 import json
 import ssl
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from vc_parts.errors import StartFailedError
+from vc_parts.patience import Patience, Wait
 from vc_parts.ports import LOOPBACK
 
 Ready = Callable[[], Awaitable[bool]]
@@ -43,6 +44,21 @@ async def wait_until(ready: Ready, *, seconds_max: float, otherwise: Callable[[]
     while not await ready():
         if time.monotonic() > deadline:
             raise StartFailedError(otherwise())
+        await asyncio.sleep(POLL_SECONDS)
+
+
+async def wait_while_moving(
+    ready: Ready,
+    *,
+    patience: Patience,
+    progress: Callable[[], Hashable],
+    otherwise: Callable[[str], str],
+) -> None:
+    """Asks for as long as there is progress; else raises what `otherwise` makes of the reason."""
+    wait = Wait(patience, now=time.monotonic())
+    while not await ready():
+        if over := wait.over(progress(), now=time.monotonic()):
+            raise StartFailedError(otherwise(over))
         await asyncio.sleep(POLL_SECONDS)
 
 

@@ -15,10 +15,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from vc_parts.errors import StartFailedError
+from vc_parts.patience import Patience, Wait, size_of
 from vc_parts.probe import POLL_SECONDS, Ready
 from vc_parts.progress import log_tail
 
-START_SECONDS_MAX = 60.0
 STOP_SECONDS_MAX = 20.0
 KILL_SECONDS_MAX = 10.0
 PAUSE_SECONDS_MAX = 5.0
@@ -46,7 +46,7 @@ class Process:
         log: Path,
         ready: Ready,
         env: Mapping[str, str] | None = None,
-        start_seconds_max: float = START_SECONDS_MAX,
+        patience: Patience | None = None,
         stop_seconds_max: float = STOP_SECONDS_MAX,
     ) -> None:
         self.name = name
@@ -56,7 +56,7 @@ class Process:
         """How long the last start took until the server answered."""
         self._ready = ready
         self._env = dict(env or {})
-        self._start_seconds_max = start_seconds_max
+        self._patience = patience or Patience.from_env(os.environ)
         self._stop_seconds_max = stop_seconds_max
         self._child: subprocess.Popen[bytes] | None = None
         self._paused = False
@@ -77,11 +77,13 @@ class Process:
         if self.is_running():
             return
         started = time.monotonic()
+        wait = Wait(self._patience, now=started)
         self._spawn()
         while not await self._ready():
-            waited_seconds = time.monotonic() - started
-            if not self.is_running() or waited_seconds > self._start_seconds_max:
-                await self._fail(waited_seconds)
+            now = time.monotonic()
+            over = wait.over(size_of(self.log), now=now)
+            if over or not self.is_running():
+                await self._fail(now - started, over=over)
             await asyncio.sleep(POLL_SECONDS)
         self.start_seconds = time.monotonic() - started
 
@@ -162,9 +164,9 @@ class Process:
             _running.pop(self._child.pid, None)
         return True
 
-    async def _fail(self, waited_seconds: float) -> None:
+    async def _fail(self, waited_seconds: float, *, over: str) -> None:
         code = self._child.poll() if self._child else None
-        what = "did not answer" if code is None else f"ended with exit code {code}"
+        what = f"did not answer, {over}," if code is None else f"ended with exit code {code}"
         await self.kill()
         raise StartFailedError(
             f"{self.name} {what} after {waited_seconds:.1f} s; the log is {self.log}, and its end is:\n"

@@ -19,6 +19,7 @@ from vc_clock import Clock
 from vc_cluster import Cluster
 from vc_model.keys import SYSTEM_NAMESPACE
 from vc_runtime.context import Context
+from vc_runtime.program.shared_variables import POD_NAMESPACE
 from vc_runtime.tracing import Tracer, tracer_from_env
 from vc_snapshot import SnapshotStore
 
@@ -82,7 +83,7 @@ async def connect(env: Mapping[str, str], clock: Clock, *, user_agent: str) -> A
         connected.push_async_callback(snapshot.close)
         bus = await _bus(env, clock)
         connected.pop_all()
-    namespace = env.get("POD_NAMESPACE", SYSTEM_NAMESPACE)
+    namespace = POD_NAMESPACE.read(env)
     return Adapters(bus=bus, cluster=cluster, snapshot=snapshot, clock=clock, namespace=namespace)
 
 

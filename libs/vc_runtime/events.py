@@ -2,7 +2,8 @@
 
 The same event (object, type, reason, message) within a window is one object whose count grows, and
 growing is written at most once per window: a job that waits for an hour does not cost an hour of
-writes. What we remember of events is bounded; forgetting only means a new Event object.
+writes. Of events that aggregate, messages that differ in their numbers alone are the same, and growing
+brings the newest message. What we remember of events is bounded; forgetting only means a new Event object.
 """
 
 import hashlib
@@ -14,6 +15,7 @@ import msgspec
 from vc_cluster import ClusterError, NotFoundError
 from vc_messages.effects import RecordEvent
 from vc_model.kinds import EVENTS
+from vc_model.message_kind import message_kind
 from vc_model.struct import JsonObject
 from vc_model.times import format_time
 from vc_runtime.context import Context
@@ -41,7 +43,8 @@ class EventRecorder:
 
     async def record(self, event: RecordEvent) -> None:
         """Create the Event, or count it up when the window has passed."""
-        identity = f"{event.uid}/{event.type}/{event.reason}/{event.message}"
+        said = message_kind(event.message) if event.aggregate else event.message
+        identity = f"{event.uid}/{event.type}/{event.reason}/{said}"
         digest = hashlib.sha256(identity.encode()).hexdigest()[:16]
         now = self._context.clock.now()
         told = self._told.get(digest)
@@ -78,7 +81,11 @@ class EventRecorder:
         told.written_at = now
         await self._context.cluster.patch(
             EVENTS,
-            {"count": told.count, "lastTimestamp": format_time(now)},
+            {
+                "count": told.count,
+                "lastTimestamp": format_time(now),
+                "message": event.message[:MESSAGE_CHARACTERS_MAX],
+            },
             name=told.name,
             namespace=event.namespace or "default",
         )

@@ -10,6 +10,7 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry, Metric, generate_latest
 
 from vc_runtime.context import Service
+from vc_runtime.listening import Wanted, said_once
 
 
 class HealthServer:
@@ -22,11 +23,14 @@ class HealthServer:
         *,
         host: str,
         port: int,
+        variable: str = "HEALTH_PORT",
     ) -> None:
+        """`variable` chooses the port; it is named when that is taken."""
         self._services = services
         self._registries = registries
         self._host = host
         self._port = port
+        self._variable = variable
         self._runner: web.AppRunner | None = None
 
     async def start(self) -> int:
@@ -38,7 +42,8 @@ class HealthServer:
         app.router.add_get("/metrics", self._metrics)
         self._runner = web.AppRunner(app, access_log=None)
         await self._runner.setup()
-        await web.TCPSite(self._runner, self._host, self._port).start()
+        with said_once(Wanted(self._port, self._variable, self._host)):
+            await web.TCPSite(self._runner, self._host, self._port).start()
         return int(self._runner.addresses[0][1])
 
     async def stop(self) -> None:

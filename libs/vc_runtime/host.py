@@ -16,6 +16,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, ProcessCollecto
 from vc_clock import Clock
 from vc_runtime.backoff import delay_seconds
 from vc_runtime.context import Context, Service
+from vc_runtime.listening import PortTakenError
 from vc_runtime.metered_cluster import MeteredCluster
 
 STOP_SECONDS_MAX: Final = 10.0
@@ -101,10 +102,13 @@ class Host:
             self._ready.labels(name).set_function(partial(_is_ready, service))
             try:
                 await service.run()
-            except Exception:
+            except Exception as error:
                 self.faults += 1
                 self._restarts.labels(name).inc()
-                context.log.exception("%s failed and is started again", name)
+                if isinstance(error, PortTakenError):
+                    context.log.error("%s cannot listen and tries again: %s", name, error.sentence)
+                else:
+                    context.log.exception("%s failed and is started again", name)
             if context.clock.monotonic() - started > HEALTHY_SECONDS:
                 failures = 0
             failures += 1

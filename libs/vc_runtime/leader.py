@@ -23,6 +23,7 @@ from vc_cluster import (
     NotFoundError,
 )
 from vc_messages.topics import PROGRESS
+from vc_model.faults import describe
 from vc_model.graft import strip_nulls
 from vc_model.kinds import LEASES, WATCHED
 from vc_model.struct import JsonObject
@@ -180,7 +181,7 @@ class Leadership:
             return True
         except (BusError, TimeoutError) as error:
             self._context.log.info(
-                "lease %s: the age of the cluster is unknown: %s", self.name, error
+                "lease %s: the age of the cluster is unknown: %s", self.name, describe(error)
             )
             return False
         return told <= BIRTH_ROUNDS_MAX * len(WATCHED)

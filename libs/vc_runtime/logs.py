@@ -12,8 +12,11 @@ import json
 import logging
 import sys
 from collections import Counter
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
+
+from vc_runtime.program.shared_variables import LOG_FORMAT, LOG_LEVEL
 
 _STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 _COLOURS: Final = {"WARNING": "\x1b[33m", "ERROR": "\x1b[31m", "CRITICAL": "\x1b[31m"}
@@ -100,3 +103,9 @@ def set_up(*, level: str = "INFO", form: str = "") -> None:
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
     logging.getLogger(OURS).setLevel(level.upper())
+
+
+def set_up_from(environment: Mapping[str, str], *, level: str = "info", form: str = "") -> None:
+    """As LOG_LEVEL and LOG_FORMAT say, else as given; ValueError names the variable and the fix."""
+    chosen = LOG_LEVEL.read(environment) if LOG_LEVEL.is_given(environment) else level
+    set_up(level=chosen, form=LOG_FORMAT.read(environment) or form)

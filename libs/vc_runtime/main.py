@@ -11,18 +11,17 @@ import os
 import signal
 import sys
 from collections.abc import Mapping
-from typing import Final
 
 from vc_bus import BusError
 from vc_clock import LoopClock
 from vc_cluster import ClusterError
+from vc_model.faults import describe
 from vc_runtime import logs
 from vc_runtime.adapters import Adapters, NoClusterError, connect
 from vc_runtime.health import HealthServer
 from vc_runtime.host import Build, Host
-
-DEFAULT_HEALTH_PORT: Final = 0
-"""Any free port; the log says which."""
+from vc_runtime.listening import PortTakenError
+from vc_runtime.program.shared_variables import HEALTH_HOST, HEALTH_PORT
 
 _log = logging.getLogger("pyroclast.main")
 
@@ -34,11 +33,11 @@ def run_service(name: str, build: Build) -> None:
 
 def run_services(builds: Mapping[str, Build]) -> None:
     """Run services in this process until a signal comes; the exit code is the process's."""
-    logs.set_up(level=os.environ.get("LOG_LEVEL", "INFO"), form=os.environ.get("LOG_FORMAT", ""))
     try:
+        logs.set_up_from(os.environ)
         asyncio.run(_main(builds))
-    except (NoClusterError, BusError, ClusterError, ValueError) as error:
-        _log.critical("%s cannot start: %s", ", ".join(builds), error)
+    except (NoClusterError, BusError, ClusterError, PortTakenError, ValueError) as error:
+        _log.critical("%s cannot start: %s", ", ".join(builds), describe(error))
         sys.exit(1)
 
 
@@ -57,8 +56,8 @@ async def host_until_signal(adapters: Adapters, builds: Mapping[str, Build]) -> 
     health = HealthServer(
         host.services,
         host.registries,
-        host=os.environ.get("HEALTH_HOST", "127.0.0.1"),
-        port=int(os.environ.get("HEALTH_PORT", str(DEFAULT_HEALTH_PORT))),
+        host=HEALTH_HOST.read(os.environ),
+        port=HEALTH_PORT.read(os.environ),
     )
     port = await health.start()
     _log.info("%s: health and metrics on port %d", ", ".join(builds), port)

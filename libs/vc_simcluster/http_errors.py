@@ -14,6 +14,7 @@ import msgspec
 from aiohttp import web
 
 from vc_cluster.errors import ClusterError, TooLargeError, TooManyRequestsError
+from vc_model.faults import describe
 from vc_model.struct import JsonObject
 
 _log: Final = logging.getLogger(__name__)
@@ -107,7 +108,7 @@ async def answer_errors(request: web.Request, handler: Handler) -> web.StreamRes
         _log.exception("request %s %s failed", request.method, request.path)
         if STREAMING.get():
             raise  # the answer has begun: all that is left is to cut it off
-        return error_response(ClusterError(f"Internal error occurred: {error}"))
+        return error_response(ClusterError(f"Internal error occurred: {describe(error)}"))
 
 
 def _http_error(error: web.HTTPException) -> web.Response:

@@ -12,6 +12,7 @@ from aiohttp import web
 from yarl import URL
 
 from vc_cluster.errors import ClusterError, NotFoundError
+from vc_model.faults import describe
 from vc_simcluster.http_errors import STREAMING
 
 CONNECT_SECONDS_MAX: Final = 10.0
@@ -87,7 +88,7 @@ class ServiceProxy:
             if STREAMING.get():
                 raise ConnectionError(f"the answer of {namespace}/{name} broke off") from error
             raise ServiceUnavailableError(
-                f'error trying to reach service "{namespace}/{name}": {error}'
+                f'error trying to reach service "{namespace}/{name}": {describe(error)}'
             ) from None
 
     def _open(self) -> aiohttp.ClientSession:

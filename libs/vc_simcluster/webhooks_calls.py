@@ -20,6 +20,7 @@ from vc_cluster.errors import (
     ServerError,
     TooManyRequestsError,
 )
+from vc_model.faults import describe
 from vc_model.struct import JsonObject
 from vc_simcluster.admission import AdmissionRequest
 from vc_simcluster.proxy import ServiceProxy
@@ -145,7 +146,7 @@ async def call(
     except TimeoutError:
         raise WebhookFailedError(f'Post "{address.url}": no answer within {seconds} s') from None
     except aiohttp.ClientError as error:
-        raise WebhookFailedError(f'Post "{address.url}": {error}') from None
+        raise WebhookFailedError(f'Post "{address.url}": {describe(error)}') from None
     return _read_answer(raw, status, uid=body["request"]["uid"])
 
 

@@ -26,6 +26,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError, WatchError
 
+from vc_model.faults import describe
 from vc_snapshot.interface import (
     SESSION_RING_BYTES_MAX,
     SESSION_RING_COUNT_MAX,
@@ -313,4 +314,6 @@ def _answered() -> Iterator[None]:
     try:
         yield
     except (RedisError, OSError, TimeoutError) as error:
-        raise SnapshotUnavailableError(f"Redis: {type(error).__name__}: {error}") from error
+        raise SnapshotUnavailableError(
+            f"Redis: {type(error).__name__}: {describe(error)}"
+        ) from error

@@ -1,17 +1,22 @@
 """docker-compose.yml and `pyroclast stack` are the same stack, and the containers are locked down."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from vc_cli.services import SERVICES
+from vc_admission.config import Config as AdmissionConfig
+from vc_admission.registration import ANSWER_SECONDS_MAX, WITHDRAW_SECONDS_MAX
+from vc_admission.server import SHUTDOWN_SECONDS_MAX
+from vc_cli.services import SERVICES, program_of
 from vc_cli.stack import DASHBOARD_SERVICE
 from vc_cli.stack_plan import SNAPSHOT_SERVICES, keys_of
 from vc_parts.catalogue import PARTS
 from vc_parts.servers.kafka import MESSAGE_BYTES_MAX
+from vc_runtime.host import STOP_SECONDS_MAX
 
 ROOT = Path(__file__).parents[2]
 SERVERS = {"kafka", "redis", "jaeger"}
@@ -30,6 +35,28 @@ def compose() -> dict[str, Any]:
 def containers() -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = compose()["services"]
     return found
+
+
+_INNERMOST = re.compile(r"\$\{(\w+)(?::([-+])([^${}]*))?\}")
+
+
+def interpolated(text: str, env: Mapping[str, str]) -> str:
+    """As compose does it: `${A}`, `${A:-default}`, `${A:+instead}`, nested."""
+
+    def value(match: re.Match[str]) -> str:
+        name, operator, word = match.groups()
+        there = env.get(name, "")
+        return (word if there else "") if operator == "+" else there or word or ""
+
+    while (after := _INNERMOST.sub(value, text)) != text:
+        text = after
+    assert "$" not in text
+    return text
+
+
+def admission_told(env: Mapping[str, str]) -> AdmissionConfig:
+    told = containers()["admission"]["environment"]
+    return AdmissionConfig.from_env({key: interpolated(told[key], env) for key in told})
 
 
 def dockerfile() -> str:
@@ -56,9 +83,8 @@ def test_all_who_ask_whose_pods_are_ours_are_told_the_same() -> None:
     }
     asking = {
         service
-        for service, package in SERVICES.items()
-        if "scheduler_names(env"
-        in (ROOT / "services" / service / package / "config.py").read_text()
+        for service in SERVICES
+        if any(v.name.endswith("SCHEDULER_NAMES") for v in program_of(service).variables)
     }
     assert set(told) == asking
     assert {"scheduler", "dashboard"} < asking
@@ -92,7 +118,8 @@ def test_a_container_is_locked_down(name: str) -> None:
     assert container.get("read_only", False) is (name not in WRITES_ITS_ROOT)
     assert "privileged" not in container
     for port in container.get("ports", []):
-        assert port.startswith("127.0.0.1:"), f"{name} is published beyond loopback"
+        shown = interpolated(port, {})
+        assert shown.startswith("127.0.0.1:"), f"{name} is published beyond loopback"
 
 
 @pytest.mark.parametrize(
@@ -139,6 +166,41 @@ def test_the_kubeconfig_of_the_containers_leads_to_the_embedded_cluster() -> Non
     (cluster,) = kubeconfig["clusters"]
     assert cluster["cluster"]["server"] == "http://simcluster:8001"
     assert "--port=8001" in containers()["simcluster"]["command"]
+
+
+def test_the_embedded_cluster_asks_admission_and_refuses_what_it_cannot_ask_about() -> None:
+    told = admission_told({})
+    assert told.create_configurations
+    assert (told.url, told.own_failure_policy) == ("", "Fail")
+
+
+def test_a_users_cluster_gets_no_webhooks_that_it_cannot_reach() -> None:
+    told = admission_told({"KUBECONFIG_FILE": "/home/me/.kube/config"})
+    assert told.create_configurations
+    assert not told.is_reachable
+
+
+def test_a_users_cluster_gets_webhooks_by_the_address_that_the_user_gives() -> None:
+    given = {
+        "KUBECONFIG_FILE": "/home/me/.kube/config",
+        "ADMISSION_URL": "https://192.0.2.10:8443",
+        "ADMISSION_PUBLISH": "192.0.2.10:8443",
+    }
+    told = admission_told(given)
+    assert told.url == "https://192.0.2.10:8443"
+    assert told.withdraws, "nothing would delete them when the stack goes down"
+    assert told.own_failure_policy == "Ignore"
+    assert admission_told(given | {"ADMISSION_FAILURE_POLICY": "Fail"}).own_failure_policy == "Fail"
+    (port,) = containers()["admission"]["ports"]
+    assert interpolated(port, given) == f"192.0.2.10:8443:{told.port}"
+
+
+def test_admission_is_given_the_time_to_take_its_webhooks_away() -> None:
+    """`docker compose down` sends SIGTERM, and kills when this is over."""
+    assert ANSWER_SECONDS_MAX < WITHDRAW_SECONDS_MAX
+    assert STOP_SECONDS_MAX >= SHUTDOWN_SECONDS_MAX + WITHDRAW_SECONDS_MAX
+    grace = containers()["admission"]["stop_grace_period"]
+    assert int(grace.removesuffix("s")) > STOP_SECONDS_MAX
 
 
 def test_the_dockerfile_builds_in_stages_on_a_pinned_slim_image_and_runs_without_root() -> None:

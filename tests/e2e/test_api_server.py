@@ -27,8 +27,8 @@ COUNTED_PODS = 10
 WRITES_PER_POD_MAX = 2
 WRITES_PER_JOB_MAX = 20
 """The small constant, whatever the number of pods. Made and removed again: pod group, service, config
-map, policy (8). Status of the job (4 or 5) and of its pod group (3), more on a machine so slow that
-their counters change over several seconds."""
+map, policy (8). Status of the job (4 or 5) and of its pod group (3), the event Scheduled on both (2), more
+on a machine so slow that their counters change over several seconds."""
 BY_THE_SECOND = "queues/status"
 WRITING_VERBS = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 ACCEPTED_BELOW = 300

@@ -10,11 +10,14 @@ read. Where the description leaves a choice, it is made here once, and the real 
   those without their minimum, then by dominant share, then by age, uid and key.
 - A job whose time is up is let in whatever other plugins say.
 - Jobs of a queue whose parent is missing or below it wait; for sums it stands at the top.
-- A job gets its minimum whole; then, a turn each, a sixteenth of its waiting pods (one to eight) while other jobs wait.
+- All jobs that can get their minimum, whole, in turn; then, a turn each, a sixteenth of a job's waiting pods (one to
+  eight) while other jobs wait. A job that got its minimum less than `delay` ago gets no more yet.
 - Shares are whole millionths; amounts are whole thousandths of a CPU or bytes.
-- Victims go in bundles: pods that a job can do without one by one, the last first, or all that it has.
-  Bundles are taken in the order of `evictions.cost`, as many as are needed; then those that turn out not
-  to be needed are let off: first all on nodes that the job would not use, then one by one, dearest first.
+- Victims go in bundles: pods that a job can do without one by one, or all that it has. Sets of them are
+  compared by `victims.Order`. From the lowest level on (no gang broken, then by priority) bundles are taken
+  in the order of `Order.key`, as many as are needed; those that turn out not to be needed stay: first all
+  on nodes that the job would not use, then one by one, most pods first. Where there are few sets (`SETS`),
+  all of them are compared; else single victims are exchanged for cheaper ones.
 
 Terms between pods speak of labels in the same namespace; a node without the topology key is in no domain.
 

@@ -81,6 +81,8 @@ class Pod:
     priority: int
     rather: list[Term]
     """Preferred pod affinity and anti-affinity."""
+    started: float | None
+    created: float | None
 
     @property
     def best_effort(self) -> bool:
@@ -258,6 +260,8 @@ def _pod(pod: ApiPod) -> Pod:
         spread=_spread(pod),
         priority=1 if pod.spec.priority is None else pod.spec.priority,
         rather=[*_rather(pod, "podAffinity", 1), *_rather(pod, "podAntiAffinity", -1)],
+        started=parse_time(pod.status.start_time),
+        created=parse_time(pod.metadata.creation_timestamp),
     )
 
 

@@ -1,22 +1,13 @@
 """Who makes room for whom; the reference's way: every set of victims is tried on the nodes themselves."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from fractions import Fraction
 
 from tests.reference.cluster import Amounts, Job, Pod, add, total
 from tests.reference.session import Session
 from tests.reference.shares import MILLION, share
 from tests.reference.taking_back import rule_of
-
-
-@dataclass(eq=False)
-class Bundle:
-    """Pods that go together or stay."""
-
-    job: Job
-    pods: list[Pod]
-    whole: bool
+from tests.reference.victims import Bundle, Order, Rule, Search, pods_of
 
 
 def preempt(session: Session) -> None:
@@ -28,7 +19,7 @@ def preempt(session: Session) -> None:
             if other.queue == job.queue and other.priority < job.priority
         ]
         offered = bundles(session, lower, humble=_humble(session, job))
-        if not _make_room(session, job, offered) and session.even:
+        if not _make_room(session, job, offered, Order(session)) and session.even:
             _Even(session, job).run()
 
 
@@ -51,12 +42,15 @@ class _Even:
         lower = [b for b in found if b.job.priority < job.priority]
         equal = [b for b in found if b.job.priority == job.priority and not b.whole]
         equal = [b for b in equal if self._fair([b])]
+        if equal:
+            _make_room(session, job, [*lower, *equal], Order(session), [self._together])
+
+    def _together(self, found: list[Bundle]) -> list[Bundle]:
         together: list[Bundle] = []
-        for bundle in equal:
+        for bundle in found:
             if self._fair([*together, bundle]):
                 together.append(bundle)
-        if equal and not _make_room(session, job, [*lower, *together]):
-            _make_room(session, job, [*lower, *equal], self._fair)
+        return together
 
     def _fair(self, chosen: list[Bundle]) -> bool:
         taken = self._session.dominant_share(self._after)
@@ -113,63 +107,72 @@ def _humble(session: Session, job: Job) -> bool:
 
 
 def bundles(session: Session, jobs: Sequence[Job], *, humble: bool = False) -> list[Bundle]:
-    """What these jobs can give, cheapest first; to a `humble` job only pods that ask for nothing either."""
-    gone = [name for names in session.outcome.victims.values() for name in names]
+    """What these jobs can give; to a `humble` job only pods that ask for nothing either."""
     found: list[Bundle] = []
     for job in jobs:
-        left = [pod for pod in job.placed if pod.name not in gone]
+        left = _left(session, job)
         allowed = [pod for pod in left if pod.preemptable and (pod.best_effort or not humble)]
-        spare = _spare(job, allowed, left)
+        spare = [pod for pod in allowed if _keeps_minimums(session, job, [pod])]
         found += [Bundle(job, [pod], whole=False) for pod in spare]
         if allowed and len(allowed) == len(left) and job.ready >= job.minimum > 0:
             found.append(Bundle(job, list(reversed(allowed)), whole=True))
-    return sorted(found, key=lambda bundle: cost(session, bundle, spare_first=True))
+    return found
 
 
-def _spare(job: Job, allowed: list[Pod], left: list[Pod]) -> list[Pod]:
-    """Pods the job can do without, the last first; all, when it has not its minimum."""
-    there = [*left, *job.of("Succeeded")]
+def _left(session: Session, job: Job) -> list[Pod]:
+    gone = [name for names in session.outcome.victims.values() for name in names]
+    return [pod for pod in job.placed if pod.name not in gone]
+
+
+def _keeps_minimums(session: Session, job: Job, going: list[Pod]) -> bool:
+    """Whether it has them without these; one that has not its minimum anyway has nothing to keep."""
+    there = [*_left(session, job), *job.of("Succeeded")]
     if len(there) < job.minimum:
-        return allowed[::-1]
-    beyond = len(there) - job.minimum
-    roles = [pod.role for pod in there]
-    spare: list[Pod] = []
-    for pod in reversed(allowed):
-        if len(spare) < beyond and roles.count(pod.role) > job.roles.get(pod.role, 0):
-            roles.remove(pod.role)
-            spare.append(pod)
-    return spare
+        return True
+    stay = [pod.role for pod in there if pod not in going]
+    lost = [pod.role for pod in going]
+    return len(stay) >= job.minimum and all(stay.count(r) >= job.roles.get(r, 0) for r in lost)
 
 
-def cost(session: Session, bundle: Bundle, *, spare_first: bool) -> tuple[object, ...]:
-    """What breaks nothing, of low priority, large, of few pods, young."""
-    freed = total(pod.request for pod in bundle.pods)
-    size = max(
-        (a * MILLION // max(1, session.cluster.total(n)) for n, a in freed.items()), default=0
-    )
-    last = bundle.pods[0]
-    index = int(last.name.rsplit("-", 1)[1])
-    job = bundle.job
-    return (bundle.whole and spare_first, job.priority, -size, len(bundle.pods), -job.created, job.key, -index, last.name)  # fmt: skip
+def _minimums(session: Session) -> Rule:
+    """Those that can go one after the other; a gang that goes whole breaks anyway."""
+
+    def together(found: list[Bundle]) -> list[Bundle]:
+        kept: list[Bundle] = []
+        for bundle in found:
+            mine = [b.pods[0] for b in kept if b.job is bundle.job and not b.whole]
+            if bundle.whole or _keeps_minimums(session, bundle.job, [*mine, *bundle.pods]):
+                kept.append(bundle)
+        return kept
+
+    return together
 
 
 def _make_room(
     session: Session,
     job: Job,
     offered: list[Bundle],
-    accepts: Callable[[list[Bundle]], bool] | None = None,
+    order: Order,
+    rules: Sequence[Rule] = (),
 ) -> bool:
-    chosen = _needed(session, job, offered)
-    if chosen is None:
-        return False
-    if any(bundle.whole for bundle in chosen):
-        large = sorted(offered, key=lambda bundle: cost(session, bundle, spare_first=False))
-        other = _needed(session, job, large)
-        if other is not None and _price(other) < _price(chosen):
-            chosen = other
-    if accepts is not None and not accepts(chosen):
-        return False
-    victims = _pods(chosen)
+    search = Search(
+        order,
+        [_minimums(session), *rules],
+        lambda chosen: _trial(session, job, chosen),
+        monotone=not any(
+            pod.near or pod.far or pod.spread or pod.rather or pod.ports
+            for other in session.cluster.jobs.values()
+            for pod in other.pods
+        ),
+    )
+    chosen = search.best(offered)
+    if chosen is not None:
+        _commit(session, job, chosen)
+    return chosen is not None
+
+
+def _commit(session: Session, job: Job, chosen: list[Bundle]) -> None:
+    victims = pods_of(chosen)
     earlier = _earlier(session)
     _away(session, victims)
     assert session.try_minimum(job) is not None
@@ -177,36 +180,13 @@ def _make_room(
         session.cluster.nodes[victim.node].pods.append(victim)
     session.outcome.victims[job.key] = [pod.name for pod in victims]
     session.refused[job.key] = "victims"
-    return True
-
-
-def _price(chosen: list[Bundle]) -> tuple[int, int, int]:
-    broken = sum(bundle.whole for bundle in chosen)
-    return (broken, max(bundle.job.priority for bundle in chosen), len(_pods(chosen)))
-
-
-def _needed(session: Session, job: Job, offered: list[Bundle]) -> list[Bundle] | None:
-    """The shortest row from the cheapest on that is enough, without those not needed after all."""
-    for count in range(1, len(offered) + 1):
-        chosen = offered[:count]
-        nodes = _trial(session, job, chosen)
-        if nodes is not None:
-            near = [b for b in chosen if any(pod.node in nodes for pod in b.pods)]
-            if _trial(session, job, near) is not None:
-                chosen = near
-            for bundle in chosen[::-1]:
-                without = [other for other in chosen if other is not bundle]
-                if _trial(session, job, without) is not None:
-                    chosen = without
-            return chosen
-    return None
 
 
 def _trial(
     session: Session, job: Job, chosen: list[Bundle], *, leaving: bool = True
 ) -> list[str] | None:
     """The nodes it would use without these; everything is as before afterwards."""
-    victims = _pods(chosen)
+    victims = pods_of(chosen)
     earlier = _earlier(session) if leaving else []
     _away(session, victims)
     before = dict(session.placed)
@@ -239,10 +219,6 @@ def _away(session: Session, victims: list[Pod]) -> None:
             add(session.allocated[queue.name], victim.request, -1)
 
 
-def _pods(chosen: Sequence[Bundle]) -> list[Pod]:
-    return list({pod.name: pod for bundle in chosen for pod in bundle.pods}.values())
-
-
 class _Claim:
     """What one job may take back from other queues."""
 
@@ -257,9 +233,21 @@ class _Claim:
             return
         session = self._session
         givers = [j for j in session.cluster.jobs.values() if j.placed and self._may_ask(j)]
-        found = sorted(bundles(session, givers), key=self._overuse)
-        if not _make_room(session, self._job, self._given(found)):
-            _make_room(session, self._job, found, lambda chosen: self._given(chosen) == chosen)
+        offered = bundles(session, givers)
+        found = [bundle for bundle in offered if self._would_give(bundle)]
+        order = Order(session, self._rank)
+        if self._given(sorted(found, key=order.key)):
+            _make_room(session, self._job, found, order, [self._given])
+        elif offered and session.outcome.victims and _trial(session, self._job, []) is not None:
+            _commit(session, self._job, [])  # those who leave for others make enough room
+
+    def _would_give(self, bundle: Bundle) -> bool:
+        """Its queue gives one of its pods alone, as things are now."""
+        line = self._session.cluster.line(bundle.job.queue)
+        theirs = [queue for queue in line if queue not in self._line]
+        return any(
+            self._rule.gives(theirs, self._session.allocated, pod.request) for pod in bundle.pods
+        )
 
     def _lacks(self) -> Amounts:
         needed: Amounts = {}
@@ -297,10 +285,9 @@ class _Claim:
                     add(has[queue.name], freed, -1)
         return given
 
-    def _overuse(self, bundle: Bundle) -> tuple[bool, int, int]:
-        queue = bundle.job.queue
+    def _rank(self, queue: str) -> tuple[int, int]:
         fair, has = self._session.shares.deserved[queue], self._session.allocated[queue]
         near = 0
         if self._session.plugin == "capacity":
             near = sum(q in self._line for q in self._session.cluster.line(queue))
-        return (bundle.whole, -near, -share(has, fair))
+        return (-near, -share(has, fair))

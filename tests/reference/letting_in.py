@@ -1,7 +1,8 @@
 """Who is let in; the reference's way."""
 
 from tests.reference.cluster import Amounts, Job, add, total
-from tests.reference.session import Session, beyond
+from tests.reference.requested import beyond
+from tests.reference.session import Session
 from tests.reference.taking_back import rule_of
 
 

@@ -5,7 +5,8 @@ from typing import Final
 
 from tests.reference.evictions import preempt, reclaim
 from tests.reference.letting_in import enqueue
-from tests.reference.session import Outcome, Session
+from tests.reference.outcome import Outcome
+from tests.reference.session import Session
 from vc_model.meta import ApiObject
 
 ACTIONS: Final[dict[str, Callable[[Session], None]]] = {
@@ -27,6 +28,9 @@ def schedule(
     level: int = 0,
     even: bool = False,
     sla_at: float | None = None,
+    now: float = 0.0,
+    delay: float = 0.0,
+    met_at: dict[str, float] | None = None,
 ) -> Outcome:
     """What a session over these objects comes to; `plugin` says what queues deserve, `even` whether
     jobs of equal priority make room for one another, `sla_at` the time where sla is on."""
@@ -39,6 +43,9 @@ def schedule(
         level=level,
         even=even,
         sla_at=sla_at,
+        now=now,
+        delay=delay,
+        met_at=met_at,
     )
     for name in actions:
         ACTIONS[name](session)

@@ -1,10 +1,9 @@
 """A session of the reference: who is let in, and who goes where; evictions are in `evictions`."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from fractions import Fraction
 
-from tests.reference.cluster import (
+from tests.reference.cluster import (  # fmt: skip
     Amounts,
     Cluster,
     Job,
@@ -17,24 +16,14 @@ from tests.reference.cluster import (
 )
 from tests.reference.lines import in_line
 from tests.reference.nodes import best_node, room_for
+from tests.reference.outcome import Outcome
+from tests.reference.requested import elastic_of, promised_to
 from tests.reference.shares import MILLION, Shares, holds, share, with_more
 from vc_model.meta import ApiObject
 
 ELASTIC_PODS, ELASTIC_PART = 8, 16
 Missing = list[tuple[str | None, int]]
-
-
-@dataclass(eq=False)
-class Outcome:
-    """What a session of the reference comes to."""
-
-    enqueued: list[str] = field(default_factory=list)
-    binds: dict[str, str] = field(default_factory=dict)
-    """Pod to node."""
-    victims: dict[str, list[str]] = field(default_factory=dict)
-    """Job to the pods that are evicted for it."""
-    phases: dict[str, str] = field(default_factory=dict)
-    deserved: dict[str, Amounts] = field(default_factory=dict)
+Place = tuple[object, ...]
 
 
 class Session:
@@ -51,9 +40,13 @@ class Session:
         level: int = 0,
         even: bool = False,
         sla_at: float | None = None,
+        now: float = 0.0,
+        delay: float = 0.0,
+        met_at: dict[str, float] | None = None,
     ) -> None:
         """`leaves_only`: queues above others take no jobs. `level`: so many queues above may deserve what
-        is taken back. `sla_at`: the time, where jobs may wait only so long."""
+        is taken back. `sla_at`: the time, where jobs may wait only so long. `delay`: how long pods beyond a
+        minimum wait, after the job got it (`met_at`)."""
         self.cluster: Cluster = read_cluster(objects)
         self.actions = actions
         self.plugin = plugin
@@ -62,6 +55,9 @@ class Session:
         self.level = level
         self.even = even
         self.sla_at = sla_at
+        self.now = now
+        self.delay = delay
+        self.met_at = met_at or {}
         self.outcome = Outcome()
         self.refused: dict[str, str] = {}
         """Job to why: "room" when nodes or its queue have too little, else something else."""
@@ -76,8 +72,8 @@ class Session:
         """Job to what its pods have that were put somewhere in this session."""
         self.bound: dict[str, int] = {}
         self.allocated = self._rolled_up(lambda job: job.allocated)
-        self.promised = self._rolled_up(_promised)
-        self.elastic = self._rolled_up(_elastic)
+        self.promised = self._rolled_up(promised_to)
+        self.elastic = self._rolled_up(elastic_of)
         self.used_at_first = {name: self.cluster.used(name) for name in self._resources()}
         self.outside = self._outside()
         self.shares = Shares(self.cluster, self._waiting_amounts(), plugin)
@@ -93,25 +89,36 @@ class Session:
     # -- allocate and backfill -------------------------------------------------------------------
 
     def allocate(self) -> None:
-        waiting = [
-            job
-            for job in in_line(self, self._eligible())
-            if any(not p.best_effort for p in self.waiting(job))
-        ]
-        while waiting:
-            job = self.next_job(waiting)
-            waiting.remove(job)
-            if self.starving(job):
-                more = self.place_minimum(job)
-                if not more:
-                    waiting = self.unless_fifo(job, waiting)
-            else:
-                more_pods = [pod for pod in self.waiting(job) if not pod.best_effort]
-                part = max(1, min(ELASTIC_PODS, len(more_pods) // ELASTIC_PART))
-                most = part if waiting else len(job.pods)
-                more = self._place_more(job, most, best_effort=False) > 0
-            if more and any(not pod.best_effort for pod in self.waiting(job)):
-                waiting.append(job)
+        waiting = [job for job in in_line(self, self._eligible()) if self._asking(job)]
+        starving, first_refused = [job for job in waiting if self.starving(job)], dict[str, Place]()
+        while starving:
+            job = self.next_job(starving)
+            starving.remove(job)
+            place = self.job_order(job)
+            if not self.place_minimum(job):
+                first_refused.setdefault(job.queue, place)
+                starving = self.unless_fifo(job, starving)
+        growing = [job for job in waiting if self._may_grow(job, first_refused)]
+        while growing:
+            job = self.next_job(growing)
+            growing.remove(job)
+            part = max(1, min(ELASTIC_PODS, len(self._asking(job)) // ELASTIC_PART))
+            most = part if growing else len(job.pods)
+            more = self._place_more(job, most, best_effort=False)
+            growing += [job] if more and self._asking(job) else []
+
+    def _asking(self, job: Job) -> list[Pod]:
+        return [pod for pod in self.waiting(job) if not pod.best_effort]
+
+    def _may_grow(self, job: Job, first_refused: dict[str, Place]) -> bool:
+        """It has its minimum, passes nobody in a fifo queue, and its time for more has come."""
+        if job.key in self.refused or self.starving(job) or not self._asking(job):
+            return False
+        first = first_refused.get(job.queue) if self.cluster.queues[job.queue].fifo else None
+        if first is not None and self.job_order(job) > first:
+            return False
+        since = self.met_at.get(job.key, self.now if self.missing(job) else float("-inf"))
+        return self.now >= since + self.delay
 
     def backfill(self) -> None:
         found = self._eligible()
@@ -380,19 +387,3 @@ class Session:
         """What pods have that belong to no queue."""
         inside = total(job.allocated for job in self.cluster.jobs.values() if job.queue in self.cluster.queues)  # fmt: skip
         return {n: max(0, used - inside.get(n, 0)) for n, used in self.used_at_first.items()}
-
-
-def _promised(job: Job) -> Amounts:
-    claims = job.phase == "Inqueue" or (job.phase == "Running" and len(job.placed) >= job.minimum)
-    return beyond(job.charged, job.allocated) if claims else {}
-
-
-def _elastic(job: Job) -> Amounts:
-    return {
-        name: max(0, job.allocated.get(name, 0) - least)
-        for name, least in (job.min_resources or {}).items()
-    }
-
-
-def beyond(wanted: Amounts, has: Amounts) -> Amounts:
-    return {name: max(0, amount - has.get(name, 0)) for name, amount in wanted.items()}

@@ -13,6 +13,7 @@ from vc_bus.errors import (
     OversizeError,
     TopicMissingError,
 )
+from vc_model.faults import describe
 
 _UNAVAILABLE = (
     kafka_errors.KafkaConnectionError,
@@ -35,7 +36,7 @@ KAFKA_FAULTS = (kafka_errors.KafkaError, kafka_errors.ConsumerStoppedError, Time
 
 def as_bus_error(error: BaseException, *, what: str) -> BusError:
     """The same in our words."""
-    said = f"{what}: {type(error).__name__}: {error}".rstrip(": ")
+    said = f"{what}: {type(error).__name__}: {describe(error)}".rstrip(": ")
     if isinstance(error, BusError):
         return error
     if isinstance(error, kafka_errors.UnknownTopicOrPartitionError):

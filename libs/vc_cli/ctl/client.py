@@ -4,14 +4,17 @@ The server's Date header is the clock: ages are then right however wrong the lap
 """
 
 import json
+import sys
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode, urlsplit
 
 from vc_cli.ctl.errors import HTTP_NOT_FOUND, ApiError, NoClusterError
 from vc_cli.ctl.kubeconfig import Access
+from vc_cli.ctl.log_flags import RequestLog
 from vc_cli.ctl.resources import JsonObject, Resource
 from vc_cli.ctl.tables import printable
+from vc_model.faults import describe
 
 if TYPE_CHECKING:
     from http.client import HTTPConnection, HTTPResponse
@@ -30,15 +33,21 @@ PLAIN: Final = "application/json"
 TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io"
 """The server then says what stands in each column; ask for `includeObject=Object` with it."""
 CELLS: Final = "cells"
+WRITES: Final = ("POST", "PUT", "PATCH")
+WARNINGS_MAX: Final = 20
 CLUSTER: Final = "the cluster"
 
 
 class Client:
     """Asks one API server, or another server of JSON; `what` is what people call it."""
 
-    def __init__(self, access: Access, *, what: str = CLUSTER) -> None:
+    def __init__(
+        self, access: Access, *, what: str = CLUSTER, told: RequestLog | None = None
+    ) -> None:
         self._access = access
         self._what = what
+        self._told = told
+        """Where each request is shown (`-v 1`); without credentials."""
         self.now: float | None = None
         """The server's time in its last answer, in seconds since the epoch."""
 
@@ -111,7 +120,9 @@ class Client:
             while line := response.readline(RESPONSE_BYTES_MAX):
                 yield _event(json.loads(line), resource)
         except (OSError, HTTPException, ValueError) as error:
-            raise NoClusterError(f"the watch of {resource.plural} broke: {error}") from None
+            raise NoClusterError(
+                f"the watch of {resource.plural} broke: {describe(error)}"
+            ) from None
         finally:
             connection.close()
 
@@ -129,13 +140,7 @@ class Client:
     ) -> JsonObject:
         """One request and its answer; ApiError when the server refuses."""
         full = f"{path}?{urlencode(query)}" if query else path
-        connection = self._connect(REQUEST_SECONDS_MAX)
-        try:
-            response = self._send(connection, method, full, body=body, form=form, accept=accept)
-            content = self._read(response)
-        finally:
-            connection.close()
-        self._refuse(response, content)
+        content = self._ask(method, full, body=body, form=form, accept=accept)
         try:
             answer: Any = json.loads(content)
         except ValueError:
@@ -143,6 +148,28 @@ class Client:
         if not isinstance(answer, dict):
             raise ApiError(f"{self._access.server} did not answer with an object", code=0)
         return answer
+
+    def text(self, path: str, *, query: Mapping[str, str]) -> str:
+        """What is no object, such as the log of a container."""
+        return self._ask("GET", f"{path}?{urlencode(query)}", accept="*/*").decode(errors="replace")
+
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: JsonObject | None = None,
+        form: str = PLAIN,
+        accept: str = PLAIN,
+    ) -> bytes:
+        connection = self._connect(REQUEST_SECONDS_MAX)
+        try:
+            response = self._send(connection, method, path, body=body, form=form, accept=accept)
+            content = self._read(response)
+        finally:
+            connection.close()
+        self._refuse(response, content)
+        return content
 
     def _connect(self, seconds: float) -> "HTTPConnection":
         from http.client import HTTPConnection
@@ -185,7 +212,13 @@ class Client:
             response = connection.getresponse()
         except (OSError, HTTPException) as error:
             raise self._unreachable(error) from None
+        if self._told is not None:
+            parts = urlsplit(self._access.server)
+            host = f"{parts.hostname}:{parts.port}" if parts.port else parts.hostname
+            self._told(f"{method} {parts.scheme}://{host}{prefix}{path}: {response.status}")
         self._set_clock(response.headers.get("Date", ""))
+        if method in WRITES:
+            print_warnings(response.headers.get_all("Warning") or [])
         return response
 
     def _identity(self) -> dict[str, str]:
@@ -244,6 +277,15 @@ class Client:
         """
         text = content[:ERROR_TEXT_MAX].decode("utf-8", "replace").strip()
         return "" if text.startswith("<") or self._what != CLUSTER else text
+
+
+def print_warnings(headers: "list[str]") -> None:
+    """What the server has to say about an object that it accepted, as kubectl prints it."""
+    for header in headers[:WARNINGS_MAX]:
+        _, _, rest = header.partition('"')
+        text = rest.rpartition('"')[0].replace('\\"', '"').replace("\\\\", "\\")
+        if text:
+            print(f"Warning: {printable(text)}", file=sys.stderr)
 
 
 def is_address(url: str) -> bool:

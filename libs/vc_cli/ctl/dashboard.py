@@ -25,6 +25,7 @@ from vc_cli.ctl.errors import (
     UsageError,
 )
 from vc_cli.ctl.kubeconfig import Access
+from vc_cli.ctl.log_flags import request_log
 from vc_cli.ctl.parser_options import DASHBOARD_FLAG, DASHBOARD_VARIABLE
 from vc_cli.ctl.resources import SERVICES, SYSTEM_NAMESPACE, JsonObject, metadata
 from vc_cli.ctl.session import connect
@@ -150,7 +151,9 @@ def dashboard_of(arguments: argparse.Namespace, *, client: Client | None = None)
         return Dashboard(client or connect(arguments), place=place, said_by=said_by)
     if not said:
         return Dashboard(client or connect(arguments), place=USUAL)
-    return Dashboard(Client(Access(server=_checked(said, said_by)), what=NAME), said_by=said_by)
+    access = Access(server=_checked(said, said_by))
+    there = Client(access, what=NAME, told=request_log(arguments))
+    return Dashboard(there, said_by=said_by)
 
 
 def _checked(url: str, said_by: str) -> str:

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import NoReturn, cast
 
 from vc_cli.ctl.errors import EXIT_FAILED, EXIT_INTERRUPTED, CtlError
+from vc_cli.ctl.log_flags import warn_without_effect
 
 Command = Callable[[argparse.Namespace], int]
 
@@ -15,6 +16,7 @@ Command = Callable[[argparse.Namespace], int]
 def run(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> NoReturn:
     """Parse, run, exit."""
     arguments = parser.parse_args(argv)
+    warn_without_effect(arguments, parser.prog)
     try:
         code = command_of(arguments.command)(arguments)
         sys.stdout.flush()

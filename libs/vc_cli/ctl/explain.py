@@ -13,6 +13,7 @@ from typing import Final
 from vc_cli.ctl.client import Client
 from vc_cli.ctl.dashboard import Dashboard, dashboard_of
 from vc_cli.ctl.errors import EXIT_OK, ApiError, CtlError
+from vc_cli.ctl.job_failure import FAILED, failure_lines
 from vc_cli.ctl.jobs import phase_of
 from vc_cli.ctl.output import print_answer
 from vc_cli.ctl.parser_options import Target, target_of
@@ -23,6 +24,7 @@ from vc_cli.ctl.tables import COLOURS, is_colourful, paint, printable
 from vc_cli.ctl.timeline import ENDED
 
 HOLDERS_SHOWN_MAX: Final = 5
+WRITE_REFUSED: Final = "WriteRefused"
 NOT_ALL: Final = "who holds what it waits for, and until when, is not known"
 _WAITING_PHASES: Final = ("", "Pending", "Inqueue", "Restarting")
 
@@ -41,6 +43,8 @@ def explain(arguments: argparse.Namespace) -> int:
             print(f"vcctl: {NOT_ALL}: {trouble}", file=sys.stderr)
         return EXIT_OK
     for line in answer(job, detail):
+        print(line)
+    for line in failure_lines(client, job) if phase_of(job) == FAILED else ():
         print(line)
     if trouble and detail:
         print(f"\n{sentence(f'{NOT_ALL}: {trouble}', title='note:')}")
@@ -66,13 +70,19 @@ def _ask(dashboard: Dashboard, target: Target) -> tuple[JsonObject, str]:
     detail: JsonObject = {}
     try:
         detail = dashboard.ask(path)
-        if detail.get("explanation"):
+        if detail.get("explanation") or _has_more(detail):
             detail = {**detail, **dashboard.ask(f"{path}/explanation")}
     except ApiError as error:
         return detail, f"the dashboard says: {error}"
     except CtlError as error:
         return detail, str(error)
     return detail, ""
+
+
+def _has_more(detail: JsonObject) -> bool:
+    """Whether pods wait of a job that has its minimum."""
+    job: JsonObject = detail.get("job") or {}
+    return bool(job.get("pending")) and job.get("phase") == "Running"
 
 
 def _condition(client: Client, job: JsonObject) -> str:
@@ -99,13 +109,19 @@ def answer(job: JsonObject, detail: JsonObject) -> Iterator[str]:
     found = metadata(job)
     yield f"job:       {found.get('namespace')}/{found.get('name')}  {shown}"
     yield f"queue:     {spec(job).get('queue') or 'default'}{_place(detail)}"
-    reason = detail.get("explanation")
-    if isinstance(reason, dict):
-        yield from reason_lines(reason)
-        return
     state = status(job).get("state") or {}
+    reason, more = detail.get("explanation"), detail.get("beyondMinimum")
     if state.get("message"):
-        yield f"says:      {printable(str(state['message']))}"
+        title = "refused:" if state.get("reason") == WRITE_REFUSED else "says:"
+        yield sentence(str(state["message"]), title=title)
+    if isinstance(reason, dict):
+        remedy = detail.get("remedy")
+        yield from reason_lines(reason, remedy if isinstance(remedy, dict) else None)
+        yield from _notes(detail, but=str(state.get("message") or ""))
+        return
+    if isinstance(more, dict):
+        yield from reason_lines(more)
+        return
     group = detail.get("group")
     if phase in ENDED:
         yield "reason:    it has ended; vcctl job timeline tells when"
@@ -117,6 +133,13 @@ def answer(job: JsonObject, detail: JsonObject) -> Iterator[str]:
         yield "reason:    its pod group does not exist yet; the job controller makes it"
     else:
         yield sentence(str(group.get("message") or "the scheduler has not refused it"))
+
+
+def _notes(detail: JsonObject, *, but: str) -> Iterator[str]:
+    """What else keeps it waiting, as far as it was not said."""
+    for note in detail.get("notes") or []:
+        if not but or but not in str(note):
+            yield sentence(str(note), title="note:")
 
 
 def _place(detail: JsonObject) -> str:
@@ -162,5 +185,7 @@ def holders(detail: JsonObject) -> Iterator[str]:
 
 
 def _amounts(amounts: JsonObject) -> str:
-    shown = [f"{name} {amount}" for name, amount in amounts.items() if name != "pods"]
+    from vc_model.human_amounts import human_quantities
+
+    shown = [f"{name} {text}" for name, text in human_quantities(amounts).items() if name != "pods"]
     return ", ".join(shown) or "-"

@@ -1,6 +1,7 @@
 """`vcctl jobflow …` and `vcctl jobtemplate …`: the same verbs on two kinds."""
 
 import argparse
+import sys
 from pathlib import Path
 from typing import Final
 
@@ -28,6 +29,14 @@ TITLES: Final = {
 _RESOURCES: Final = {"jobflow": JOBFLOWS, "jobtemplate": JOBTEMPLATES}
 
 
+def _say_unsupported(kind: str) -> None:
+    """What admission says of the kind, whether it is asked or not."""
+    from vc_model.support.kinds_batch import JOBFLOW, JOBTEMPLATE
+
+    sentence = {"jobflow": JOBFLOW, "jobtemplate": JOBTEMPLATE}[kind]
+    print(f"note: {sentence}", file=sys.stderr)
+
+
 def _resource(arguments: argparse.Namespace) -> tuple[Resource, str]:
     return _RESOURCES[arguments.kind], arguments.kind
 
@@ -37,6 +46,7 @@ def create(arguments: argparse.Namespace) -> int:
     from vc_cli.ctl.files import read_documents
 
     resource, what = _resource(arguments)
+    _say_unsupported(what)
     wanted = (resource.api_version, resource.kind)
     documents = read_documents([Path(arguments.filename)])
     chosen = [d for d in documents if (d.get("apiVersion"), d.get("kind")) == wanted]
@@ -52,7 +62,8 @@ def create(arguments: argparse.Namespace) -> int:
 
 def list_objects(arguments: argparse.Namespace) -> int:
     """The list."""
-    resource, _ = _resource(arguments)
+    resource, what = _resource(arguments)
+    _say_unsupported(what)
     client = connect(arguments)
     listing = Listing(
         resource=resource,
@@ -82,6 +93,7 @@ def get(arguments: argparse.Namespace) -> int:
 def describe(arguments: argparse.Namespace) -> int:
     """One, whole; YAML reads best."""
     resource, what = _resource(arguments)
+    _say_unsupported(what)
     target = target_of(arguments, what)
     with expected(target, what):
         obj = connect(arguments).get(resource, target.name, namespace=target.namespace)

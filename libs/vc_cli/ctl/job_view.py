@@ -2,7 +2,7 @@
 
 import argparse
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from vc_cli.ctl.client import Client
@@ -77,8 +77,8 @@ def describe(job: JsonObject) -> Iterator[str]:
 
 def _spec(wanted: JsonObject) -> Iterator[str]:
     yield _pair("Min Available", wanted.get("minAvailable", 0), level=1, width=16)
-    yield f"{_INDENT}Plugins:"
-    plugins = {"env": None, "ssh": None, **(wanted.get("plugins") or {})}
+    plugins: JsonObject = wanted.get("plugins") or {}
+    yield f"{_INDENT}Plugins:" if plugins else _pair("Plugins", NONE, level=1, width=16)
     for name, flags in plugins.items():
         yield _pair(name.capitalize(), _words(flags), level=2, width=9)
     yield _pair("Queue", wanted.get("queue", ""), level=1, width=16)
@@ -146,9 +146,15 @@ def _words(flags: Any) -> str:
 def events_of(client: Client, job: JsonObject) -> Iterator[str]:
     """The events about this very job and its pod group, the oldest first."""
     found = metadata(job)
-    query = {"fieldSelector": f"involvedObject.name={found['name']}"}
-    heard, _ = client.list(EVENTS, namespace=str(found.get("namespace", "")), query=query)
-    events = [event for event in heard if _is_about(event.get("involvedObject") or {}, found)]
+    namespace = str(found.get("namespace", ""))
+    groups, _ = client.list(PODGROUPS, namespace=namespace)
+    names = dict.fromkeys([str(found["name"]), f"{found['name']}-{found['uid']}"])
+    heard: list[JsonObject] = []
+    for name in names:
+        query = {"fieldSelector": f"involvedObject.name={name}"}
+        heard += client.list(EVENTS, namespace=namespace, query=query)[0]
+    uids = {str(found["uid"])} | _group_uids(job, groups, heard)
+    events = [event for event in heard if _involved(event).get("uid") in uids]
     if not events:
         yield _pair("Events", NONE)
         return
@@ -161,9 +167,42 @@ def events_of(client: Client, job: JsonObject) -> Iterator[str]:
         yield f"{_INDENT}{table.line(row)}"
 
 
-def _is_about(involved: JsonObject, found: JsonObject) -> bool:
-    """By uid for the job, which may have had a namesake; its pod group bears its name."""
-    return involved.get("uid") == found["uid"] or involved.get("kind") == PODGROUPS.kind
+def _group_uids(
+    job: JsonObject, groups: Iterable[JsonObject], events: Iterable[JsonObject]
+) -> set[str]:
+    """Of the job's pod group; by uid, because a job of the same name may have been here before.
+
+    The group goes when the job ends, and then only its events are left. One belongs to this job if its
+    name has the job's uid in it, or if nothing was heard of it before the job existed: not in the second
+    of its creation either, in which a namesake may have ended.
+    """
+    found = metadata(job)
+    owned = {
+        str(metadata(group).get("uid", ""))
+        for group in groups
+        for owner in metadata(group).get("ownerReferences") or []
+        if owner.get("uid") == found["uid"]
+    }
+    if owned:
+        return owned
+    named: set[str] = set()
+    first: dict[str, str] = {}
+    for event in events:
+        involved = _involved(event)
+        if involved.get("kind") != PODGROUPS.kind:
+            continue
+        uid = str(involved.get("uid", ""))
+        if str(found["uid"]) in str(involved.get("name", "")):
+            named.add(uid)
+        at = str(event.get("firstTimestamp") or event.get("eventTime") or "")
+        first[uid] = min(first.get(uid, at), at)
+    born = str(found.get("creationTimestamp", ""))
+    return named | {uid for uid, at in first.items() if at[: len(born) - 1] > born[:-1]}
+
+
+def _involved(event: JsonObject) -> JsonObject:
+    involved: JsonObject = event.get("involvedObject") or {}
+    return involved
 
 
 def _event_row(event: JsonObject, now: float | None) -> list[str]:

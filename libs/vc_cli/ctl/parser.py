@@ -6,10 +6,12 @@ from typing import Any, Final
 from vc_cli.ctl.job_run_options import add_run_options
 from vc_cli.ctl.output import CSV, OBJECT_FORMS, WIDE
 from vc_cli.ctl.parser_options import (
+    WEIGHT_HELP,
     add_all_namespaces,
     add_listing,
     add_namespace,
     add_target,
+    weight,
     whom_to_ask,
 )
 
@@ -54,6 +56,9 @@ def vcctl_parser(prog: str = "vcctl") -> argparse.ArgumentParser:
     completion.add_argument("shell", choices=SHELLS)
     version = _command(commands, "version", "version:version", "print the version")
     version.add_argument("-o", "--output", default="", choices=OBJECT_FORMS)
+    helped = _command(commands, "help", "help_command:show_help", "help about a command")
+    helped.add_argument("topic", nargs="*", metavar="COMMAND", help="such as `job run`")
+    helped.set_defaults(prog=prog)
     return parser
 
 
@@ -108,7 +113,7 @@ def add_job_filters(parser: argparse.ArgumentParser) -> None:
 def _add_queues(queues: Commands) -> None:
     create = _command(queues, "create", "queues:create", "create a queue")
     add_queue_name(create, default="test")
-    create.add_argument("-w", "--weight", type=int, default=1)
+    create.add_argument("-w", "--weight", type=weight, default=1, help=WEIGHT_HELP)
     create.add_argument("-S", "--state", default="Open", choices=("Open", "Closed"))
     create.add_argument("--parent", default="", help="the queue above it")
     add_listing(_command(queues, "list", "queues:list_queues", "list queues"))
@@ -118,7 +123,7 @@ def _add_queues(queues: Commands) -> None:
     operate = _command(queues, "operate", "queues:operate", "open, close or change")
     add_queue_name(operate)
     operate.add_argument("-a", "--action", required=True, choices=("open", "close", "update"))
-    operate.add_argument("-w", "--weight", type=int, default=0)
+    operate.add_argument("-w", "--weight", type=weight, help=f"with update: {WEIGHT_HELP}")
     add_queue_name(_command(queues, "delete", "queues:delete", "delete a queue"))
     tree = _command(queues, "tree", "queue_tree:tree", "shares along the hierarchy")
     tree.add_argument("-o", "--output", default="", choices=(*OBJECT_FORMS, WIDE))

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from vc_cli.ctl.errors import UsageError
+from vc_cli.ctl.log_flags import add_log_flags
 from vc_cli.ctl.output import JSON, WIDE, YAML
 from vc_cli.ctl.resources import DEFAULT_NAMESPACE
 
@@ -17,6 +18,19 @@ SHORT_NAMESPACE: Final = "-n"
 DASHBOARD_FLAG: Final = "--dashboard"
 DASHBOARD_VARIABLE: Final = "PYROCLAST_DASHBOARD_URL"
 _DEFAULT: Final = "default: default, whatever the kubeconfig's context says"
+
+
+WEIGHT_MAX: Final = 65535
+"""As admission has it."""
+WEIGHT_HELP: Final = f"1 to {WEIGHT_MAX}"
+
+
+def weight(text: str) -> int:
+    """A queue's weight; 0 would become 1 at the server, which is not what was written."""
+    number = int(text) if text.isascii() and text.isdecimal() else 0
+    if not 1 <= number <= WEIGHT_MAX:
+        raise argparse.ArgumentTypeError(f"{text!r}: a weight must be a number from {WEIGHT_HELP}")
+    return number
 
 
 class Target(NamedTuple):
@@ -56,6 +70,7 @@ def connection(*, default: str = "") -> argparse.ArgumentParser:
         metavar="FILE",
         help="default: $KUBECONFIG, ~/.kube/config",
     )
+    add_log_flags(parent, suppressed=default == argparse.SUPPRESS)
     return parent
 
 

@@ -69,7 +69,10 @@ def rows_of(found: JsonObject, *, wide: bool) -> list[list[str]]:
 
 
 def _row(queue: JsonObject, resource: str, *, limit: JsonObject, label: str) -> list[str]:
-    amounts = [str(queue.get(field, {}).get(resource, NONE)) for field in _FIELDS]
+    from vc_model.human_amounts import human_quantity
+
+    written = [(queue.get(field) or {}).get(resource) for field in _FIELDS]
+    amounts = [NONE if text is None else human_quantity(resource, text) for text in written]
     first = [label, str(queue["state"]), str(queue["weight"])] if label else ["", "", ""]
     deserved = share(queue, resource, limit, of="deserved")
     return [*first, resource, bar(share(queue, resource, limit), deserved), *amounts]

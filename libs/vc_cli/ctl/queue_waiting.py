@@ -62,7 +62,13 @@ def lines(one: JsonObject, *, estimate: bool) -> Iterator[str]:
     count = "1 job waits" if total == 1 else f"{total} jobs wait"
     yield f"queue:     {one['queue']}, {count if total else NOBODY}"
     room: JsonObject = one.get("headroom") or {}
-    left = [f"{name} {amount}" for name, amount in room.items() if name not in _NOT_SHARED]
+    from vc_model.human_amounts import human_quantities
+
+    left = [
+        f"{name} {amount}"
+        for name, amount in human_quantities(room).items()
+        if name not in _NOT_SHARED
+    ]
     yield f"headroom:  {', '.join(left) or 'there are no nodes'}"
     if not jobs:
         return

@@ -14,7 +14,7 @@ from vc_cli.ctl.errors import EXIT_OK, CtlError, UsageError
 from vc_cli.ctl.jobs import command_for
 from vc_cli.ctl.listing import Listing, Row, show
 from vc_cli.ctl.output import OBJECT_FORMS, WIDE, print_object
-from vc_cli.ctl.parser_options import Target
+from vc_cli.ctl.parser_options import WEIGHT_MAX, Target
 from vc_cli.ctl.resources import (
     COMMANDS,
     DEFAULT_NAMESPACE,
@@ -38,7 +38,8 @@ SLURM_TITLES: Final = ("Name", "Weight", "State", "Inqueue", "Pending", "Running
 """vqueues shows no parent and nothing completed."""
 WIDE_FIELDS: Final = ("guarantee", "deserved", "capability", "allocated")
 PHASES: Final = ("Inqueue", "Pending", "Running", "Unknown", "Completed")
-ACTIONS: Final = {"open": "OpenQueue", "close": "CloseQueue"}
+CLOSE: Final = "close"
+ACTIONS: Final = {"open": "OpenQueue", CLOSE: "CloseQueue"}
 UPDATE: Final = "update"
 OPEN: Final = "Open"
 CLOSED: Final = "Closed"
@@ -87,7 +88,10 @@ def _amounts(queue: JsonObject, field: str) -> str:
     found = status(queue).get(field) if field == "allocated" else spec(queue).get(field)
     if field == "guarantee" and isinstance(found, dict):
         found = found.get("resource")
-    return ",".join(f"{name}={amount}" for name, amount in sorted((found or {}).items())) or "-"
+    from vc_model.human_amounts import human_quantities
+
+    shown = human_quantities(found or {})
+    return ",".join(f"{name}={amount}" for name, amount in shown.items()) or "-"
 
 
 def list_queues(arguments: argparse.Namespace) -> int:
@@ -126,7 +130,7 @@ def show_queue(arguments: argparse.Namespace, *, titles: Sequence[str] = ()) -> 
 
 
 def create(arguments: argparse.Namespace) -> int:
-    """`queue create`; a weight that cannot be is the server's to refuse."""
+    """`queue create`."""
     target = _target(arguments)
     body: JsonObject = {
         "apiVersion": QUEUES.api_version,
@@ -146,7 +150,7 @@ def create(arguments: argparse.Namespace) -> int:
 
 def _close(client: Client, queue: JsonObject) -> None:
     """A server drops the status of what is created, so closing is a Command of its own."""
-    body = command_for(queue, QUEUES, action=ACTIONS["close"])
+    body = command_for(queue, QUEUES, action=ACTIONS[CLOSE])
     try:
         client.create(COMMANDS, body, namespace=DEFAULT_NAMESPACE)
     except CtlError as error:
@@ -157,11 +161,17 @@ def _close(client: Client, queue: JsonObject) -> None:
 def operate(arguments: argparse.Namespace) -> int:
     """`queue operate`: open and close go through a Command, a weight is changed at once."""
     target = _target(arguments)
+    if arguments.action == UPDATE and arguments.weight is None:
+        raise UsageError(f"update needs a weight from 1 to {WEIGHT_MAX}: -w WEIGHT")
+    if arguments.action != UPDATE and arguments.weight is not None:
+        raise UsageError(f"-w goes with -a update; -a {arguments.action} changes no weight")
+    if arguments.action == CLOSE and target.name == ROOT:
+        raise CtlError(
+            "queue 'root' cannot be closed: every queue is below it; close those instead"
+        )
     client = connect(arguments)
     with expected(target, "queue"):
         if arguments.action == UPDATE:
-            if arguments.weight <= 0:
-                raise UsageError("update needs a weight above 0: -w WEIGHT")
             client.merge(QUEUES, target.name, {"spec": {"weight": arguments.weight}})
         else:
             queue = client.get(QUEUES, target.name)

@@ -10,6 +10,7 @@ LINE_LETTERS_MAX: Final = 100
 TITLE_LETTERS: Final = 11
 STAGES: Final = {
     "invalid": "its manifest cannot be used",
+    "unsupported": "it asks for what this release does not support",
     "queue-missing": "its queue does not exist",
     "queue-closed": "its queue lets no jobs in",
     "quota": "its queue, or one above it, is full",
@@ -41,20 +42,24 @@ _UNBLOCK: Final = {
     "free-claim": "end the pod that uses claim {target}",
     "reach-volume": "room for {amounts} on a node that reaches the volume of claim {target}{where}",
     "add-volume": "a free volume that suits claim {target}",
+    "remove-field": "create it without the field: {target}",
     "wait": "nothing to do but wait",
     "fix": "correct the manifest",
 }
 
 
-def reason_lines(reason: JsonObject) -> Iterator[str]:
-    """All of it, the most important first."""
+def reason_lines(reason: JsonObject, remedy: JsonObject | None = None) -> Iterator[str]:
+    """All of it, the most important first; a remedy that was searched for replaces the proposal."""
     stage = str(reason.get("stage", ""))
-    yield f"stage:     {stage} ({STAGES.get(stage, 'see the reason')})"
+    never = "; it can never start as things are" if reason.get("permanent") else ""
+    yield f"stage:     {stage} ({STAGES.get(stage, 'see the reason')}{never})"
     yield sentence(str(reason.get("sentence", "")))
     if reason.get("needed_pods"):
         yield f"pods:      {reason['needed_pods']} needed, {reason.get('placeable_pods', 0)} fit now"
     unblock = reason.get("unblock")
-    if isinstance(unblock, dict):
+    if remedy is not None:
+        yield from _remedy_lines(remedy)
+    elif isinstance(unblock, dict):
         yield f"unblock:   {_unblock(unblock)}"
         for other in unblock.get("also") or []:
             yield f"           and {_unblock(other)}"
@@ -63,13 +68,29 @@ def reason_lines(reason: JsonObject) -> Iterator[str]:
         yield ""
         titles = ("Resource", "Needed", "Available", "Missing")
         yield from table_lines(titles, [_amount_row(amount) for amount in amounts])
-        if not any(int(amount["missing"]) for amount in amounts):
+        if not any(str(amount["missing"]) != "0" for amount in amounts):
             yield _SCATTERED
     checks = reason.get("checks") or []
     if checks:
         yield ""
         rows = [[str(check["name"]), str(check["nodes_left"])] for check in checks]
         yield from table_lines(("Check", "Nodes left"), rows)
+
+
+def _remedy_lines(remedy: JsonObject) -> Iterator[str]:
+    """What starts it, whether that was checked, whom it costs, what else would do."""
+    basis = str(remedy.get("basis", ""))
+    steps = [str(step) for step in remedy.get("steps") or []]
+    for number, step in enumerate(steps):
+        yield sentence(f"and {step}" if number else step, title="" if number else "unblock:")
+    yield sentence(basis if not steps else f"({basis})", title="" if steps else "unblock:")
+    victims = remedy.get("victims") or []
+    if victims:
+        total = int(remedy.get("victimsTotal") or len(victims))
+        more = f" and {total - len(victims)} more" if total > len(victims) else ""
+        yield sentence(f"evicted for it then: {', '.join(map(str, victims))}{more}", title="")
+    for other in remedy.get("alternatives") or []:
+        yield sentence(f"or: {other}", title="")
 
 
 def sentence(text: str, *, title: str = "reason:") -> str:
@@ -95,21 +116,26 @@ def table_lines(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterato
 
 def _amount_row(amount: JsonObject) -> list[str]:
     name = str(amount["resource"])
-    return [name, *(_shown(name, int(amount[key])) for key in ("needed", "available", "missing"))]
+    needed, missing = (_shown(name, amount[key], up=True) for key in ("needed", "missing"))
+    return [name, needed, _shown(name, amount["available"]), missing]
 
 
-def _shown(resource: str, units: int) -> str:
-    """Units as people write them."""
-    from vc_model.quantity import decimals_of, format_quantity
+def _shown(resource: str, amount: object, *, up: bool = False) -> str:
+    """A quantity as people write it; an older dashboard sends integers of its unit."""
+    from vc_model.human_amounts import human_amount, human_quantity
 
-    return format_quantity(units, decimals=decimals_of(resource))
+    if isinstance(amount, int):
+        return human_amount(resource, amount, up=up)
+    return human_quantity(resource, str(amount), up=up)
 
 
 def _unblock(unblock: JsonObject) -> str:
     amounts = unblock.get("amounts") or {}
     pods = int(unblock.get("pods") or 0)
     text = ", ".join(
-        f"{name} {_shown(name, int(units))}" for name, units in amounts.items() if name != "pods"
+        f"{name} {_shown(name, amount, up=True)}"
+        for name, amount in amounts.items()
+        if name != "pods"
     )
     form = _UNBLOCK.get(str(unblock.get("action", "")), "{action} {target}")
     return form.format(

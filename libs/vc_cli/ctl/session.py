@@ -7,12 +7,14 @@ from contextlib import contextmanager
 from vc_cli.ctl.client import Client
 from vc_cli.ctl.errors import HTTP_NOT_FOUND, ApiError, CtlError
 from vc_cli.ctl.kubeconfig import find_access
+from vc_cli.ctl.log_flags import request_log
 from vc_cli.ctl.parser_options import Target
 
 
 def connect(arguments: argparse.Namespace) -> Client:
     """A client of the cluster that the arguments or the environment name."""
-    return Client(find_access(master=arguments.master, kubeconfig=arguments.kubeconfig))
+    access = find_access(master=arguments.master, kubeconfig=arguments.kubeconfig)
+    return Client(access, told=request_log(arguments))
 
 
 @contextmanager

@@ -1,8 +1,10 @@
-"""`vcctl job timeline NAME`: when what happened, from the timestamps of the objects themselves.
+"""`vcctl job timeline NAME`: when what happened, from what the job's status records.
 
-Those are whole seconds; the trace, whose link or id stands above the table, has the finer steps. The pod
-group goes when a job ends, and pods may go: the job's own conditions then tell when a step had been
-taken at the latest, and the row says so.
+Times are whole seconds; the trace, whose link or id stands above the table, has the finer steps. Pods come
+and go (a drain deletes them, a restart makes others), so of a job that has left Pending none is asked: the
+job controller recorded when the pods of each run were made and bound. Of a job that another controller
+ran there is no such record; its conditions then tell when a step had been taken at the latest, and the row
+says so. Only while a job waits for its first run its pods are the newest fact there is.
 """
 
 import argparse
@@ -28,7 +30,10 @@ TITLES: Final = ("Time", "After", "Step", "Detail")
 DETAIL_LETTERS_MIN: Final = 12
 FIRST_PHASE: Final = "Pending"
 RUNNING: Final = "Running"
-AT_THE_LATEST: Final = "at the latest; its pods are gone by now"
+AT_THE_LATEST: Final = "at the latest; its controller recorded no times"
+SO_FAR: Final = "so far"
+RUN: Final = "run-"
+"""Keys of the records in `status.controlledResources`: `run-1` is the first run."""
 ENDED: Final = ("Completed", "Failed", "Aborted", "Terminated")
 
 
@@ -85,46 +90,71 @@ def steps_of(
     queue = spec(job).get("queue") or "default"
     steps = [Step(str(found.get("creationTimestamp", "")), "submitted", f"to queue {queue}")]
     conditions: list[JsonObject] = status(job).get("conditions") or []
+    runs = _runs(job)
     steps += _admitted(list(groups), conditions)
-    steps += _pod_steps(list(pods)) or _before_running(conditions)
+    if runs:
+        steps += [step for number, run in runs for step in _run_steps(number, run)]
+    elif all(condition.get("status") == FIRST_PHASE for condition in conditions):
+        steps += _pod_steps(list(pods))
+    else:
+        steps += _before_running(conditions)
     for number, condition in enumerate(conditions):
         phase = str(condition.get("status", ""))
-        if number == 0 and phase == FIRST_PHASE:
-            continue  # the submission itself
+        if (number == 0 and phase == FIRST_PHASE) or (runs and phase == RUNNING):
+            continue  # the submission itself; the records tell when each run ran
         detail = "ended" if phase in ENDED and number == len(conditions) - 1 else ""
         steps.append(Step(str(condition.get("lastTransitionTime", "")), phase.lower(), detail))
     return sorted(steps, key=lambda step: parse_time(step.time) or 0.0)
 
 
 def _admitted(groups: list[JsonObject], conditions: list[JsonObject]) -> list[Step]:
-    """The pod group is made when the job controller takes the job up, which its first condition tells."""
-    if groups:
-        return [
-            Step(
-                str(metadata(group).get("creationTimestamp", "")),
-                "admitted",
-                f"pod group {metadata(group).get('name', '')}",
-            )
-            for group in groups
-        ]
+    """When the job controller took the job up and made its pod group: its first condition tells."""
     times = sorted(str(condition.get("lastTransitionTime", "")) for condition in conditions)
-    return [Step(times[0], "admitted", "pod group, gone by now")] if times else []
+    times = times or [str(metadata(group).get("creationTimestamp", "")) for group in groups]
+    return [Step(times[0], "admitted", "pod group made")] if times else []
+
+
+def _runs(job: JsonObject) -> list[tuple[int, dict[str, str]]]:
+    """What the job controller recorded of each run, in their order."""
+    noted: JsonObject = status(job).get("controlledResources") or {}
+    found: list[tuple[int, dict[str, str]]] = []
+    for key, text in noted.items():
+        number = key.removeprefix(RUN)
+        if key.startswith(RUN) and number.isdecimal():
+            pairs = (fact.partition("=") for fact in str(text).split(","))
+            found.append((int(number), {name: value for name, _, value in pairs if value}))
+    return sorted(found, key=lambda run: run[0])
+
+
+def _run_steps(number: int, run: dict[str, str]) -> list[Step]:
+    which = f", run {number}" if number > 1 else ""
+    pods, nodes = int(run.get("pods", 0)), int(run.get("nodes", 0))
+    steps: list[Step] = []
+    if "made" in run:
+        steps.append(Step(run["made"], "enqueued", f"{_count(pods, 'pod')} made{which}"))
+    if "bound" in run:
+        steps.append(Step(run["bound"], "bound", f"on {_count(nodes, 'node')}{which}"))
+    if "ran" in run:
+        steps.append(Step(run["ran"], RUNNING.lower(), which.removeprefix(", ")))
+    return steps
 
 
 def _before_running(conditions: list[JsonObject]) -> list[Step]:
-    """What a job that ran must have been through, when no pod is left to tell when."""
+    """What a job that ran must have been through, when no record tells when."""
     ran = [str(c.get("lastTransitionTime", "")) for c in conditions if c.get("status") == RUNNING]
     return [Step(at, step, AT_THE_LATEST) for at in ran[:1] for step in ("enqueued", "bound")]
 
 
 def _pod_steps(pods: list[JsonObject]) -> list[Step]:
-    """A pod is made when its group is let in, so the first pod tells when that was."""
+    """Of a job that has not run yet: a pod is made when its group is enqueued."""
     made = sorted(str(metadata(pod).get("creationTimestamp", "")) for pod in pods)
     bound = sorted(filter(None, (_bound_at(pod) for pod in pods)))
-    steps = [Step(made[0], "enqueued", f"{_count(len(made), 'pod')} made")] if made else []
+    steps = [Step(made[0], "enqueued", f"{_count(len(made), 'pod')} {SO_FAR}")] if made else []
     if bound:
         nodes = {str(spec(pod).get("nodeName")) for pod in pods if _bound_at(pod)}
-        detail = f"{len(bound)} of {_count(len(pods), 'pod')}, on {_count(len(nodes), 'node')}"
+        detail = (
+            f"{len(bound)} of {_count(len(pods), 'pod')}, on {_count(len(nodes), 'node')}, {SO_FAR}"
+        )
         steps.append(Step(bound[-1], "bound", detail))
     return steps
 

@@ -1,11 +1,19 @@
-"""`vcctl validate -f FILE…`: what admission would say, without a cluster."""
+"""`vcctl validate -f FILE…`: what admission would say, without a cluster.
+
+Of a ConfigMap with the scheduler's configuration it is what the scheduler would say.
+"""
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from vc_cli.ctl.errors import EXIT_FAILED, EXIT_OK
 from vc_cli.ctl.files import read_documents
 from vc_cli.ctl.output import print_answer
+from vc_cli.ctl.resources import JsonObject
+
+if TYPE_CHECKING:
+    from vc_admission.logic.offline import DocumentReport
 
 
 def validate(arguments: argparse.Namespace) -> int:
@@ -13,7 +21,7 @@ def validate(arguments: argparse.Namespace) -> int:
     from vc_admission.logic.offline import validate_documents
 
     documents = read_documents(Path(name) for name in arguments.filename)
-    reports = validate_documents(documents)
+    reports = [_with_configuration(r, documents) for r in validate_documents(documents)]
     refused = sum(bool(report.problems) for report in reports)
     if arguments.output:
         import msgspec
@@ -29,3 +37,28 @@ def validate(arguments: argparse.Namespace) -> int:
     warned = sum(len(report.warnings) for report in reports)
     print(f"{len(reports)} objects: {refused} would be refused, {warned} warnings")
     return EXIT_FAILED if refused else EXIT_OK
+
+
+def _with_configuration(report: "DocumentReport", documents: list[JsonObject]) -> "DocumentReport":
+    """The report with what is to be said of a scheduler configuration in the document."""
+    document = documents[report.position] if report.position < len(documents) else {}
+    data = document.get("data") if document.get("kind") == "ConfigMap" else None
+    if not isinstance(data, dict):
+        return report
+    import msgspec
+
+    from vc_admission.logic.findings import Problem
+    from vc_scheduler.conf_source import CONF_KEY
+    from vc_scheduler.logic import actions, plugins
+    from vc_scheduler.logic.conf_file import ConfError, read_conf
+
+    text, path = data.get(CONF_KEY), f"data[{CONF_KEY}]"
+    if not isinstance(text, str):
+        return report
+    try:
+        _, told = read_conf(text, actions=tuple(actions.REGISTRY), plugins=tuple(plugins.REGISTRY))
+    except ConfError as error:
+        problem = Problem(path=path, value="", message=str(error))
+        return msgspec.structs.replace(report, problems=[*report.problems, problem])
+    warnings = [*report.warnings, *(f"{path}: {warning}" for warning in told)]
+    return msgspec.structs.replace(report, warnings=warnings)

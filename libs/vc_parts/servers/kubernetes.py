@@ -5,6 +5,7 @@ attributes of their own, so that a test can restart one: `await plane.apiserver.
 """
 
 import asyncio
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,15 +19,14 @@ from vc_parts.control_plane_flags import (
 )
 from vc_parts.getting import obtain
 from vc_parts.kubeconfig import User, admin, token_file, write_kubeconfig
+from vc_parts.patience import Patience, size_of
 from vc_parts.ports import LOOPBACK, free_port
-from vc_parts.probe import http_get, wait_until
+from vc_parts.probe import http_get, wait_while_moving
 from vc_parts.process import Process
 from vc_parts.progress import Progress, log_tail
 from vc_parts.server import Server
 from vc_parts.servers.etcd import EtcdServer
 
-APISERVER_SECONDS_MAX = 90.0
-SETTLE_SECONDS_MAX = 60.0
 APISERVER_STOP_SECONDS_MAX = 3.0
 """Its graceful end waits for open watches, which controllers never close; etcd has all it has promised."""
 SERVER_HOSTS = (LOOPBACK, "localhost", "10.96.0.1", "kubernetes.default.svc")
@@ -89,12 +89,14 @@ class ControlPlane(Server):
 
     async def settle(self) -> None:
         """Waits for the service account that the admission of pods asks for."""
-        await wait_until(
+        log = self.controller_manager.log
+        await wait_while_moving(
             lambda: self.has_default_account("default"),
-            seconds_max=SETTLE_SECONDS_MAX,
-            otherwise=lambda: (
-                f"The default service account did not appear in {SETTLE_SECONDS_MAX:.0f} s; "
-                f"the controller manager's log ends with:\n{log_tail(self.controller_manager.log)}"
+            patience=Patience.from_env(os.environ),
+            progress=lambda: size_of(log),
+            otherwise=lambda over: (
+                f"The default service account did not appear: {over}; "
+                f"the controller manager's log ends with:\n{log_tail(log)}"
             ),
         )
 
@@ -131,7 +133,6 @@ class ControlPlane(Server):
             command,
             log=self.log_of("kube-apiserver"),
             ready=self._apiserver_ready,
-            start_seconds_max=APISERVER_SECONDS_MAX,
             stop_seconds_max=APISERVER_STOP_SECONDS_MAX,
         )
 

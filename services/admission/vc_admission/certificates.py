@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 from vc_admission.authority import Certificates, make_certificates, renewed
 from vc_admission.config import Config
@@ -103,8 +104,9 @@ class CertificateKeeper:
             "localhost",
             "127.0.0.1",
         ]
-        if self._config.host not in ("", "0.0.0.0", "::", *names):  # noqa: S104 - compared only
-            names.append(self._config.host)
+        for host in (self._config.host, urlsplit(self._config.url).hostname or ""):
+            if host not in ("", "0.0.0.0", "::", *names):  # noqa: S104 - compared only
+                names.append(host)
         return names
 
 

@@ -1,91 +1,244 @@
 """What the environment may say to admission."""
 
+import ssl
 import zoneinfo
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
+from urllib.parse import urlsplit
 
 from vc_admission.logic.world import QUEUE_DEPTH_MAX, Compat, Settings
-from vc_model.scheduler_names import scheduler_names
+from vc_model import variables
+from vc_model.faults import describe
+from vc_model.scheduler_names import scheduler_names_variable
+from vc_model.variables import AnyVariable
 
-PORT_MAX: Final = 65535
-_TRUE: Final = frozenset({"1", "true", "yes", "on"})
-_FALSE: Final = frozenset({"", "0", "false", "no", "off"})
+HOST: Final = variables.text("ADMISSION_HOST", "127.0.0.1", meaning="address to listen on")
+PORT: Final = variables.port(
+    "ADMISSION_PORT", 8443, meaning="port to listen on (HTTPS); 0 picks a free one"
+)
+COMPAT: Final = variables.choice(
+    "PYROCLAST_COMPAT",
+    Compat.SEEDS.value,
+    known=tuple(mode.value for mode in Compat),
+    meaning="upstream: refuse what Volcano refuses, also where it would do no harm",
+)
+NAMES: Final = scheduler_names_variable(
+    "names of the scheduler, separated by commas; pods that name one of them are reviewed",
+    "ADMISSION_SCHEDULER_NAMES",
+)
+CREATE_CONFIGURATIONS: Final = variables.switch(
+    "ADMISSION_CREATE_CONFIGURATIONS",
+    default=False,
+    meaning="create the webhook configurations, where no chart does, with an address",
+)
+UNREACHABLE: Final = "none"
+"""ADMISSION_URL of a process that the API server cannot call: nothing is registered."""
+
+
+def _parse_url(written: str) -> str:
+    text = written.rstrip("/")
+    if text == UNREACHABLE:
+        return text
+    fix = f"write https://HOST:PORT as the API server reaches it, or {UNREACHABLE} for no webhooks"
+    try:
+        parts = urlsplit(text)
+        usable = parts.scheme == "https" and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # no address or no port that could be one
+        raise ValueError(fix) from None
+    if not usable or parts.query or parts.fragment or parts.username is not None:
+        raise ValueError(fix)
+    return text
+
+
+URL: Final = variables.Variable(
+    "ADMISSION_URL",
+    "",
+    meaning="https://HOST:PORT by which a cluster that outlives this process reaches it: what is "
+    "created there is deleted at the end; none: register nothing; "
+    "without it: where it listens, for a cluster that ends together with it",
+    parse=_parse_url,
+)
+FAILURE_POLICY: Final = variables.choice(
+    "ADMISSION_FAILURE_POLICY",
+    "",
+    known=("Fail", "Ignore"),
+    meaning="of webhooks that are created here, pods apart; without it Ignore with ADMISSION_URL, "
+    "else Fail",
+)
+CERTIFICATE_FILE: Final = variables.file(
+    "ADMISSION_TLS_CERT_FILE", meaning="certificate to serve with, instead of one of its own"
+)
+KEY_FILE: Final = variables.file(
+    "ADMISSION_TLS_KEY_FILE", meaning="its key; goes together with ADMISSION_TLS_CERT_FILE"
+)
+CA_FILE: Final = variables.file(
+    "ADMISSION_CA_FILE", meaning="authorities the API server shall trust; else the certificate"
+)
+SERVICE: Final = variables.text(
+    "ADMISSION_SERVICE",
+    "volcano-admission-service",
+    meaning="Service that leads here; its names are in the certificate",
+)
+SECRET: Final = variables.text(
+    "ADMISSION_SECRET", "volcano-admission-certs", meaning="Secret that keeps the certificates"
+)
+CONFIGURATION: Final = variables.text(
+    "ADMISSION_CONFIGURATION", "volcano-admission", meaning="name of both webhook configurations"
+)
+CONFIGMAP: Final = variables.text(
+    "ADMISSION_CONFIGMAP",
+    "volcano-admission-configmap",
+    meaning="ConfigMap with the resource groups of pods",
+)
+QUEUE_DEPTH: Final = variables.integer(
+    "ADMISSION_MAX_QUEUE_DEPTH",
+    QUEUE_DEPTH_MAX,
+    low=1,
+    high=64,
+    meaning="levels a tree of queues may have",
+)
+ROOT_PROTECTION: Final = variables.switch(
+    "ADMISSION_ROOT_QUEUE_PROTECTION", default=True, meaning="refuse changes of the queue `root`"
+)
+ALLOCATED_PODS_CHECK: Final = variables.switch(
+    "ADMISSION_QUEUE_ALLOCATED_PODS_CHECK",
+    default=False,
+    meaning="refuse to delete a queue while pods are allocated in it",
+)
+ALLOCATION_GATE: Final = variables.switch(
+    "ADMISSION_QUEUE_ALLOCATION_GATE",
+    default=False,
+    meaning="give pods Volcano's scheduling gate until their queue has room",
+)
+VARIABLES: Final[tuple[AnyVariable, ...]] = (
+    HOST,
+    PORT,
+    COMPAT,
+    NAMES,
+    CREATE_CONFIGURATIONS,
+    URL,
+    FAILURE_POLICY,
+    CERTIFICATE_FILE,
+    KEY_FILE,
+    CA_FILE,
+    SERVICE,
+    SECRET,
+    CONFIGURATION,
+    CONFIGMAP,
+    QUEUE_DEPTH,
+    ROOT_PROTECTION,
+    ALLOCATED_PODS_CHECK,
+    ALLOCATION_GATE,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
     """Where it listens, whose certificates it uses, what the administrator chose."""
 
-    host: str = "127.0.0.1"
-    port: int = 8443
+    host: str = HOST.default
+    port: int = PORT.default
     """0 picks a free one."""
-    service_name: str = "volcano-admission-service"
+    service_name: str = SERVICE.default
     """The Service that leads here; its names are in the certificate."""
-    secret_name: str = "volcano-admission-certs"  # noqa: S105 - the name of an object
-    configuration_name: str = "volcano-admission"
+    secret_name: str = SECRET.default
+    configuration_name: str = CONFIGURATION.default
     """Of both webhook configurations."""
     create_configurations: bool = False
-    """Embedded mode: create the webhook configurations, with this process's address."""
+    """No chart makes the webhook configurations: create them, with an address instead of a Service."""
+    url: str = ""
+    """The address to create them with. Empty: this process's own, on a cluster that ends together
+    with us. UNREACHABLE: create none, and delete those that an earlier process left there."""
+    failure_policy: str = ""
+    """Of the webhooks we create, pods apart. Empty: Fail with our own address, Ignore with `url`."""
     certificate_file: str = ""
     """With key_file: use these instead of making certificates."""
     key_file: str = ""
     ca_file: str = ""
     """Whom the API server shall trust; the certificate file when empty."""
-    configmap_name: str = "volcano-admission-configmap"
+    configmap_name: str = CONFIGMAP.default
     """Holds the resource groups of pods."""
     settings: Settings = field(default_factory=Settings)
 
     @classmethod
     def from_env(cls, env: Mapping[str, str]) -> "Config":
         """ValueError names the variable, the value and what to write."""
-        certificate, key = (
-            env.get("ADMISSION_TLS_CERT_FILE", ""),
-            env.get("ADMISSION_TLS_KEY_FILE", ""),
-        )
+        certificate, key = CERTIFICATE_FILE.read(env), KEY_FILE.read(env)
         if bool(certificate) != bool(key):
             raise ValueError(
                 "ADMISSION_TLS_CERT_FILE and ADMISSION_TLS_KEY_FILE go together; set both"
             )
+        create = CREATE_CONFIGURATIONS.read(env)
+        for variable in (URL, FAILURE_POLICY):
+            if variable.is_given(env) and not create:
+                raise ValueError(
+                    f"{variable.name}={env[variable.name]!r} has no effect on webhook configurations "
+                    f"that we do not create; unset it, or set {CREATE_CONFIGURATIONS.name}=true"
+                )
         return cls(
-            host=env.get("ADMISSION_HOST", cls.host),
-            port=_number(env, "ADMISSION_PORT", cls.port, low=0, high=PORT_MAX),
-            service_name=env.get("ADMISSION_SERVICE", cls.service_name),
-            secret_name=env.get("ADMISSION_SECRET", cls.secret_name),
-            configuration_name=env.get("ADMISSION_CONFIGURATION", cls.configuration_name),
-            create_configurations=_switch(env, "ADMISSION_CREATE_CONFIGURATIONS"),
+            host=HOST.read(env),
+            port=PORT.read(env),
+            service_name=SERVICE.read(env),
+            secret_name=SECRET.read(env),
+            configuration_name=CONFIGURATION.read(env),
+            create_configurations=create,
+            url=URL.read(env),
+            failure_policy=FAILURE_POLICY.read(env),
             certificate_file=certificate,
             key_file=key,
-            ca_file=env.get("ADMISSION_CA_FILE", ""),
-            configmap_name=env.get("ADMISSION_CONFIGMAP", cls.configmap_name),
+            ca_file=CA_FILE.read(env),
+            configmap_name=CONFIGMAP.read(env),
             settings=_settings(env),
         )
 
+    @property
+    def is_reachable(self) -> bool:
+        """Whether the API server can call this process, as far as we were told."""
+        return self.url != UNREACHABLE
+
+    @property
+    def withdraws(self) -> bool:
+        """Whether the cluster outlives us, so that what we created must go when we stop."""
+        return self.create_configurations and bool(self.url)
+
+    @property
+    def own_failure_policy(self) -> str:
+        """A cluster that outlives us must not refuse writes because we are away, unless asked to."""
+        return self.failure_policy or ("Ignore" if self.url else "Fail")
+
 
 def _settings(env: Mapping[str, str]) -> Settings:
-    compat = env.get("PYROCLAST_COMPAT", Compat.SEEDS.value)
-    if compat not in {mode.value for mode in Compat}:
-        raise ValueError(f"PYROCLAST_COMPAT={compat!r}: write seeds or upstream")
     return Settings(
-        compat=Compat(compat),
-        scheduler_names=scheduler_names(env, "ADMISSION_SCHEDULER_NAMES"),
-        queue_depth_max=_number(env, "ADMISSION_MAX_QUEUE_DEPTH", QUEUE_DEPTH_MAX, low=1, high=64),
-        root_queue_protection=_switch(env, "ADMISSION_ROOT_QUEUE_PROTECTION", default=True),
-        allocated_pods_check=_switch(env, "ADMISSION_QUEUE_ALLOCATED_PODS_CHECK"),
-        queue_allocation_gate=_switch(env, "ADMISSION_QUEUE_ALLOCATION_GATE"),
+        compat=Compat(COMPAT.read(env)),
+        scheduler_names=NAMES.read(env),
+        queue_depth_max=QUEUE_DEPTH.read(env),
+        root_queue_protection=ROOT_PROTECTION.read(env),
+        allocated_pods_check=ALLOCATED_PODS_CHECK.read(env),
+        queue_allocation_gate=ALLOCATION_GATE.read(env),
         time_zones=frozenset(zoneinfo.available_timezones()),
     )
 
 
-def _number(env: Mapping[str, str], name: str, default: int, *, low: int, high: int) -> int:
-    text = env.get(name, str(default))
-    if not text.isascii() or not text.isdecimal() or not low <= int(text) <= high:
-        raise ValueError(f"{name}={text!r}: write a number from {low} to {high}")
-    return int(text)
-
-
-def _switch(env: Mapping[str, str], name: str, *, default: bool = False) -> bool:
-    text = env.get(name, "true" if default else "").lower()
-    if text not in _TRUE | _FALSE:
-        raise ValueError(f"{name}={text!r}: write true or false")
-    return text in _TRUE
+def file_problems(environment: Mapping[str, str]) -> list[str]:
+    """Whether the certificate, its key and the authorities can be served with."""
+    certificate, authorities = CERTIFICATE_FILE.read(environment), CA_FILE.read(environment)
+    problems: list[str] = []
+    if certificate:
+        try:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(
+                certificate, KEY_FILE.read(environment)
+            )
+        except (OSError, ValueError) as error:
+            problems.append(
+                f"{CERTIFICATE_FILE.name}={certificate!r} and {KEY_FILE.name} are not a PEM "
+                f"certificate with its key: {describe(error)}"
+            )
+    if authorities:
+        try:
+            ssl.create_default_context(cafile=authorities)
+        except (OSError, ValueError) as error:
+            problems.append(
+                f"{CA_FILE.name}={authorities!r} has no PEM certificates: {describe(error)}"
+            )
+    return problems

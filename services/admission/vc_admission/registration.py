@@ -4,20 +4,28 @@ Every few seconds, and at once when the resource groups change, both webhook con
 one that vanished is made anew where we may make them (embedded mode; on a cluster the chart does, and
 we only say that it is missing), and the authority and the condition on pods are put right. Writes
 carry the version they were based on, so replicas do not undo one another.
+
+On a cluster that outlives us (`Config.url`) what we created goes when the last replica stops: then
+no other process answers at that address. After a hard kill the next start deletes it, or takes it over.
+What a chart made is never changed from here: it names a Service instead of an address.
 """
 
 import asyncio
+import ssl
 from collections.abc import Callable
 from typing import Final
+from urllib.parse import urlsplit
 
 from vc_admission.config import Config
 from vc_admission.knowledge import Knowledge
 from vc_admission.logic.endpoints import ENDPOINTS
 from vc_admission.logic.pod_conditions import steering_condition
 from vc_admission.logic.webhook_configurations import (
+    BY_ADDRESS,
     CONFIGURATIONS,
     client_url,
     configuration,
+    is_by_address,
     kept,
 )
 from vc_cluster import AlreadyExistsError, ConflictError, NotFoundError, Preconditions
@@ -28,6 +36,12 @@ from vc_runtime.context import Context
 LOOK_SECONDS: Final = 5.0
 """Between two looks: so long nobody asks us after the configurations were deleted."""
 
+WITHDRAW_SECONDS_MAX: Final = 4.0
+"""Of a stop, for the API server; a service has 10 s to stop, and the HTTPS face may need 5."""
+ANSWER_SECONDS_MAX: Final = 1.0
+"""How long another replica may take to show that it is there."""
+
+_HTTPS_PORT: Final = 443
 _ANY_ADDRESS: Final = ("", "0.0.0.0", "::")  # noqa: S104 - compared only
 _LOOPBACK: Final = "127.0.0.1"
 
@@ -58,9 +72,60 @@ class Registration:
             try:
                 await self._context.cluster.create(kind, body)
             except AlreadyExistsError:
-                await self._context.cluster.patch(
-                    kind, {"webhooks": body["webhooks"]}, name=self._config.configuration_name
+                await self._take_over(kind, body)
+
+    async def _take_over(self, kind: Kind, body: JsonObject) -> None:
+        cluster, name = self._context.cluster, self._config.configuration_name
+        found = await cluster.get(kind, name=name)
+        if not is_by_address(found):
+            self._context.log.warning(
+                "%s %s is not changed: a chart made it, and it leads to a Service", kind.kind, name
+            )
+            return
+        labels = body["metadata"]["labels"]
+        changes: JsonObject = {"metadata": {"labels": labels}, "webhooks": body["webhooks"]}
+        await cluster.patch(kind, changes, name=name)
+
+    async def delete_leftovers(self) -> None:
+        """Delete what an earlier process created, wherever it led: the API server reaches none."""
+        await self._delete_where(url="")
+
+    async def withdraw(self, ca_bundle: bytes) -> None:
+        """Delete what we created, unless another replica answers at that address."""
+        if await self._is_answered(ca_bundle):
+            self._context.log.info("%s still answers: webhooks stay", self._config.url)
+            return
+        await self._delete_where(url=self._config.url)
+
+    async def _delete_where(self, *, url: str) -> None:
+        cluster, name = self._context.cluster, self._config.configuration_name
+        for kind in CONFIGURATIONS:
+            try:
+                found = await cluster.get(kind, name=name)
+                if not is_by_address(found, url=url):
+                    continue
+                metadata = found["metadata"]
+                version = Preconditions(
+                    uid=metadata["uid"], resource_version=metadata["resourceVersion"]
                 )
+                await cluster.delete(kind, name=name, preconditions=version)
+                self._context.log.info("%s %s deleted", kind.kind, name)
+            except (NotFoundError, ConflictError):
+                continue  # another process deleted it, or has just taken it over
+
+    async def _is_answered(self, ca_bundle: bytes) -> bool:
+        """A port that only accepts connections (a proxy's) is no answer: the certificate counts."""
+        parts = urlsplit(self._config.url)
+        try:
+            trusted = ssl.create_default_context(cadata=ca_bundle.decode())
+            async with asyncio.timeout(ANSWER_SECONDS_MAX):
+                _, writer = await asyncio.open_connection(
+                    parts.hostname, parts.port or _HTTPS_PORT, ssl=trusted
+                )
+        except (OSError, ValueError):
+            return False
+        writer.close()
+        return True
 
     async def look(self, ca_bundle: bytes) -> list[str]:
         """Put right what is not; names of configurations that are missing."""
@@ -72,6 +137,8 @@ class Registration:
         cluster, name = self._context.cluster, self._config.configuration_name
         try:
             found = await cluster.get(kind, name=name)
+            if self._config.create_configurations and not is_by_address(found):
+                return ""  # a chart's: its own replicas keep it
             webhooks = kept(found, ca_pem=ca_bundle, steering=self._steering())
             if webhooks is None:
                 return ""
@@ -98,13 +165,15 @@ class Registration:
 
     def _body(self, kind: Kind, ca_bundle: bytes) -> JsonObject:
         host = _LOOPBACK if self._config.host in _ANY_ADDRESS else self._config.host
-        base_url = f"https://{host}:{self._port()}"
+        base_url = self._config.url or f"https://{host}:{self._port()}"
         body = configuration(
             kind,
             name=self._config.configuration_name,
             clients={endpoint.path: client_url(base_url, endpoint) for endpoint in ENDPOINTS},
             scheduler_names=self._config.settings.scheduler_names,
             steering=self._steering(),
+            failure_policy=self._config.own_failure_policy,
         )
+        body["metadata"]["labels"] |= BY_ADDRESS
         body["webhooks"] = kept(body, ca_pem=ca_bundle, steering=None)
         return body

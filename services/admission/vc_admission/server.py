@@ -11,6 +11,7 @@ from typing import Final
 
 from aiohttp import web
 
+from vc_admission.config import PORT
 from vc_admission.knowledge import Knowledge
 from vc_admission.logic.endpoints import ENDPOINTS, Endpoint
 from vc_admission.logic.lookups import Lookups, needed
@@ -22,6 +23,7 @@ from vc_model.kinds import JOBS
 from vc_model.meta import object_key
 from vc_runtime.context import Context
 from vc_runtime.job_fields import job_fields
+from vc_runtime.listening import Wanted, said_once
 
 JSON: Final = "application/json"
 HEADER_BYTES_MAX: Final = 16 * 1024
@@ -51,7 +53,8 @@ class AdmissionServer:
             shutdown_timeout=SHUTDOWN_SECONDS_MAX,
         )
         await self._runner.setup()
-        await web.TCPSite(self._runner, host, port, ssl_context=tls).start()
+        with said_once(Wanted(port, PORT.name, host)):
+            await web.TCPSite(self._runner, host, port, ssl_context=tls).start()
         return int(self._runner.addresses[0][1])
 
     async def stop(self) -> None:

@@ -10,10 +10,12 @@ import os
 from vc_admission.certificates import LOOK_SECONDS, CertificateKeeper
 from vc_admission.config import Config
 from vc_admission.knowledge import Knowledge
+from vc_admission.logic.webhook_configurations import BY_ADDRESS
 from vc_admission.meters import AdmissionMeters
-from vc_admission.registration import Registration
+from vc_admission.registration import WITHDRAW_SECONDS_MAX, Registration
 from vc_admission.server import AdmissionServer
 from vc_cluster import AlreadyExistsError, ClusterError
+from vc_model.faults import describe
 from vc_model.kinds import NAMESPACES
 from vc_model.struct import JsonObject
 from vc_runtime.backoff import delay_seconds
@@ -46,6 +48,8 @@ class AdmissionService:
 
     async def run(self) -> None:
         """Serve until cancelled."""
+        if self._config.create_configurations and not self._config.is_reachable:
+            await self._stand_by()
         ca_bundle = await self._first_certificates()
         self.port = await self._server.start(
             host=self._config.host, port=self._config.port, tls=self._keeper.tls
@@ -57,9 +61,52 @@ class AdmissionService:
                 await self._register(ca_bundle)
                 self._trouble = ""
                 group.create_task(self._keep_registered(ca_bundle))
+        except asyncio.CancelledError:
+            await self._stop()
+            if self._config.withdraws:
+                await self._withdraw(ca_bundle)
+            raise
         finally:
-            self._trouble = "stopped"
-            await self._server.stop()
+            await self._stop()
+
+    async def _stop(self) -> None:
+        self._trouble = "stopped"
+        await self._server.stop()
+
+    async def _stand_by(self) -> None:
+        """The API server cannot call us: nothing is registered, and what was registered goes."""
+        attempt = 0
+        while True:
+            try:
+                await self._ensure_namespace()
+                await self._registration.delete_leftovers()
+                break
+            except ClusterError as error:
+                attempt += 1
+                self._trouble = f"the cluster does not answer: {error}"
+                await self._context.clock.sleep(delay_seconds(attempt, self._context.chance))
+        self._context.log.warning(
+            "no webhooks are registered, since the API server of this cluster is not known to reach "
+            "us: jobs get no defaults and are not validated. ADMISSION_URL=https://HOST:PORT names "
+            "an address that it reaches"
+        )
+        self._meters.registered(holds=False)
+        self._trouble = ""
+        await asyncio.Event().wait()
+
+    async def _withdraw(self, ca_bundle: bytes) -> None:
+        """In a bounded time: whoever stops us does not wait for a cluster that is away."""
+        try:
+            async with asyncio.timeout(WITHDRAW_SECONDS_MAX):
+                await self._registration.withdraw(ca_bundle)
+        except (ClusterError, TimeoutError) as error:
+            self._context.log.error(
+                "webhook configurations %s stay on the cluster (%s); `kubectl delete "
+                "mutatingwebhookconfigurations,validatingwebhookconfigurations -l %s` deletes them",
+                self._config.configuration_name,
+                describe(error),
+                ",".join(f"{key}={value}" for key, value in BY_ADDRESS.items()),
+            )
 
     async def _first_certificates(self) -> bytes:
         """The API server may come up after us."""
@@ -124,7 +171,7 @@ class AdmissionService:
                     await self._registration.create(ca_bundle)
                 await self._look(ca_bundle)
             except (ClusterError, OSError) as error:
-                self._context.log.warning("certificates not looked at: %s", error)
+                self._context.log.warning("certificates not looked at: %s", describe(error))
                 await self._context.clock.sleep(delay_seconds(1, self._context.chance))
 
 

@@ -4,19 +4,33 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from vc_model import variables
 from vc_model.keys import SCHEDULER_NAME
-from vc_model.scheduler_names import scheduler_names
+from vc_model.scheduler_names import scheduler_names_variable
+from vc_model.variables import AnyVariable
 
 CONF_MAP: Final = "volcano-scheduler-configmap"
-PORT_MAX: Final = 65535
+
+HOST: Final = variables.text("DASHBOARD_HOST", "127.0.0.1", meaning="address to listen on")
+PORT: Final = variables.port(
+    "PYROCLAST_DASHBOARD_PORT", 8080, meaning="port to listen on; 0 picks a free one"
+)
+NAMES: Final = scheduler_names_variable("as the scheduler is told: what-if runs its logic")
+CONF_MAP_VARIABLE: Final = variables.text(
+    "SCHEDULER_CONFIGMAP",
+    CONF_MAP,
+    empty_counts=True,
+    meaning="as the scheduler is told: ConfigMap with its configuration; empty for none",
+)
+VARIABLES: Final[tuple[AnyVariable, ...]] = (HOST, PORT, NAMES, CONF_MAP_VARIABLE)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
     """Where it listens, and whose pods the scheduler places."""
 
-    host: str = "127.0.0.1"
-    port: int = 8080
+    host: str = HOST.default
+    port: int = PORT.default
     """0 picks a free one."""
     scheduler_names: tuple[str, ...] = (SCHEDULER_NAME,)
     """As the scheduler is told; else trials would place nothing, or what is not ours to place."""
@@ -27,14 +41,9 @@ class Config:
     @classmethod
     def from_env(cls, env: Mapping[str, str]) -> "Config":
         """ValueError names the variable, the value and what to write."""
-        port = env.get("PYROCLAST_DASHBOARD_PORT", str(cls.port))
-        if not port.isascii() or not port.isdecimal() or int(port) > PORT_MAX:
-            raise ValueError(
-                f"PYROCLAST_DASHBOARD_PORT={port!r}: write a number from 0 to {PORT_MAX}"
-            )
         return cls(
-            host=env.get("DASHBOARD_HOST", cls.host),
-            port=int(port),
-            scheduler_names=scheduler_names(env),
-            conf_map=env.get("SCHEDULER_CONFIGMAP", CONF_MAP),
+            host=HOST.read(env),
+            port=PORT.read(env),
+            scheduler_names=NAMES.read(env),
+            conf_map=CONF_MAP_VARIABLE.read(env),
         )

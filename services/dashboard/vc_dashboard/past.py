@@ -5,6 +5,7 @@ from typing import Final
 
 from vc_dashboard.heavy import HeavyWork
 from vc_dashboard.logic.future_answers import SessionDetail, SessionReplay
+from vc_dashboard.logic.reason_answers import answered_record
 from vc_dashboard.logic.sessions import SESSIONS_MAX, row_of
 from vc_messages.sessions import SessionEntry
 from vc_model.kinds import CONFIGMAPS
@@ -50,7 +51,7 @@ class Past:
             told = []
         return SessionDetail(
             session=row_of(entry.record, kept=True),
-            record=entry.record,
+            record=answered_record(entry.record),
             actions=told,
             digest=entry.digest,
             release=entry.release,

@@ -13,6 +13,7 @@ from typing import Final, Protocol
 import msgspec
 from aiohttp import web
 
+from vc_dashboard.config import PORT
 from vc_dashboard.heavy import BusyError, HeavyWork
 from vc_dashboard.logic.answers import Problem
 from vc_dashboard.logic.epochs import EpochMemory
@@ -39,6 +40,7 @@ from vc_dashboard.logic.usage import UsageMemory, question_of
 from vc_dashboard.logic.usage import report as usage_report
 from vc_dashboard.past import NotReplayableError, Past
 from vc_model.meta import object_key
+from vc_runtime.listening import Wanted, said_once
 from vc_snapshot import SnapshotUnavailableError
 
 BODY_BYTES_MAX: Final = 1024 * 1024
@@ -47,6 +49,8 @@ BODY_BYTES_MAX: Final = 1024 * 1024
 SHUTDOWN_SECONDS_MAX: Final = 2.0
 EXPLAIN_SECONDS_MAX: Final = 12.0
 """After this, those who wait in line included, an estimate begins no further session."""
+SEARCH_SECONDS_MAX: Final = 8.0
+"""Of these, what the search for a remedy may take: after this it begins no further simulation."""
 HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'",
@@ -107,7 +111,8 @@ class DashboardServer:
         app = self.application()
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS_MAX)
         await self._runner.setup()
-        await web.TCPSite(self._runner, host, port).start()
+        with said_once(Wanted(port, PORT.name, host)):
+            await web.TCPSite(self._runner, host, port).start()
         return int(self._runner.addresses[0][1])
 
     def application(self) -> web.Application:
@@ -214,7 +219,13 @@ class DashboardServer:
         reasons, picture = self._knowledge.sessions.reasons(), await self._knowledge.picture()
         ground = await self._knowledge.ground()
         found = await self._knowledge.heavy.run(
-            explain, picture, reasons, key, ground, go_on=self._in_time()
+            explain,
+            picture,
+            reasons,
+            key,
+            ground,
+            go_on=self._in_time(),
+            search_on=self._in_time(SEARCH_SECONDS_MAX),
         )
         return _json(found) if found is not None else _problem(404, _no_job(key))
 
@@ -233,9 +244,9 @@ class DashboardServer:
         starts = starts_on(picture, await self._knowledge.ground(), self._in_time())
         return _json(await self._knowledge.heavy.run(listed, starts=starts))
 
-    def _in_time(self) -> Callable[[], bool]:
-        """Whether an estimate that was asked for now may still go on."""
-        until = self._knowledge.seconds() + EXPLAIN_SECONDS_MAX
+    def _in_time(self, seconds: float = EXPLAIN_SECONDS_MAX) -> Callable[[], bool]:
+        """Whether an estimate, or a search, that was asked for now may still go on."""
+        until = self._knowledge.seconds() + seconds
         return lambda: self._knowledge.seconds() < until
 
     async def _shares(self, _: web.Request) -> web.Response:

@@ -1,12 +1,32 @@
-"""Run the job-controller alone in this process."""
+"""`vc-job-controller`: command line → environment → Config → adapters → run."""
 
-from vc_job_controller.service import build
-from vc_runtime.main import run_service
+import os
+from collections.abc import Sequence
+from typing import Final
+
+from vc_job_controller.config import VARIABLES, Config
+from vc_runtime.host import Build
+from vc_runtime.program import Program, run_program
 
 
-def main() -> None:
-    """Environment to adapters to service."""
-    run_service("job-controller", build)
+def _load() -> Build:
+    from vc_job_controller.service import build
+
+    return lambda context: build(context, Config.from_env(os.environ))
+
+
+PROGRAM: Final = Program(
+    service="job-controller",
+    purpose="Takes a vcjob from submission to its end: pod group, pods, plugins, life-cycle policies, retries, status.",
+    variables=VARIABLES,
+    read=Config.from_env,
+    load=_load,
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the job-controller until it is told to stop."""
+    run_program(PROGRAM, arguments)
 
 
 if __name__ == "__main__":

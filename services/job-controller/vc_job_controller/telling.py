@@ -11,6 +11,8 @@ from vc_model.kinds import JOBS
 from vc_runtime.effects import Outcome, OutcomeStatus
 
 _NEW: Final = "new"
+_EVENTS: Final = {CreateObject: "FailedCreate", DeleteObject: "FailedDelete"}
+"""Reasons of events about writes that the API server refuses, as controllers of Kubernetes name them."""
 
 
 def what_was_done(seen: Observed, outcomes: Sequence[Outcome]) -> str:
@@ -43,5 +45,6 @@ def trouble_of(outcome: Outcome) -> Trouble | None:
     if outcome.status is OutcomeStatus.FOREIGN:
         return Trouble("NameTaken", outcome.error)
     if outcome.status is OutcomeStatus.REFUSED:
-        return Trouble("WriteRefused", f"{what}: {outcome.error}")
+        event = _EVENTS.get(type(outcome.effect), "")
+        return Trouble("WriteRefused", f"{what}: {outcome.error}", event)
     return None

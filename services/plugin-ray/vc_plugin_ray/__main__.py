@@ -1,15 +1,32 @@
-"""`vc-plugin-ray`: environment → Config → adapters → run."""
+"""`vc-plugin-ray`: command line → environment → Config → adapters → run."""
 
 import os
+from collections.abc import Sequence
+from typing import Final
 
-from vc_plugin_ray.config import Config
-from vc_plugin_ray.service import build
-from vc_runtime.main import run_service
+from vc_plugin_ray.config import VARIABLES, Config
+from vc_runtime.host import Build
+from vc_runtime.program import Program, run_program
 
 
-def main() -> None:
+def _load() -> Build:
+    from vc_plugin_ray.service import build
+
+    return lambda context: build(context, Config.from_env(os.environ))
+
+
+PROGRAM: Final = Program(
+    service="plugin-ray",
+    purpose="The job plugin `ray`: starts a Ray cluster of head and workers, with a Service for the head.",
+    variables=VARIABLES,
+    read=Config.from_env,
+    load=_load,
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
     """Answer until told to stop."""
-    run_service("plugin-ray", lambda context: build(context, Config.from_env(os.environ)))
+    run_program(PROGRAM, arguments)
 
 
 if __name__ == "__main__":

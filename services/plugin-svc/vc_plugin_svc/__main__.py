@@ -1,15 +1,32 @@
-"""`vc-plugin-svc`: environment → Config → adapters → run."""
+"""`vc-plugin-svc`: command line → environment → Config → adapters → run."""
 
 import os
+from collections.abc import Sequence
+from typing import Final
 
-from vc_plugin_svc.config import Config
-from vc_plugin_svc.service import build
-from vc_runtime.main import run_service
+from vc_plugin_svc.config import VARIABLES, Config
+from vc_runtime.host import Build
+from vc_runtime.program import Program, run_program
 
 
-def main() -> None:
+def _load() -> Build:
+    from vc_plugin_svc.service import build
+
+    return lambda context: build(context, Config.from_env(os.environ))
+
+
+PROGRAM: Final = Program(
+    service="plugin-svc",
+    purpose="The job plugin `svc`: headless Service, host files and NetworkPolicy, so that pods of a job find one another.",
+    variables=VARIABLES,
+    read=Config.from_env,
+    load=_load,
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
     """Answer until told to stop."""
-    run_service("plugin-svc", lambda context: build(context, Config.from_env(os.environ)))
+    run_program(PROGRAM, arguments)
 
 
 if __name__ == "__main__":

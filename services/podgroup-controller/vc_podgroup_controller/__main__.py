@@ -1,12 +1,32 @@
-"""`vc-podgroup-controller`: environment → Config → adapters → run."""
+"""`vc-podgroup-controller`: command line → environment → Config → adapters → run."""
 
-from vc_podgroup_controller.service import build
-from vc_runtime.main import run_service
+import os
+from collections.abc import Sequence
+from typing import Final
+
+from vc_podgroup_controller.config import VARIABLES, Config
+from vc_runtime.host import Build
+from vc_runtime.program import Program, run_program
 
 
-def main() -> None:
+def _load() -> Build:
+    from vc_podgroup_controller.service import build
+
+    return lambda context: build(context, Config.from_env(os.environ))
+
+
+PROGRAM: Final = Program(
+    service="podgroup-controller",
+    purpose="Gives pods that name our scheduler and no pod group a pod group of their own.",
+    variables=VARIABLES,
+    read=Config.from_env,
+    load=_load,
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
     """Group pods until told to stop."""
-    run_service("podgroup-controller", build)
+    run_program(PROGRAM, arguments)
 
 
 if __name__ == "__main__":

@@ -2,9 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from vc_model.keys import SCHEDULER_NAME
-from vc_model.scheduler_names import scheduler_names
+from vc_model.scheduler_names import scheduler_names_variable
+from vc_model.variables import AnyVariable
+
+NAMES: Final = scheduler_names_variable(
+    "names of the scheduler, separated by commas; pods that name one of them get a pod group"
+)
+VARIABLES: Final[tuple[AnyVariable, ...]] = (NAMES,)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,4 +24,4 @@ class Config:
     @classmethod
     def from_env(cls, environment: Mapping[str, str]) -> "Config":
         """`SCHEDULER_NAMES`, separated by commas."""
-        return cls(scheduler_names=frozenset(scheduler_names(environment)))
+        return cls(scheduler_names=frozenset(NAMES.read(environment)))

@@ -1,15 +1,32 @@
-"""`vc-queue-controller`: environment → Config → adapters → run."""
+"""`vc-queue-controller`: command line → environment → Config → adapters → run."""
 
 import os
+from collections.abc import Sequence
+from typing import Final
 
-from vc_queue_controller.config import Config
-from vc_queue_controller.service import build
-from vc_runtime.main import run_service
+from vc_queue_controller.config import VARIABLES, Config
+from vc_runtime.host import Build
+from vc_runtime.program import Program, run_program
 
 
-def main() -> None:
+def _load() -> Build:
+    from vc_queue_controller.service import build
+
+    return lambda context: build(context, Config.from_env(os.environ))
+
+
+PROGRAM: Final = Program(
+    service="queue-controller",
+    purpose="Keeps the tree of queues: root and default, states, commands, counters, and the usage ledger.",
+    variables=VARIABLES,
+    read=Config.from_env,
+    load=_load,
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
     """Keep queues until told to stop."""
-    run_service("queue-controller", lambda context: build(context, Config.from_env(os.environ)))
+    run_program(PROGRAM, arguments)
 
 
 if __name__ == "__main__":

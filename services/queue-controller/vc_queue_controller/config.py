@@ -2,22 +2,67 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
+from vc_model import variables
 from vc_model.keys import SCHEDULER_NAME
-from vc_model.scheduler_names import scheduler_names
+from vc_model.scheduler_names import scheduler_names_variable
+from vc_model.variables import AnyVariable
+
+PERIOD_SECONDS_MIN: Final = 0.01
+PERIOD_SECONDS_MAX: Final = 3600.0
+
+COUNTERS_PERIOD: Final = variables.seconds(
+    "QUEUE_CONTROLLER_COUNTERS_PERIOD_SECONDS",
+    1.0,
+    low=PERIOD_SECONDS_MIN,
+    high=PERIOD_SECONDS_MAX,
+    meaning="between two looks at the queues; counters are written no more often than this",
+)
+USAGE_PERIOD: Final = variables.seconds(
+    "QUEUE_CONTROLLER_USAGE_PERIOD_SECONDS",
+    15.0,
+    low=PERIOD_SECONDS_MIN,
+    high=PERIOD_SECONDS_MAX,
+    meaning="between two looks at the usage ledger",
+)
+USAGE_DAYS: Final = variables.integer(
+    "QUEUE_CONTROLLER_USAGE_DAYS",
+    35,
+    low=1,
+    high=3660,
+    meaning="how many days of closed hours the usage ledger keeps",
+)
+USAGE_JOBS_PER_HOUR: Final = variables.integer(
+    "QUEUE_CONTROLLER_USAGE_JOBS_PER_HOUR",
+    500,
+    low=1,
+    high=1_000_000,
+    meaning="jobs that a closed hour keeps by name; smaller ones are added up",
+)
+NAMES: Final = scheduler_names_variable(
+    "names of the scheduler, separated by commas; pods of these are charged"
+)
+VARIABLES: Final[tuple[AnyVariable, ...]] = (
+    COUNTERS_PERIOD,
+    USAGE_PERIOD,
+    USAGE_DAYS,
+    USAGE_JOBS_PER_HOUR,
+    NAMES,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
     """The queue-controller's own keys."""
 
-    counters_period_seconds: float = 1.0
+    counters_period_seconds: float = COUNTERS_PERIOD.default
     """Between two looks at the queues; counters are written no more often than this."""
-    usage_period_seconds: float = 15.0
+    usage_period_seconds: float = USAGE_PERIOD.default
     """Between two looks at the usage ledger."""
-    usage_days: int = 35
+    usage_days: int = USAGE_DAYS.default
     """How many days of closed hours are kept."""
-    usage_jobs_per_hour: int = 500
+    usage_jobs_per_hour: int = USAGE_JOBS_PER_HOUR.default
     """Jobs that a closed hour keeps by name; smaller ones are added up per queue and namespace."""
     scheduler_names: tuple[str, ...] = (SCHEDULER_NAME,)
     """Pods of these are charged, and all that name a pod group."""
@@ -26,19 +71,10 @@ class Config:
     def from_env(cls, environment: Mapping[str, str]) -> "Config":
         """`QUEUE_CONTROLLER_COUNTERS_PERIOD_SECONDS`, `QUEUE_CONTROLLER_USAGE_*`,
         `SCHEDULER_NAMES`."""
-        prefix = "QUEUE_CONTROLLER_"
-        default = cls()
         return cls(
-            counters_period_seconds=float(
-                environment.get(f"{prefix}COUNTERS_PERIOD_SECONDS")
-                or default.counters_period_seconds
-            ),
-            usage_period_seconds=float(
-                environment.get(f"{prefix}USAGE_PERIOD_SECONDS") or default.usage_period_seconds
-            ),
-            usage_days=int(environment.get(f"{prefix}USAGE_DAYS") or default.usage_days),
-            usage_jobs_per_hour=int(
-                environment.get(f"{prefix}USAGE_JOBS_PER_HOUR") or default.usage_jobs_per_hour
-            ),
-            scheduler_names=scheduler_names(environment),
+            counters_period_seconds=COUNTERS_PERIOD.read(environment),
+            usage_period_seconds=USAGE_PERIOD.read(environment),
+            usage_days=USAGE_DAYS.read(environment),
+            usage_jobs_per_hour=USAGE_JOBS_PER_HOUR.read(environment),
+            scheduler_names=NAMES.read(environment),
         )

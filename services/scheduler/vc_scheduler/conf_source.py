@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from vc_messages.effects import RecordEvent
+from vc_model.faults import describe
 from vc_model.kinds import CONFIGMAPS
 from vc_model.kubernetes import ConfigMap
 from vc_model.meta import ApiObject
@@ -56,9 +57,11 @@ class ConfSource:
         try:
             text = self._path.read_text()
         except (OSError, UnicodeDecodeError) as error:
-            text = f"# {error}"
+            text = f"# {describe(error)}"
             if text != self._seen:
-                self._log.warning("configuration %s cannot be read: %s", self._path, error)
+                self._log.warning(
+                    "configuration %s cannot be read: %s", self._path, describe(error)
+                )
             self._seen = text
             return False
         if text == self._seen:

@@ -13,7 +13,7 @@ import os
 from typing import Final
 
 from vc_clock import VirtualLoop
-from vc_model.kinds import CONFIGMAPS, PODGROUPS
+from vc_model.kinds import CONFIGMAPS, PODGROUPS, Kind
 from vc_model.meta import ApiObject, object_key
 from vc_runtime.checkpoint_writer import CheckpointWriter
 from vc_runtime.context import Context
@@ -23,7 +23,8 @@ from vc_runtime.warm_start import WarmStart
 from vc_scheduler.conf_source import CONF_LOOK_SECONDS, ConfSource
 from vc_scheduler.config import Config
 from vc_scheduler.extensions import load_extensions
-from vc_scheduler.logic.columns import KINDS, Assumed, Columns
+from vc_scheduler.logic.cache.assumed import Assumed
+from vc_scheduler.logic.columns import KINDS, Columns
 from vc_scheduler.logic.commands import GroupWork, group_work
 from vc_scheduler.logic.conf import Conf
 from vc_scheduler.logic.cycle import check_conf
@@ -76,6 +77,7 @@ class Scheduler:
             may_write=lambda: self._lead.leading and not self._lead.unready(),
         )
         self._columns = Columns(config.scheduler_names)
+        self._columns.pod_condition_seconds = config.pod_condition_seconds
         self._long_lived = LongLived()
         self._ledger = Ledger()
         self._observer = Observer(context, group_of=self._group_of)
@@ -97,7 +99,8 @@ class Scheduler:
             observer=self._observer,
             spans=self._spans,
             wanted=self._wanted,
-            group_of=self._group_of,
+            view=self._object,
+            pod_events=config.pod_events,
         )
         self._queues_written_at: dict[str, float] = {}
         self._problems: dict[str, str] = {}
@@ -247,6 +250,9 @@ class Scheduler:
                 await self._writers.hand_over(work, session)
             if at % BREATH_GROUPS == 0:
                 await self._context.clock.sleep(0)
+        for waiting in decisions.waiting:
+            self._columns.conditions.put(waiting, now=timing.started_at)
+            self._writers.pods_wait(waiting)
         for queue in decisions.queues:
             if self._queue_is_due(queue):
                 self._writers.tellers.queue(queue)
@@ -295,8 +301,11 @@ class Scheduler:
             )
         )
 
+    def _object(self, kind: Kind, key: str) -> ApiObject | None:
+        return self._lead.view.get(kind, key)
+
     def _group_of(self, key: str) -> ApiObject | None:
-        return self._lead.view.get(PODGROUPS, key)
+        return self._object(PODGROUPS, key)
 
     def _queue_is_due(self, queue: QueueAllocated) -> bool:
         now = self._context.clock.now()

@@ -1,6 +1,6 @@
-"""Tells people: pod group statuses, pods' conditions, queue figures, events.
+"""Tells people: pod group statuses, queue figures, events.
 
-A few tellers share one line (`logic/telling_line.py`) and requests of their own at the API server,
+Conditions of pods and events that many objects get at once go through `background_writer.py`. A few tellers share one line (`logic/telling_line.py`) and requests of their own at the API server,
 beside those of the writers who bind and evict. What could not be told is decided anew, together with
 whatever was decided on it since.
 """
@@ -10,15 +10,16 @@ import hashlib
 from collections.abc import Callable
 from typing import Final
 
-import msgspec
-
 from vc_messages.effects import RecordEvent
-from vc_model.meta import ApiObject, object_key
+from vc_model.kinds import PODGROUPS
+from vc_model.meta import object_key
 from vc_runtime.context import Context
 from vc_runtime.effects import EffectApplier, OutcomeStatus
+from vc_scheduler.background_writer import BackgroundWriter, View
 from vc_scheduler.logic.columns import Columns
-from vc_scheduler.logic.commands import queue_effect, status_effect, telling_effects
+from vc_scheduler.logic.commands import queue_effect, refusal_event, status_effect
 from vc_scheduler.logic.decisions import QueueAllocated, StatusChange
+from vc_scheduler.logic.pod_status.effects import gang_scheduled, job_waits
 from vc_scheduler.logic.telling_line import TellingLine, Word, rest_seconds
 
 TELLERS: Final = 8
@@ -39,19 +40,18 @@ class Tellers:
         *,
         may_write: Callable[[], bool],
         wanted: asyncio.Event,
-        group_of: Callable[[str], ApiObject | None],
+        view: View,
     ) -> None:
         self._context = context
         self._applier = EffectApplier(context, may_write=may_write, concurrency=TELLERS)
         self._columns = columns
         self._wanted = wanted
-        self._group_of = group_of
+        self._view = view
         self._line = TellingLine()
         self._news = asyncio.Event()
-        self._at_pods: set[str] = set()
-        """Groups of which a pod is just being told that it waits."""
-        self._pod_told = asyncio.Event()
-        """Set for a moment whenever one was."""
+        self.background = BackgroundWriter(
+            context, columns, applier=self._applier, wanted=wanted, view=view
+        )
         self._unsaid = 0
         """Events that found no room in the line, since it was last said."""
 
@@ -72,12 +72,6 @@ class Tellers:
         said = f"{event.uid} {event.reason} {event.message}"
         self._put("event " + hashlib.sha256(said.encode()).hexdigest(), event)
 
-    async def silent_about(self, group: str) -> None:
-        """Until no pod of a group is just being told that it waits: whoever binds it must have the last
-        word on its conditions. What stands in line looks at the pod again before it is told."""
-        while group in self._at_pods:
-            await self._pod_told.wait()
-
     def _put(
         self, key: str, word: Word, *, rest_seconds: float = 0.0, awaited: bool = False
     ) -> None:
@@ -92,6 +86,7 @@ class Tellers:
     async def run(self) -> None:
         """Until cancelled."""
         async with asyncio.TaskGroup() as group:
+            group.create_task(self.background.run())
             for number in range(TELLERS):
                 group.create_task(self._tell_all(awaited_first=number >= OTHERS_FIRST))
 
@@ -132,7 +127,7 @@ class Tellers:
 
     async def _write_status(self, key: str, change: StatusChange) -> None:
         group = object_key(change.namespace, change.name)
-        known = self._group_of(group)
+        known = self._view(PODGROUPS, group)
         if known is None or known.metadata.uid != change.uid:
             self._columns.status_failed(group, change.uid, status=change.status)
             return  # it is gone: there is nobody left to tell
@@ -145,25 +140,11 @@ class Tellers:
             group, change.uid, status=change.status, version=version, now=now
         )
         self._line.written(key, version)
-        await self._tell_refusal(group, self._still_waiting(change))
-
-    async def _tell_refusal(self, group: str, change: StatusChange) -> None:
-        if change.told is not None:
-            self._at_pods.add(group)
-        try:
-            for effect in telling_effects(change):
-                await self._applier.apply([effect])
-        finally:
-            self._at_pods.discard(group)
-            self._pod_told.set()
-            self._pod_told.clear()
-
-    def _still_waiting(self, change: StatusChange) -> StatusChange:
-        """Without the pod that stands for the gang, when it is no longer one that waits."""
-        pod = change.told.pod if change.told is not None else None
-        if pod is None or self._columns.bindable(object_key(pod.namespace, pod.name), pod.uid):
-            return change
-        return msgspec.structs.replace(change, told=None)
+        if change.refusal:
+            await self._applier.apply([refusal_event(change)])
+            self.background.events(job_waits(known, change.refusal))
+        if change.scheduled:
+            self.background.events(gang_scheduled(known, change.scheduled))
 
     def _not_written(self, key: str, group: str, change: StatusChange) -> None:
         """What was decided on a status that is not there is decided anew."""

@@ -9,6 +9,7 @@ live read, never by a timer (protocol 13).
 """
 
 import asyncio
+import functools
 import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -18,12 +19,15 @@ import msgspec
 
 from vc_cluster import ClusterError, NotFoundError
 from vc_messages.effects import BindPod, PatchObject
-from vc_model.kinds import PODS
+from vc_model.kinds import PODGROUPS, PODS
 from vc_model.meta import ApiObject, object_key
 from vc_runtime.backoff import delay_seconds
 from vc_runtime.context import Context
 from vc_runtime.effects import CONCURRENCY_MAX, EffectApplier, Outcome, OutcomeStatus
-from vc_scheduler.logic.columns import Assumed, Columns
+from vc_scheduler.background_writer import View
+from vc_scheduler.config import PodEvents
+from vc_scheduler.logic.cache.assumed import Assumed
+from vc_scheduler.logic.columns import Columns
 from vc_scheduler.logic.commands import (
     GroupWork,
     claim_effect,
@@ -34,7 +38,15 @@ from vc_scheduler.logic.commands import (
     release_effects,
     withdrawal_effects,
 )
-from vc_scheduler.logic.decisions import Eviction, GangBind, GateLift, PodRef, Release, Withdrawal
+from vc_scheduler.logic.decisions import (
+    Eviction,
+    GangBind,
+    GateLift,
+    PodRef,
+    Release,
+    WaitingPods,
+    Withdrawal,
+)
 from vc_scheduler.observing import Observer
 from vc_scheduler.spans import GangSpans, SessionTimes
 from vc_scheduler.tellers import TELLERS, Tellers
@@ -65,7 +77,8 @@ class Writers:
         observer: Observer,
         spans: GangSpans,
         wanted: asyncio.Event,
-        group_of: Callable[[str], ApiObject | None],
+        view: View,
+        pod_events: PodEvents,
     ) -> None:
         self._context = context
         self._applier = EffectApplier(context, may_write=may_write, concurrency=REQUESTS_MAX)
@@ -73,10 +86,9 @@ class Writers:
         self._observer = observer
         self._spans = spans
         self._wanted = wanted
-        self._group_of = group_of
-        self.tellers = Tellers(
-            context, columns, may_write=may_write, wanted=wanted, group_of=group_of
-        )
+        self._group_of: Callable[[str], ApiObject | None] = functools.partial(view, PODGROUPS)
+        self.tellers = Tellers(context, columns, may_write=may_write, wanted=wanted, view=view)
+        self._pod_events = pod_events
         self._queues: list[asyncio.Queue[SessionWork]] = [
             asyncio.Queue(WORK_QUEUED_MAX) for _ in range(WRITERS)
         ]
@@ -89,7 +101,14 @@ class Writers:
         observer.meters.watch_work("write", self._waiting)
 
     def _waiting(self) -> int:
-        return sum(queue.qsize() for queue in self._queues) + len(self.tellers)
+        queued = sum(queue.qsize() for queue in self._queues)
+        return queued + len(self.tellers) + len(self.tellers.background)
+
+    def pods_wait(self, waiting: WaitingPods) -> None:
+        """Have the pods say why they wait, when nothing else is to be written."""
+        group = self._group_of(waiting.group)
+        on_wait = self._pod_events.on_wait
+        self.tellers.background.waiting(waiting, group, pod_events=on_wait)
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -241,7 +260,6 @@ class Writers:
 
     async def _bind(self, gang: GangBind, session: SessionTimes) -> bool:
         """Whether the whole gang was bound."""
-        await self.tellers.silent_about(gang.group)
         outcomes = await self._applier.apply(gang.binds)
         failed = [outcome for outcome in outcomes if outcome.status is not OutcomeStatus.DONE]
         for outcome in failed:
@@ -250,6 +268,9 @@ class Writers:
             self._doubt(outcome)
         if failed:
             self._observer.bind_failed(gang, failed, session)
+        if self._pod_events.on_bind:
+            done = [b for b, o in zip(gang.binds, outcomes, strict=True) if o not in failed]
+            self.tellers.background.assigned(done)
         return not failed
 
     def _doubt(self, outcome: Outcome) -> None:

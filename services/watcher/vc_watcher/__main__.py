@@ -1,12 +1,32 @@
-"""`vc-watcher`: environment → Config → adapters → run."""
+"""`vc-watcher`: command line → environment → Config → adapters → run."""
 
-from vc_runtime.main import run_service
-from vc_watcher.service import build
+import os
+from collections.abc import Sequence
+from typing import Final
+
+from vc_runtime.host import Build
+from vc_runtime.program import Program, run_program
+from vc_watcher.config import VARIABLES, Config
 
 
-def main() -> None:
+def _load() -> Build:
+    from vc_watcher.service import build
+
+    return lambda context: build(context, Config.from_env(os.environ))
+
+
+PROGRAM: Final = Program(
+    service="watcher",
+    purpose="The one reader of the API server: publishes every watched object on the bus as a fact, with the progress that other services wait for.",
+    variables=VARIABLES,
+    read=Config.from_env,
+    load=_load,
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
     """Run the watcher until it is told to stop."""
-    run_service("watcher", build)
+    run_program(PROGRAM, arguments)
 
 
 if __name__ == "__main__":

@@ -2,13 +2,26 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
+
+from vc_model import variables
+from vc_model.variables import AnyVariable
+
+PAGE_SIZE: Final = variables.integer(
+    "WATCHER_PAGE_SIZE",
+    500,
+    low=1,
+    high=10_000,
+    meaning="objects per page of a list; small API servers want small pages",
+)
+VARIABLES: Final[tuple[AnyVariable, ...]] = (PAGE_SIZE,)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
     """Bounds of reading and publishing."""
 
-    page_size: int = 500
+    page_size: int = PAGE_SIZE.default
     """Objects per page of a list."""
     batch_max: int = 500
     """Messages per publish."""
@@ -25,5 +38,5 @@ class Config:
 
     @classmethod
     def from_env(cls, env: Mapping[str, str]) -> "Config":
-        """`WATCHER_PAGE_SIZE` is the only knob: small API servers want small pages."""
-        return cls(page_size=int(env.get("WATCHER_PAGE_SIZE", "500")))
+        """`WATCHER_PAGE_SIZE` is the only knob."""
+        return cls(page_size=PAGE_SIZE.read(env))

@@ -119,13 +119,13 @@ class Everything:
         self._kubectl.ok("delete", "vcjob", "filling", "urgent")
 
     def too_large_to_fit(self) -> None:
-        """Let in, and then without room for all: told on the group, on a pod and as an event."""
+        """Let in, and then without room for all: said on the group, on every pod and by events."""
         job = gang("large", pods=2, cpu="6", run_seconds=LONG_SECONDS, plugins={})
         for task in job["spec"]["tasks"]:
             task["template"]["spec"]["nodeSelector"] = {"no-node": "has-this"}
         self.apply(job)
         scheduled = "{.items[*].status.conditions[?(@.type=='PodScheduled')].status}"
-        self.until("pods", scheduled, "False")
+        self.until("pods", scheduled, "False False")
         self._kubectl.ok("delete", "vcjob", "large")
 
     # -- words -----------------------------------------------------------------------------------

@@ -19,8 +19,10 @@ import pytest
 from tests.integration.docs.page import Block, Command, read, written
 from tests.integration.kubectl.shell import find_kubectl
 from tests.integration.vcctl.shell import BIN
+from vc_cli import settings
 from vc_clock import LoopClock
 from vc_parts import jaeger_address, require_or_skip_reason
+from vc_parts.ports import free_port
 
 ROOT: Final = Path(__file__).parents[3]
 PAGE: Final = ROOT / "docs" / "first-hour.md"
@@ -34,6 +36,12 @@ QUIET_SECONDS: Final = 3.0
 LOOKING: Final = re.compile(
     r"^(vcctl \w+ (list|explain|timeline|tree|waiting)|kubectl get|grep|curl)\b"
 )
+SHOWN_AS: Final = {
+    settings.API_PORT: "API server",
+    settings.DASHBOARD_PORT: "dashboard",
+    settings.METRICS_PORT: "metrics",
+}
+"""Where `up` prints the port that a variable chooses."""
 _EXPORT: Final = re.compile(r"(\w+)=(\S+)")
 
 
@@ -114,8 +122,9 @@ def traces() -> Iterator[dict[str, str]]:
 @pytest.fixture
 def stack(tmp_path: Path, traces: dict[str, str]) -> Iterator[str]:
     """`make up 2> up.log`; gives what it printed."""
-    own = {"PYROCLAST_HOME": str(tmp_path), "PYROCLAST_API_PORT": "0"}
-    own |= {"PYROCLAST_DASHBOARD_PORT": "0", "LOG_LEVEL": "info", "LOG_FORMAT": "json", **traces}
+    chosen = {variable: free_port() for variable in SHOWN_AS}
+    own = {"PYROCLAST_HOME": str(tmp_path), "LOG_LEVEL": "info", "LOG_FORMAT": "json", **traces}
+    own |= {variable: str(port) for variable, port in chosen.items()}
     kept = {k: v for k, v in os.environ.items() if k not in {"KUBECONFIG", "REDIS_URL"}}
     with (tmp_path / "up.log").open("wb") as log:
         process = subprocess.Popen(
@@ -133,6 +142,9 @@ def stack(tmp_path: Path, traces: dict[str, str]) -> Iterator[str]:
             lines.append(line.rstrip())
             if line.startswith("Ctrl-C"):
                 break
+        for variable, name in SHOWN_AS.items():
+            (line,) = [line for line in lines if line.startswith(f"  {name} ")]
+            assert f"http://127.0.0.1:{chosen[variable]}" in line, "it listens where it was told to"
         yield "\n".join(lines)
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=20) == 0
@@ -166,7 +178,11 @@ def test_the_page_shows_what_is_printed(
 
 def _as_at_home(output: str, home: Path, traces: dict[str, str]) -> str:
     """With the folder and the ports that a reader has."""
-    usual = {"API server": 8001, "dashboard": 8080, "metrics": 9100}
+    usual = {
+        SHOWN_AS[settings.API_PORT]: settings.DEFAULT_API_PORT,
+        SHOWN_AS[settings.DASHBOARD_PORT]: settings.DEFAULT_DASHBOARD_PORT,
+        SHOWN_AS[settings.METRICS_PORT]: settings.DEFAULT_METRICS_PORT,
+    }
     output = output.replace(f"export KUBECONFIG={home}", "export KUBECONFIG=$PWD/.pyroclast")
     output = output.replace(str(home), ".pyroclast")
     if traces:

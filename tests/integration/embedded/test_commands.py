@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import urllib.error
@@ -25,6 +26,7 @@ def environment(home: Path) -> dict[str, str]:
         "PYROCLAST_HOME": str(home),
         "PYROCLAST_API_PORT": "0",
         "PYROCLAST_DASHBOARD_PORT": "0",
+        "PYROCLAST_METRICS_PORT": "0",
     }
 
 
@@ -65,6 +67,32 @@ def test_a_demo_whose_job_fails_says_so_and_exits_non_zero(tmp_path: Path) -> No
     )
     assert done.returncode == 1, done.stdout + done.stderr
     assert "spark-job did not complete: Failed" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "variable", ["PYROCLAST_API_PORT", "PYROCLAST_DASHBOARD_PORT", "PYROCLAST_METRICS_PORT"]
+)
+def test_a_busy_port_is_one_line_that_says_who_has_it_and_what_to_set(
+    tmp_path: Path, variable: str
+) -> None:
+    with socket.socket() as busy:
+        busy.bind(("127.0.0.1", 0))
+        busy.listen()
+        port = busy.getsockname()[1]
+        done = subprocess.run(
+            [*COMMAND, "up"],
+            cwd=ROOT,
+            env={**environment(tmp_path), variable: str(port)},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"pyroclast: port {port} is in use by pid {os.getpid()} (")
+    assert line.endswith(f"; set {variable} to another one, or to 0 for any")
 
 
 @pytest.fixture

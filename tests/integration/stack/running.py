@@ -65,6 +65,7 @@ def environment(home: Path, **env: str) -> dict[str, str]:
         "PYROCLAST_HOME": str(home),
         "PYROCLAST_API_PORT": "0",
         "PYROCLAST_DASHBOARD_PORT": "0",
+        "PYROCLAST_METRICS_PORT": "0",
         **env,
     }
 

@@ -52,7 +52,8 @@ def embedded(home: Path) -> Iterator[Shell]:
     """`pyroclast up` on free ports, and a shell that knows its kubeconfig."""
     left_out = {"KUBECONFIG", "REDIS_URL", "KAFKA_BOOTSTRAP_SERVERS", DASHBOARD_VARIABLE}
     kept = {k: v for k, v in os.environ.items() if k not in left_out}
-    ports = {"PYROCLAST_API_PORT": "0", "PYROCLAST_DASHBOARD_PORT": "0"}
+    names = ("PYROCLAST_API_PORT", "PYROCLAST_DASHBOARD_PORT", "PYROCLAST_METRICS_PORT")
+    ports = dict.fromkeys(names, "0")
     process = subprocess.Popen(
         [sys.executable, "-m", "vc_cli.pyroclast", "up"],
         cwd=ROOT,

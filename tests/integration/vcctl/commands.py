@@ -171,7 +171,7 @@ spec:
 ---
 apiVersion: flow.volcano.sh/v1alpha1
 kind: JobFlow
-metadata: {name: steps}
+metadata: {name: steps, annotations: {volcano.sh/allow-unsupported: "true"}}
 spec: {flows: [{name: step}], jobRetainPolicy: retain}
 """
 

@@ -14,6 +14,7 @@ from tests.integration.stack.running import eventually
 from tests.integration.vcctl.commands import FLOWS
 from tests.integration.vcctl.shell import BIN, Shell, becomes
 from tests.integration.vcctl.typist import Typist
+from vc_model.quantity import parse_quantity
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 LIST_TITLES = (
@@ -105,14 +106,22 @@ def test_explain_tells_why_a_job_waits_and_what_would_help(shell: Shell) -> None
     eventually(lambda: "stage:" in shell.good("vcctl job explain huge").out, "explained")
     shown = shell.good("vcctl job explain -n huge").out
     assert "job:       default/huge  Pending" in shown
-    assert "stage:     overcommit" in shown
-    assert "unblock:   room for cpu" in shown
+    assert "stage:     predicate" in shown
+    assert "it can never start as things are" in shown
+    assert "no node is that large: a pod needs cpu 9999" in " ".join(shown.split())
+    assert "unblock:   add nodes with room for 2 more pods of cpu 9999" in shown
+    assert "(checked: simulated, the job starts within" in shown
     cpu = next(line.split() for line in shown.splitlines() if line.startswith("cpu "))
     assert cpu[1] == "19998"
     detail = json.loads(shell.good("vcctl job explain huge -o json").out)
-    assert detail["explanation"]["stage"] == "overcommit"
+    assert detail["explanation"]["stage"] == "predicate"
+    assert detail["explanation"]["permanent"] is True
+    assert detail["remedy"]["checked"] is True
     amount = detail["explanation"]["amounts"][0]
-    assert amount["missing"] == amount["needed"] - amount["available"]
+    units = {
+        key: parse_quantity(amount[key], decimals=3) for key in ("needed", "available", "missing")
+    }
+    assert units["missing"] == units["needed"] - units["available"]
     shell.good("vcctl job delete huge")
 
 
@@ -148,7 +157,7 @@ def test_the_timeline_of_a_job_that_has_ended_leaves_no_step_out(
         found = json.loads(shell.good("vcctl job timeline finished -o json").out)
         return [(step["step"], step["detail"]) for step in found["steps"]]
 
-    eventually(lambda: told()[1] == ("admitted", "pod group, gone by now"), "its group is gone")
+    assert told()[1] == ("admitted", "pod group made")
     assert [step for step, _ in told() if step != "completing"] == [
         "submitted", "admitted", "enqueued", "bound", "running", "completed",
     ]  # fmt: skip

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from tests.properties.scheduler.coming_true import note_minimums, start
 from tests.reference.scheduler import schedule
 from tests.unit.scheduler.objects import TASK, group, node, pod, priority_class, queue
 from tests.unit.scheduler.world import World
@@ -12,6 +13,7 @@ from vc_model.meta import ApiObject
 from vc_model.node import Taint
 from vc_model.pod import Toleration
 from vc_model.struct import JsonObject, ResourceList
+from vc_model.times import parse_duration
 from vc_scheduler.logic import plugins
 from vc_scheduler.logic.conf import Conf, PluginConf
 from vc_scheduler.logic.decisions import Decisions
@@ -78,6 +80,7 @@ ASKS_MORE: list[ResourceList] = [
     {"cpu": "1"}, {"cpu": "2"}, {"cpu": "2", "memory": "4Gi"}, {"memory": "4Gi"},
 ]  # fmt: skip
 PENDING = ["Pending", "Inqueue"]
+DELAYS = ["0", "0", "500ms", "1500ms"]
 SHARES = [
     PluginConf(name="proportion"),
     PluginConf(name="capacity"),
@@ -225,8 +228,8 @@ def a_conf(draw: st.DrawFn) -> Conf:
     return Conf(tiers=(first, tuple(tier)))
 
 
-def compare(world: World) -> Decisions:
-    """One session of both over the same objects."""
+def compare(world: World, met_at: dict[str, float] | None = None) -> Decisions:
+    """One session of both over the same objects; `met_at` is when jobs got their minimum."""
     decisions = world.decide()
     shares = world.conf.tiers[1][3]
     expected = schedule(
@@ -238,6 +241,9 @@ def compare(world: World) -> Decisions:
         level=int(shares.arguments.get("ancestorReclaimLevel", "0")),
         even=world.conf.tiers[1][1].switches.get("preemptable", False),
         sla_at=world.now if world.conf.tiers[0][0].name == "sla" else None,
+        now=world.now,
+        delay=parse_duration(world.conf.configurations[0].arguments["surplusDelay"]),
+        met_at=met_at,
     )
     assert decisions.left_out == ()
     session = Session(world.snapshot(), Framework(world.conf, plugins.REGISTRY), world.now)
@@ -265,15 +271,19 @@ def hold_against_reference(
     data: st.DataObject, world: World, job: Callable[[str], st.SearchStrategy[list[ApiObject]]]
 ) -> None:
     """Some turns: jobs come, both decide, and what the core decided comes true."""
+    met_at: dict[str, float] = {}
     for turn in range(3):
         for n in range(data.draw(st.integers(1, 4))):
             world.put(*data.draw(job(f"j{turn}{n}")))
-        compare(world)
+        compare(world, met_at)
         world.session()
+        note_minimums(world, met_at)
+        start(world)
         world.now += 1
         for _ in range(3):  # until promises are redeemed, which the reference knows nothing of
             if world.leave():
                 world.session()
+                note_minimums(world, met_at)
                 world.now += 1
         if world.columns.evictions.nominated():
             return
@@ -285,8 +295,9 @@ def hold_against_reference(
 @settings(max_examples=100, deadline=None, phases=PHASES)
 @given(data=st.data())
 def test_the_core_decides_as_the_reference_does(data: st.DataObject) -> None:
-    conf = data.draw(a_conf())
-    world = World(PRIORITIES, data.draw(some_queues()), data.draw(some_nodes()), conf=conf)
+    conf, delay = data.draw(a_conf()), data.draw(st.sampled_from(DELAYS))
+    queues, nodes = data.draw(some_queues()), data.draw(some_nodes())
+    world = World(PRIORITIES, queues, nodes, conf=conf, surplus_delay=delay)
     hold_against_reference(data, world, a_job)
 
 
@@ -311,6 +322,7 @@ def test_the_core_evicts_whom_the_reference_evicts(data: st.DataObject) -> None:
         queues,
         [node(f"n{n}", cpu=cpu, memory=f"{2 * cpu}Gi") for n, cpu in enumerate(sizes)],
         conf=data.draw(a_conf()),
+        surplus_delay=data.draw(st.sampled_from(DELAYS)),
     )
     hold_against_reference(data, world, a_greedy_job)
 

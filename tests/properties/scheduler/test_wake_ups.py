@@ -22,7 +22,7 @@ from vc_model.keys import SLA_WAITING_TIME
 from vc_model.meta import ApiObject, object_key
 from vc_model.scheduling import PodGroup, PodGroupStatus
 from vc_model.struct import ResourceList
-from vc_scheduler.logic.columns import Assumed
+from vc_scheduler.logic.cache.assumed import Assumed
 from vc_scheduler.logic.conf import Conf, PluginConf
 from vc_scheduler.logic.cycle import run_cycle
 from vc_scheduler.logic.decisions import Decisions, PodRef

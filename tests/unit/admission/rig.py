@@ -49,7 +49,7 @@ class Rig:
 
     @asynccontextmanager
     async def admission(self, **fields: Any) -> AsyncIterator[AdmissionService]:
-        config = Config(port=0, create_configurations=True, **fields)
+        config = Config(create_configurations=True, **{"port": 0, **fields})
         service = build(self.context("admission"), config)
         running = asyncio.create_task(service.run())
         try:

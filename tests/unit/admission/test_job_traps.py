@@ -37,7 +37,7 @@ TRAPS = (
     Trap(says="a template of our scheduler is fine",
          object=job(tasks=[task(template=template(schedulerName="volcano"))])),
     Trap(says="a gang larger than the queue may ever have", object=job(queue="small"),
-         warning="2 pods need cpu 2, more than the capability 1500m of queue 'small'"),
+         warning="2 pods need cpu 2, more than the capability 1.5 of queue 'small'"),
     Trap(says="a gang larger than a queue above may ever have", object=job(queue="below"),
          warning="of queue 'above'"),
     Trap(says="a smaller gang in the same queue is fine", object=job(queue="small", minAvailable=1)),

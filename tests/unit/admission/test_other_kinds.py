@@ -35,15 +35,22 @@ def pod(annotations: dict[str, str] | None = None, **spec: Any) -> JsonObject:
     }
 
 
+STORED = {"volcano.sh/allow-unsupported": "true"}
+"""On kinds that no controller runs."""
+
+
 def cron(name: str = "nightly", **spec: Any) -> JsonObject:
     return {
-        "metadata": {"name": name},
+        "metadata": {"name": name, "annotations": STORED},
         "spec": {"schedule": "0 3 * * *", "jobTemplate": {"spec": job()["spec"]}, **spec},
     }
 
 
 def flow(*flows: JsonObject, **spec: Any) -> JsonObject:
-    return {"metadata": {"name": "f"}, "spec": {"flows": list(flows), **spec}}
+    return {
+        "metadata": {"name": "f", "annotations": STORED},
+        "spec": {"flows": list(flows), **spec},
+    }
 
 
 def member(selector: JsonObject, kind: str = "Node") -> JsonObject:
@@ -120,7 +127,15 @@ JOBFLOWS = (
     Case(says="there is no circle", object=flow(
          {"name": "a", "dependsOn": {"targets": ["b"]}},
          {"name": "b", "dependsOn": {"targets": ["a"]}}), refused="in a circle: a → b → a"),
-    Case(says="names are unique", object=flow({"name": "a"}, {"name": "a"}), refused="used twice"),
+    Case(says="a name may be listed twice", object=flow({"name": "a"}, {"name": "a"})),
+    Case(says="entries of one name are one step", object=flow(
+         {"name": "a", "dependsOn": {"targets": ["b"]}}, {"name": "b"}, {"name": "a"})),
+    Case(says="the targets of all entries of a name count", object=flow(
+         {"name": "a", "dependsOn": {"targets": ["b"]}},
+         {"name": "b", "dependsOn": {"targets": ["a"]}}, {"name": "a"}),
+         refused="in a circle: a → b → a"),
+    Case(says="an unknown target of the first entry counts", object=flow(
+         {"name": "a", "dependsOn": {"targets": ["c"]}}, {"name": "a"}), refused='"c"'),
     Case(says="retain policies are known", object=flow({"name": "a"}, jobRetainPolicy="burn"),
          refused="retain or delete"),
 )  # fmt: skip
@@ -229,3 +244,11 @@ def test_the_first_matching_resource_group_steers_a_pod(
 def test_unreadable_resource_groups_say_why(text: str) -> None:
     with pytest.raises(ResourceGroupsError):
         parse_resource_groups(text)
+
+
+def test_a_flow_that_lists_a_name_twice_is_warned() -> None:
+    response = ask("/jobflows/validate", flow({"name": "a"}, {"name": "a"}), KNOWN)
+    assert response.allowed
+    [warning] = response.warnings
+    assert warning.startswith("spec.flows[1].name: 'a' is listed before: both entries are one step")
+    assert ask("/jobflows/validate", flow({"name": "a"}, {"name": "b"}), KNOWN).warnings == []

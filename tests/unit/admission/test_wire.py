@@ -173,7 +173,7 @@ def test_webhooks_fail_closed_but_for_pods() -> None:
             assert webhook["clientConfig"]["service"]["path"] in BY_PATH
     names = [w["name"] for w in body["webhooks"]]
     assert names == [f"validate{k}.volcano.sh" for k in (
-        "job", "queue", "podgroup", "pod", "jobflow", "hypernode", "cronjob")]  # fmt: skip
+        "job", "queue", "podgroup", "pod", "jobflow", "jobtemplate", "hypernode", "cronjob")]  # fmt: skip
     condition = configuration(MUTATING, name="n", clients=clients, scheduler_names=("a", "b"))
     assert condition["webhooks"][-1]["matchConditions"][0]["expression"] == (
         "has(object.spec.schedulerName) && object.spec.schedulerName in ['a', 'b']"

@@ -1,6 +1,7 @@
 """The commands for stacks of many processes fail in one line that says what to write."""
 
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -14,7 +15,7 @@ import yaml
 
 from vc_cli import pyroclast
 from vc_cli.simcluster import ProxiedService
-from vc_cli.stack import url_of
+from vc_runtime.listening import url_of
 
 START_SECONDS_MAX = 30.0
 STOP_SECONDS_MAX = 10.0
@@ -60,7 +61,9 @@ def test_a_busy_port_is_said_before_anything_is_started(
         port = busy.getsockname()[1]
         monkeypatch.setenv("PYROCLAST_HOME", str(tmp_path))
         monkeypatch.setenv("PYROCLAST_API_PORT", str(port))
-        assert f"port {port} is in use; set PYROCLAST_API_PORT" in fails(capsys, "stack")
+        said = fails(capsys, "stack")
+        assert f"port {port} is in use by pid {os.getpid()} (" in said
+        assert "); set PYROCLAST_API_PORT to another one, or to 0 for any" in said
     assert [path.name for path in tmp_path.iterdir()] == ["stack.lock"]
 
 

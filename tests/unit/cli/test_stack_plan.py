@@ -12,6 +12,7 @@ ADDRESSES = Addresses(
     otlp="http://127.0.0.1:4318",
     dashboard_port=8080,
     admission_port=8443,
+    admission_url="https://192.0.2.10:8443",
 )
 CALLER = {
     "PATH": "/bin",
@@ -21,6 +22,7 @@ CALLER = {
     "KAFKA_SASL_PASSWORD": "password",
     "WATCHER_PAGE_SIZE": "100",
     "LOG_LEVEL": "debug",
+    "ADMISSION_FAILURE_POLICY": "Fail",
 }
 
 

@@ -178,8 +178,8 @@ def test_a_full_node_is_told_with_its_numbers() -> None:
     )
     findings = [finding for finding in find(picture) if finding.invariant == NODES_FIT]
     assert findings[0].object == "Node n1"
-    assert findings[0].message == "cpu used 4500m, allocatable 4"
-    assert findings[0].numbers == {"cpu.used": 4500, "cpu.allocatable": 4000}
+    assert findings[0].message == "cpu used 4.5, allocatable 4"
+    assert findings[0].numbers == {"cpu.used": "4500m", "cpu.allocatable": "4"}
     assert holding(picture)[NODES_FIT] is False
 
 

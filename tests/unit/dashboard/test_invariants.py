@@ -82,8 +82,8 @@ def test_a_queue_tells_what_its_pods_ask_for(case: Case) -> None:
 
 def test_a_wrong_queue_is_told_with_its_numbers() -> None:
     (finding, _) = find(telling({"cpu": "1", "pods": "2"}))
-    assert finding.message == "cpu allocated 1, its pods 1500m"
-    assert finding.numbers == {"cpu.allocated": 1000, "cpu.pods": 1500}
+    assert finding.message == "cpu allocated 1, its pods 1.5"
+    assert finding.numbers == {"cpu.allocated": "1", "cpu.pods": "1500m"}
 
 
 def test_a_status_that_is_written_again_and_again_is_only_behind() -> None:

@@ -6,12 +6,16 @@ behind `POST /api/v1/what-if`.
 
 from typing import Final
 
+import msgspec
+
 from tests.unit.dashboard.asking import Asking
 from tests.unit.scheduler.scenarios.scenario import Scenario, play
 from tests.unit.scheduler.scenarios.test_scenarios import EACH_WAIT
 from vc_dashboard.logic.future_answers import WhatIf, WhatIfJob, WhatIfQuestion
+from vc_dashboard.logic.reason_answers import AmountAnswer, ReasonAnswer, UnblockAnswer
 from vc_dashboard.logic.trying import Ground, what_if
-from vc_messages.sessions import JobReason
+from vc_messages.sessions import Amount, JobReason, Reason, Unblock
+from vc_model.quantity import parse_resources
 
 CANNOT_BE_ASKED: Final = {
     "create-peer": "pod peer belongs to no job",
@@ -50,8 +54,30 @@ def _next(ground: Ground, asking: Asking, told: JobReason) -> JobReason:
     assert found is not None
     assert found.reason is not None
     return JobReason(
-        group=told.group, uid=told.uid, queue=told.queue, position=1, reason=found.reason
+        group=told.group, uid=told.uid, queue=told.queue, position=1, reason=in_units(found.reason)
     )
+
+
+def in_units(answered: ReasonAnswer) -> Reason:
+    """As the scheduler said it: nothing was lost on the way to quantities."""
+    fields = msgspec.structs.asdict(answered)
+    fields["amounts"] = [_units_of(amount) for amount in answered.amounts]
+    fields["unblock"] = _unblock_in_units(answered.unblock) if answered.unblock else None
+    return Reason(**fields)
+
+
+def _unblock_in_units(answered: UnblockAnswer) -> Unblock:
+    fields = msgspec.structs.asdict(answered)
+    fields["amounts"] = parse_resources(answered.amounts)
+    fields["also"] = [_unblock_in_units(other) for other in answered.also]
+    return Unblock(**fields)
+
+
+def _units_of(amount: AmountAnswer) -> Amount:
+    fields = msgspec.structs.asdict(amount)
+    for name in ("needed", "available", "missing"):
+        fields[name] = parse_resources({amount.resource: fields[name]})[amount.resource]
+    return Amount(**fields)
 
 
 def _answer(ground: Ground, question: WhatIfQuestion) -> WhatIf:

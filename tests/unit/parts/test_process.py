@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 
 from vc_parts.errors import StartFailedError
+from vc_parts.patience import Patience
 from vc_parts.process import Process
 from vc_parts.server import Server
 
+PATIENCE = Patience(stall_seconds_max=10.0, seconds_max=10.0)
 IDLE = "import os, time; print('up', os.getpid(), flush=True); time.sleep(60)"
 BUSY = (
     "import threading; threading.Thread(target=exec, args=('while 1: 1',), daemon=True).start(); "
@@ -31,7 +33,7 @@ def python_process(folder: Path, script: str) -> Process:
 
     command = [sys.executable, "-u", "-c", script]
     process = Process(
-        "child", command, log=log, ready=ready, start_seconds_max=10, stop_seconds_max=0.3
+        "child", command, log=log, ready=ready, patience=PATIENCE, stop_seconds_max=0.3
     )
     return process
 

@@ -168,6 +168,7 @@ def pod(
     pod_priority_class: str = "",
     preemption_policy: str | None = None,
     image: str = "",
+    created: float | None = None,
 ) -> Pod:
     """A pod; bound when `on` names a node."""
     owner = OwnerReference(
@@ -178,6 +179,7 @@ def pod(
             name=name,
             namespace=namespace,
             uid=f"pod-{name}",
+            creation_timestamp=None if created is None else format_time(created),
             annotations={**({GROUP: group} if group else {}), **(annotations or {})},
             labels={**({TASK: role} if role else {}), **(labels or {})},
             deletion_timestamp=format_time(EPOCH) if deleting else None,

@@ -8,7 +8,7 @@ from vc_messages.view import Change
 from vc_model import kinds
 from vc_model.meta import ApiObject
 from vc_model.pod import Pod, PodCondition
-from vc_scheduler.logic.columns import Assumed
+from vc_scheduler.logic.cache.assumed import Assumed
 from vc_scheduler.logic.holds import HOLD_SECONDS_FIRST
 
 FIRST = "g-worker-0"

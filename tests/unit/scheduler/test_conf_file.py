@@ -148,10 +148,70 @@ def test_what_actions_are_told_is_kept_and_warned_of_where_nobody_listens() -> N
     assert conf.metrics == {"type": "prometheus", "interval": "30s"}
     assert warnings == [
         "configurations[1]: gangpreempt is not implemented and left out",
-        "configurations: argument 'predicateErrorCacheEnable' of allocate has no effect: it takes none",
+        "action allocate: argument 'predicateErrorCacheEnable' has no effect: it is not known; it takes surplusDelay",
         "metrics: 'interval' has no effect: no plugin here reads the usage of nodes",
         "metrics: 'type' has no effect: no plugin here reads the usage of nodes",
     ]
+
+
+def with_arguments(plugin: str, arguments: str) -> str:
+    return f"actions: allocate\ntiers:\n- plugins:\n  - name: gang\n  - name: {plugin}\n    arguments: {arguments}\n"
+
+
+@pytest.mark.parametrize(
+    ("plugin", "arguments", "warned"),
+    [
+        ("binpack", "{binpack.wieght: 10}",
+         "plugin binpack: argument 'binpack.wieght' has no effect: it is not known; did you mean binpack.weight?"),
+        ("nodeorder", "{LeastRequested.weight: 5}", "did you mean leastrequested.weight?"),
+        ("gang", "{anything: 1}", "plugin gang: argument 'anything' has no effect: it is not known; it takes none"),
+        ("binpack", "{binpack.weight: much}", "argument binpack.weight: 'much' is not a whole number from 0 to 10000; the default"),
+        ("binpack", "{binpack.weight: -1}", "argument binpack.weight: '-1' is not a whole number"),
+        ("overcommit", "{overcommit-factor: 0.5}", "argument overcommit-factor: '0.5' is not a number of 1 or more"),
+        ("predicates", "{predicate.PodAffinityEnable: maybe}", "'maybe' is not true or false"),
+        ("predicates", "{predicate.CacheEnable: true}", "argument 'predicate.CacheEnable' has no effect: equal pods"),
+        ("sla", "{sla-waiting-time: soon}", "'soon' is not a duration such as 90s"),
+        ("capacity", "{capacity.DynamicResourceAllocationEnable: true}", "dynamic resource allocation is not supported"),
+    ],
+)  # fmt: skip
+def test_an_argument_without_effect_is_warned_of(plugin: str, arguments: str, warned: str) -> None:
+    _, warnings = read(with_arguments(plugin, arguments))
+    assert any(warned in warning for warning in warnings), warnings
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "{binpack.weight: 10000, binpack.resources: nvidia.com/gpu, binpack.resources.nvidia.com/gpu: 5000}",
+        "{binpack.weight: 0}",
+    ],
+)
+def test_known_arguments_give_no_warning(arguments: str) -> None:
+    assert read(with_arguments("binpack", arguments))[1] == []
+
+
+@pytest.mark.parametrize(
+    ("plugin", "name"),
+    [("binpack", "binpack.weight"), ("binpack", "binpack.resources.example.com/fpga"), ("nodeorder", "podaffinity.weight")],
+)  # fmt: skip
+def test_a_weight_above_the_limit_refuses_the_configuration(plugin: str, name: str) -> None:
+    with pytest.raises(ConfError) as caught:
+        read(with_arguments(plugin, f"{{{name}: 10001}}"))
+    assert f"plugin {plugin}: argument {name}: 10001 is more than 10000" in str(caught.value)
+
+
+def test_a_weight_above_a_thousand_is_not_cut() -> None:
+    """Cut to 1,000 each, binpack and leastrequested would cancel out but for rounding."""
+    text = (
+        "actions: 'enqueue, allocate'\ntiers:\n- plugins:\n  - name: gang\n  - name: predicates\n"
+        "  - name: nodeorder\n    arguments: {leastrequested.weight: 1200, balancedresource.weight: 0}\n"
+        "  - name: binpack\n    arguments: {binpack.weight: 5000}\n"
+    )
+    conf, warnings = read(text)
+    assert warnings == []
+    world = World(queue(), nodes(2), gang("g", 2, cpu=1), conf=conf)
+    world.session()
+    assert set(world.where().values()) == {"node-01"}
 
 
 def test_a_changed_file_is_taken_over_and_a_wrong_one_changes_nothing(

@@ -8,7 +8,7 @@ from tests.unit.scheduler.world import World, reason_of
 from vc_messages.sessions import Stage
 from vc_model import kinds
 from vc_model.pod import Pod
-from vc_scheduler.logic.columns import Assumed
+from vc_scheduler.logic.cache.assumed import Assumed
 from vc_scheduler.logic.decisions import Decisions
 from vc_scheduler.logic.releasing import GANG_RELEASE_SECONDS
 
@@ -82,7 +82,8 @@ def test_a_gang_of_two_roles_is_whole_only_with_both() -> None:
     world = World(nodes(1), queue(), [group("j", minimum=3, roles=roles)], members)
     decisions = world.session()
     assert world.where() == {}
-    assert reason_of(decisions, "j").placeable_pods == 0
+    reason = reason_of(decisions, "j")
+    assert (reason.needed_pods, reason.placeable_pods) == (3, 1), "of the whole gang"
 
     world.put(node("node-02"))
     world.session()

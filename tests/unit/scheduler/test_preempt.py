@@ -289,7 +289,7 @@ def test_a_place_that_is_free_is_bound_while_a_younger_promise_waits_beside_it()
         gang("b", 2, queue="kept", cpu=3),
     )
     world.session()
-    world.put(*gang("p", 1, queue="kept", priority_class="high", cpu=4))
+    world.put(*gang("p", 2, queue="kept", priority_class="high", cpu=3))
     assert [p.name for e in world.session().evictions for p in e.pods] == [
         "a-worker-1",
         "a-worker-0",
@@ -300,7 +300,10 @@ def test_a_place_that_is_free_is_bound_while_a_younger_promise_waits_beside_it()
     world.delete_pod("a-worker-0")
     world.delete_pod("a-worker-1")
     world.session()
-    assert (world.bound("p"), world.bound("q")) == (1, 1)
+    assert (world.bound("p"), world.bound("q")) == (2, 0)
+    world.leave()
+    world.session()
+    assert world.bound("q") == 1
 
 
 def test_a_task_of_a_running_job_keeps_the_place_its_sibling_left() -> None:

@@ -67,20 +67,20 @@ def test_volcanos_own_gate_is_lifted_and_the_pod_bound() -> None:
     tell(story)
 
 
-def test_a_gang_that_waits_says_why_on_the_group_on_one_pod_and_in_an_event() -> None:
+def test_a_gang_that_waits_says_why_on_the_group_on_every_pod_and_in_an_event() -> None:
     async def story(shell: Shell) -> None:
         await shell.nodes(8)
         await shell.gang("big", 9, cpu="40")
         await shell.until(lambda: bool(shell.group("big").status.conditions), "a condition")
-        await shell.clock.sleep(1)
+        await shell.clock.sleep(2)
         condition = shell.group("big").status.conditions[0]
         assert (condition.type, condition.status) == ("Unschedulable", "True")
         assert condition.message.startswith("room for 8 of the 9 pods of cpu 40")
         told = [
             p for p in shell.pods() if any(c.reason == "Unschedulable" for c in p.status.conditions)
         ]
-        assert [p.metadata.name for p in told] == ["big-0"]
-        assert told[0].status.conditions[0].message == condition.message
+        assert [p.metadata.name for p in told] == [f"big-{number}" for number in range(9)]
+        assert {p.status.conditions[0].message for p in told} == {condition.message}
         reasons = [job.reason for record in await shell.sessions() for job in record.reasons]
         assert reasons[-1].stage is Stage.GANG
         assert shell.bound("big") == 0

@@ -15,9 +15,10 @@ from vc_model.kubernetes import (
 )
 from vc_model.meta import ApiObject, ObjectMeta
 from vc_model.selectors import LabelSelector
+from vc_model.support.configuration import EFFECTIVE_SWITCHES, IDLE_SWITCHES
 from vc_scheduler.logic import actions, plugins
 from vc_scheduler.logic.conf import Conf
-from vc_scheduler.logic.conf_file import IDLE_SWITCHES, SWITCHES, ConfError, read_conf
+from vc_scheduler.logic.conf_file import ConfError, read_conf
 
 FILE = """
 actions: "enqueue, allocate, preempt, reclaim, backfill"
@@ -272,7 +273,7 @@ def test_a_switch_has_its_effect(case: Case) -> None:
 
 def test_every_switch_has_an_effect_or_says_that_it_has_none() -> None:
     shown = {case.switch.lower().replace("enabled", "").replace("enable", "") for case in CASES}
-    assert shown | set(IDLE_SWITCHES) == set(SWITCHES)
+    assert shown | set(IDLE_SWITCHES) == {*EFFECTIVE_SWITCHES, *IDLE_SWITCHES}
     text = FILE.replace("- name: gang\n", "- name: gang\n    EnabledClusterOrder: true\n")
     _, warnings = read_conf(text, actions=tuple(actions.REGISTRY), plugins=tuple(plugins.REGISTRY))
     assert any("switch 'clusterorder' has no effect here" in warning for warning in warnings)

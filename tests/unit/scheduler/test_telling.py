@@ -11,7 +11,8 @@ from vc_cluster import ServerError
 from vc_messages.effects import RecordEvent
 from vc_model.kinds import PODGROUPS, PODS
 from vc_model.scheduling import PodGroupCondition, PodGroupStatus
-from vc_scheduler.logic.decisions import PodRef, QueueAllocated, StatusChange, Told
+from vc_scheduler.logic.decisions import QueueAllocated, StatusChange
+from vc_scheduler.logic.pod_status import POD_CONDITION_SECONDS
 from vc_scheduler.logic.telling_line import (
     COMPLETED_REST_SECONDS,
     EVENTS_WAITING_MAX,
@@ -187,19 +188,23 @@ def test_pods_that_come_one_by_one_after_a_long_wait_are_not_missed() -> None:
     tell(story)
 
 
-def test_a_pod_that_is_bound_at_last_is_never_said_to_wait_after_that() -> None:
-    """Telling it takes so long that room comes meanwhile: the bind follows what was begun."""
+def test_a_condition_under_way_neither_holds_up_a_bind_nor_takes_it_back() -> None:
+    """The write takes so long that room comes meanwhile: it names the version it saw, and is refused."""
 
     async def story(shell: Shell) -> None:
         await shell.nodes(1, cpu="2")
         shell.cluster.patch_seconds["pods"] = 2.0
         await shell.gang("big", 1, cpu="4")
-        await shell.until(lambda: bool(shell.group("big").status.conditions), "refused")
+        background = shell.schedulers[0]._writers.tellers.background
+        await shell.clock.sleep(POD_CONDITION_SECONDS + 0.5)
+        assert len(background) == 0, "the write has begun"
         await shell.nodes(1, cpu="8", prefix="large")
-        await shell.until(lambda: shell.bound("big") == 1, "bound", seconds=10)
-        assert shell.cluster.writes["patch pods"] == 1, "it was told before"
-        await shell.clock.sleep(5)
-        assert shell.cluster.writes["patch pods"] == 1, "and never again"
+        await shell.until(lambda: shell.bound("big") == 1, "bound", seconds=0.5)
+        assert shell.cluster.writes["patch pods"] == 0, "it has not ended"
+        await shell.clock.sleep(20)
+        assert shell.cluster.writes["patch pods"] == 1, "and it is not tried again"
+        (bound,) = shell.pods()
+        assert [(c.type, c.status) for c in bound.status.conditions] == [("PodScheduled", "True")]
 
     tell(story)
 
@@ -250,7 +255,6 @@ def refused(message: str) -> StatusChange:
     return change(
         status=PodGroupStatus(phase="Inqueue", conditions=[condition]),
         refusal=message,
-        told=Told(pod=PodRef(namespace="ns", name="p", uid="p"), conditions=()),
     )
 
 
@@ -284,15 +288,25 @@ def test_a_merged_status_keeps_the_version_and_the_conditions_of_the_one_it_repl
 def test_a_refusal_is_told_as_long_as_it_holds() -> None:
     line = TellingLine()
     line.put("g", refused("no room"), due=0.0)
-    line.put("g", msgspec.structs.replace(refused("no room"), refusal="", told=None), due=0.0)
+    line.put("g", msgspec.structs.replace(refused("no room"), refusal=""), due=0.0)
     line.put("h", refused("no room"), due=0.0)
     line.put("h", change("Running"), due=0.0)
     held, over = drain(line)
     assert isinstance(held, StatusChange)
     assert isinstance(over, StatusChange)
-    assert held.refusal == "no room"
-    assert held.told is not None
-    assert (over.refusal, over.told) == ("", None)
+    assert (held.refusal, over.refusal) == ("no room", "")
+
+
+def test_that_a_gang_became_whole_is_told_as_long_as_it_is() -> None:
+    whole = PodGroupStatus(
+        phase="Running", conditions=[PodGroupCondition(type="Scheduled", status="True")]
+    )
+    line = TellingLine()
+    line.put("g", change(status=whole, scheduled=4), due=0.0)
+    line.put("g", change(status=msgspec.structs.replace(whole, running=4)), due=0.0)
+    line.put("h", change(status=whole, scheduled=4), due=0.0)
+    line.put("h", change("Pending"), due=0.0)
+    assert [word.scheduled for word in drain(line) if isinstance(word, StatusChange)] == [4, 0]
 
 
 def test_a_group_made_anew_takes_nothing_over() -> None:

@@ -97,9 +97,9 @@ class Broken:
 
 BROKEN = [
     Broken("a whole gang goes whole", "", ["ps-0", "worker-0", "worker-1"]),
-    Broken("of a broken one any pod goes", "worker-1", ["ps-0"]),
+    Broken("of a broken one any pod goes, the last first", "worker-1", ["worker-0"]),
     Broken("even the last of them", "worker-1 ps-0", ["worker-0"]),
-    Broken("and for another queue", "worker-1", ["ps-0"], asking_in="other"),
+    Broken("and for another queue", "worker-1", ["worker-0"], asking_in="other"),
 ]
 
 

@@ -29,13 +29,14 @@ from vc_model.kubernetes import (
 )
 from vc_model.meta import ApiObject, object_key
 from vc_model.node import Node
-from vc_model.pod import Pod
+from vc_model.pod import Pod, PodCondition
 from vc_model.scheduling import PodGroup, PriorityClass, Queue
 from vc_model.times import format_time
 from vc_scheduler.logic.columns import Columns
-from vc_scheduler.logic.conf import Conf
+from vc_scheduler.logic.conf import ActionConf, Conf
 from vc_scheduler.logic.cycle import run_cycle
 from vc_scheduler.logic.decisions import Decisions
+from vc_scheduler.logic.pod_status.effects import condition_patch
 from vc_scheduler.logic.snapshot import Snapshot
 
 _KIND_OF: Final[dict[type, Kind]] = {
@@ -57,8 +58,15 @@ _KIND_OF: Final[dict[type, Kind]] = {
 class World:
     """Objects, the columns made of them, and sessions."""
 
-    def __init__(self, *objects: ApiObject | Iterable[ApiObject], conf: Conf | None = None) -> None:
-        self.conf = conf or Conf()
+    def __init__(
+        self,
+        *objects: ApiObject | Iterable[ApiObject],
+        conf: Conf | None = None,
+        surplus_delay: str = "0",
+    ) -> None:
+        """Pods beyond a minimum wait for `surplus_delay`, unless the configuration says how long: most tests
+        are about one session."""
+        self.conf = _with_delay(conf or Conf(), surplus_delay)
         self.columns = Columns(("volcano",))
         self.now = EPOCH
         self._objects: dict[tuple[str, str], ApiObject] = {}
@@ -144,6 +152,9 @@ class World:
             for ref in release.pods:
                 self.delete(kinds.PODS, object_key(ref.namespace, ref.name))
         self._promise(decisions)
+        for waiting in decisions.waiting:
+            for ref in waiting.pods:
+                self.say_waiting(ref.name, waiting.message)
         for withdrawal in decisions.withdrawals:
             for ref in withdrawal.pods:
                 self._nominate(ref.name, "")
@@ -157,6 +168,15 @@ class World:
         )
         spec = msgspec.structs.replace(gated.spec, scheduling_gates=[])
         self.put(msgspec.structs.replace(gated, metadata=metadata, spec=spec))
+
+    def say_waiting(self, name: str, message: str) -> None:
+        """A pod's condition PodScheduled=False is written, as its writer would."""
+        patch = condition_patch(self.pod(name), message, now=self.now)
+        assert patch is not None, f"{name} says so already"
+        conditions = msgspec.convert(patch.patch["status"]["conditions"], list[PodCondition])
+        told = self.pod(name)
+        status = msgspec.structs.replace(told.status, conditions=conditions)
+        self.put(msgspec.structs.replace(told, status=status))
 
     def _promise(self, decisions: Decisions) -> None:
         for eviction in decisions.evictions:
@@ -240,6 +260,13 @@ class World:
         return sum(
             1 for p in self.pods() if p.spec.node_name and p.metadata.annotations.get(GROUP) == name
         )
+
+
+def _with_delay(conf: Conf, delay: str) -> Conf:
+    if any(action.name == "allocate" for action in conf.configurations):
+        return conf
+    told = ActionConf(name="allocate", arguments={"surplusDelay": delay})
+    return msgspec.structs.replace(conf, configurations=(*conf.configurations, told))
 
 
 def reason_of(decisions: Decisions, name: str) -> Reason:

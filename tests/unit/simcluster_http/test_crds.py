@@ -11,6 +11,14 @@ from vc_simcluster.schema_validation import validate
 _CRDS: Final = {crd["spec"]["names"]["kind"]: crd for crd in load_crds()}
 
 
+_EXACT_NAME: Final = "spec.members[0].selector.exactMatch.name"
+
+
+def _exactly(name: str) -> JsonObject:
+    """A member by name."""
+    return {"type": "Node", "selector": {"exactMatch": {"name": name}}}
+
+
 def _schema(kind: str) -> JsonObject:
     schema: JsonObject = _CRDS[kind]["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     return schema
@@ -109,6 +117,10 @@ def test_only_pod_groups_and_commands_have_no_status_subresource() -> None:
             {"tier": 1, "members": [{"type": "HyperNode", "selector": {"labelMatch": {}}}]},
             "spec.members[0]",
         ),
+        *(
+            ("HyperNode", {"tier": 1, "members": [_exactly(name)]}, _EXACT_NAME)
+            for name in ("", "Rack-1", "rack_1", "-rack", "rack-", "a..b", "a.", "n" * 254, "räck")
+        ),
     ],
 )
 def test_what_breaks_a_rule_is_named(kind: str, spec: Json, field: str) -> None:
@@ -125,6 +137,10 @@ def test_what_breaks_a_rule_is_named(kind: str, spec: Json, field: str) -> None:
         (
             "HyperNode",
             {"tier": 1, "members": [{"type": "Node", "selector": {"labelMatch": {}}}]},
+        ),
+        *(
+            ("HyperNode", {"tier": 1, "members": [_exactly(name)]})
+            for name in ("n", "0", "node-1.rack-2.example.com", "n" * 253)
         ),
     ],
 )

@@ -7,6 +7,7 @@ import pytest
 
 from tests.unit.vcctl.server import Answer, Asked, answer, refusal, serving
 from vc_cli import slurm
+from vc_cli.ctl.client import print_warnings
 from vc_cli.vcctl import main
 
 JOB = """
@@ -91,3 +92,31 @@ def test_vsub_takes_jobs_from_a_file(
         f"/apis/batch.volcano.sh/v1alpha1/namespaces/{namespace}/jobs"
     ] * 2
     assert [json.loads(one.body)["metadata"]["name"] for one in asked] == ["a", "b"]
+
+
+@pytest.mark.parametrize("words", [["list"], ["describe", "-N", "f"], ["create", "-f", "{file}"]])
+def test_what_no_controller_runs_is_said(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "flow.yaml"
+    flow = {"apiVersion": "flow.volcano.sh/v1alpha1", "kind": "JobFlow", "metadata": {"name": "f"}}
+    file.write_text(json.dumps(flow))
+
+    def cluster(asked: Asked) -> Answer:
+        return answer(
+            flow if asked.method == "POST" or asked.path.endswith("/f") else {"items": []}
+        )
+
+    with serving(cluster) as (url, _), pytest.raises(SystemExit) as code:
+        main(["jobflow", *(word.format(file=file) for word in words), "-s", url])
+    assert ended(code) == 0
+    assert capsys.readouterr().err.startswith("note: no controller runs JobFlows: not supported")
+
+
+def test_warnings_of_the_server_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    print_warnings(
+        ['299 - "spec.networkTopology: mode \\"hard\\" is not supported"', "299 -", 'x "\x1b[2J"']
+    )
+    assert capsys.readouterr().err == (
+        'Warning: spec.networkTopology: mode "hard" is not supported\nWarning: ?[2J\n'
+    )

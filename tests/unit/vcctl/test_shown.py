@@ -1,6 +1,7 @@
 """What is shown, from objects as the API gives them."""
 
 import argparse
+import json
 from typing import Any
 
 import pytest
@@ -148,46 +149,6 @@ def at(second: int) -> str:
     return f"2026-01-01T00:00:{second:02}Z"
 
 
-def test_a_timeline_is_in_the_order_of_time() -> None:
-    pod = {
-        "metadata": {"creationTimestamp": at(2)},
-        "spec": {"nodeName": "n"},
-        "status": {
-            "conditions": [{"type": "PodScheduled", "status": "True", "lastTransitionTime": at(3)}]
-        },
-    }
-    conditions = [
-        {"status": status, "lastTransitionTime": at(second)}
-        for status, second in (("Pending", 0), ("Running", 4), ("Completed", 9))
-    ]
-    group = {"metadata": {"name": "j", "creationTimestamp": at(1)}}
-    steps = timeline.steps_of(job("Completed", conditions=conditions), groups=[group], pods=[pod])
-    assert [(step.time[-3:-1], step.step, step.detail) for step in steps] == [
-        ("00", "submitted", "to queue q"),
-        ("01", "admitted", "pod group j"),
-        ("02", "enqueued", "1 pod made"),
-        ("03", "bound", "1 of 1 pod, on 1 node"),
-        ("04", "running", ""),
-        ("09", "completed", "ended"),
-    ]
-
-
-def test_a_job_that_ended_has_all_steps_though_its_group_and_its_pods_are_gone() -> None:
-    conditions = [
-        {"status": status, "lastTransitionTime": at(second)}
-        for status, second in (("Pending", 1), ("Running", 4), ("Completed", 9))
-    ]
-    steps = timeline.steps_of(job("Completed", conditions=conditions), groups=[], pods=[])
-    assert [(step.time[-3:-1], step.step, step.detail) for step in steps] == [
-        ("00", "submitted", "to queue q"),
-        ("01", "admitted", "pod group, gone by now"),
-        ("04", "enqueued", "at the latest; its pods are gone by now"),
-        ("04", "bound", "at the latest; its pods are gone by now"),
-        ("04", "running", ""),
-        ("09", "completed", "ended"),
-    ]
-
-
 def test_a_job_that_never_ran_was_never_bound() -> None:
     conditions = [
         {"status": "Pending", "lastTransitionTime": at(1)},
@@ -294,3 +255,25 @@ def test_validate_says_what_admission_would(
     assert validate(argparse.Namespace(filename=[str(file)], output="json")) == 1
     with pytest.raises(UsageError, match="No such file"):
         validate(argparse.Namespace(filename=[str(tmp_path / "absent")], output=""))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        ("{binpack.wieght: 1}", 0, "warning: data[volcano-scheduler.conf]: plugin binpack: argument 'binpack.wieght' has no effect"),
+        ("{binpack.weight: 20000}", 1, "data[volcano-scheduler.conf]: plugin binpack: argument binpack.weight: 20000 is more than 10000"),
+        ("{binpack.weight: 2}", 0, "1 objects: 0 would be refused, 0 warnings"),
+    ],
+)  # fmt: skip
+def test_validate_says_what_the_scheduler_would(
+    arguments: str, code: int, says: str, tmp_path: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    conf = (
+        "actions: 'enqueue, allocate'\ntiers:\n- plugins:\n  - name: gang\n"
+        f"  - name: binpack\n    arguments: {arguments}\n"
+    )
+    file = tmp_path / "conf.yaml"
+    document = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}
+    file.write_text(json.dumps({**document, "data": {"volcano-scheduler.conf": conf}}))
+    assert validate(argparse.Namespace(filename=[str(file)], output="")) == code
+    assert says in capsys.readouterr().out

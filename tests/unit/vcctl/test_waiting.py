@@ -51,7 +51,7 @@ def test_the_waiting_list_of_a_queue(capsys: pytest.CaptureFixture[str]) -> None
     shown = capsys.readouterr().out
     assert shown.splitlines()[:2] == [
         "queue:     full, 2 jobs wait",
-        "headroom:  cpu 2500m, memory 0, nvidia.com/gpu 1",
+        "headroom:  cpu 2.5, memory 0, nvidia.com/gpu 1",
     ]
     rows = [line.split() for line in shown.splitlines()[4:]]
     assert rows == [

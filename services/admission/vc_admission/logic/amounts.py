@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 
 from vc_admission.logic.findings import Findings
-from vc_model.quantity import QuantityError, decimals_of, format_quantity, parse_quantity
+from vc_model.human_amounts import human_amount
+from vc_model.quantity import QuantityError, decimals_of, parse_quantity
 from vc_model.struct import ResourceList
 
 Amounts = dict[str, int]
@@ -32,7 +33,7 @@ def known_amounts(amounts: ResourceList) -> Amounts:
 
 def text(resource: str, units: int) -> str:
     """An amount as people write it."""
-    return format_quantity(units, decimals=decimals_of(resource))
+    return human_amount(resource, units)
 
 
 def sum_amounts(amounts: list[Amounts]) -> Amounts:

@@ -6,15 +6,12 @@ either; it is told at once instead of at the first tick.
 
 from typing import Final
 
-import msgspec
-
 from vc_admission.logic.cron_schedule import schedule_problem
 from vc_admission.logic.findings import Findings
-from vc_admission.logic.job.create import check_job_spec, name_of
-from vc_admission.logic.job.defaults import default_job
+from vc_admission.logic.job.create import name_of
+from vc_admission.logic.jobtemplate import warn_of_template
 from vc_admission.logic.world import World
-from vc_model.graft import to_json
-from vc_model.job import CronJob, Job
+from vc_model.job import CronJob
 
 NAME_LENGTH_MAX: Final = 52
 """Jobs are named after it, with eleven characters of time appended."""
@@ -44,7 +41,13 @@ def check_cronjob(found: Findings, cron: CronJob, *, world: World) -> None:
     ):
         if value is not None and value < 0:
             found.refuse(f"spec.{field}", "must be 0 or more", value=value)
-    _warn_of_template(found, cron, world=world)
+    warn_of_template(
+        found,
+        "spec.jobTemplate.",
+        cron.spec.job_template.spec,
+        job_name=name,
+        world=world,
+    )
 
 
 def _check_schedule(found: Findings, cron: CronJob) -> None:
@@ -69,15 +72,3 @@ def _check_time_zone(found: Findings, cron: CronJob, *, world: World) -> None:
         )
     elif known and zone not in known:
         found.refuse("spec.timeZone", "is no time zone; write one like Europe/Berlin", value=zone)
-
-
-def _warn_of_template(found: Findings, cron: CronJob, *, world: World) -> None:
-    job = Job(spec=cron.spec.job_template.spec)
-    defaulted = default_job(to_json(job), job, world=world)
-    spec = msgspec.convert(defaulted, Job).spec
-    inner = Findings()
-    check_job_spec(inner, spec, job_name=name_of(cron.metadata), world=world)
-    for problem in inner.problems:
-        found.warn(
-            f"spec.jobTemplate.{problem.path}", f"its jobs will be refused: {problem.message}"
-        )

@@ -54,6 +54,7 @@ ENDPOINTS: Final[tuple[Endpoint, ...]] = (
     _mutate(kinds.PODS, CREATE),
     _validate(kinds.PODS, CREATE),
     _validate(kinds.JOBFLOWS, CREATE, UPDATE),
+    _validate(kinds.JOBTEMPLATES, CREATE, UPDATE),
     _validate(kinds.HYPERNODES, CREATE, UPDATE),
     _validate(kinds.CRONJOBS, CREATE, UPDATE),
 )

@@ -1,4 +1,9 @@
-"""The JobFlow: steps that follow one another must exist and never in a circle."""
+"""The JobFlow: steps that follow one another must exist and never in a circle.
+
+A step is known by its name, which is that of its template and its job: entries of the same name are one
+step, as in Volcano, and make one job. It then waits for what any of them names, so the graph has the
+targets of all of them.
+"""
 
 from typing import Final
 
@@ -22,12 +27,13 @@ def check_jobflow(found: Findings, flow: JobFlow) -> None:
     for index, step in enumerate(steps):
         check_subdomain(found, f"spec.flows[{index}].name", step.name)
         if step.name in needs:
-            found.refuse(
+            found.warn(
                 f"spec.flows[{index}].name",
-                "is used twice, and the two would make the same job; use a template of its own",
-                value=step.name,
+                f"{step.name!r} is listed before: both entries are one step, which makes one job and "
+                "waits for the targets of both; use a second template for a second job",
             )
-        needs[step.name] = step.depends_on.targets if step.depends_on else []
+        targets = step.depends_on.targets if step.depends_on else []
+        needs[step.name] = [*needs.get(step.name, []), *targets]
     for name, target in unknown_names(needs):
         found.refuse(
             "spec.flows.dependsOn.targets",

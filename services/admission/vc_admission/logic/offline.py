@@ -14,6 +14,7 @@ from vc_admission.logic.findings import Findings, Problem
 from vc_admission.logic.job.create import check_job_spec, name_of
 from vc_admission.logic.reading import NESTING_MAX, read, too_deep
 from vc_admission.logic.review import defaulted, validate
+from vc_admission.logic.support import answer
 from vc_admission.logic.wire import Request
 from vc_admission.logic.world import World
 from vc_model import kinds
@@ -110,6 +111,7 @@ def _check(found: Findings, document: JsonObject, *, kind: Kind, world: World) -
         if template is not None:
             name = name_of(template.metadata)
             check_job_spec(found, template.spec, job_name=name, world=world)
+            answer(found, kind.kind, document, operation=CREATE)
         return document
     for endpoint in sorted(_endpoints(kind), key=lambda e: not e.mutates):
         request = _request(document, endpoint)

@@ -1,7 +1,7 @@
 """Which pods the API server has to ask us about, as conditions that it works out itself.
 
-A question costs a pod's creation a round trip, so none is asked whose answer is known: budgets are
-validated only where there is one, and a pod is mutated only if a resource group can match it or it
+A question costs a pod's creation a round trip, so none is asked whose answer is known: a pod is
+validated only where it has a field that the table of support answers, or a budget, and a pod is mutated only if a resource group can match it or it
 asks for the queue's gate. Without either, the condition is `false` and nobody asks at all.
 """
 
@@ -10,8 +10,10 @@ from collections.abc import Iterable
 from typing import Final
 
 from vc_admission.logic.resource_groups import ResourceGroup
-from vc_model.keys import JDB_MAX_UNAVAILABLE, JDB_MIN_AVAILABLE, QUEUE_ALLOCATION_GATE
+from vc_model.keys import QUEUE_ALLOCATION_GATE
 from vc_model.struct import JsonObject
+from vc_model.support import ENTRIES
+from vc_model.support.asking import METADATA, POD
 
 RESOURCE_GROUP: Final = "volcano.sh/resource-group"
 STEERED: Final = "is-steered-or-gated"
@@ -20,13 +22,20 @@ STEERED: Final = "is-steered-or-gated"
 EXPRESSION_CHARACTERS_MAX: Final = 3500
 """Longer ones are not worth working out: then every pod of ours is asked about."""
 
-BUDGET_CONDITION: Final[JsonObject] = {
-    "name": "has-a-disruption-budget",
-    "expression": "has(object.metadata.annotations) && "
-    f"('{JDB_MIN_AVAILABLE}' in object.metadata.annotations || "
-    f"'{JDB_MAX_UNAVAILABLE}' in object.metadata.annotations)",
-}
-"""Budgets are all that is validated of a pod; the API server asks once less about every other one."""
+
+def _answered() -> JsonObject:
+    """Pods of which the table of support has something to say; budgets are validated, too."""
+    special = [entry for entry in ENTRIES if entry.special]
+    fields = [f"has(object.{entry.path})" for entry in special if entry.scope == POD]
+    notes = "object.metadata.annotations"
+    keys = [e.path for e in special if e.scope == METADATA and POD in e.on]
+    noted = " || ".join(f"'{key}' in {notes}" for key in keys)
+    expression = " || ".join([*fields, f"(has({notes}) && ({noted}))"])
+    return {"name": "has-an-answer", "expression": expression}
+
+
+ANSWER_CONDITION: Final = _answered()
+"""What is validated of a pod; the API server asks once less about every other one."""
 
 
 def scheduler_condition(scheduler_names: Iterable[str]) -> JsonObject:

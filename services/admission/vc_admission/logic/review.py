@@ -18,16 +18,19 @@ from vc_admission.logic.job.tasks import TASKS_MAX
 from vc_admission.logic.job.traps import warn_of_traps
 from vc_admission.logic.job.update import check_job_update
 from vc_admission.logic.jobflow import check_jobflow
+from vc_admission.logic.jobtemplate import check_jobtemplate
 from vc_admission.logic.json_patch import json_patch
 from vc_admission.logic.pod import AdmittedPod, check_pod, default_pod
 from vc_admission.logic.podgroup import check_podgroup, default_podgroup
 from vc_admission.logic.queue.defaults import default_queue
 from vc_admission.logic.queue.rules import check_queue, check_queue_delete
-from vc_admission.logic.reading import read
+from vc_admission.logic.reading import read, too_deep
+from vc_admission.logic.support import answer
 from vc_admission.logic.wire import Request, Response
 from vc_admission.logic.world import World
 from vc_model import kinds
-from vc_model.job import CronJob, Job, JobFlow
+from vc_model.graft import strip_nulls
+from vc_model.job import CronJob, Job, JobFlow, JobTemplate
 from vc_model.scheduling import HyperNode, PodGroup, Queue
 from vc_model.struct import JsonObject
 
@@ -62,8 +65,12 @@ def defaulted(request: Request, world: World, *, endpoint: Endpoint) -> JsonObje
 
 def validate(found: Findings, request: Request, world: World, *, endpoint: Endpoint) -> None:
     """Every rule of the kind; what is found goes into `found`."""
-    if request.operation != UPDATE or not _is_being_deleted(request):
-        _VALIDATORS[endpoint.kind.short](found, request, world)
+    if request.operation == UPDATE and _is_being_deleted(request):
+        return
+    _VALIDATORS[endpoint.kind.short](found, request, world)
+    if request.operation != DELETE and not too_deep(request.object):
+        kind = endpoint.kind.kind
+        answer(found, kind, strip_nulls(request.object or {}), operation=request.operation)
 
 
 def _is_being_deleted(request: Request) -> bool:
@@ -171,6 +178,12 @@ def _validate_jobflow(found: Findings, request: Request, _: World) -> None:
         check_jobflow(found, flow)
 
 
+def _validate_jobtemplate(found: Findings, request: Request, world: World) -> None:
+    template = read(request.object or {}, JobTemplate, found)
+    if template is not None:
+        check_jobtemplate(found, template, world=world)
+
+
 def _validate_hypernode(found: Findings, request: Request, _: World) -> None:
     node = read(request.object or {}, HyperNode, found)
     if node is not None:
@@ -184,5 +197,6 @@ _VALIDATORS: Final[dict[str, Validator]] = {
     kinds.PODS.short: _validate_pod,
     kinds.CRONJOBS.short: _validate_cronjob,
     kinds.JOBFLOWS.short: _validate_jobflow,
+    kinds.JOBTEMPLATES.short: _validate_jobtemplate,
     kinds.HYPERNODES.short: _validate_hypernode,
 }

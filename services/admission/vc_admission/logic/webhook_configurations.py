@@ -3,13 +3,17 @@
 Pods are asked about only when they name our scheduler and we would say something
 (`pod_conditions.py`), and are let through when we are away: nobody's pod may fail because of us. Jobs, queues and the other kinds of ours are refused while we are away,
 because a job without its defaults would be wrong for good. No namespace is excluded.
+
+A configuration names a Service (the chart's) or an address (one that a process created). The second
+sort belongs to its process: `is_by_address` tells them apart, so that no process changes or deletes
+what a chart owns.
 """
 
 import base64
 from typing import Final
 
 from vc_admission.logic.endpoints import ENDPOINTS, Endpoint
-from vc_admission.logic.pod_conditions import BUDGET_CONDITION, scheduler_condition
+from vc_admission.logic.pod_conditions import ANSWER_CONDITION, scheduler_condition
 from vc_model import kinds
 from vc_model.kinds import Kind
 from vc_model.meta import ApiObject
@@ -38,6 +42,9 @@ VALIDATING: Final = Kind(
     type=ApiObject,
 )
 CONFIGURATIONS: Final = (MUTATING, VALIDATING)
+PART_OF: Final = {"app.kubernetes.io/part-of": "pyroclast"}
+BY_ADDRESS: Final = {"pyroclast.io/registered-by": "address"}
+"""The label of what a process created, for `kubectl delete -l`."""
 (_MUTATE_PODS,) = [e for e in ENDPOINTS if e.mutates and e.kind is kinds.PODS]
 
 
@@ -59,18 +66,33 @@ def configuration(
     clients: dict[str, JsonObject],
     scheduler_names: tuple[str, ...],
     steering: JsonObject | None = None,
+    failure_policy: str = "Fail",
 ) -> JsonObject:
     """One configuration with all webhooks of its kind; `clients` by path."""
+    webhooks = [
+        _webhook(endpoint, clients[endpoint.path], scheduler_names, steering)
+        for endpoint in ENDPOINTS
+        if endpoint.mutates is (kind is MUTATING)
+    ]
+    if failure_policy == "Ignore":
+        webhooks = [{**webhook, "failurePolicy": failure_policy} for webhook in webhooks]
     return {
         "apiVersion": API_VERSION,
         "kind": kind.kind,
-        "metadata": {"name": name, "labels": {"app.kubernetes.io/part-of": "pyroclast"}},
-        "webhooks": [
-            _webhook(endpoint, clients[endpoint.path], scheduler_names, steering)
-            for endpoint in ENDPOINTS
-            if endpoint.mutates is (kind is MUTATING)
-        ],
+        "metadata": {"name": name, "labels": dict(PART_OF)},
+        "webhooks": webhooks,
     }
+
+
+def is_by_address(found: JsonObject, *, url: str = "") -> bool:
+    """Whether a process of ours created it (with this address, if one is given), and no chart."""
+    if not PART_OF.items() <= (found["metadata"].get("labels") or {}).items():
+        return False
+    urls = [
+        str((webhook.get("clientConfig") or {}).get("url") or "")
+        for webhook in found.get("webhooks") or []
+    ]
+    return bool(urls) and all(each.startswith(f"{url}/" if url else "https://") for each in urls)
 
 
 def _webhook(
@@ -109,7 +131,7 @@ def pod_conditions(
     """When the API server asks about a pod; without `steering` about every one of ours."""
     ours = scheduler_condition(scheduler_names)
     if not endpoint.mutates:
-        return [ours, BUDGET_CONDITION]
+        return [ours, ANSWER_CONDITION]
     return [ours, steering] if steering is not None else [ours]
 
 

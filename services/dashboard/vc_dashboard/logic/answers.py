@@ -2,7 +2,7 @@
 
 import msgspec
 
-from vc_messages.sessions import Reason
+from vc_dashboard.logic.reason_answers import ReasonAnswer
 from vc_model.struct import ResourceList
 
 
@@ -68,7 +68,7 @@ class JobDetail(Answer, frozen=True, kw_only=True):
     group: GroupRow | None
     position: int
     """In its queue, from 1, among those that wait; 0 when it does not."""
-    explanation: Reason | None
+    explanation: ReasonAnswer | None
     """What the scheduler said last, with its numbers."""
     stale: str
 
@@ -94,7 +94,8 @@ class QueueRow(Answer, frozen=True, kw_only=True):
     used: ResourceList
     """What the placed pods of this queue and those below ask for, counted now."""
     requested: ResourceList
-    """`used`, and what the groups that wait there need at the least."""
+    """`used`, and what waits there: minimums of groups that have not started, and pods without a node,
+    those beyond a gang's minimum included."""
     pending: int
     inqueue: int
     running: int
@@ -150,7 +151,7 @@ class UsageLine(Answer, frozen=True, kw_only=True):
     device_hours: dict[str, float]
     """Per device with a vendor's name, such as `nvidia.com/gpu`."""
     unit_seconds: dict[str, str]
-    """The same, exact: milli-seconds of everything but memory, whose unit is bytes."""
+    """The same, exact, times seconds: bytes of memory and storage, thousandths (`m`) of everything else."""
 
 
 class UsageReport(Answer, frozen=True, kw_only=True):
@@ -169,7 +170,8 @@ class Violation(Answer, frozen=True, kw_only=True):
 
     object: str
     message: str
-    numbers: dict[str, int]
+    numbers: dict[str, int | str]
+    """Counts as numbers, amounts of resources as quantities."""
     seconds: float
     """For how long it has been seen."""
 

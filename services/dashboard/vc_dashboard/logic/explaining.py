@@ -10,6 +10,8 @@ import heapq
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Final
 
+import msgspec
+
 from vc_dashboard.logic.amounts import Amounts, shown
 from vc_dashboard.logic.endings import Durations, End
 from vc_dashboard.logic.future_answers import (
@@ -19,8 +21,17 @@ from vc_dashboard.logic.future_answers import (
     WaitingRow,
 )
 from vc_dashboard.logic.holding import holders_of, line_above
-from vc_dashboard.logic.jobs import describe_job, line_of, newest_condition, true_words
+from vc_dashboard.logic.jobs import (
+    describe_job,
+    line_of,
+    newest_condition,
+    reason_of_job,
+    true_words,
+)
+from vc_dashboard.logic.notes import beyond_minimum, controller_refusal, not_reclaimable
 from vc_dashboard.logic.picture import Picture, capacity
+from vc_dashboard.logic.reason_answers import answered_reason, answered_unblock
+from vc_dashboard.logic.remedies import find_remedy, refused_by_api_server
 from vc_dashboard.logic.standing import (
     BoundedTrial,
     GaveUpError,
@@ -28,6 +39,7 @@ from vc_dashboard.logic.standing import (
     order_of,
     usable_nodes,
 )
+from vc_dashboard.logic.surplus_rows import surplus_rows
 from vc_dashboard.logic.trying import Ground
 from vc_messages.sessions import JobReason, Reason, Stage
 from vc_model.scheduling import PodGroup
@@ -36,7 +48,12 @@ from vc_model.times import format_duration, format_time
 HOLDERS_SHOWN_MAX: Final = 10
 AHEAD_SHOWN_MAX: Final = 10
 ENDS_TRIED_MAX: Final = 40
-_STUCK: Final = (Stage.INVALID, Stage.QUEUE_MISSING, Stage.QUEUE_CLOSED)
+_STUCK: Final = (
+    Stage.INVALID,
+    Stage.UNSUPPORTED,
+    Stage.QUEUE_MISSING,
+    Stage.QUEUE_CLOSED,
+)
 """Stages that no time heals."""
 
 Starts = Callable[[Collection[str]], Mapping[str, Estimate]]
@@ -50,22 +67,35 @@ def explain(
     ground: Ground,
     *,
     go_on: Callable[[], bool] = lambda: True,
+    search_on: Callable[[], bool] = lambda: True,
 ) -> Explanation | None:
-    """Everything about one job; None when there is none. `go_on` says whether there is time to try."""
+    """Everything about one job; None when there is none.
+
+    `go_on` says whether there is time to try, `search_on` whether the remedy search may use some of it.
+    """
     detail = describe_job(picture, reasons, key, stale=ground.stale)
     if detail is None:
         return None
-    reason = detail.explanation
+    reason = reason_of_job(picture, reasons, key)
     group = f"{detail.job.namespace}/{detail.group.name}" if detail.group is not None else ""
     jobs = ground.jobs_of_groups()
     durations = Durations(picture)
-    trial = ground.trial() if reason is not None and go_on() else None
-    order, nodes = _looked(trial, ground, group)
+    more = group and picture.members.get(group) and reason is None
+    trial = ground.trial() if (reason is not None or more) and go_on() else None
+    look = _looked(trial, ground, group, reason)
     ends = {end.job: end for end in durations.ends(now=ground.now)}
     ends = {of: ends[job] for of, job in jobs.items() if job in ends}
-    holders = holders_of(picture, reason, ends, but=group, nodes=nodes) if reason else []
-    line = _line(picture, reasons, group, order)
+    holders = holders_of(picture, reason, ends, but=group, nodes=look.nodes) if reason else []
+    line = _line(picture, reasons, group, look.order)
     before = line[: line.index(group)] if line else []
+    refusal = controller_refusal(picture.jobs[key])
+    remedy = None
+    if reason is not None:
+        remedy = (
+            refused_by_api_server(refusal)
+            if refusal
+            else find_remedy(ground, group, reason, go_on=search_on)
+        )
     estimate = _stuck(reason)
     if reason is not None and _waits(reason):
         future = _Future(ground, trial, durations, jobs)
@@ -74,25 +104,41 @@ def explain(
         job=detail.job,
         position=len(before) + 1 if line else 0,
         ahead=before[:AHEAD_SHOWN_MAX],
-        explanation=reason,
+        explanation=detail.explanation,
         holders=holders[:HOLDERS_SHOWN_MAX],
         holders_total=len(holders),
         estimate=estimate,
         stale=ground.stale,
+        remedy=remedy,
+        notes=[*([refusal] if refusal else []), *look.notes],
+        beyond_minimum=answered_reason(look.beyond) if look.beyond is not None else None,
     )
 
 
-def _looked(
-    trial: BoundedTrial | None, ground: Ground, group: str
-) -> tuple[dict[str, int], Mapping[str, None] | None]:
-    """The order of those that wait, and the nodes that pass the group's checks; None: nobody knows."""
+class _Look(msgspec.Struct, frozen=True, kw_only=True):
+    """What a session that has just been opened says."""
+
+    order: dict[str, int] = {}
+    """Of those that wait."""
+    nodes: Mapping[str, None] | None = None
+    """That pass the group's checks; None: not known."""
+    notes: list[str] = []
+    beyond: Reason | None = None
+
+
+def _looked(trial: BoundedTrial | None, ground: Ground, group: str, reason: Reason | None) -> _Look:
     if trial is None:
-        return {}, None
+        return _Look()
     try:
         session = trial.look(ground.conf)
-        return order_of(session), usable_nodes(session, group)
+        return _Look(
+            order=order_of(session),
+            nodes=usable_nodes(session, group),
+            notes=not_reclaimable(session, group, reason) if reason is not None else [],
+            beyond=beyond_minimum(session, group) if reason is None else None,
+        )
     except Exception:  # noqa: BLE001 - whatever third parties' plugins may raise
-        return {}, None
+        return _Look()
 
 
 def _line(
@@ -123,6 +169,9 @@ def waiting_list(
         _row(position, picture.groups[key], words.get(key), estimates.get(key))
         for position, key in enumerate(line[:limit], start=1)
     ]
+    beyond = surplus_rows(picture, queue, known=line)
+    for position, row in enumerate(beyond[: max(0, limit - len(rows))], start=len(line) + 1):
+        rows.append(msgspec.structs.replace(row, position=position))
     found = standing.queues.get(queue)
     return WaitingList(
         queue=queue,
@@ -130,7 +179,7 @@ def waiting_list(
         deserved=shown(found.deserved) if found is not None else {},
         basis=standing.basis,
         waiting=rows,
-        total=len(line),
+        total=len(line) + len(beyond),
         stale=stale,
     )
 
@@ -158,7 +207,7 @@ def _row(
         stage=reason.stage.value if reason is not None else "",
         needed_pods=reason.needed_pods if reason is not None else group.spec.min_member,
         missing=shown({a.resource: a.missing for a in amounts if a.missing}),
-        unblock=reason.unblock if reason is not None else None,
+        unblock=answered_unblock(reason.unblock) if reason and reason.unblock else None,
         reason=reason.sentence if reason is not None else condition.message if condition else "",
         created=group.metadata.creation_timestamp or "",
         estimate=estimate,

@@ -3,7 +3,7 @@
 import msgspec
 
 from vc_dashboard.logic.answers import Answer, JobRow, SessionRow
-from vc_messages.sessions import Reason, SessionRecord, Unblock
+from vc_dashboard.logic.reason_answers import ReasonAnswer, SessionRecordAnswer, UnblockAnswer
 from vc_model.struct import JsonObject, ResourceList
 
 
@@ -11,7 +11,7 @@ class SessionDetail(Answer, frozen=True, kw_only=True):
     """A session in full."""
 
     session: SessionRow
-    record: SessionRecord
+    record: SessionRecordAnswer
     actions: list[str]
     """Of the configuration it was told."""
     digest: str
@@ -61,7 +61,7 @@ class WaitingRow(Answer, frozen=True, kw_only=True):
     needed_pods: int
     missing: ResourceList
     """What there is too little of, and how much."""
-    unblock: Unblock | None
+    unblock: UnblockAnswer | None
     """What would take its reason away."""
     reason: str
     created: str
@@ -122,6 +122,23 @@ class Holder(Answer, frozen=True, kw_only=True):
     basis: str
 
 
+class Remedy(Answer, frozen=True, kw_only=True):
+    """What starts a waiting job, and whether that was checked."""
+
+    checked: bool
+    """Applied to a copy of the cluster, it started the job; False: only proposed by the session."""
+    unblock: UnblockAnswer | None
+    """None when none is known, or none is needed."""
+    steps: list[str]
+    """The same in words; all of them together."""
+    basis: str
+    victims: list[str]
+    """Pods that the scheduler evicts for the job then, the first ones."""
+    victims_total: int
+    alternatives: list[str]
+    """Other changes that start it, too; each was checked."""
+
+
 class Explanation(Answer, frozen=True, kw_only=True):
     """Why a job waits, on whom, and until when."""
 
@@ -129,12 +146,19 @@ class Explanation(Answer, frozen=True, kw_only=True):
     position: int
     ahead: list[str]
     """Groups that are tried before it, the first ones."""
-    explanation: Reason | None
+    explanation: ReasonAnswer | None
     holders: list[Holder]
     holders_total: int
     estimate: Estimate | None
     """None for a job that does not wait."""
     stale: str
+    remedy: Remedy | None = None
+    """None for a job that does not wait."""
+    notes: list[str] = []
+    """What else keeps it waiting: a queue that holds what is missing and is not reclaimable, writes of the
+    job controller that were refused."""
+    beyond_minimum: ReasonAnswer | None = None
+    """Of a job that has its minimum: why its other pods wait; None when none do."""
 
 
 class AddNodes(
@@ -186,7 +210,7 @@ class WhatIfJob(Answer, frozen=True, kw_only=True):
     placements_total: int
     victims: list[EvictedPod]
     position: int
-    reason: Reason | None
+    reason: ReasonAnswer | None
     """Why it would not run."""
 
 

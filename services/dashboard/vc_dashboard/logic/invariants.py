@@ -21,6 +21,7 @@ from vc_dashboard.logic.answers import Invariant, Invariants, Violation
 from vc_dashboard.logic.picture import Picture, is_placed
 from vc_dashboard.logic.queues import used_with_below
 from vc_model import kinds
+from vc_model.human_amounts import human_amount
 from vc_model.keys import DEFAULT_QUEUE, SCHEDULER_NAME
 from vc_model.meta import ApiObject, controller_of
 from vc_model.pod import Pod
@@ -49,7 +50,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     invariant: str
     object: str
     message: str
-    numbers: dict[str, int]
+    numbers: dict[str, int | str]
     state: str = ""
     """What must stand still for it to be the same finding when it is seen again."""
 
@@ -162,16 +163,20 @@ def _over(
     invariant: str, name: str, used: Amounts, has: Amounts, *, limit: str, strict: bool
 ) -> Iterator[Finding]:
     """One finding for all resources of an object; `strict`: what is not named is not there."""
-    numbers: dict[str, int] = {}
+    numbers: dict[str, int | str] = {}
     parts: list[str] = []
     for resource in sorted(used):
         if resource not in has and not strict:
             continue
         if used[resource] > has.get(resource, 0):
             room = has.get(resource, 0)
-            numbers |= {f"{resource}.used": used[resource], f"{resource}.{limit}": room}
-            taken, there = shown({resource: used[resource]}), shown({resource: room})
-            parts.append(f"{resource} used {taken[resource]}, {limit} {there[resource]}")
+            quantities = shown({resource: used[resource]}), shown({resource: room})
+            numbers |= {
+                f"{resource}.used": str(quantities[0][resource]),
+                f"{resource}.{limit}": str(quantities[1][resource]),
+            }
+            taken = human_amount(resource, used[resource], up=True)
+            parts.append(f"{resource} used {taken}, {limit} {human_amount(resource, room)}")
     if parts:
         yield Finding(invariant=invariant, object=name, message="; ".join(parts), numbers=numbers)
 
@@ -204,15 +209,17 @@ def _wrong_queues(picture: Picture) -> Iterator[Finding]:
             resource: units for resource, units in read(queue.status.allocated).items() if units
         }
         has = allocated[name]
-        numbers: dict[str, int] = {}
+        numbers: dict[str, int | str] = {}
         parts: list[str] = []
         for resource in sorted(told.keys() | has.keys()):
             says, holds = told.get(resource, 0), has.get(resource, 0)
             if says != holds:
-                numbers |= {f"{resource}.allocated": says, f"{resource}.pods": holds}
+                told_text = str(shown({resource: says})[resource])
+                held_text = str(shown({resource: holds})[resource])
+                numbers |= {f"{resource}.allocated": told_text, f"{resource}.pods": held_text}
                 parts.append(
-                    f"{resource} allocated {shown({resource: says})[resource]}, "
-                    f"its pods {shown({resource: holds})[resource]}"
+                    f"{resource} allocated {human_amount(resource, says)}, "
+                    f"its pods {human_amount(resource, holds)}"
                 )
         if parts:
             yield Finding(

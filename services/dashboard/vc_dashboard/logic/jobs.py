@@ -7,7 +7,8 @@ import msgspec
 
 from vc_dashboard.logic.answers import GroupRow, JobDetail, JobList, JobRow, PodRow
 from vc_dashboard.logic.picture import WAITING_PHASES, Picture, group_of_job, still_waits
-from vc_messages.sessions import JobReason
+from vc_dashboard.logic.reason_answers import answered_reason
+from vc_messages.sessions import JobReason, Reason
 from vc_model.job import Job
 from vc_model.keys import TASK_SPEC
 from vc_model.pod import Pod
@@ -105,7 +106,7 @@ def describe_job(
     if job is None:
         return None
     group = group_of_job(picture, job)
-    waiting = _reason_of(group, reasons)
+    reason = reason_of_job(picture, reasons, key)
     pods = picture.owned.get(job.metadata.uid, [])
     return JobDetail(
         job=_row(job, group, reasons),
@@ -113,9 +114,16 @@ def describe_job(
         pods_total=len(pods),
         group=_group_row(group) if group is not None else None,
         position=_position(picture, reasons, group, order),
-        explanation=waiting.reason if waiting is not None else None,
+        explanation=answered_reason(reason) if reason is not None else None,
         stale=stale,
     )
+
+
+def reason_of_job(picture: Picture, reasons: Mapping[str, JobReason], key: str) -> Reason | None:
+    """Why a job waits, as the scheduler said; None when it does not, or there is none."""
+    job = picture.jobs.get(key)
+    waiting = _reason_of(group_of_job(picture, job), reasons) if job is not None else None
+    return waiting.reason if waiting is not None else None
 
 
 def _position(

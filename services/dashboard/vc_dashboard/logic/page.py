@@ -4,6 +4,7 @@ from html import escape
 from typing import Final
 
 from vc_dashboard.logic.answers import JobList, QueueTree
+from vc_model.human_amounts import human_quantities
 from vc_model.struct import ResourceList
 
 STYLE: Final = """\
@@ -106,7 +107,7 @@ def _queue_table(queues: QueueTree) -> str:
 
 
 def _amounts(amounts: ResourceList) -> str:
-    return ", ".join(f"{name} {amounts[name]}" for name in sorted(amounts))
+    return ", ".join(f"{name} {amount}" for name, amount in human_quantities(amounts).items())
 
 
 def _cells(*values: str | int) -> str:

@@ -108,17 +108,35 @@ def used_by_queue(picture: Picture) -> dict[str, Amounts]:
 
 
 def waiting_by_queue(picture: Picture) -> dict[str, Amounts]:
-    """What the groups that have not started need at the least, without the queues below.
+    """What waits in each queue, without the queues below: what groups that have not started need at the
+    least, and every pod that exists and has no node, those beyond a gang's minimum included.
 
-    A group states it beside its quota names (`requests.cpu`, `count/pods`), which say it twice.
+    A group states its minimum beside its quota names (`requests.cpu`, `count/pods`), which say it twice.
     """
     waiting: dict[str, Amounts] = {}
-    for group in picture.groups.values():
+    for key, group in picture.groups.items():
+        asked: Amounts = {}
+        for pod in unplaced(picture, key):
+            add(asked, pod_amounts(pod.spec))
         if group.status.phase in WAITING_PHASES:
             needed = read(group.spec.min_resources or {})
-            plain = {name: units for name, units in needed.items() if not _is_quota_name(name)}
-            add(waiting.setdefault(group.spec.queue, {}), plain)
+            for name, units in needed.items():
+                if not _is_quota_name(name):
+                    asked[name] = max(asked.get(name, 0), units)
+        if asked:
+            add(waiting.setdefault(group.spec.queue, {}), asked)
     return waiting
+
+
+def unplaced(picture: Picture, group: str) -> list[Pod]:
+    """Pods of a group that wait for a node."""
+    return [
+        pod
+        for pod in picture.members.get(group, ())
+        if not pod.spec.node_name
+        and pod.status.phase not in FINISHED_PHASES
+        and pod.metadata.deletion_timestamp is None
+    ]
 
 
 def _is_quota_name(resource: str) -> bool:

@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
+from vc_model.faults import describe
 from vc_scheduler.logic import plugins
 from vc_scheduler.logic.conf import Conf
 from vc_scheduler.logic.decisions import Decisions
@@ -75,7 +76,7 @@ def standing_of(trial: BoundedTrial, conf: Conf, *, basis: str) -> Standing:
         found = figures(session.snapshot, conf, session.now).queues
         return Standing(queues=found, order=order_of(session), basis=basis)
     except Exception as error:  # noqa: BLE001 - whatever third parties' plugins may raise
-        return Standing(basis=f"nothing is known of shares: {error}")
+        return Standing(basis=f"nothing is known of shares: {describe(error)}")
 
 
 def order_of(session: Session) -> dict[str, int]:

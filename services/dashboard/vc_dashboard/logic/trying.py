@@ -1,6 +1,6 @@
 """What-if: the cluster as the view has it, with changes, through the scheduler's own cycle."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -16,6 +16,7 @@ from vc_dashboard.logic.future_answers import (
     WhatIfQuestion,
 )
 from vc_dashboard.logic.manifests import Made, ManifestError, make, more_nodes, pods_of, refusals
+from vc_dashboard.logic.reason_answers import answered_reason
 from vc_dashboard.logic.standing import BoundedTrial
 from vc_model.job import Job
 from vc_model.keys import GROUP_NAME
@@ -48,6 +49,16 @@ class Ground(msgspec.Struct, frozen=True, kw_only=True):
 
     def trial(self) -> BoundedTrial:
         """A cluster of its own; the pods of jobs that are let in are made as in the other one."""
+        return BoundedTrial(
+            self.objects,
+            self.conf,
+            now=self.now,
+            scheduler_names=self.scheduler_names,
+            make_pods=self.make_pods(),
+        )
+
+    def make_pods(self) -> Callable[[str], Iterable[ApiObject]]:
+        """Gives the pods of a group's job, as the job controller would make them."""
         groups = {o.key: o for o in self.objects if isinstance(o, PodGroup)}
         priorities = self.priorities()
 
@@ -58,13 +69,7 @@ class Ground(msgspec.Struct, frozen=True, kw_only=True):
             made = pods_of(job, priorities, scheduler_name=self.scheduler_names[0])
             return (_in_group(pod, groups[key].metadata.name) for pod in made)
 
-        return BoundedTrial(
-            self.objects,
-            self.conf,
-            now=self.now,
-            scheduler_names=self.scheduler_names,
-            make_pods=make_pods,
-        )
+        return make_pods
 
     def _job_of(self, group: PodGroup | None) -> Job | None:
         owner = controller_of(group.metadata) if group is not None else None
@@ -178,7 +183,7 @@ def _job(key: str, outcome: Outcome, *, named: str = "") -> WhatIfJob:
         placements_total=len(placed),
         victims=[_victim(v) for v in outcome.victims if v.made_for == key][:PODS_SHOWN_MAX],
         position=waiting.position if waiting is not None else 0,
-        reason=waiting.reason if waiting is not None else None,
+        reason=answered_reason(waiting.reason) if waiting is not None else None,
     )
 
 

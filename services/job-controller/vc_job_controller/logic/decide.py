@@ -1,5 +1,7 @@
 """The one door: look, step or settle, write intent, do the work of the phase."""
 
+from typing import Final
+
 import msgspec
 
 from vc_job_controller.logic.notes import read_notes, write_notes
@@ -13,6 +15,10 @@ from vc_job_controller.logic.work import Work, job_event, work
 from vc_messages.effects import CreateObject, Effect
 from vc_model.job import JobStatus
 from vc_model.kinds import PODS
+
+NORMAL: Final = "Normal"
+WARNING: Final = "Warning"
+EXECUTE_ACTION: Final = "ExecuteAction"
 
 
 def decide(seen: Observed, *, now: float) -> Decision:
@@ -36,9 +42,10 @@ def decide(seen: Observed, *, now: float) -> Decision:
     return Decision(
         effects=(
             *((patch,) if patch is not None else ()),
+            # Events come before the work: a create that is refused again skips whatever follows it.
+            *_events(sight, after, orders=orders, trouble=trouble),
             *orders.effects,
             *todo.effects,
-            *_events(sight, after, trouble=trouble),
         ),
         questions=todo.questions,
         wake_after_seconds=wake,
@@ -85,19 +92,28 @@ def _with_notes(sight: Sight, todo: Work) -> Sight:
     )
 
 
-def _events(sight: Sight, after: JobStatus, *, trouble: Trouble | None) -> list[Effect]:
+def _events(
+    sight: Sight, after: JobStatus, *, orders: Orders, trouble: Trouble | None
+) -> list[Effect]:
     """Orders, failures and troubles are told. Coming up and completing are not: every event is a
     write, and the status says as much."""
     before, state, job = sight.seen.job.status.state, after.state, sight.job
     events: list[Effect] = []
-    if trouble is not None and (trouble.reason, trouble.message) != (before.reason, before.message):
+    order = orders.verdict.order
+    if order is not None and step_for(sight, order) is not None:
+        message = f"Start to execute action {order.action}"
+        because = f": {order.because}" if order.because else ""
         events.append(
-            job_event(job, type_="Warning", reason=trouble.reason, message=trouble.message)
+            job_event(job, type_=NORMAL, reason=EXECUTE_ACTION, message=message + because)
         )
+    if trouble is not None and (trouble.reason, trouble.message) != (before.reason, before.message):
+        reason = trouble.event or trouble.reason
+        events.append(job_event(job, type_=WARNING, reason=reason, message=trouble.message))
     if state.phase == before.phase:
         return events
     ordered = state.message if trouble is None else ""
     if ordered or state.phase == FAILED:
+        kind = WARNING if state.phase == FAILED else NORMAL
         message = ordered or "the job has failed"
-        events.append(job_event(job, type_="Normal", reason=f"Job{state.phase}", message=message))
+        events.append(job_event(job, type_=kind, reason=f"Job{state.phase}", message=message))
     return events

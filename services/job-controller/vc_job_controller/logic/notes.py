@@ -11,6 +11,7 @@ keeps, upstream's too. So notes live there, beside upstream's own keys:
 - `alive-<task>`: indices whose pods were seen and had not succeeded: if one is missing now, it was lost;
 - `lost-<task>`: places whose pod was lost, and since when, while a policy with a time-out waits;
 - `completed-<task>`: indices that have succeeded and are not run again, even if their pod is gone;
+- `run-<number>`: when the pods of a run were made and bound, and when it ran (`runs.py`);
 - `restart`: what a restart under way runs anew;
 - `command`: uid of the last command that was carried out.
 """
@@ -23,6 +24,7 @@ import msgspec
 from vc_job_controller.logic import indices
 from vc_job_controller.logic.members import Member
 from vc_job_controller.logic.phases import Restart
+from vc_job_controller.logic.runs import RUN
 
 _ALIVE: Final = "alive-"
 _COMPLETED: Final = "completed-"
@@ -72,6 +74,8 @@ class Notes(msgspec.Struct, frozen=True, kw_only=True):
     alive: Mapping[str, frozenset[int]] = {}
     completed: Mapping[str, frozenset[int]] = {}
     lost: Mapping[str, Mapping[int, float]] = {}
+    runs: Mapping[str, str] = {}
+    """By number."""
     scope: Scope | None = None
     command: str = ""
     plugins_for: str = ""
@@ -84,6 +88,7 @@ def read_notes(resources: Mapping[str, str]) -> Notes:
     alive: dict[str, frozenset[int]] = {}
     completed: dict[str, frozenset[int]] = {}
     lost: dict[str, dict[int, float]] = {}
+    runs: dict[str, str] = {}
     others: dict[str, str] = {}
     for key in sorted(resources):
         if key.startswith(_ALIVE):
@@ -92,12 +97,15 @@ def read_notes(resources: Mapping[str, str]) -> Notes:
             completed[key.removeprefix(_COMPLETED)] = indices.from_text(resources[key])
         elif key.startswith(LOST):
             lost[key.removeprefix(LOST)] = _read_losses(resources[key])
+        elif key.startswith(RUN) and key.removeprefix(RUN).isdecimal():
+            runs[key.removeprefix(RUN)] = resources[key]
         elif key not in (_RESTART, _COMMAND, _PLUGINS_FOR):
             others[key] = resources[key]
     return Notes(
         alive=alive,
         completed=completed,
         lost=lost,
+        runs=runs,
         scope=_read_scope(resources.get(_RESTART, "")),
         command=resources.get(_COMMAND, ""),
         plugins_for=resources.get(_PLUGINS_FOR, ""),
@@ -112,6 +120,7 @@ def write_notes(notes: Notes) -> dict[str, str]:
     written |= {
         _COMPLETED + task: indices.to_text(at) for task, at in notes.completed.items() if at
     }
+    written |= {RUN + number: record for number, record in notes.runs.items()}
     written |= {LOST + task: _write_losses(at) for task, at in notes.lost.items() if at}
     single = {
         _RESTART: _write_scope(notes.scope),

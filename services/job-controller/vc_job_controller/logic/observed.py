@@ -17,6 +17,8 @@ class Trouble(msgspec.Struct, frozen=True):
 
     reason: str
     message: str
+    event: str = ""
+    """The reason of its event, where the field has a word of its own for it: FailedCreate."""
 
 
 class Asked(msgspec.Struct, frozen=True):

@@ -18,6 +18,8 @@ from vc_model.kinds import JOBS, PODGROUPS
 from vc_model.scheduling import PodGroup, PodGroupSpec, SubGroupPolicy
 from vc_model.selectors import LabelSelector
 from vc_model.struct import JsonObject, ResourceList
+from vc_model.support.answers import Place
+from vc_model.support.matching import is_partition_gang
 
 _WAITING: Final = frozenset({"", "Pending"})
 
@@ -43,7 +45,7 @@ def wanted_spec(job: Job, tasks: list[TaskSpec], resources: ResourceList) -> Pod
         priority_class_name=job.spec.priority_class_name,
         min_resources=resources,
         network_topology=job.spec.network_topology,
-        sub_group_policy=[_partitions(task) for task in tasks if task.partition_policy],
+        sub_group_policy=[_partitions(job, task) for task in tasks if task.partition_policy],
     )
 
 
@@ -54,14 +56,17 @@ def member_count(job: Job, tasks: list[TaskSpec]) -> int:
     return max(0, job.spec.min_available - waiting)
 
 
-def _partitions(task: TaskSpec) -> SubGroupPolicy:
+def _partitions(job: Job, task: TaskSpec) -> SubGroupPolicy:
+    """A gang of partitions is asked for only where the gang of all replicas does not imply it: the
+    scheduler does not enqueue a group that needs sub-groups of its own."""
     policy = task.partition_policy
     assert policy is not None
+    place = Place(value=to_json(policy), parent=to_json(task), root={"spec": to_json(job.spec)})
     return SubGroupPolicy(
         name=task.name,
         network_topology=policy.network_topology,
         sub_group_size=policy.partition_size,
-        min_sub_groups=policy.min_partitions,
+        min_sub_groups=policy.min_partitions if is_partition_gang(place) else 0,
         label_selector=LabelSelector(match_labels={keys.TASK_SPEC: task.name}),
         match_label_keys=[keys.PARTITION_ID],
     )

@@ -5,6 +5,7 @@ so and looks again. Phases and intent are written at once; counters, which chang
 wait until `counters_due` (`pacing.py`), so that a job of a thousand pods costs a few writes and not a thousand.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
@@ -13,6 +14,7 @@ from vc_job_controller.logic.notes import LOST, read_notes, write_notes
 from vc_job_controller.logic.observed import Trouble
 from vc_job_controller.logic.phases import FINAL, LIVE, RESTARTING
 from vc_job_controller.logic.policies import awaited_losses
+from vc_job_controller.logic.runs import with_run
 from vc_job_controller.logic.sight import Sight
 from vc_job_controller.logic.steps import certain_happenings
 from vc_messages.effects import PatchObject
@@ -107,9 +109,20 @@ def _resources(sight: Sight, phase: str, now: float) -> dict[str, str]:
             alive={} if phase in FINAL else alive,
             completed=sight.counted.completed,
             lost=_losses(sight, phase, now),
+            runs=_runs(sight, notes.runs, phase, now),
             scope=notes.scope if phase == RESTARTING else None,
         )
     )
+
+
+def _runs(sight: Sight, recorded: Mapping[str, str], phase: str, now: float) -> Mapping[str, str]:
+    """With a record of this run's pods when the phase leaves Pending."""
+    before = sight.seen.job.status.state.phase
+    if phase == before:
+        return recorded
+    version = sight.job.status.version
+    pods = [member.pod for member in sight.members if member.version == version]
+    return with_run(recorded, pods, before=before, phase=phase, at=format_time(now))
 
 
 def _losses(sight: Sight, phase: str, now: float) -> dict[str, dict[int, float]]:

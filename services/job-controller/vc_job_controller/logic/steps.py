@@ -63,7 +63,7 @@ def _is_done_with(sight: Sight, command: Command) -> bool:
 
 
 def _carry_out(sight: Sight, command: Command) -> Orders:
-    order = Order(action=command.action, because=command.message or "a command")
+    order = Order(action=command.action, because=command.message or command.reason or "a command")
     if step_for(sight, order) is not None:
         return Orders(
             verdict=Verdict(order=order),

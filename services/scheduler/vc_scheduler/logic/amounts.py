@@ -8,9 +8,10 @@ one bad manifest cannot stop a session. The bound leaves int64 room for the sum 
 from collections.abc import Mapping
 from typing import Final
 
+from vc_model.human_amounts import human_amount
 from vc_model.pod import PodSpec
 from vc_model.pod_requests import pod_requests
-from vc_model.quantity import QuantityError, decimals_of, format_quantity, parse_quantity
+from vc_model.quantity import QuantityError, decimals_of, parse_quantity
 
 AMOUNT_MAX: Final = 2**53
 """8 PiB, or nine million million CPUs: more than anybody has, and 1,024 of them still add up."""
@@ -64,7 +65,7 @@ def pod_request(spec: PodSpec, problems: Problems) -> Amounts:
 
 def shown(resource: str, amount: int) -> str:
     """An amount for people: `cpu 40`, `memory 16Gi`."""
-    return f"{resource} {format_quantity(amount, decimals=decimals_of(resource))}"
+    return f"{resource} {human_amount(resource, amount)}"
 
 
 def shown_all(amounts: Mapping[str, int]) -> str:

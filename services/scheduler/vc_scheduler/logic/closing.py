@@ -1,12 +1,11 @@
 """The end of a session: what changed becomes decisions, what was refused becomes reasons."""
 
 from collections.abc import Sequence
-from typing import Final
 
 from vc_messages.sessions import JobReason, Reason, Stage
-from vc_model.pod import PodCondition
+from vc_model.meta import object_key
 from vc_model.quantity import format_resources
-from vc_model.times import format_time
+from vc_model.scheduling import PodGroupStatus
 from vc_scheduler.logic.decisions import (
     Decisions,
     Eviction,
@@ -17,20 +16,15 @@ from vc_scheduler.logic.decisions import (
     Release,
     StatusChange,
     Takeover,
-    Told,
+    WaitingPods,
     Withdrawal,
 )
 from vc_scheduler.logic.inqueue import wake_for_timeout
 from vc_scheduler.logic.nominations import Place
-from vc_scheduler.logic.phases import Outlook, next_status
+from vc_scheduler.logic.phases import Outlook, next_status, says_scheduled, was_whole
+from vc_scheduler.logic.pod_status.unscheduled import TASKS_GRACE_SECONDS, UnscheduledPods
 from vc_scheduler.logic.rows import INQUEUE, GroupRow, PodRow
 from vc_scheduler.logic.session import Session
-
-TASKS_GRACE_SECONDS: Final = 5.0
-"""A group whose pods are still being created is not called unschedulable before."""
-
-POD_SCHEDULED: Final = "PodScheduled"
-_UNSCHEDULABLE: Final = "Unschedulable"
 
 
 def close(session: Session) -> Decisions:
@@ -38,6 +32,7 @@ def close(session: Session) -> Decisions:
     snapshot = session.snapshot
     before = {key: number for number, key in enumerate(session.evicted)}
     statuses = [change for g in snapshot.groups if (change := _status(session, g)) is not None]
+    waiting = _waiting(session, statuses)
     return Decisions(
         session_id=snapshot.session_id,
         nodes=snapshot.nodes.count,
@@ -85,6 +80,7 @@ def close(session: Session) -> Decisions:
         withdrawals=_withdrawals(session),
         claims=tuple(session.choices),
         statuses=tuple(statuses),
+        waiting=waiting,
         reasons=_reasons(session),
         queues=_queues(session),
         wake_at=session.wake_at,
@@ -110,8 +106,22 @@ def _status(session: Session, group: GroupRow) -> StatusChange | None:
         changes_conditions=due.status.conditions != group.status.conditions,
         seen_version=group.status_version,
         refusal=reason.sentence if tell and reason is not None else "",
-        told=_told(group, reason, session.now) if tell and reason is not None else None,
+        scheduled=_newly_scheduled(group, due.status, bound_now=outlook.bound_now),
     )
+
+
+def _newly_scheduled(group: GroupRow, status: PodGroupStatus, *, bound_now: int) -> int:
+    """How many pods are bound, when the status is the first that says Scheduled."""
+    first = says_scheduled(status) and not was_whole(group)
+    return len(group.placed) + bound_now if first else 0
+
+
+def _waiting(session: Session, statuses: Sequence[StatusChange]) -> tuple[WaitingPods, ...]:
+    """What waiting pods are to say; the first of a group says what its PodGroup is told to say."""
+    refreshed = {object_key(s.namespace, s.name): None for s in statuses if s.refusal}
+    unscheduled = UnscheduledPods(session)
+    found = (unscheduled.of(g, refreshes=g.key in refreshed) for g in session.snapshot.groups)
+    return tuple(waiting for waiting in found if waiting is not None)
 
 
 def _spoken(session: Session, group: GroupRow) -> Reason | None:
@@ -138,22 +148,6 @@ def _pods_wanted_since(session: Session, group: GroupRow) -> float:
 def _under_way(group: GroupRow) -> bool:
     """Whether its status is still to be written: who waits for it does not know that it was let in."""
     return group.status_written_at > 0 and not group.status_version
-
-
-def _told(group: GroupRow, reason: Reason, now: float) -> Told | None:
-    """PodScheduled=False on the first waiting pod of the gang."""
-    if not group.runs:
-        return None
-    pod = group.runs[0].pods[0]
-    ours = PodCondition(
-        type=POD_SCHEDULED,
-        status="False",
-        reason=_UNSCHEDULABLE,
-        message=reason.sentence,
-        last_transition_time=format_time(now),
-    )
-    others = tuple(c for c in pod.conditions if c.type != POD_SCHEDULED)
-    return Told(pod=_ref(pod), conditions=(*others, ours))
 
 
 def _places(session: Session, group: GroupRow, leaving: Sequence[PodRow]) -> tuple[Place, ...]:

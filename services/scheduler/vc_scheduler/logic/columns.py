@@ -14,6 +14,7 @@ wake nobody.
 """
 
 import itertools
+from operator import attrgetter
 from typing import Final
 
 import msgspec
@@ -24,7 +25,10 @@ from vc_model.kubernetes import Namespace, PodDisruptionBudget, ResourceQuota
 from vc_model.node import Node
 from vc_model.pod import Pod
 from vc_model.scheduling import PodGroup, PodGroupStatus, PriorityClass, Queue
+from vc_scheduler.logic.cache.assumed import Assumed
+from vc_scheduler.logic.cache.gang_times import GangTimes
 from vc_scheduler.logic.cache.namespaces import TerminatingNamespaces
+from vc_scheduler.logic.cache.problems import ObjectProblems
 from vc_scheduler.logic.cache.queue_gates import LiftedGates
 from vc_scheduler.logic.evictions import Evictions
 from vc_scheduler.logic.groups import GroupSpec, make_row, read_group, use_of
@@ -32,7 +36,8 @@ from vc_scheduler.logic.holds import Holds
 from vc_scheduler.logic.model.deadlines import Deadlines
 from vc_scheduler.logic.nodes import NodeColumns
 from vc_scheduler.logic.peer_index import PeerIndex
-from vc_scheduler.logic.phases import in_doubt, is_partial
+from vc_scheduler.logic.pod_status import POD_CONDITION_SECONDS
+from vc_scheduler.logic.pod_status.overlay import ConditionOverlay
 from vc_scheduler.logic.pods import PodReader, same_for_sessions
 from vc_scheduler.logic.policies import PolicyColumns
 from vc_scheduler.logic.queues import QueueColumns
@@ -51,19 +56,13 @@ PODS_A_GROUP: Final = 100
 """Pods that are looked at for new terms in the time that a group takes to be counted."""
 
 
-class Assumed(msgspec.Struct, frozen=True, kw_only=True):
-    """A bind we sent and have not seen."""
-
-    key: str
-    uid: str
-    node: str
-
-
 class Columns:
     """All state a session is made of."""
 
     def __init__(self, scheduler_names: tuple[str, ...]) -> None:
+        self.pod_condition_seconds = POD_CONDITION_SECONDS
         self._reader = PodReader(scheduler_names)
+        self.conditions = ConditionOverlay(self._mark_dirty)
         self.assumed: dict[str, Assumed] = {}
         """By pod uid. Invariant: while an entry is here and its pod is, the pod's row is Binding."""
         self._holds = Holds()
@@ -73,8 +72,8 @@ class Columns:
         self._choices = Choices()
         self._adopts = False
         """The view is new: promises may be told in it that we do not know."""
-        self._partial_since: dict[str, float] = {}
-        self._problems: dict[str, str] = {}
+        self._gang_times = GangTimes()
+        self._problems = ObjectProblems()
         self._forget_facts()
 
     def _forget_facts(self) -> None:
@@ -113,7 +112,7 @@ class Columns:
                 return self._apply_group(change.key, group, gone=change.after is None)
             case Queue() as queue:
                 problem, matters = self.queues.put(queue, gone=change.after is None)
-                self._note_problem(f"queue {queue.metadata.name}", problem)
+                self._problems.note(f"queue {queue.metadata.name}", problem)
                 return matters
             case PriorityClass() as priority:
                 return self.queues.put_priority(priority, gone=change.after is None)
@@ -123,7 +122,7 @@ class Columns:
                 return self.peers.put_namespace(namespace, gone=gone) or ends
             case ResourceQuota() as quota:
                 problem, matters = self._policies.put_quota(quota, gone=change.after is None)
-                self._note_problem(f"resourcequota {change.key}", problem)
+                self._problems.note(f"resourcequota {change.key}", problem)
                 return matters
             case PodDisruptionBudget() as budget:
                 return self._apply_budget(budget, gone=change.after is None)
@@ -135,7 +134,7 @@ class Columns:
             matters, problem = self.nodes.drop(node.metadata.name), ""
         else:
             matters, problem = self.nodes.put(node)
-        self._note_problem(f"node {node.metadata.name}", problem)
+        self._problems.note(f"node {node.metadata.name}", problem)
         return matters
 
     def _apply_budget(self, budget: PodDisruptionBudget, *, gone: bool) -> bool:
@@ -155,11 +154,13 @@ class Columns:
             self.assumed.pop(uid, None)
         if gone:
             self._holds.drop(uid)
+            self.conditions.drop(uid)
             self.evictions.gone(uid)
             self._gates.gone(uid)
             self._facts.pop(key, None)
-            self._note_problem(f"pod {key}", "")
+            self._problems.note(f"pod {key}", "")
             return self._replace(before, None)
+        self.conditions.seen(pod)
         assumed = self.assumed.get(uid)
         row = self._reader.row(pod, assumed_node=assumed.node if assumed else "")
         row = self._gates.over(self.evictions.over(row))
@@ -167,14 +168,13 @@ class Columns:
             self._facts[key] = pod
         else:
             self._facts.pop(key, None)
-        self._note_problem(f"pod {key}", row.shape.problem)
+        self._problems.note(f"pod {key}", row.shape.problem)
         return self._replace(before, row)
 
     def _replace(self, before: PodRow | None, after: PodRow | None) -> bool:
         """Exchange a row and everything that was counted of it."""
         self.peers.replace(before, after)
-        if _has_claims(before, after):
-            self.volumes.replace(before, after)
+        self.volumes.replace(before, after)
         self.nodes.images.replace(before, after)
         if before is not None:
             if before.node and before.status in ON_NODE:
@@ -207,21 +207,18 @@ class Columns:
             self._specs.pop(key, None)
             self._notes.drop(key)
             self.evictions.settled(key)
-            self._note_problem(f"podgroup {key}", "")
+            self._problems.note(f"podgroup {key}", "")
             return True
         before = self._specs.get(key)
         note = self._notes.settle(key, group)
         spec = self._specs[key] = read_group(group)
-        self._note_problem(f"podgroup {key}", spec.problem)
+        self._problems.note(f"podgroup {key}", spec.problem)
         same_spec = before is not None and before.group.spec == group.spec
         same_uid = before is not None and before.group.metadata.uid == group.metadata.uid
         return not (same_spec and same_uid and same_status(before, note, group))
 
-    def _note_problem(self, what: str, problem: str) -> None:
-        if problem:
-            self._problems[what] = problem
-        else:
-            self._problems.pop(what, None)
+    def _mark_dirty(self, group: str) -> None:
+        self._dirty[group] = None
 
     @property
     def problems(self) -> dict[str, str]:
@@ -306,6 +303,7 @@ class Columns:
             row = self.pods.get(assumed.key)
             if row is None or row.uid != uid:
                 del self.assumed[uid]
+        self.conditions.forget_absent(self.pods)
         self._adopts = True
 
     def refresh(self, *, now: float, groups_max: int) -> bool:
@@ -319,10 +317,12 @@ class Columns:
 
     def snapshot(self, session_id: str, *, now: float) -> Snapshot:
         """A copy for one session."""
-        self._expire_holds(now)
+        self._dirty.update(dict.fromkeys(self._holds.expired(self.pods, now)))
+        self.conditions.expire(now)
         self.refresh(now=now, groups_max=len(self._dirty))
         if self._adopts:
             self._adopt_nominations(now)
+        self._gang_times.seen(now)
         nodes = self.nodes.table()
         return Snapshot(
             session_id=session_id,
@@ -343,17 +343,19 @@ class Columns:
             priorities=dict(self.queues.priorities),
             never_preempting=frozenset(self.queues.never_preempting),
             default_priority=self.queues.default_priority,
-            partial_since=dict(sorted(self._partial_since.items())),
+            partial_since=self._gang_times.partial_since(),
+            minimum_met_at=self._gang_times.minimum_met_at(),
             quotas=self._policies.quotas(),
             budgets=self._policies.budgets(),
             volumes=self.volumes.table(now),
             next_expiry=self._next_expiry(now),
+            pod_condition_seconds=self.pod_condition_seconds,
         )
 
     def _next_expiry(self, now: float) -> float | None:
         """Of everything in the cache that waits for time; asked after what is over was dropped."""
         deadlines = Deadlines(now=now)
-        deadlines.add_all((self._holds, self.volumes, self.evictions))
+        deadlines.add_all((self._holds, self.volumes, self.evictions, self.conditions))
         return deadlines.first
 
     def _adopt_nominations(self, now: float) -> None:
@@ -361,15 +363,6 @@ class Columns:
         self._adopts = False
         for key in self._unsettled:
             self.evictions.adopt(self._rows[key], now=now)
-
-    def _expire_holds(self, now: float) -> None:
-        """A hold that is over frees its pod, but its count stays as long as the pod waits."""
-        for uid, hold in self._holds.all():
-            row = self.pods.get(hold.key)
-            if row is None or row.uid != uid or row.status is not Task.PENDING:
-                self._holds.drop(uid)
-            elif hold.until <= now:
-                self._dirty[row.group] = None
 
     def _refresh(self, key: str, now: float) -> None:
         """Count one group anew."""
@@ -379,20 +372,15 @@ class Columns:
         self._unsettled.pop(key, None)
         spec = self._specs.get(key)
         if spec is None:
-            self._partial_since.pop(key, None)
+            self._gang_times.drop(key)
+            self.conditions.drop_group(key)
             return
-        pods = sorted(self._members.get(key, {}).values(), key=lambda pod: pod.order)
+        pods = sorted(self._members.get(key, {}).values(), key=attrgetter("order"))
         held = frozenset(pod.uid for pod in pods if self._holds.holds(pod.uid, now))
-        row = make_row(spec, pods, held=held, note=self._notes.get(key))
+        note = self._notes.get(key)
+        row = make_row(spec, pods, held=held, note=note, conditions=self.conditions)
         self._rows[key] = row
         self.queues.add(row.queue, use_of(row))
         if not row.settled:
             self._unsettled[key] = None
-        if is_partial(row):
-            self._partial_since.setdefault(key, now)
-        elif not in_doubt(row):  # a bind that is tried again does not give it another minute
-            self._partial_since.pop(key, None)
-
-
-def _has_claims(before: PodRow | None, after: PodRow | None) -> bool:
-    return any(row is not None and row.shape.peering.claims for row in (before, after))
+        self._gang_times.refresh(row, now)

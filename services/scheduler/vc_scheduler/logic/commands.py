@@ -160,34 +160,18 @@ def status_effect(change: StatusChange) -> PatchObject:
     )
 
 
-def telling_effects(change: StatusChange) -> list[Effect]:
-    """The condition of the pod that stands for the gang, and the event on the group."""
-    effects: list[Effect] = []
-    if change.told is not None:
-        pod = change.told.pod
-        effects.append(
-            PatchObject(
-                kind=PODS,
-                namespace=pod.namespace,
-                name=pod.name,
-                uid=pod.uid,
-                subresource="status",
-                patch={"status": {"conditions": to_json(change.told.conditions)}},
-            )
-        )
-    if change.refusal:
-        effects.append(
-            RecordEvent(
-                kind=PODGROUPS,
-                namespace=change.namespace,
-                name=change.name,
-                uid=change.uid,
-                type="Warning",
-                reason="Unschedulable",
-                message=change.refusal,
-            )
-        )
-    return effects
+def refusal_event(change: StatusChange) -> RecordEvent:
+    """The event on the group that says why it waits."""
+    return RecordEvent(
+        kind=PODGROUPS,
+        namespace=change.namespace,
+        name=change.name,
+        uid=change.uid,
+        type="Warning",
+        reason="Unschedulable",
+        message=change.refusal,
+        aggregate=True,
+    )
 
 
 def eviction_effects(eviction: Eviction) -> list[EvictPod]:

@@ -42,7 +42,7 @@ class ActionConf(msgspec.Struct, frozen=True, kw_only=True):
 
 
 OWN_ACTIONS: Final = ("enqueue", "allocate", "preempt", "reclaim", "backfill")
-"""Ours, in the order of the default; none of them takes arguments."""
+"""Ours, in the order of the default."""
 
 
 class Conf(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,7 +65,7 @@ class Conf(msgspec.Struct, frozen=True, kw_only=True):
     )
 
     configurations: tuple[ActionConf, ...] = ()
-    """For actions of third parties, which ask the framework for theirs."""
+    """Arguments of actions, of ours and of third parties'; they ask the framework for theirs."""
     metrics: dict[str, str] = {}
     """Where upstream reads the usage of nodes; nobody here does."""
 

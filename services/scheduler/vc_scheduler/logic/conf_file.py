@@ -2,7 +2,7 @@
 
 Switches are understood in both of upstream's spellings (`enableJobOrder`, `enabledJobOrder`). What
 upstream knows and we do not have is left out with a warning; what nobody knows is an error, so that a
-typing mistake never silently changes who runs.
+typing mistake never silently changes who runs. The names are those of the table of support.
 """
 
 from collections.abc import Mapping
@@ -10,40 +10,19 @@ from typing import Any, Final
 
 import yaml
 
-from vc_scheduler.logic.conf import OWN_ACTIONS, ActionConf, Conf, PluginConf
+from vc_model.support.configuration import (
+    ABSENT_ACTIONS,
+    ABSENT_PLUGINS,
+    EFFECTIVE_SWITCHES,
+    IDLE_SWITCHES,
+    TOP_KEYS,
+)
+from vc_model.support.nearest import did_you_mean
+from vc_scheduler.logic.actions.surplus import surplus_delay_seconds
+from vc_scheduler.logic.conf import ActionConf, Conf, PluginConf
+from vc_scheduler.logic.plugins.argument_checks import argument_warnings, too_high
 
 CONF_BYTES_MAX: Final = 1_000_000
-
-SWITCHES: Final = (
-    "joborder", "hierarchy", "jobready", "jobpipelined", "taskorder", "preemptable", "reclaimable",
-    "preemptive", "queueorder", "clusterorder", "predicate", "bestnode", "nodeorder", "targetjob",
-    "reservednodes", "jobenqueued", "victim", "jobstarving", "overused", "allocatable",
-    "hypernodeorder", "subjobready", "subjobpipelined", "subjoborder", "hypernodegradient",
-)  # fmt: skip
-"""Upstream's switches, without their prefix, in lower case."""
-
-IDLE_SWITCHES: Final = {
-    "clusterorder": "there is one cluster",
-    "bestnode": "scores decide alone",
-    "targetjob": "no job is elected",
-    "reservednodes": "no node is reserved",
-    "victim": "there is no action shuffle",
-    "hypernodeorder": "there is no network topology",
-    "hypernodegradient": "there is no network topology",
-    "subjobready": "there are no sub-groups",
-    "subjobpipelined": "there are no sub-groups",
-    "subjoborder": "there are no sub-groups",
-}
-"""Switches of parts that upstream has and we do not, and why they change nothing."""
-
-UPSTREAM_ACTIONS: Final = ("shuffle", "gangpreempt", "gangreclaim")
-UPSTREAM_PLUGINS: Final = (
-    "cdp", "deviceshare", "extender", "network-topology-aware", "nodegroup", "numa-aware",
-    "rescheduling", "resource-strategy-fit", "tdm", "usage",
-)  # fmt: skip
-"""What upstream has and we do not."""
-
-_TOP_KEYS: Final = ("actions", "tiers", "configurations", "metrics")
 
 
 class ConfError(ValueError):
@@ -62,8 +41,9 @@ class _Reader:
         if not isinstance(written, dict):
             raise ConfError("the file must be a mapping with `actions` and `tiers`")
         for key in written:
-            if key not in _TOP_KEYS:
-                raise ConfError(f"{key}: not known; there are {', '.join(_TOP_KEYS)}")
+            if key not in TOP_KEYS:
+                hint = did_you_mean(str(key), TOP_KEYS)
+                raise ConfError(f"{key}: not known; there are {', '.join(TOP_KEYS)}{hint}")
         tiers = _list(written.get("tiers"), "tiers")
         return Conf(
             actions=self._read_actions(written.get("actions")),
@@ -86,8 +66,10 @@ class _Reader:
                 raise ConfError(f"{at}.{key}: not known; there are name, arguments")
         arguments = _arguments(written.get("arguments"), f"{at}.arguments")
         if name in self._actions:
+            if name == "allocate":
+                _check_allocate(arguments, f"{at}.arguments")
             return ActionConf(name=name, arguments=arguments)
-        if name not in UPSTREAM_ACTIONS:
+        if name not in ABSENT_ACTIONS:
             known = ", ".join(self._actions)
             raise ConfError(f"{at}: action {name!r} is not known; there are {known}")
         self.warnings.append(f"{at}: {name} is not implemented and left out")
@@ -100,11 +82,12 @@ class _Reader:
         for name in [part.strip() for part in written.split(",") if part.strip()]:
             if name in self._actions:
                 found.append(name)
-            elif name in UPSTREAM_ACTIONS:
+            elif name in ABSENT_ACTIONS:
                 self.warnings.append(f"actions: {name} is not implemented and left out")
             else:
                 raise ConfError(
                     f"actions: {name!r} is not known; there are {', '.join(self._actions)}"
+                    + did_you_mean(name, self._actions)
                 )
         return tuple(found)
 
@@ -125,9 +108,10 @@ class _Reader:
         if not isinstance(written, dict) or not isinstance(name, str):
             raise ConfError(f"{at}: must be a mapping with a `name`")
         if name not in self._plugins:
-            if name not in UPSTREAM_PLUGINS:
+            if name not in ABSENT_PLUGINS:
                 known = ", ".join(sorted(self._plugins))
-                raise ConfError(f"{at}: plugin {name!r} is not known; there are {known}")
+                hint = did_you_mean(name, self._plugins)
+                raise ConfError(f"{at}: plugin {name!r} is not known; there are {known}{hint}")
             self.warnings.append(f"{at}: plugin {name} is not implemented and left out")
             return None
         switches = {
@@ -154,6 +138,8 @@ def read_conf(
         raise ConfError(f"not YAML: {error}") from error
     reader = _Reader(actions, plugins)
     conf = reader.conf(written)
+    if problem := too_high(conf):
+        raise ConfError(problem)
     return conf, reader.warnings + lint(conf)
 
 
@@ -189,12 +175,7 @@ def _shares(conf: Conf) -> bool:
 
 
 def _without_effect(conf: Conf) -> list[str]:
-    told = [
-        f"configurations: argument {argument!r} of {action.name} has no effect: it takes none"
-        for action in conf.configurations
-        for argument in sorted(action.arguments)
-        if action.name in OWN_ACTIONS
-    ]
+    told = argument_warnings(conf)
     told += [
         f"metrics: {key!r} has no effect: no plugin here reads the usage of nodes"
         for key in sorted(conf.metrics)
@@ -205,6 +186,13 @@ def _without_effect(conf: Conf) -> list[str]:
         for switch in sorted(plugin.switches)
         if switch in IDLE_SWITCHES
     ]
+
+
+def _check_allocate(arguments: Mapping[str, str], at: str) -> None:
+    try:
+        surplus_delay_seconds(arguments)
+    except ValueError as error:
+        raise ConfError(f"{at}: {error}") from error
 
 
 def _late_sla(conf: Conf) -> list[str]:
@@ -251,8 +239,9 @@ def _switch(key: object, value: object, at: str) -> str:
     short = (
         name.removeprefix("enabled") if name.startswith("enabled") else name.removeprefix("enable")
     )
-    if short not in SWITCHES or short == name:
-        raise ConfError(f"{at}.{key}: no such switch")
+    known = (*EFFECTIVE_SWITCHES, *IDLE_SWITCHES)
+    if short not in known or short == name:
+        raise ConfError(f"{at}.{key}: no such switch{did_you_mean(short, known)}")
     if not isinstance(value, bool):
         raise ConfError(f"{at}.{key}: must be true or false")
     return short

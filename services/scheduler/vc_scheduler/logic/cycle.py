@@ -8,14 +8,17 @@ from collections.abc import Sequence
 
 import msgspec
 
+from vc_messages.sessions import Reason
 from vc_scheduler.logic import actions, plugins, reasons
 from vc_scheduler.logic.actions.queue_gates import lift_queue_gates
+from vc_scheduler.logic.actions.surplus import surplus_delay_seconds
 from vc_scheduler.logic.closing import close
 from vc_scheduler.logic.conf import Conf
 from vc_scheduler.logic.decisions import Decisions, LeftOut
 from vc_scheduler.logic.faults import blame, nothing, without
 from vc_scheduler.logic.framework import Framework, Plugin
 from vc_scheduler.logic.releasing import release_broken_gangs
+from vc_scheduler.logic.rows import GroupRow
 from vc_scheduler.logic.session import Session
 from vc_scheduler.logic.snapshot import Snapshot
 from vc_scheduler.logic.stopwatch import ACTION, NO_STOPWATCH, Stopwatch
@@ -80,7 +83,7 @@ class _Attempt:
 
 def check_conf(conf: Conf) -> None:
     """Raise, with what is known instead, when the configuration names what is not there."""
-    Framework(conf, plugins.REGISTRY)
+    surplus_delay_seconds(Framework(conf, plugins.REGISTRY).action_arguments("allocate"))
     for name in conf.actions:
         if name not in actions.REGISTRY:
             known = ", ".join(sorted(actions.REGISTRY))
@@ -94,9 +97,18 @@ def _screen(session: Session) -> None:
             session.refuse(group, reasons.invalid(group.problem))
         elif group.namespace in session.snapshot.terminating:
             session.refuse(group, reasons.namespace_terminating(group.namespace))
+        elif group.unsupported:
+            session.refuse(group, _unsupported(group))
         elif queue is None:
             session.refuse(group, reasons.queue_missing(group.queue))
         elif queue.problem:
             session.refuse(group, reasons.invalid(f"queue {queue.name!r}: {queue.problem}"))
+        elif queue.unsupported:
+            why = reasons.unsupported(queue.unsupported, kind="queue", name=queue.name)
+            session.refuse(group, why)
         elif not queue.open:
             session.refuse(group, reasons.queue_closed(queue))
+
+
+def _unsupported(group: GroupRow) -> Reason:
+    return reasons.unsupported(group.unsupported, kind="podgroup", name=group.name)

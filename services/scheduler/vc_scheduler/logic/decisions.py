@@ -4,7 +4,6 @@ import msgspec
 
 from vc_messages.effects import BindPod
 from vc_messages.sessions import JobReason
-from vc_model.pod import PodCondition
 from vc_model.scheduling import PodGroupStatus
 from vc_model.struct import ResourceList
 from vc_scheduler.logic.nominations import Place
@@ -27,15 +26,18 @@ class PodRef(msgspec.Struct, frozen=True, kw_only=True):
     uid: str
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True):
-    """The pod that stands for its gang, and its conditions with ours among them.
+class WaitingPods(msgspec.Struct, frozen=True, kw_only=True):
+    """Pods that still wait and whose condition PodScheduled is to say why."""
 
-    One pod of a gang is told, not all: the API server pays O(1) writes per job, and every pod's gang
-    says the same in its PodGroup.
-    """
-
-    pod: PodRef
-    conditions: tuple[PodCondition, ...]
+    group: str
+    uid: str
+    """Of the group."""
+    message: str
+    pods: tuple[PodRef, ...]
+    beyond: bool = False
+    """The group has its minimum: these pods are more."""
+    rewrites: bool = False
+    """Pods that say something of another kind are among them."""
 
 
 class GateLift(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,7 +61,8 @@ class StatusChange(msgspec.Struct, frozen=True, kw_only=True):
     """resourceVersion in which those that are there were seen; empty when it is not known."""
     refusal: str = ""
     """The sentence, when people are to be told by an event."""
-    told: Told | None = None
+    scheduled: int = 0
+    """Bound pods of a gang that just became whole: its pod group and its job say so by an event."""
 
 
 class Release(msgspec.Struct, frozen=True, kw_only=True):
@@ -132,6 +135,8 @@ class Decisions(msgspec.Struct, frozen=True, kw_only=True):
     gates: tuple[GateLift, ...] = ()
     claims: tuple[ClaimChoice, ...] = ()
     """Claims that are given their place before their pods are bound."""
+    waiting: tuple[WaitingPods, ...] = ()
+    """By group key."""
     reasons: tuple[JobReason, ...]
     queues: tuple[QueueAllocated, ...]
     wake_at: float | None

@@ -1,15 +1,20 @@
-"""Making room for one gang: the fewest and cheapest victims, or none.
+"""Making room for one gang: the cheapest victims, or none.
 
 Everything is a trial first: with a set of victims away, the complete gang is placed as it will be
-placed later. The shortest row of the cheapest bundles that makes room is found by halving, then every
-victim that was not needed after all is let off: those on nodes the gang does not use at once, the
-others one by one, dearest first. Where they are too many for that, those go first that have room beside the
+placed later. Which sets are tried, and which of them is the cheapest, `eviction/victim_search.py` says. Here
+is its greedy part: the shortest row of bundles that makes room is found by halving, then every victim that
+was not needed after all is let off: those on nodes the gang does not use at once, the others one by one,
+whole gangs first. Where they are too many for that, those go first that have room beside the
 gang as it lies, then halves and halves of halves are tried. Nobody is evicted for a job that then does not run.
 """
 
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from vc_scheduler.logic.eviction.capacity_bound import CapacityBound
+from vc_scheduler.logic.eviction.minimums import Minimums
+from vc_scheduler.logic.eviction.victim_order import VictimOrder
+from vc_scheduler.logic.eviction.victim_search import Rule, VictimSearch
 from vc_scheduler.logic.future import give_up_part, hold_part, promise
 from vc_scheduler.logic.leaving import Leaving, those_leaving
 from vc_scheduler.logic.limiting import Limiting
@@ -18,9 +23,7 @@ from vc_scheduler.logic.rows import GroupRow, PodRow
 from vc_scheduler.logic.session import Session
 from vc_scheduler.logic.statement import Statement
 from vc_scheduler.logic.table import Ints
-from vc_scheduler.logic.victims import Bundle, cost_key, pods_of
-
-Accepts = Callable[[Sequence[Bundle]], bool]
+from vc_scheduler.logic.victims import Bundle, pods_of
 
 REPRIEVES_TRIED_MAX: Final = 64
 """Trials to let victims off; with more victims than that they are let off in parts."""
@@ -32,21 +35,30 @@ ROWS_TRIED_MAX: Final = 16
 class Room:
     """Looks for the victims of one gang."""
 
-    def __init__(self, session: Session, group: GroupRow, missing: Missing, *, switch: str) -> None:
-        """`switch` says for which action."""
+    def __init__(
+        self,
+        session: Session,
+        group: GroupRow,
+        missing: Missing,
+        *,
+        order: VictimOrder,
+        switch: str,
+    ) -> None:
+        """`order` is that of the session, `switch` says for which action."""
         self._session = session
         self._group = group
         self._missing = missing
+        self._order = order
         self._limiting = Limiting(session, switch=switch)
+        self._delicate = any(session.peers.delicate(run) for run in group.runs)
 
-    def make(self, bundles: Sequence[Bundle], *, accepts: Accepts | None = None) -> bool:
-        """Evict as few as needed and hold the room; False, and nothing changed, when none will do.
+    def make(self, bundles: Sequence[Bundle], *, rules: Sequence[Rule] | None = None) -> bool:
+        """Evict the cheapest set and hold the room; False, and nothing changed, when none will do.
 
-        `accepts` is asked about the final set, where what one may give depends on what others give.
+        `rules` say which of the bundles may go together besides what limits say; without them, what leaves
+        their gangs their minimums.
         """
-        return self._about_all(
-            lambda: any(self._make(some, accepts) for some in self._limiting.ways(bundles))
-        )
+        return self._about_all(lambda: self._make(bundles, rules))
 
     def wait(self) -> bool:
         """Hold the room that pods make which leave anyway; False when that is not enough."""
@@ -67,15 +79,18 @@ class Room:
             hold_part(self._session, self._group, missing)
         return made
 
-    def _make(self, bundles: Sequence[Bundle], accepts: Accepts | None) -> bool:
-        chosen = self._needed(bundles)
+    def _make(self, bundles: Sequence[Bundle], rules: Sequence[Rule] | None) -> bool:
+        search = VictimSearch(
+            self._order,
+            rules=[*(rules or [Minimums(self._session).together]), self._limiting.together],
+            simulate=self._trial,
+            needed=self._needed,
+            bound=CapacityBound(self._session, self._group, self._missing),
+            monotone=not self._delicate,
+            labels_matter=self._delicate or self._limiting.any,
+        )
+        chosen = search.best(bundles)
         if chosen is None:
-            return False
-        if any(bundle.whole for bundle in chosen):
-            # A gang breaks anyway: perhaps one that is large enough alone is cheaper than pieces.
-            other = self._needed(sorted(bundles, key=self._large_first))
-            chosen = min(chosen, other or chosen, key=self._cost)
-        if not self._limiting.allows(chosen) or (accepts is not None and not accepts(chosen)):
             return False
         self._commit(chosen)
         return True
@@ -91,17 +106,6 @@ class Room:
         gone.back(kept=True)
         promise(self._session, self._group, evicted=len(victims))
 
-    def _large_first(self, bundle: Bundle) -> tuple[object, ...]:
-        return cost_key(self._session, bundle, spare_first=False)
-
-    def _cost(self, chosen: list[Bundle]) -> tuple[int, int, int]:
-        """Gangs broken, the highest priority that goes, victims: less is better, in this order."""
-        return (
-            sum(bundle.whole for bundle in chosen),
-            max(self._session.priority(bundle.group) for bundle in chosen),
-            len(pods_of(chosen)),
-        )
-
     def _needed(self, bundles: Sequence[Bundle]) -> list[Bundle] | None:
         """The shortest row that makes room, without those that are not needed after all."""
         shortest = self._shortest(bundles)
@@ -113,7 +117,7 @@ class Room:
         With more victims away there is more room, except for pods that are to lie near others: somebody
         they need may be among the victims, so short rows are tried one by one.
         """
-        if any(self._session.peers.delicate(run) for run in self._group.runs):
+        if self._delicate:
             for count in range(1, min(len(bundles), ROWS_TRIED_MAX) + 1):
                 if self._trial(bundles[:count]) is not None:
                     return list(bundles[:count])
@@ -138,11 +142,15 @@ class Room:
             chosen = near
         if len(chosen) > REPRIEVES_TRIED_MAX:
             return self._let_parts_off(self._let_stay(chosen))
-        for bundle in chosen[::-1]:
+        for bundle in sorted(chosen, key=self._dear, reverse=True):
             without = [other for other in chosen if other is not bundle]
             if self._trial(without) is not None:
                 chosen = without
         return chosen
+
+    def _dear(self, bundle: Bundle) -> tuple[object, ...]:
+        """Most pods first, then the last of those that would be taken."""
+        return (len(bundle.pods), self._order.key(bundle))
 
     def _let_stay(self, chosen: list[Bundle]) -> list[Bundle]:
         """Without those that have room beside the gang, where it lies when all are gone.

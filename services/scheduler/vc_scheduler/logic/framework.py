@@ -152,6 +152,14 @@ class JobGate(Protocol):
 
 
 @runtime_checkable
+class QueueLimits(Protocol):
+    """Capabilities limit queues: those along the tree, or (flat) a queue's own alone."""
+
+    @property
+    def flat(self) -> bool: ...
+
+
+@runtime_checkable
 class QueueGate(Protocol):
     """Whether its queue has room for pods of a job."""
 
@@ -235,6 +243,8 @@ class Framework:
         self.enqueue_gates: list[EnqueueGate] = asked.at("jobenqueued", EnqueueGate)
         self.job_gates: list[JobGate] = asked.at("", JobGate)
         self.queue_gates: list[QueueGate] = asked.at("allocatable", QueueGate)
+        limits: list[QueueLimits] = asked.at("allocatable", QueueLimits)
+        self.queue_limits = limits[0] if limits else None
         shares: list[Shares] = asked.at("reclaimable", Shares)
         self.shares = shares[0] if shares else None
         self.actions = conf.actions
@@ -301,7 +311,7 @@ class Framework:
         return (*keys, queue.created, queue.uid, queue.name)
 
     def action_arguments(self, action: str) -> Mapping[str, str]:
-        """What `configurations` says to an action; for those of third parties."""
+        """What `configurations` says to an action."""
         return self._action_arguments.get(action, {})
 
     def missing(self, group: GroupRow) -> list[tuple[str | None, int]]:

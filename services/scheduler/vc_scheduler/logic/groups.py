@@ -10,6 +10,7 @@ a vcjob that our job-controller runs (its group has the job's own name) the phas
 any other group is a stranger, which is left alone.
 """
 
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import msgspec
@@ -25,7 +26,9 @@ from vc_model.keys import (
 from vc_model.scheduling import PodGroup, PodGroupStatus
 from vc_model.times import parse_time
 from vc_scheduler.logic.amounts import Amounts, Problems, read_amounts
+from vc_scheduler.logic.cache.support import unsupported_in_group
 from vc_scheduler.logic.phases import rests
+from vc_scheduler.logic.pod_status.overlay import ConditionOverlay
 from vc_scheduler.logic.rows import (
     ALLOCATED,
     INQUEUE,
@@ -70,6 +73,7 @@ class GroupSpec(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     quota_resources: tuple[tuple[str, int], ...]
     annotations: dict[str, str]
     problem: str
+    unsupported: str
 
 
 def read_group(group: PodGroup) -> GroupSpec:
@@ -96,6 +100,7 @@ def read_group(group: PodGroup) -> GroupSpec:
         quota_resources=tuple(sorted(amounts.items())),
         annotations={key: text for key, text in group.metadata.annotations.items() if key in _READ},
         problem=str(problems),
+        unsupported=unsupported_in_group(group),
     )
 
 
@@ -108,10 +113,16 @@ def read_time(text: str | None) -> float:
 
 
 def make_row(
-    spec: GroupSpec, pods: list[PodRow], *, held: frozenset[str], note: StatusNote | None
+    spec: GroupSpec,
+    pods: list[PodRow],
+    *,
+    held: frozenset[str],
+    note: StatusNote | None,
+    conditions: ConditionOverlay,
 ) -> GroupRow:
     """Count a group's pods. `pods` in task order, `held` the uids not to be tried now."""
     group = spec.group
+    under_way = conditions.messages(group.key)
     counts = _Counts(pods, held)
     foreign = bool(pods) and not any(pod.ours for pod in pods)
     row = GroupRow(
@@ -151,6 +162,15 @@ def make_row(
         elsewhere=counts.elsewhere,
         foreign=foreign,
         stranger=foreign and not _of_our_vcjob(group),
+        unsupported=spec.unsupported,
+        unsupported_pod=counts.unsupported,
+        unsupported_pod_name=counts.unsupported_name,
+        set_aside=tuple(counts.set_aside),
+        unmarked_since=counts.unmarked_since(under_way),
+        newest_pod=max((pod.created for pod in pods), default=0.0),
+        pod_messages=counts.messages(under_way),
+        conditions_under_way=under_way,
+        pods_rewritten_at=conditions.rewritten_at(group.key),
     )
     return msgspec.structs.replace(row, settled=row.stranger or rests(row))
 
@@ -184,7 +204,8 @@ class _Counts:
         self.placed: list[PodRow] = []
         self.allocated: Amounts = {}
         self.pending = self.held = self.gated = self.broken = self.elsewhere = 0
-        self.broken_why = ""
+        self.broken_why = self.unsupported = self.unsupported_name = ""
+        self.set_aside: list[PodRow] = []
         self.gated_request: Amounts = {}
         self.gate_names: dict[str, None] = {}
         self.reserved: Amounts = {}
@@ -221,11 +242,18 @@ class _Counts:
         if pod.gated:
             self.gated += 1
             self.gate_names.update(dict.fromkeys(pod.gate_names))
+        elif pod.unsupported:
+            self.broken += 1
+            self.unsupported_name = self.unsupported_name or pod.name
+            self.unsupported = self.unsupported or pod.unsupported
+            self.set_aside.append(pod)
         elif pod.shape.problem:
             self.broken += 1
             self.broken_why = self.broken_why or f"pod {pod.name}: {pod.shape.problem}"
+            self.set_aside.append(pod)
         elif pod.uid in held:
             self.held += 1
+            self.set_aside.append(pod)
         else:
             self._candidates.append(pod)
 
@@ -244,6 +272,25 @@ class _Counts:
             else:
                 runs.append([pod])
         return tuple(Run(role=r[0].role, shape=r[0].shape, pods=tuple(r)) for r in runs)
+
+    def _ungated(self) -> Iterator[PodRow]:
+        """Waiting pods whose condition PodScheduled is ours to write."""
+        yield from (pod for pod in self._candidates if not pod.queue_gated)
+        yield from self.set_aside
+
+    def unmarked_since(self, under_way: Mapping[str, str]) -> float | None:
+        """When the oldest of them was created that does not say, and is not about to say, why it waits."""
+        unmarked = (
+            pod.created
+            for pod in self._ungated()
+            if not pod.waiting_message and pod.uid not in under_way
+        )
+        return min(unmarked, default=None)
+
+    def messages(self, under_way: Mapping[str, str]) -> tuple[str, ...]:
+        """What they say, each text once."""
+        said = {under_way.get(pod.uid, pod.waiting_message): None for pod in self._ungated()}
+        return tuple(sorted(text for text in said if text))
 
     def roles(self) -> tuple[RoleCount, ...]:
         return tuple(

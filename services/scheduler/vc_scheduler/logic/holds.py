@@ -1,8 +1,11 @@
 """Pods whose bind failed rest before they are tried again, longer each time."""
 
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
+
+from vc_scheduler.logic.rows import PodRow, Task
 
 HOLD_SECONDS_FIRST: Final = 1.0
 HOLD_SECONDS_MAX: Final = 30.0
@@ -38,9 +41,16 @@ class Holds:
         hold = self._holds.get(uid)
         return hold is not None and hold.until > now
 
-    def all(self) -> list[tuple[str, Hold]]:
-        """A copy."""
-        return list(self._holds.items())
+    def expired(self, pods: Mapping[str, PodRow], now: float) -> list[str]:
+        """Groups whose pods may be tried again. The count of failures stays as long as the pod waits."""
+        groups: list[str] = []
+        for uid, hold in list(self._holds.items()):
+            row = pods.get(hold.key)
+            if row is None or row.uid != uid or row.status is not Task.PENDING:
+                self.drop(uid)
+            elif hold.until <= now:
+                groups.append(row.group)
+        return groups
 
     def expiries(self) -> list[float]:
         """When pods may be tried again."""

@@ -59,7 +59,7 @@ class Leaving:
     def __init__(self, session: Session, pods: Sequence[PodRow], *, counted: bool) -> None:
         """`counted`: they still count for their queues (victims do, pods being deleted do not)."""
         self._session = session
-        self._freed = _freed(session, pods) if counted else {}
+        self._freed = freed_by_queue(session, pods) if counted else {}
         """By queue; added up once, since trials go and come back many times."""
         self.parts = _by_shape(session, pods)
 
@@ -106,7 +106,7 @@ def _by_shape(session: Session, pods: Sequence[PodRow]) -> list[_Part]:
     ]
 
 
-def _freed(session: Session, pods: Sequence[PodRow]) -> dict[str, Amounts]:
+def freed_by_queue(session: Session, pods: Sequence[PodRow]) -> dict[str, Amounts]:
     """What pods take of their queues."""
     shapes: dict[bytes, Shape] = {}
     counts: dict[tuple[str, bytes], int] = {}

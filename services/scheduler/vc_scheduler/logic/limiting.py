@@ -1,15 +1,14 @@
 """Limits on how many go together, over bundles of victims (the plugin pdb is one).
 
-Who may not go at all is left out from the beginning. Beyond that it is not known which victims are of use
-before the gang was tried. So there are two ways: with those that may all go, cheapest first; where they
-are of no use, with everybody, and then the victims that are left must be such as may go together.
+Who may not go at all is left out from the beginning. Which of the others may go together is one of the
+rules of the search for victims (`eviction/victim_search.py`).
 """
 
 from collections.abc import Sequence
 
 from vc_scheduler.logic.rows import PodRow
 from vc_scheduler.logic.session import Session
-from vc_scheduler.logic.victims import Bundle, pods_of
+from vc_scheduler.logic.victims import Bundle
 from vc_scheduler.logic.voters import Tally
 
 
@@ -20,21 +19,16 @@ class Limiting:
         self._session = session
         self._switch = switch
 
-    def ways(self, bundles: Sequence[Bundle]) -> list[Sequence[Bundle]]:
-        """Which bundles to try, one way after the other."""
-        if not self._tallies():
-            return [bundles]
-        together = self._together(bundles)
-        return [together] if len(together) == len(bundles) else [together, bundles]
+    @property
+    def any(self) -> bool:
+        """Whether there is a limit at all."""
+        return bool(self._tallies())
 
-    def allows(self, chosen: Sequence[Bundle]) -> bool:
-        """Whether these may all go."""
-        pods = pods_of(chosen)
-        return all(tally.has_room(pods) for tally in self._tallies())
-
-    def _together(self, bundles: Sequence[Bundle]) -> list[Bundle]:
+    def together(self, bundles: Sequence[Bundle]) -> list[Bundle]:
         """Those that may go when all of them before do."""
         tallies = self._tallies()
+        if not tallies:
+            return list(bundles)
         gone: dict[str, None] = {}
         kept: list[Bundle] = []
         for bundle in bundles:

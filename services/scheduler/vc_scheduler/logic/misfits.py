@@ -74,6 +74,14 @@ def does_not_fit(
     )
 
 
+def nodes_refuse(shape: Shape, *, rooms: Rooms, beside: Beside | None = None) -> str:
+    """Why no node takes one more pod of a shape, for a sentence."""
+    filtered = beside.filtered if beside is not None else rooms.filtered(shape)
+    _, lacking = _idle_amounts(shape, wanted=1, lying=0, rooms=rooms, filtered=filtered)
+    why = _refusals(rooms.nodes.count, filtered.left, lacking)
+    return f"0/{rooms.nodes.count} nodes take another: {why}"
+
+
 def and_also(reason: Reason, others: Sequence[Unblock]) -> Reason:
     """The same, of a gang that lacks this besides."""
     if not others or reason.unblock is None:

@@ -74,7 +74,12 @@ def phase_of(row: GroupRow, outlook: Outlook) -> str:
 
 def was_whole(row: GroupRow) -> bool:
     """Whether the gang had all its members at some time since they last all waited."""
-    return any(c.type == SCHEDULED and c.status == _TRUE for c in row.status.conditions)
+    return says_scheduled(row.status)
+
+
+def says_scheduled(status: PodGroupStatus) -> bool:
+    """Whether the condition Scheduled holds."""
+    return any(c.type == SCHEDULED and c.status == _TRUE for c in status.conditions)
 
 
 def is_partial(row: GroupRow) -> bool:

@@ -9,6 +9,7 @@ import re
 from typing import Final
 
 from vc_model.keys import (
+    COOLDOWN_TIME,
     GROUP_NAME,
     GROUP_NAME_ALTERNATIVE,
     PREEMPTABLE,
@@ -20,9 +21,14 @@ from vc_model.keys import (
 )
 from vc_model.meta import controller_of, object_key
 from vc_model.pod import Pod
+from vc_model.times import parse_duration, parse_time
+from vc_scheduler.logic.cache.support import unsupported_in_pod
+from vc_scheduler.logic.groups import read_time
+from vc_scheduler.logic.pod_status.effects import waiting_message
 from vc_scheduler.logic.rows import PodRow, Task
 from vc_scheduler.logic.shapes import Shapes
 
+_POD_SCHEDULED: Final = "PodScheduled"
 _DEFAULT_PRIORITY: Final = 1
 _NEVER: Final = "Never"
 _CRITICAL_CLASSES: Final = ("system-cluster-critical", "system-node-critical")
@@ -44,7 +50,7 @@ class PodReader:
         node = pod.spec.node_name
         if status is Task.PENDING and assumed_node:
             status, node = Task.BINDING, assumed_node
-        metadata = pod.metadata
+        metadata, pending = pod.metadata, status is Task.PENDING
         return PodRow(
             key=pod.key,
             namespace=metadata.namespace,
@@ -64,10 +70,15 @@ class PodReader:
             critical=_critical(pod),
             preemptable=_preemptable(pod),
             preempts=pod.spec.preemption_policy != _NEVER,
-            conditions=tuple(pod.status.conditions) if status is Task.PENDING else (),
-            nominated=pod.status.nominated_node_name if status is Task.PENDING else "",
+            created=read_time(metadata.creation_timestamp) if pending else 0.0,
+            waiting_message=waiting_message(pod) if pending else "",
+            nominated=pod.status.nominated_node_name if pending else "",
             queue_gated=_queue_gated(pod),
             queue_reserved=status is Task.PENDING and _queue_reserved(pod),
+            protected_until=_protected_until(pod),
+            unsupported=unsupported_in_pod(pod) if pending else "",
+            started=pod.status.start_time or "",
+            creation_timestamp=metadata.creation_timestamp or "",
             gate_names=tuple(
                 gate.name
                 for gate in pod.spec.scheduling_gates
@@ -101,6 +112,22 @@ def _preemptable(pod: Pod) -> bool:
     metadata = pod.metadata
     written = metadata.annotations.get(PREEMPTABLE) or metadata.labels.get(PREEMPTABLE) or ""
     return written.lower() != "false"
+
+
+def _protected_until(pod: Pod) -> float:
+    """Cooldown after the bind: the annotation, then the label; what is no duration protects nothing."""
+    metadata = pod.metadata
+    written = metadata.annotations.get(COOLDOWN_TIME) or metadata.labels.get(COOLDOWN_TIME)
+    if not written:
+        return 0.0
+    for condition in pod.status.conditions:
+        if condition.type == _POD_SCHEDULED and condition.status == "True":
+            try:
+                bound_at = parse_time(condition.last_transition_time)
+                return bound_at + parse_duration(written) if bound_at is not None else 0.0
+            except ValueError:
+                return 0.0
+    return 0.0
 
 
 def _status(pod: Pod) -> Task:
@@ -164,5 +191,7 @@ def same_for_sessions(before: PodRow | None, after: PodRow | None) -> bool:
         and (before.status is after.status or confirmed)
         and before.node == after.node
         and _rules(before) == _rules(after)
+        and before.protected_until == after.protected_until
+        and (before.unsupported == after.unsupported or confirmed)
         and before.labels == after.labels
     )

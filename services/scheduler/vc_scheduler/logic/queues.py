@@ -7,6 +7,7 @@ import msgspec
 from vc_model.keys import HIERARCHY, HIERARCHY_WEIGHTS, OVERUSE_TOLERANCE
 from vc_model.scheduling import PriorityClass, Queue
 from vc_scheduler.logic.amounts import Amounts, Problems, read_amounts
+from vc_scheduler.logic.cache.support import unsupported_in_queue
 from vc_scheduler.logic.groups import read_time
 from vc_scheduler.logic.lineage import misplaced
 from vc_scheduler.logic.rows import QueueRow
@@ -141,6 +142,7 @@ def _row(queue: Queue) -> QueueRow:
         path_weights=weights,
         allocated_status=tuple(sorted(read_amounts(queue.status.allocated, Problems()).items())),
         problem=str(problems),
+        unsupported=unsupported_in_queue(queue),
     )
 
 
@@ -156,6 +158,7 @@ def _decides(row: QueueRow) -> tuple[object, ...]:
         row.priority,
         row.parent,
         row.problem,
+        row.unsupported,
         *said,
     )
 

@@ -25,6 +25,7 @@ QUEUE_MISSING: Final = "QueueNotFound"
 QUEUE_CLOSED: Final = "QueueClosed"
 QUEUE_ABOVE: Final = "QueueNotLeaf"
 INVALID: Final = "Invalid"
+UNSUPPORTED: Final = "Unsupported"
 NAMESPACE_TERMINATING: Final = "NamespaceTerminating"
 WAITING_FOR_VICTIMS: Final = "WaitingForVictims"
 BEHIND: Final = "BehindOthers"
@@ -42,6 +43,16 @@ def invalid(problem: str) -> Reason:
         code=INVALID,
         sentence=f"cannot be used: {problem}",
         unblock=Unblock(action="fix"),
+    )
+
+
+def unsupported(what: str, *, kind: str, name: str) -> Reason:
+    """`what` is a sentence of the table of support, which begins with the field of the object."""
+    return Reason(
+        stage=Stage.UNSUPPORTED,
+        code=UNSUPPORTED,
+        sentence=f"{kind} {name!r}: {what}",
+        unblock=Unblock(action="remove-field", target=f"{kind} {name} {what.partition(': ')[0]}"),
     )
 
 
@@ -102,6 +113,8 @@ def not_enough_pods(group: GroupRow, *, role: str, has: int, least: int) -> Reas
 
 def not_placeable_yet(group: GroupRow, *, needed: int, lacking: int) -> Reason:
     """Pods are there, but gated, broken or resting after a failed bind; so many of the needed are."""
+    if group.unsupported_pod:
+        return unsupported(group.unsupported_pod, kind="pod", name=group.unsupported_pod_name)
     if group.broken:
         return invalid(group.broken_why)
     if group.held:
@@ -248,9 +261,20 @@ def inqueue_timeout(seconds: float, why: Reason) -> Reason:
         code=INQUEUE_TIMEOUT,
         sentence=(
             f"it was let in for {seconds:g} s and found no room, so others may have its share; "
-            f"it is let in again when its gang fits, or after a rest: {why.sentence}"
+            f"{_LET_IN_AGAIN}{why.sentence}"
         ),
     )
+
+
+_LET_IN_AGAIN: Final = "it is let in again when its gang fits, or after a rest: "
+
+
+def of_pods(reason: Reason) -> str:
+    """What keeps the pods of a job from nodes, without what became of its PodGroup meanwhile."""
+    if reason.code != INQUEUE_TIMEOUT:
+        return reason.sentence
+    _, _, why = reason.sentence.partition(_LET_IN_AGAIN)
+    return why or reason.sentence
 
 
 def over_quota(
@@ -300,12 +324,13 @@ def overcommitted(needed: Mapping[str, int], available: Mapping[str, int]) -> Re
 
 
 def _amounts(needed: Mapping[str, int], available: Mapping[str, int]) -> list[Amount]:
+    """`available` is negative where more is taken than there is: that is missing, too."""
     return [
         Amount(
             resource=name,
             needed=needed[name],
             available=max(0, available[name]),
-            missing=max(0, needed[name] - max(0, available[name])),
+            missing=max(0, needed[name] - available[name]),
         )
         for name in sorted(needed)
     ]

@@ -59,7 +59,7 @@ class Rooms:
         """By what containers run: what a node is worth more for having it already."""
         self._rooms: dict[bytes, _Room] = {}
         self._requests: dict[bytes, Ints] = {}
-        self._vacancies = Vacancies(self._idle)
+        self._vacancies = Vacancies(self.idle)
         self._log: list[Ints] = []
         """Rows that changed, oldest first."""
         self._states: list[int] = [0]
@@ -178,7 +178,8 @@ class Rooms:
             self._refresh(room)
         return room
 
-    def _idle(self, mask: Mask) -> Ints:
+    def idle(self, mask: Mask) -> Ints:
+        """What these nodes have free of each resource, a row a node."""
         idle: Ints = np.maximum(self.nodes.allocatable[mask] - self.used[mask], 0)
         return idle
 

@@ -9,7 +9,6 @@ from typing import Final
 
 import msgspec
 
-from vc_model.pod import PodCondition
 from vc_model.scheduling import PodGroupStatus
 from vc_scheduler.logic.shapes import Shape
 
@@ -71,8 +70,10 @@ class PodRow(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False):
     preemptable: bool = True
     preempts: bool = True
     """Its preemptionPolicy lets it have others evicted."""
-    conditions: tuple[PodCondition, ...] = ()
-    """Of a pending pod, so that a patch keeps those we do not own."""
+    created: float = 0.0
+    """Of a pending pod."""
+    waiting_message: str = ""
+    """Of a pending pod: what its condition PodScheduled=False/Unschedulable says."""
     nominated: str = ""
     """Of a pending pod: the node where it was promised room."""
     queue_gated: bool = False
@@ -81,6 +82,14 @@ class PodRow(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False):
     """That gate was lifted, and the queue holds room for the pod until it is bound."""
     gate_names: tuple[str, ...] = ()
     """Of gates that others lift."""
+    protected_until: float = 0.0
+    """When its cooldown ends; 0 for none. Not evicted before, while the plugin cdp is on."""
+    unsupported: str = ""
+    """The field of a pending pod that this release does not support: the pod is never bound."""
+    started: str = ""
+    """`status.startTime` as written; read only when victims are compared."""
+    creation_timestamp: str = ""
+    """As written; read only when victims are compared."""
 
     @property
     def order(self) -> tuple[int, str, int, str]:
@@ -168,6 +177,23 @@ class GroupRow(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """It has pods, and none of them names us: they are counted, and never spoken of."""
     stranger: bool = False
     """Foreign, and of no vcjob of ours: its status and what it waits for are somebody else's."""
+    unsupported: str = ""
+    """A field of the group that this release does not support: it is not enqueued."""
+    unsupported_pod: str = ""
+    """The same of a pending pod, the first of them."""
+    unsupported_pod_name: str = ""
+    set_aside: tuple[PodRow, ...] = ()
+    """Pending pods of ours without gates that cannot be placed now: in bind backoff, or unusable."""
+    unmarked_since: float | None = None
+    """When the oldest pod was created that waits and has no condition that says why."""
+    newest_pod: float = 0.0
+    """When the newest pending pod was created."""
+    pod_messages: tuple[str, ...] = ()
+    """What waiting pods say, each text once."""
+    conditions_under_way: dict[str, str] = {}
+    """By uid: what pods are going to say, as no fact shows it yet."""
+    pods_rewritten_at: float = 0.0
+    """When what waiting pods say was last written, in this process; 0 for never."""
 
     @property
     def ready(self) -> int:
@@ -227,6 +253,8 @@ class QueueRow(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     path_weights: tuple[int, ...] = ()
     """Of each step of the path, in thousandths."""
     problem: str = ""
+    unsupported: str = ""
+    """A field of the queue that this release does not support: its jobs are not enqueued."""
 
     @property
     def open(self) -> bool:

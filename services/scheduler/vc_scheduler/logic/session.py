@@ -9,9 +9,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from vc_messages.effects import BindPod
-from vc_messages.sessions import Reason, Unblock
+from vc_messages.sessions import Reason
 from vc_scheduler.logic.amounts import Amounts
 from vc_scheduler.logic.claims import Claims
+from vc_scheduler.logic.explain.infeasible import told_first
 from vc_scheduler.logic.framework import Framework
 from vc_scheduler.logic.guarantees import Guarantees
 from vc_scheduler.logic.lineage import circular
@@ -28,6 +29,7 @@ from vc_scheduler.logic.volume_rows import ClaimChoice
 
 if TYPE_CHECKING:
     from vc_scheduler.logic.leaving import Leaving
+    from vc_scheduler.logic.shortages import Shortage
 
 QUEUE_DEPTH_MAX: Final = 32
 """Levels of queues; what is above a longer line is not asked."""
@@ -54,7 +56,7 @@ class Session:
         self.misfits: dict[tuple[bytes, int, int], Reason] = {}
         """Why so many pods of a shape do not fit, by the state of the rooms: the next gang of the
         same shape and size is refused without looking again."""
-        self.shortages: dict[tuple[object, ...], list[Unblock]] = {}
+        self.shortages: dict[tuple[object, ...], Shortage] = {}
         """What the tasks of a gang lack, by the gang and the state of the rooms."""
         self.enqueued: list[str] = []
         self.binds: dict[str, list[BindPod]] = {}
@@ -109,6 +111,8 @@ class Session:
         self.moves = 0
         """Pods taken off nodes for trials so far: what trials cost, counted and not timed."""
         self._lower: dict[tuple[str, int], Amounts] = {}
+        self._told: dict[str, tuple[Reason, Reason]] = {}
+        """By group: what refused it, and what is told of that."""
 
     # -- time ------------------------------------------------------------------------------------
 
@@ -168,9 +172,14 @@ class Session:
         """Why it waits; None for a job that has its minimum and only cannot grow."""
         waits = self.starving(group) or (self.phase(group) == PENDING and not group.ready)
         reason = self.refused.get(group.key) if waits else None
-        if reason is None or group.key not in self.lost_to:
-            return reason
-        return outranked(reason, by=self.lost_to[group.key])
+        if reason is None:
+            return None
+        known = self._told.get(group.key)
+        if known is None or known[0] is not reason:
+            known = self._told[group.key] = (reason, told_first(self, group, reason))
+        if group.key not in self.lost_to:
+            return known[1]
+        return outranked(known[1], by=self.lost_to[group.key])
 
     def beside(self, pod: PodRow) -> Filtered:
         """The nodes one pod may go to, with everything placed so far where it lies."""

@@ -10,6 +10,7 @@ from vc_scheduler.logic.amounts import Amounts
 from vc_scheduler.logic.images import ImageRow
 from vc_scheduler.logic.nominations import Nomination
 from vc_scheduler.logic.peer_index import PeerTable
+from vc_scheduler.logic.pod_status import POD_CONDITION_SECONDS
 from vc_scheduler.logic.policies import BudgetRow, QuotaRow
 from vc_scheduler.logic.rows import GroupRow, PodRow, QueueRow
 from vc_scheduler.logic.table import NodeTable
@@ -77,5 +78,10 @@ class Snapshot:
     """Storage, as far as waiting pods ask for any."""
     images: dict[str, ImageRow] = field(default_factory=dict)
     """Where images are that waiting pods name, by their ids."""
+    minimum_met_at: dict[str, float] = field(default_factory=dict)
+    """Groups that got their minimum in this process and have pods that wait: when a session last saw them
+    without it."""
     next_expiry: float | None = None
     """When the first entry of the cache ends that waits for time (`model/deadlines.py`)."""
+    pod_condition_seconds: float = POD_CONDITION_SECONDS
+    """How long a pod waits before its condition PodScheduled says why."""

@@ -16,7 +16,7 @@ import msgspec
 
 from vc_messages.effects import RecordEvent
 from vc_scheduler.logic.decisions import QueueAllocated, StatusChange
-from vc_scheduler.logic.phases import UNSCHEDULABLE
+from vc_scheduler.logic.phases import UNSCHEDULABLE, says_scheduled
 from vc_scheduler.logic.rows import COMPLETED
 
 EVENTS_WAITING_MAX: Final = 1_000
@@ -139,7 +139,7 @@ def _merged(older: Word, newer: Word) -> Word:
         changes_conditions=older.changes_conditions or newer.changes_conditions,
         seen_version=older.seen_version or newer.seen_version,
         refusal=newer.refusal or (older.refusal if still else ""),
-        told=newer.told or (older.told if still else None),
+        scheduled=newer.scheduled or (older.scheduled if says_scheduled(newer.status) else 0),
     )
 
 

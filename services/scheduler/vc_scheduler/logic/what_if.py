@@ -17,7 +17,8 @@ from vc_messages.view import Change
 from vc_model import kinds
 from vc_model.kinds import Kind
 from vc_model.meta import ApiObject, object_key
-from vc_scheduler.logic.columns import KINDS, Assumed, Columns
+from vc_scheduler.logic.cache.assumed import Assumed
+from vc_scheduler.logic.columns import KINDS, Columns
 from vc_scheduler.logic.conf import DEFAULT_SCHEDULER_NAMES, Conf
 from vc_scheduler.logic.cycle import run_cycle
 from vc_scheduler.logic.decisions import Decisions, PodRef
@@ -56,6 +57,12 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     released: tuple[str, ...]
     reasons: dict[str, JobReason]
     """Of the groups that would still wait."""
+    wake_at: float | None = None
+    """When the last session asked for another one."""
+
+    def starts(self, group: str) -> bool:
+        """Whether its pods were bound and it no longer waits for its minimum."""
+        return group in self.placements and group not in self.reasons
 
 
 class Trial:
@@ -122,8 +129,8 @@ class Trial:
         snapshot = self._columns.snapshot("what-if", now=self.now)
         return figures(snapshot, self._conf, self.now)
 
-    def settle(self) -> Outcome:
-        """Sessions until one changes nothing."""
+    def settle(self, *, until: str = "") -> Outcome:
+        """Sessions until one changes nothing, or until the group `until` has its minimum bound."""
         placements: dict[str, dict[str, str]] = {}
         victims: list[Victim] = []
         released: list[str] = []
@@ -143,6 +150,8 @@ class Trial:
             if not (decisions.enqueued or decisions.binds or leaving):
                 break
             busy += 1
+            if until in placements and all(job.group != until for job in decisions.reasons):
+                break
         return Outcome(
             sessions=busy,
             stable=busy <= SESSIONS_MAX,
@@ -150,6 +159,7 @@ class Trial:
             victims=tuple(victims),
             released=tuple(released),
             reasons={job.group: job for job in decisions.reasons},
+            wake_at=decisions.wake_at,
         )
 
     def _session(self) -> Decisions:

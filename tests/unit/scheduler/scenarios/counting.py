@@ -64,7 +64,23 @@ class Count:
 
     # -- nodes -----------------------------------------------------------------------------------
 
+    def _whole_gang(self, reason: Reason) -> None:
+        """Of a gang of several tasks: numbers over all of them."""
+        assert reason.needed_pods >= self.group.spec.min_member - self._ready()
+        assert reason.placeable_pods < reason.needed_pods
+        assert f"{reason.placeable_pods} of the {reason.needed_pods} pods" in reason.sentence
+        for amount in reason.amounts:
+            asked = sorted(request(p).get(amount.resource, 0) for p in self._open)
+            assert sum(asked[: reason.needed_pods]) <= amount.needed
+            assert amount.needed <= sum(asked[-reason.needed_pods :])
+            idle = sum(max(0, self._idle(n).get(amount.resource, 0)) for n in self._of(Node))
+            assert amount.available <= idle
+            assert amount.missing == max(0, amount.needed - amount.available)
+
     def _nodes(self, reason: Reason, wait: Wait) -> None:
+        if "pods of the gang find room" in reason.sentence:
+            self._whole_gang(reason)
+            return
         pod = self._refused(reason)
         allowed = list(self._of(Node))
         before = len(allowed)

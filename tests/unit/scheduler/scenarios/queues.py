@@ -215,7 +215,7 @@ TABLE = [
     Scenario(
         id="queues of the same branch give first",
         cluster=[[queue("dept", deserved={"cpu": "6"}), queue("mine", deserved={"cpu": "4"}, parent="dept"), queue("near", deserved={"cpu": "2"}, parent="dept"), queue("far", deserved={"cpu": "1"})],
-                 TEN, gang("n", 3, minimum=1, queue="near", cpu=1, age=9), gang("f", 7, minimum=1, queue="far", cpu=1)],
+                 TEN, gang("n", 3, minimum=1, queue="near", cpu=1), gang("f", 7, minimum=1, queue="far", cpu=1)],
         then=[gang("new", 1, queue="mine", cpu=1)],
         conf=CAPACITY, runs={"n": 2, "f": 7, "new": 1}, evicted="n-worker-2",
     ),
@@ -276,7 +276,7 @@ TABLE = [
     Scenario(
         id="a job larger than the capability of a queue above",
         cluster=[[queue("dept", capability={"cpu": "3"}), queue("team", parent="dept", capability={"cpu": "8"})], TEN, gang("big", 4, queue="team", cpu=1)],
-        waits={"big": Wait(stage="quota", unblock="raise-capability", says="queue 'dept' has not enough left")},
+        waits={"big": Wait(stage="quota", unblock="raise-capability", says="the capability of queue 'dept' is cpu 3")},
     ),
     Scenario(
         id="what is left of a capability is guaranteed to a sibling",

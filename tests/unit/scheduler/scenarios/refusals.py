@@ -1,5 +1,7 @@
 """Each reason that has nothing to do with nodes: what is refused before anybody looks for room."""
 
+import msgspec
+
 from tests.unit.scheduler.objects import gang, group, nodes, pod, queue
 from tests.unit.scheduler.scenarios.scenario import Scenario, Wait, plugins
 from tests.unit.scheduler.storage import claim, storage_class, volume
@@ -8,6 +10,9 @@ from tests.unit.scheduler.test_volumes import using
 from vc_model.keys import QUEUE_ALLOCATION_GATE
 from vc_model.kubernetes import Namespace, NamespaceStatus
 from vc_model.meta import ApiObject, ObjectMeta
+from vc_model.pod import Pod
+from vc_model.scheduling import PodGroup, QueueSpec
+from vc_model.struct import JsonObject
 from vc_scheduler.logic.inqueue import INQUEUE_SECONDS
 
 QUOTAS = plugins("resourcequota", "overcommit", "predicates", "proportion", "nodeorder")
@@ -31,7 +36,56 @@ ENDING = Namespace(metadata=ObjectMeta(name="ns", uid="first"), status=Namespace
 OPENED = Namespace(metadata=ObjectMeta(name="ns", uid="second"))
 GATED = [pod(f"p{n}", group="g", requests={"cpu": "1"}, gates=["wait"] if n else []) for n in range(3)]  # fmt: skip
 
+
+def unsupported(says: str) -> dict[str, Wait]:
+    return {"g": Wait(stage="unsupported", code="Unsupported", unblock="remove-field", says=says)}
+
+
+def asking(spec: JsonObject, *, phase: str = "Inqueue") -> list[ApiObject]:
+    """A gang of two whose group has these fields, too."""
+    first, *pods = gang("g", 2, cpu=1, phase=phase)
+    raw = msgspec.to_builtins(first)
+    return [msgspec.convert({**raw, "spec": {**raw["spec"], **spec}}, PodGroup), *pods]
+
+
+def asking_pods(spec: JsonObject, annotations: dict[str, str] | None = None) -> list[ApiObject]:
+    """A gang of two whose pods have these fields, too."""
+    first, *pods = gang("g", 2, cpu=1)
+    made: list[ApiObject] = [first]
+    for plain in pods:
+        raw = msgspec.to_builtins(plain)
+        raw["metadata"]["annotations"] |= annotations or {}
+        made.append(msgspec.convert({**raw, "spec": {**raw["spec"], **spec}}, Pod))
+    return made
+
+
+EXTENDED = msgspec.structs.replace(queue("far"), spec=QueueSpec(extend_clusters=[{"name": "west"}]))
+
+UNSUPPORTED = [
+    Scenario(
+        id=says,
+        cluster=[[queue(), EXTENDED], TWO, cluster, gang("other", 1, cpu=1)],
+        runs={"other": 1}, waits=unsupported(why),
+    )
+    for says, cluster, why in (
+        ("a hard network topology", asking({"networkTopology": {"mode": "hard", "highestTierAllowed": 1}}, phase="Pending"),
+         "podgroup 'g': spec.networkTopology: mode hard is not supported"),
+        ("a network topology without a mode", asking({"networkTopology": {"highestTierName": "rack"}}), "spec.networkTopology: mode hard"),
+        ("a gang of sub-groups", asking({"subGroupPolicy": [{"name": "s", "subGroupSize": 2, "minSubGroups": 1}]}, phase="Pending"),
+         "spec.subGroupPolicy[0]: a gang of sub-groups is not supported"),
+        ("a hard topology of a sub-group", asking({"subGroupPolicy": [{"name": "s", "networkTopology": {"mode": "hard"}}]}),
+         "spec.subGroupPolicy[0].networkTopology: mode hard"),
+        ("claims on devices", asking_pods({"resourceClaims": [{"name": "gpu", "resourceClaimName": "one"}]}),
+         "pod 'g-worker-0': spec.resourceClaims: dynamic resource allocation is not supported"),
+        ("a group of Kubernetes 1.36", asking_pods({"schedulingGroup": {"podGroupName": "w"}}), "spec.schedulingGroup: gangs of Kubernetes' Workload API"),
+        ("a workload of Kubernetes 1.35", asking_pods({"workloadRef": {"name": "w", "podGroup": "p"}}), "spec.workloadRef: gangs of Kubernetes' Workload API"),
+        ("a NUMA policy", asking_pods({}, {"volcano.sh/numa-topology-policy": "restricted"}), "numa-topology-policy]: NUMA placement is not supported"),
+        ("a queue that forwards to other clusters", gang("g", 2, cpu=1, queue="far"), "queue 'far': spec.extendClusters: forwarding jobs"),
+    )
+]  # fmt: skip
+
 TABLE = [
+    *UNSUPPORTED,
     Scenario(
         id="a queue that does not exist",
         cluster=[queue(), TWO, gang("g", 2, cpu=1, queue="none")],
@@ -105,7 +159,7 @@ TABLE = [
     Scenario(
         id="the cluster has let in as much as it can hold",
         cluster=[queue(), TWO, gang("full", 8, cpu=1, age=9, min_resources={"cpu": "8"}), gang("g", 2, cpu=1, phase="Pending", min_resources={"cpu": "2"})],
-        runs={"full": 8}, waits={"g": Wait(stage="overcommit", unblock="add-room", says="the cluster has let in as much as it can hold: cpu 2 needed, 1600m left", then=["gang"])},
+        runs={"full": 8}, waits={"g": Wait(stage="overcommit", unblock="add-room", says="the cluster has let in as much as it can hold: cpu 2 needed, 1.6 left", then=["gang"])},
     ),
     Scenario(
         id="a quota of the namespace is used up",

@@ -2,10 +2,11 @@
 
 1. Jobs for which pods were evicted get or hold the room they were promised; then gangs that a crash
    left half bound are completed before anybody else gets the room.
-2. Then queues and jobs take turns. A job without its minimum gets it in one statement, or
+2. Then queues and jobs without their minimum take turns. A job gets it in one statement, or
    room that pods which leave will free, or a reason.
-3. A job that has its minimum comes back for more, a few pods at a time while others wait, so that
-   shares grow side by side: drf is about that.
+3. When all minimums are placed that can be, queues and jobs take turns again for pods beyond them, a few pods at a
+   time while others wait, so that shares grow side by side: drf is about that. A job that has just got its
+   minimum waits a moment (`surplus.py`).
 """
 
 from collections.abc import Mapping
@@ -14,7 +15,9 @@ from typing import Final
 from vc_messages.sessions import Reason
 from vc_scheduler.logic import reasons
 from vc_scheduler.logic.actions.eligible import eligible
+from vc_scheduler.logic.actions.surplus import surplus_waits
 from vc_scheduler.logic.actions.turns import Turns
+from vc_scheduler.logic.framework import OrderKey
 from vc_scheduler.logic.future import give_up_part, hold_future_room
 from vc_scheduler.logic.in_line import keep_in_line
 from vc_scheduler.logic.nominations import promise_to
@@ -45,22 +48,48 @@ def allocate(session: Session) -> None:
             if preferred.key not in session.refused:
                 _place_gang(session, preferred)
     in_line = [group for group in keep_in_line(session, everybody) if _asking(group)]
-    turns = Turns(session, [group for group in in_line if group.key not in session.refused])
+    waiting = [group for group in in_line if group.key not in session.refused]
+    first_refused = _place_minimums(session, [g for g in waiting if session.starving(g)])
+    _place_surplus(session, [g for g in waiting if _may_grow(session, g, first_refused)])
+
+
+def _place_minimums(session: Session, groups: list[GroupRow]) -> dict[str, OrderKey]:
+    """In turn; by fifo queue, the place in its order of the first job that has to wait."""
+    first_refused: dict[str, OrderKey] = {}
+    turns = Turns(session, groups)
     while (group := turns.next()) is not None:
-        if _overused(session, group):
-            turns.done(group)
-            continue
-        if session.starving(group):
-            placed = _place_gang(session, group)
-        else:
+        if not _overused(session, group):
+            key = session.framework.job_key(session, group)
+            _place_gang(session, group)
+            if group.key in session.refused and session.snapshot.queues[group.queue].fifo:
+                first_refused.setdefault(group.queue, key)
+            for behind in turns.blocked(group) if group.key in session.refused else ():
+                session.refuse(behind, reasons.behind(group))
+        turns.done(group)
+    return first_refused
+
+
+def _place_surplus(session: Session, groups: list[GroupRow]) -> None:
+    """Pods beyond minimums, in turn."""
+    turns = Turns(session, groups)
+    while (group := turns.next()) is not None:
+        placed = 0
+        if not _overused(session, group):
             most = _ration(session, group) if turns.contested(group) else group.pending
             if session.framework.voters.rations:
                 most = 1
-            placed = place_more(session, group, _asking(group), pods_max=most) > 0
-        for behind in turns.blocked(group) if group.key in session.refused else ():
-            if session.starving(behind):
-                session.refuse(behind, reasons.behind(group))
-        turns.done(group, again=placed and _has_more(session, group))
+            placed = place_more(session, group, _asking(group), pods_max=most)
+        turns.done(group, again=placed > 0 and _has_more(session, group))
+
+
+def _may_grow(session: Session, group: GroupRow, first_refused: Mapping[str, OrderKey]) -> bool:
+    """Whether it has its minimum, passes no job of a fifo queue that waits, and need not wait itself."""
+    if group.key in session.refused or session.starving(group) or not _has_more(session, group):
+        return False
+    first = first_refused.get(group.queue)
+    if first is not None and session.framework.job_key(session, group) > first:
+        return False
+    return not surplus_waits(session, group)
 
 
 def _overused(session: Session, group: GroupRow) -> bool:

@@ -7,6 +7,7 @@ priority alone, any job whose pods wait.
 from typing import Final
 
 from vc_messages.sessions import Stage
+from vc_scheduler.logic.actions.surplus import surplus_waits
 from vc_scheduler.logic.evictions import EVICTION_COOLDOWN_SECONDS
 from vc_scheduler.logic.nominations import promise_to
 from vc_scheduler.logic.placing import (
@@ -62,7 +63,12 @@ def _contends(session: Session, group: GroupRow, known: dict[tuple[object, ...],
     if session.starving(group):
         if not _wants_room(session, group, known):
             return False
-    elif group.key in session.refused or group.key in session.evicted or session.bound_now(group):
+    elif (
+        group.key in session.refused
+        or group.key in session.evicted
+        or session.bound_now(group)
+        or surplus_waits(session, group)
+    ):
         return False
     if group.priority_class in session.snapshot.never_preempting:
         return False

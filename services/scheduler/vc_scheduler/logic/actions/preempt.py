@@ -17,8 +17,11 @@ from vc_scheduler.logic.actions.contenders import (
     wanted,
 )
 from vc_scheduler.logic.actions.equals import Equals
+from vc_scheduler.logic.actions.surplus import surplus_waits
 from vc_scheduler.logic.actions.swaps import Swap
 from vc_scheduler.logic.evicting import Room
+from vc_scheduler.logic.eviction.minimums import Minimums
+from vc_scheduler.logic.eviction.victim_order import VictimOrder
 from vc_scheduler.logic.leaving import could_help, reach_without
 from vc_scheduler.logic.nominations import promise_to
 from vc_scheduler.logic.placing import Missing, asks_for_nothing
@@ -34,6 +37,7 @@ def preempt(session: Session) -> None:
     """Between jobs of a queue, then inside jobs."""
     known: dict[tuple[str, int, bool], _Lower] = {}
     trials = Trials(session, lambda group: question(session, group))
+    order = VictimOrder(session)
     for group in trials.among(contenders(session)):
         permits = _best_effort if humble(group) else _anybody
         asked = (group.queue, session.priority(group), humble(group))
@@ -43,14 +47,14 @@ def preempt(session: Session) -> None:
         even = session.framework.voters.equals_yield and session.starving(group)
         if not even and not lower.may_help(group, missing):
             continue
-        room = Room(session, group, missing, switch=PREEMPTABLE)
+        room = Room(session, group, missing, order=order, switch=PREEMPTABLE)
         made = room.make(lower.bundles) or (even and _from_equals(session, group, room, permits))
         trials.tried(group, helped=made)
         if made:
             known.clear()
     inside = Trials(session, lambda group: (group.key,))
     for group in inside.among(g for g in session.snapshot.groups if _may_swap(session, g)):
-        _inside(session, group, inside)
+        _inside(session, group, inside, order)
 
 
 class _Lower:
@@ -86,12 +90,10 @@ class _Lower:
 
 
 def _from_equals(session: Session, group: GroupRow, room: Room, permits: Permits) -> bool:
-    """With what jobs of equal priority give, one after the other; else with whatever is fair together."""
+    """With what jobs of equal priority give, as far as that is fair."""
     equals = Equals(session, group, wanted(session, group))
     found = equals.found(permits)
-    if not found:
-        return False
-    return room.make(equals.together(found)) or room.make(found, accepts=equals.fair)
+    return bool(found) and room.make(found, rules=[Minimums(session).together, equals.together])
 
 
 def _anybody(group: GroupRow, pod: PodRow) -> bool:
@@ -113,10 +115,12 @@ def _may_swap(session: Session, group: GroupRow) -> bool:
     if group.key in session.snapshot.eviction_backoff:
         return False
     reason = session.refused.get(group.key)
-    return reason is None or reason.stage in WANT_ROOM
+    if reason is None:
+        return bool(group.runs) and (session.starving(group) or not surplus_waits(session, group))
+    return reason.stage in WANT_ROOM
 
 
-def _inside(session: Session, group: GroupRow, trials: Trials) -> None:
+def _inside(session: Session, group: GroupRow, trials: Trials, order: VictimOrder) -> None:
     """One task of higher priority takes the place of lower ones of its own job; one a session."""
     lowest = min(pod.priority for pod in group.placed)
     asked: dict[tuple[str, bytes, int], None] = {}
@@ -131,8 +135,8 @@ def _inside(session: Session, group: GroupRow, trials: Trials) -> None:
         found = swap.found()
         if not found:
             continue
-        room = Room(session, group, [(run.role, 1)], switch=PREEMPTABLE)
-        made = room.make(swap.together(found)) or room.make(found, accepts=swap.keeps_minimums)
+        room = Room(session, group, [(run.role, 1)], order=order, switch=PREEMPTABLE)
+        made = room.make(found, rules=[swap.together])
         trials.tried(group, helped=made)
         if made:
             return

@@ -7,12 +7,13 @@ sides change nothing and are not asked.
 
 import functools
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from vc_scheduler.logic.actions.contenders import contenders, question, wanted
 from vc_scheduler.logic.actions.turns import Turns
 from vc_scheduler.logic.amounts import NOT_REQUESTED, Amounts
 from vc_scheduler.logic.evicting import Room
+from vc_scheduler.logic.eviction.minimums import Minimums
+from vc_scheduler.logic.eviction.victim_order import VictimOrder
 from vc_scheduler.logic.framework import Shares
 from vc_scheduler.logic.leaving import could_help, reach_without
 from vc_scheduler.logic.placing import Missing, asks_for_nothing
@@ -23,7 +24,7 @@ from vc_scheduler.logic.shapes import Shape
 from vc_scheduler.logic.shares import share_of
 from vc_scheduler.logic.taking_back import taking_back
 from vc_scheduler.logic.trials import Trials
-from vc_scheduler.logic.victims import Bundle, Priced, priced
+from vc_scheduler.logic.victims import Bundle, bundles
 from vc_scheduler.logic.voters import RECLAIMABLE
 
 
@@ -34,8 +35,9 @@ def reclaim(session: Session) -> None:
         return
     trials = Trials(session, lambda group: question(session, group))
     offers = _Offers(session)
+    order = VictimOrder(session)
     for group in trials.among(_by_turns(Turns(session, contenders(session)), trials)):
-        attempt = _Reclaim(session, group, shares, offers)
+        attempt = _Reclaim(session, group, shares, offers, order)
         if not attempt.may_take() or not attempt.could_help():
             trials.in_vain(group)
             continue
@@ -61,25 +63,16 @@ _Kind = tuple[str, bytes]
 """Pods of one shape in one queue."""
 
 
-class _Given(NamedTuple):
-    """What some queues can be asked for, cheapest first."""
-
-    in_turn: list[Bundle]
-    """One after the other, each when those before it are gone."""
-    anybody: list[Bundle]
-    """Whoever could be the first."""
-
-
 class _Offers:
     """What was found out for jobs before, and is so until somebody is evicted."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._shapes: dict[str, dict[bytes, Shape]] = {}
-        self._by_queue: dict[str, list[Priced]] = {}
+        self._by_queue: dict[str, list[Bundle]] = {}
         self.reaches: dict[tuple[object, ...], Reach | None] = {}
-        self.made: dict[tuple[object, ...], _Given] = {}
-        """By queue, those it asks, and which resources it needs."""
+        self.found: dict[tuple[object, ...], tuple[VictimOrder, list[Bundle]]] = {}
+        """What can be asked for, by queue, those it asks, and which resources it needs."""
 
     def shapes_in(self, queue: str) -> dict[bytes, Shape]:
         """Shapes of the pods that jobs of a queue have on nodes."""
@@ -89,29 +82,37 @@ class _Offers:
                 shapes.update({pod.shape.key: pod.shape for pod in group.placed})
         return self._shapes.get(queue, {})
 
-    def of(self, queue: str) -> list[Priced]:
+    def of(self, queue: str) -> list[Bundle]:
         """What jobs of a queue could give, in no order."""
         known = self._by_queue.get(queue)
         if known is None:
             everybody = self._session.snapshot.everybody.values()
             others = [other for other in everybody if other.placed and other.queue == queue]
-            known = priced(self._session, others, permits=_anybody, switch=RECLAIMABLE)
+            known = bundles(self._session, others, permits=_anybody, switch=RECLAIMABLE)
             self._by_queue[queue] = known
         return known
 
     def forget(self) -> None:
         self._by_queue.clear()
         self.reaches.clear()
-        self.made.clear()
+        self.found.clear()
 
 
 class _Reclaim:
     """For one job."""
 
-    def __init__(self, session: Session, group: GroupRow, shares: Shares, offers: _Offers) -> None:
+    def __init__(
+        self,
+        session: Session,
+        group: GroupRow,
+        shares: Shares,
+        offers: _Offers,
+        order: VictimOrder,
+    ) -> None:
         self._session = session
         self._group = group
         self._offers = offers
+        self._order = order
         self._deserved = shares.deserved(session)
         self._names = {row.name: None for row in session.line(group.queue)}
         self._missing = wanted(session, group)
@@ -141,15 +142,13 @@ class _Reclaim:
 
     def run(self) -> bool:
         """Whether room was made."""
-        given = self._offers.made.get(self._asking)
-        if given is None:
-            given = self._offers.made[self._asking] = self._ask()
-        room = Room(self._session, self._group, self._missing, switch=RECLAIMABLE)
-        if not given.in_turn:
+        if self._asking not in self._offers.found:
+            self._offers.found[self._asking] = self._found()
+        order, found = self._offers.found[self._asking]
+        room = Room(self._session, self._group, self._missing, order=order, switch=RECLAIMABLE)
+        if not self._given(found):
             return self._others_leave() and any(map(self._offers.of, self._asked)) and room.wait()
-        # Whoever is asked first may lie on nodes that are of no use: then anybody who may give is
-        # tried, and the victims that are left must be what their queues can give together.
-        return room.make(given.in_turn) or room.make(given.anybody, accepts=self._all_give)
+        return room.make(found, rules=[Minimums(self._session).together, self._given])
 
     @functools.cached_property
     def _asked(self) -> tuple[str, ...]:
@@ -161,15 +160,6 @@ class _Reclaim:
     def _asking(self) -> tuple[object, ...]:
         """What the answers depend on."""
         return (self._group.queue, self._asked, tuple(sorted(self._needed)))
-
-    def _ask(self) -> _Given:
-        found = self._found(tuple(dict.fromkeys(queue for queue, _ in self._willing)))
-        anybody = [
-            bundle
-            for bundle in found
-            if any((bundle.group.queue, pod.shape.key) in self._willing for pod in bundle.pods)
-        ]
-        return _Given(in_turn=self._given(found), anybody=anybody)
 
     @functools.cached_property
     def _willing(self) -> dict[_Kind, None]:
@@ -190,18 +180,23 @@ class _Reclaim:
     def _others_leave(self) -> bool:
         return bool(self._session.evicted or self._session.snapshot.leaving)
 
-    def _found(self, asked: tuple[str, ...]) -> list[Bundle]:
-        """What jobs of these queues could give, in the order in which they are asked."""
-        listed = [
-            (found.bundle.whole, overuse, found)
-            for name in asked
-            for overuse in (self._overuse(name),)
-            for found in self._offers.of(name)
+    def _found(self) -> tuple[VictimOrder, list[Bundle]]:
+        """What jobs of the queues that give could give, and the order in which it is considered."""
+        queues = dict.fromkeys(queue for queue, _ in self._willing)
+        bundles_found = [
+            bundle
+            for queue in queues
+            for bundle in self._offers.of(queue)
+            if any((queue, pod.shape.key) in self._willing for pod in bundle.pods)
         ]
-        return [found.bundle for _, _, found in sorted(listed)]
+        ranks = {queue: self._rank(queue) for queue in queues}
+        order = self._order.ranked(ranks.__getitem__)
+        return order, sorted(bundles_found, key=order.key)
 
-    def _all_give(self, chosen: Sequence[Bundle]) -> bool:
-        return len(self._given(chosen)) == len(chosen)
+    def _rank(self, queue: str) -> tuple[int, int]:
+        """Nearer queues first, then those that have the most of their share."""
+        share = share_of(self._session.allocated(queue), self._deserved.get(queue, {}))
+        return (-self._rule.nearness(self._session.line(queue)), -share)
 
     def _asks(self, row: QueueRow) -> bool:
         """The queue gives, and ours may ask it."""
@@ -236,10 +231,6 @@ class _Reclaim:
             elif len(bundle.pods) == len(pods) == 1:
                 refused[kind] = None
         return given
-
-    def _overuse(self, queue: str) -> tuple[int, int]:
-        share = share_of(self._session.allocated(queue), self._deserved.get(queue, {}))
-        return (-self._rule.nearness(self._session.line(queue)), -share)
 
 
 def _keeps_guarantee(row: QueueRow, has: Amounts, freed: Amounts) -> bool:

@@ -6,7 +6,7 @@ that does not make it whole when it is in pieces already, helps nobody.
 
 from collections.abc import Sequence
 
-from vc_scheduler.logic.rows import GroupRow, PodRow, Run
+from vc_scheduler.logic.rows import GroupRow, Run
 from vc_scheduler.logic.session import Session
 from vc_scheduler.logic.victims import Bundle, evictable
 from vc_scheduler.logic.voters import PREEMPTABLE
@@ -27,7 +27,7 @@ class Swap:
                 self._ready[pod.role] -= 1
 
     def found(self) -> list[Bundle]:
-        """The job's own tasks of lower priority that could go alone, lowest first."""
+        """The job's own tasks of lower priority that could go alone."""
         lower = [
             pod
             for pod in self._group.placed
@@ -35,7 +35,6 @@ class Swap:
             and evictable(self._session, pod, switch=PREEMPTABLE)
             and self._has_minimums({pod.role: 1})
         ]
-        lower.sort(key=_lowest_first)
         return [Bundle(self._group, (pod,), whole=False) for pod in lower]
 
     def together(self, found: Sequence[Bundle]) -> list[Bundle]:
@@ -51,10 +50,6 @@ class Swap:
                 gone[role] -= 1
         return kept
 
-    def keeps_minimums(self, chosen: Sequence[Bundle]) -> bool:
-        """Whether these can all go."""
-        return len(self.together(chosen)) == len(chosen)
-
     def _has_minimums(self, gone: dict[str, int]) -> bool:
         """Whether the gang is whole without so many of each role."""
         if sum(self._ready.values()) - sum(gone.values()) < self._group.min_member:
@@ -63,7 +58,3 @@ class Swap:
             self._ready.get(role, 0) - gone.get(role, 0) >= least
             for role, least in self._group.role_minimums
         )
-
-
-def _lowest_first(pod: PodRow) -> tuple[int, int, str]:
-    return (pod.priority, -pod.index, pod.key)

@@ -9,6 +9,7 @@ from typing import Final
 from vc_scheduler.logic.framework import PluginFactory
 from vc_scheduler.logic.plugins.binpack import Binpack
 from vc_scheduler.logic.plugins.capacity import Capacity
+from vc_scheduler.logic.plugins.cdp import CooldownProtection
 from vc_scheduler.logic.plugins.conformance import Conformance
 from vc_scheduler.logic.plugins.drf import Drf, make_drf
 from vc_scheduler.logic.plugins.gang import Gang
@@ -26,6 +27,7 @@ REGISTRY: Final[dict[str, PluginFactory]] = {
     Binpack.name: Binpack,
     Capacity.name: Capacity,
     Conformance.name: Conformance,
+    CooldownProtection.name: CooldownProtection,
     DisruptionBudgets.name: DisruptionBudgets,
     Drf.name: make_drf,
     Gang.name: Gang,

@@ -1,12 +1,14 @@
-"""Reading a plugin's arguments: nonsense falls back to the default, as Volcano does."""
+"""Reading a plugin's arguments: nonsense falls back to the default, as Volcano does.
+
+What is written in the configuration is checked before (`argument_checks.py`): nothing falls back unsaid, and
+a configuration with a weight above the limit is refused.
+"""
 
 import re
 from collections.abc import Mapping
 from typing import Final
 
-WEIGHT_MAX: Final = 1000
-"""Keeps the sum of weighted scores far below what a sorting key holds."""
-
+from vc_model.support.configuration import WEIGHT_MAX
 
 DURATION_SECONDS_MAX: Final = 10 * 365 * 24 * 3600
 _UNITS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}

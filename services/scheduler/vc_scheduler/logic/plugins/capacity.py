@@ -40,6 +40,11 @@ class Capacity:
         self._limits: dict[str, Amounts] = {}
         self._deserved: dict[str, Amounts] = {}
 
+    @property
+    def flat(self) -> bool:
+        """Only a queue's own capability limits it, not those above it."""
+        return self._flat
+
     def deserved(self, session: "Session") -> Mapping[str, Amounts]:
         self._prepare(session)
         return self._deserved

@@ -76,11 +76,16 @@ class Limits:
         for at, row in enumerate(line):
             for name, left in self._left(row, taken).items():
                 if name in needed and needed[name] > left:
-                    above = [r.name for r in line[at + 1 :] if name in dict(r.capability)]
+                    above = [r.name for r in line[at + 1 :] if self._binds(r, name)]
                     return reasons.guaranteed(
                         above[0] if above else "", name, needed=needed[name], available=left
                     )
         raise AssertionError("a queue that holds it was asked why it does not")
+
+    def _binds(self, row: QueueRow, resource: str) -> bool:
+        """Whether its own capability is its limit: what is above it may leave it less than that."""
+        most = dict(row.capability).get(resource)
+        return most is not None and most == self._limits[row.name].get(resource)
 
 
 def _over(needed: Amounts, available: Amounts) -> bool:

@@ -34,6 +34,11 @@ class Proportion:
         self._keys: dict[str, tuple[int, OrderKey]] = {}
         """By queue, with the number of changes they were made after."""
 
+    @property
+    def flat(self) -> bool:
+        """Only a queue's own capability limits it, not those above it."""
+        return self._flat
+
     def deserved(self, session: "Session") -> Mapping[str, Amounts]:
         """Of the session's beginning: what is asked for does not change within it."""
         self._prepare(session)

@@ -1,0 +1,45 @@
+"""Apply the remedy `remove-field`: the objects of a job without a field that is not supported."""
+
+import copy
+import re
+from typing import Final
+
+import msgspec
+
+from vc_messages.sessions import Unblock
+from vc_model.graft import to_json
+from vc_model.meta import ApiObject
+from vc_model.scheduling import PodGroup, Queue
+from vc_model.struct import Json
+from vc_scheduler.logic.explain.cluster_objects import CannotApplyError, Cluster, find, members
+
+_STEP: Final = re.compile(r"\[([^\]]*)\]|([^.\[\]]+)")
+
+
+def remove_field(cluster: Cluster, remedy: Unblock, group: str) -> None:
+    """Of the group, of its queue, or of every pod of the group."""
+    kind, name, path = remedy.target.split(" ")
+    objects: list[ApiObject]
+    if kind == "podgroup":
+        objects = [find(cluster, PodGroup, group)]
+    elif kind == "queue":
+        objects = [find(cluster, Queue, name)]
+    elif kind == "pod":
+        objects = list(members(cluster, group))
+    else:
+        raise CannotApplyError(f"a field of {kind} cannot be removed")
+    for known in objects:
+        cluster.put(msgspec.convert(without_field(to_json(known), path), type(known)))
+
+
+def without_field(written: Json, path: str) -> Json:
+    """A copy without the value at a path such as `spec.list[0].field` or `metadata.labels[key]`."""
+    steps = [bracketed or plain for bracketed, plain in _STEP.findall(path)]
+    copied = inner = copy.deepcopy(written)
+    for step in steps[:-1]:
+        inner = inner[int(step)] if isinstance(inner, list) else inner.get(step, {})
+    if isinstance(inner, list):
+        del inner[int(steps[-1])]
+    else:
+        inner.pop(steps[-1], None)
+    return copied

@@ -1,0 +1,1 @@
+"""Every remedy that is proposed for a waiting job starts it."""

@@ -1,0 +1,98 @@
+"""Events that aggregate: one object for messages that differ in their numbers, with the newest of them."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.builders.contexts import memory_context
+from vc_clock import LoopClock, run_virtual
+from vc_messages.effects import RecordEvent
+from vc_model.kinds import EVENTS, JOBS
+from vc_model.message_kind import message_kind, same_kind
+from vc_runtime.context import Context
+from vc_runtime.events import WINDOW_SECONDS, EventRecorder
+from vc_simcluster.cluster import StoreCluster
+
+
+def waits(message: str, *, aggregate: bool = True) -> RecordEvent:
+    return RecordEvent(
+        kind=JOBS,
+        namespace="default",
+        name="j",
+        uid="u",
+        type="Warning",
+        reason="FailedScheduling",
+        message=message,
+        aggregate=aggregate,
+    )
+
+
+def listed(context: Context) -> list[dict[str, Any]]:
+    cluster = context.cluster
+    assert isinstance(cluster, StoreCluster)
+    found = cluster.api.list(cluster.api.registry.for_kind(EVENTS)).items
+    return [msgspec.json.decode(raw) for raw in found]
+
+
+def test_numbers_that_change_are_one_event_with_the_newest_message() -> None:
+    async def main() -> None:
+        context = memory_context("scheduler", clock=LoopClock(wall_at_zero=1_800_000_000.0))
+        recorder = EventRecorder(context)
+        await recorder.record(waits("3/8 nodes lack cpu"))
+        await recorder.record(waits("2/8 nodes lack cpu"))
+        (event,) = listed(context)
+        assert (event["count"], event["message"]) == (1, "3/8 nodes lack cpu"), "within the window"
+        await context.clock.sleep(WINDOW_SECONDS)
+        await recorder.record(waits("1/8 nodes lack cpu"))
+        (event,) = listed(context)
+        assert (event["count"], event["message"]) == (3, "1/8 nodes lack cpu")
+        await recorder.record(waits("1/8 nodes lack memory"))
+        assert len(listed(context)) == 2, "another kind of reason is another event"
+
+    run_virtual(main())
+
+
+def test_a_restarted_service_finds_the_event_it_aggregated() -> None:
+    async def main() -> None:
+        context = memory_context("scheduler", clock=LoopClock(wall_at_zero=1_800_000_000.0))
+        await EventRecorder(context).record(waits("3/8 nodes lack cpu"))
+        await EventRecorder(context).record(waits("2/8 nodes lack cpu"))
+        (event,) = listed(context)
+        assert event["message"] == "2/8 nodes lack cpu"
+
+    run_virtual(main())
+
+
+def test_events_that_do_not_aggregate_are_told_apart_by_their_numbers() -> None:
+    async def main() -> None:
+        context = memory_context("scheduler", clock=LoopClock(wall_at_zero=1_800_000_000.0))
+        recorder = EventRecorder(context)
+        await recorder.record(waits("pod 1", aggregate=False))
+        await recorder.record(waits("pod 2", aggregate=False))
+        assert len(listed(context)) == 2
+
+    run_virtual(main())
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("room for 3 of the 8 pods", "room for 4 of the 8 pods", True),
+        ("at most cpu 900m free", "at most cpu 1.5 free", True),
+        ("memory 512Gi", "memory 8Mi", True),
+        ("pod train-3 waits", "pod train-12 waits", True),
+        ("insufficient cpu", "insufficient memory", False),
+        ("queue 'a' is closed", "queue 'b' is closed", False),
+    ],
+    ids=str,
+)
+def test_messages_are_of_one_kind_when_only_numbers_differ(
+    one: str, other: str, same: bool
+) -> None:
+    assert same_kind(one, other) is same
+    assert same_kind(other, one) is same
+
+
+def test_each_number_is_one_mark() -> None:
+    assert message_kind("3/8 nodes: 12.5Gi of 1k") == "#/# nodes: # of #"
