@@ -249,6 +249,7 @@ def test_unreadable_resource_groups_say_why(text: str) -> None:
 def test_a_flow_that_lists_a_name_twice_is_warned() -> None:
     response = ask("/jobflows/validate", flow({"name": "a"}, {"name": "a"}), KNOWN)
     assert response.allowed
-    [warning] = response.warnings
-    assert warning.startswith("spec.flows[1].name: 'a' is listed before: both entries are one step")
-    assert ask("/jobflows/validate", flow({"name": "a"}, {"name": "b"}), KNOWN).warnings == []
+    said = "spec.flows[1].name: 'a' is listed before: both entries are one step"
+    assert sum(warning.startswith(said) for warning in response.warnings) == 1
+    once = ask("/jobflows/validate", flow({"name": "a"}, {"name": "b"}), KNOWN)
+    assert not any("is listed before" in warning for warning in once.warnings)
