@@ -22,6 +22,8 @@ OUT_OF_SYNC: Final = "volcano.sh/controller-out-of-sync"
 GANG_RELEASED: Final = "volcano.sh/gang-released"
 """Ours, on a pod that the scheduler takes off its node because its gang could not be completed:
 policies and retryCount must not see an eviction in it."""
+QUEUE_ALLOCATED: Final = "volcano.sh/queue-allocated"
+"""Ours, on a pod whose queue-allocation gate the scheduler has lifted: its queue holds room for it."""
 PREEMPTABLE: Final = "volcano.sh/preemptable"
 COOLDOWN_TIME: Final = "volcano.sh/cooldown-time"
 REVOCABLE_ZONE: Final = "volcano.sh/revocable-zone"

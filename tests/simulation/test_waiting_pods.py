@@ -105,7 +105,7 @@ def test_pods_beyond_the_minimum_are_seen_too() -> None:
         await all_marked(stack, 1)
         (late,) = unschedulable(stack)
         (event,) = events(stack, late.metadata.uid, "FailedScheduling")
-        assert event["message"].startswith("beyond the minimum of 2, 1 pod waits: 0/7 nodes")
+        assert event["message"].startswith("1 pod beyond the minimum of 2 waits: 0/7 nodes")
         (of_job,) = events(stack, stack.job("a").metadata.uid, "FailedScheduling")
         assert of_job["message"] == event["message"]
 

@@ -11,7 +11,7 @@ import yaml
 
 from tests.e2e.workload import gang
 from tests.integration.stack.running import eventually
-from tests.integration.vcctl.commands import FLOWS
+from tests.integration.vcctl.commands import FLOWS, JOB
 from tests.integration.vcctl.shell import BIN, Shell, becomes
 from tests.integration.vcctl.typist import Typist
 from vc_model.quantity import parse_quantity
@@ -197,6 +197,24 @@ def test_flows_and_templates(shell: Shell, tmp_path: Path) -> None:
         assert yaml.safe_load(shell.good(f"vcctl {kind} describe {name}").out)["spec"]
         assert shell.good(f"vcctl {kind} delete -n {name}").out.startswith(f"delete {kind}")
         assert f"there is no {kind}" in shell.bad(f"vcctl {kind} get {name}")
+
+
+def test_what_is_not_supported_is_said_when_it_is_created_and_explained(
+    shell: Shell, tmp_path: Path
+) -> None:
+    job = yaml.safe_load(JOB.replace("tried", "near"))
+    job["spec"]["networkTopology"] = {"mode": "hard", "highestTierAllowed": 1}
+    file = tmp_path / "near.yaml"
+    file.write_text(yaml.safe_dump(job))
+    made = shell.run(f"vcctl job run -f {file}")
+    assert made.code == 0, made.err
+    assert made.err.startswith("Warning: spec.networkTopology: mode hard is not supported")
+    eventually(lambda: "stage:     unsupported" in shell.run("vcctl job explain near").out, "why")
+    shown = shell.good("vcctl job explain near").out
+    assert "spec.networkTopology: mode hard is not supported by this release" in " ".join(
+        shown.split()
+    )
+    shell.good("vcctl job delete -N near")
 
 
 # -- sisters ---------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.properties.scheduler.test_evictions import PHASES, PRIORITIES
-from tests.unit.scheduler.objects import group, node, pod, priority_class, queue
+from tests.unit.scheduler.objects import EPOCH, group, node, pod, priority_class, queue
 from tests.unit.scheduler.world import World
 from vc_messages.effects import BindPod
 from vc_model import kinds
@@ -25,7 +25,7 @@ from vc_model.struct import ResourceList
 from vc_scheduler.logic.cache.assumed import Assumed
 from vc_scheduler.logic.conf import Conf, PluginConf
 from vc_scheduler.logic.cycle import run_cycle
-from vc_scheduler.logic.decisions import Decisions, PodRef
+from vc_scheduler.logic.decisions import Decisions, PodRef, WaitingPods
 
 GRANULARITY_SECONDS: Final = 1.0
 """Times in objects are whole seconds: a session may be a second early, and must not be late."""
@@ -77,6 +77,8 @@ class Life(World):
             self.columns.status_written(
                 key, change.uid, status=change.status, version=version, now=self.now
             )
+        for waiting in decisions.waiting:
+            self._say_waiting(waiting)
         for release in decisions.releases:
             self._release(release.group, release.pods)
         for takeover in decisions.takeovers:
@@ -95,6 +97,18 @@ class Life(World):
         for withdrawal in decisions.withdrawals:
             for ref in withdrawal.pods:
                 self._nominate(ref.name, "")
+
+    def _say_waiting(self, waiting: WaitingPods) -> None:
+        self.columns.conditions.put(waiting, now=self.now)
+        for ref in waiting.pods:
+            if self._refuses():
+                self.columns.conditions.failed(ref.uid, now=self.now)
+                self.wanted = True
+                continue
+            self.say_waiting(ref.name, waiting.message)
+            version = self.pod(ref.name).metadata.resource_version
+            self.columns.conditions.written(ref.uid, version)
+            self.put(self.pod(ref.name))
 
     def _try_bind(self, bind: BindPod) -> None:
         key = object_key(bind.namespace, bind.name)
@@ -134,6 +148,7 @@ class Life(World):
 
 ACTS: Final = (
     "enqueued", "binds", "releases", "evictions", "withdrawals", "takeovers", "claims",
+    "waiting",
 )  # fmt: skip
 
 
@@ -147,8 +162,9 @@ def a_job(draw: st.DrawFn, name: str, classes: tuple[str, ...]) -> list[ApiObjec
     count = draw(st.integers(1, 3))
     cpu = str(draw(st.integers(1, 5)))
     made = draw(st.sampled_from([count] * 6 + [0, 1]))
+    born = EPOCH + draw(st.integers(0, 3))
     members: list[ApiObject] = [
-        pod(f"{name}-{n}", group=name, requests={"cpu": cpu}) for n in range(made)
+        pod(f"{name}-{n}", group=name, requests={"cpu": cpu}, created=born) for n in range(made)
     ]
     head = group(
         name,

@@ -10,6 +10,7 @@ from vc_model.kinds import JOBS, PODGROUPS, PODS
 from vc_model.meta import ApiObject
 from vc_model.pod import Pod, PodCondition
 from vc_scheduler.config import Config, PodEvents
+from vc_scheduler.logic.conf import ActionConf, Conf
 from vc_scheduler.logic.decisions import Decisions, PodRef, WaitingPods
 from vc_scheduler.logic.pod_status import POD_CONDITION_SECONDS, background_queue
 from vc_scheduler.logic.pod_status.background_queue import (
@@ -93,7 +94,7 @@ def test_pods_beyond_the_minimum_say_why_they_wait() -> None:
     assert named(decisions) == EIGHT[3:]
     assert decisions.waiting[0].beyond
     assert said(world, "g-5") == (
-        "beyond the minimum of 2, 5 pods wait: 0/3 nodes take another: "
+        "5 pods beyond the minimum of 2 wait: 0/3 nodes take another: "
         "3 insufficient cpu (at most cpu 24 free on a node)"
     )
 
@@ -102,7 +103,7 @@ def test_pods_beyond_the_minimum_that_the_queue_refuses_name_the_queue() -> None
     world = World(nodes(8), queue(capability={"cpu": "100"}), fresh_gang(minimum=2))
     world.session()
     later(world, POD_CONDITION_SECONDS)
-    assert said(world, "g-7").startswith("beyond the minimum of 2, 6 pods wait: queue 'default'")
+    assert said(world, "g-7").startswith("6 pods beyond the minimum of 2 wait: queue 'default'")
 
 
 def test_pods_that_the_gang_needed_no_more_say_that_they_are_beyond_it() -> None:
@@ -113,11 +114,38 @@ def test_pods_that_the_gang_needed_no_more_say_that_they_are_beyond_it() -> None
     world.put(node("node-02"))
     later(world, REWRITE_SECONDS)
     assert world.bound("g") == 2
-    assert said(world, "g-7").startswith("beyond the minimum of 2, 6 pods wait")
+    assert said(world, "g-7").startswith("6 pods beyond the minimum of 2 wait")
 
 
-def test_a_pod_behind_a_gate_keeps_what_the_api_server_wrote() -> None:
-    world = World(nodes(1), queue(), fresh_gang())
+def test_pods_that_wait_on_purpose_for_the_minimums_of_others_are_not_unschedulable() -> None:
+    arguments = {"surplusDelay": "1m"}
+    conf = Conf(configurations=(ActionConf(name="allocate", arguments=arguments),))
+    world = World(nodes(3), queue(), fresh_gang(minimum=2), conf=conf)
+    world.session()
+    decisions = later(world, POD_CONDITION_SECONDS)
+    assert (world.bound("g"), decisions.waiting, decisions.wake_at) == (2, (), EPOCH + 60)
+    assert named(later(world, 60)) == EIGHT[3:]
+
+
+def test_pods_beyond_the_minimum_behind_a_job_of_a_fifo_queue_name_the_queue() -> None:
+    earlier = [
+        group("big", minimum=1, age=60),
+        pod("big-0", group="big", requests={"cpu": "65"}, created=EPOCH),
+    ]
+    world = World(nodes(1), queue(fifo=True), fresh_gang(1))
+    world.session()
+    world.put(*earlier, pod("g-9", group="g", role="w", requests={"cpu": "1"}, created=EPOCH))
+    later(world, POD_CONDITION_SECONDS)
+    assert world.bound("g") == 1
+    assert said(world, "g-9").endswith("queue 'default' is fifo, and a job before this one waits")
+
+
+@pytest.mark.parametrize(
+    ("left", "told"), [("320", EIGHT), ("360", [*EIGHT, "g-9"])], ids=["closed", "lifted"]
+)
+def test_a_pod_behind_a_gate_keeps_what_the_api_server_wrote(left: str, told: list[str]) -> None:
+    """Until its queue has room for it: then its gate is lifted, and it waits for a node like the others."""
+    world = World(nodes(1), queue(capability={"cpu": left}), fresh_gang())
     gated = pod("g-8", group="g", role="w", requests={"cpu": "40"}, gates=["else"], created=EPOCH)
     waits = pod(
         "g-9",
@@ -129,7 +157,7 @@ def test_a_pod_behind_a_gate_keeps_what_the_api_server_wrote() -> None:
     )
     world.put(gated, waits)
     world.session()
-    assert named(later(world, POD_CONDITION_SECONDS)) == EIGHT
+    assert named(later(world, POD_CONDITION_SECONDS)) == told
 
 
 def test_a_pod_that_rests_after_a_failed_bind_says_why_like_the_others() -> None:
@@ -327,7 +355,7 @@ def condition(name: str, message: str = "no room") -> background_queue.PodCondit
 
 def event(name: str) -> PodEvent:
     ref = PodRef(namespace="ns", name=name, uid=name)
-    return PodEvent(pod=ref, event=failed_scheduling(ref, "no room"))
+    return PodEvent(pod=ref, message="no room")
 
 
 def taken(entries: BackgroundQueue, *, now: float) -> list[BackgroundWrite]:

@@ -7,6 +7,7 @@ from vc_dashboard.logic.future_answers import Remedy
 from vc_dashboard.logic.reason_answers import answered_unblock
 from vc_dashboard.logic.trying import Ground
 from vc_messages.sessions import Reason, Unblock
+from vc_model.faults import describe
 from vc_model.times import format_duration
 from vc_scheduler.logic.explain.remedy_search import Finding, RemedySearch
 from vc_scheduler.logic.explain.remedy_text import remedy_steps
@@ -27,7 +28,7 @@ def find_remedy(ground: Ground, group: str, reason: Reason, *, go_on: Callable[[
     try:
         finding = RemedySearch(snapshot, group, go_on=go_on).find(alternatives=True)
     except Exception as error:  # noqa: BLE001 - whatever third parties' plugins may raise
-        return _unchecked(reason.unblock, f"the simulation failed: {error}")
+        return _unchecked(reason.unblock, f"the simulation failed: {describe(error)}")
     if finding.remedy is None and not finding.starts_anyway and not finding.exhausted:
         count = finding.simulations
         return _unchecked(reason.unblock, f"no remedy was found within {count} simulations")

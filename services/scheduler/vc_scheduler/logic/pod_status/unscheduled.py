@@ -21,6 +21,7 @@ import msgspec
 from vc_messages.sessions import Reason, Stage
 from vc_model.message_kind import same_kind
 from vc_scheduler.logic import reasons
+from vc_scheduler.logic.actions.surplus import surplus_waits
 from vc_scheduler.logic.decisions import PodRef, WaitingPods
 from vc_scheduler.logic.misfits import Beside, nodes_refuse
 from vc_scheduler.logic.placing import one_by_one, refused_by_queue
@@ -111,15 +112,14 @@ class UnscheduledPods:
         reason = self._session.reason(group)
         if reason is not None:
             return _Why(reasons.of_pods(reason), reason.stage is Stage.TASKS)
-        if self._session.starving(group):
-            return None  # no action looked at it in this session
+        if self._session.starving(group) or surplus_waits(self._session, group):
+            return None  # no action looked at it in this session, or it waits on purpose
         refused = self._session.refused.get(group.key)
         waiting = group.pending - group.gated - self._session.bound_now(group)
         why = refused.sentence if refused is not None else self._surplus_refusal(group)
-        return _Why(
-            f"beyond the minimum of {group.min_member}, {_counted(waiting)}: {why}",
-            beyond=True,
-        )
+        pods, wait = ("pod", "waits") if waiting == 1 else ("pods", "wait")
+        sentence = f"{waiting} {pods} beyond the minimum of {group.min_member} {wait}: {why}"
+        return _Why(sentence, beyond=True)
 
     def _surplus_refusal(self, group: GroupRow) -> str:
         """Why a job that has its minimum gets no further pod, by its first run that waits."""
@@ -135,10 +135,6 @@ class UnscheduledPods:
         return "the last attempt to bind them failed; they are tried again"
 
 
-def _counted(pods: int) -> str:
-    return "1 pod waits" if pods == 1 else f"{pods} pods wait"
-
-
 def _refusal(session: Session, group: GroupRow, run: Run) -> str:
     """What the queue or the nodes refuse the next pod of a run for."""
     queue = session.snapshot.queues.get(group.queue)
@@ -152,5 +148,7 @@ def _refusal(session: Session, group: GroupRow, run: Run) -> str:
         beside = Beside(pod, session.peers, session.beside(pod))
         return nodes_refuse(run.shape, rooms=session.rooms, beside=beside)
     if session.rooms.placeable(run.shape, 1):
+        if queue is not None and queue.fifo:
+            return f"queue {queue.name!r} is fifo, and a job before this one waits"
         return "a node has room; they are placed in a later session"
     return nodes_refuse(run.shape, rooms=session.rooms)
