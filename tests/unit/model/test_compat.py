@@ -47,7 +47,7 @@ def test_another_value_is_refused_with_the_fix(service: str) -> None:
 
 
 def test_the_former_name_warns_once_at_a_start(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.WARNING)
+    caplog.set_level(logging.WARNING, logger="pyroclast")
     check_compat({"PYROCLAST_COMPAT": "seeds"})
     (line,) = caplog.messages
     assert line == compat_warning({"PYROCLAST_COMPAT": "seeds"})

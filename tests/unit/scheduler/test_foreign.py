@@ -10,6 +10,7 @@ from tests.unit.scheduler.shell import NAMESPACE, Shell, pod_body
 from tests.unit.scheduler.world import World
 from vc_clock import run_virtual
 from vc_model import kinds
+from vc_model.keys import JOB_VERSION
 from vc_model.kinds import PODGROUPS, PODS
 from vc_model.meta import OwnerReference
 from vc_model.pod import Pod
@@ -70,6 +71,21 @@ def test_a_job_of_another_scheduler_is_let_in_followed_and_not_spoken_of() -> No
     world.session()
     assert (said(world).phase, said(world).succeeded) == ("Completed", 2)
     assert said(world).conditions == []
+
+
+def test_a_group_of_ours_under_volcanos_name_is_no_stranger() -> None:
+    """`PYROCLAST_COMPAT=upstream`: `<job>-<uid>`, with our job-controller's note of the version."""
+    made = of_vcjob(group("theirs-job-uid", minimum=1, phase="Pending"), job="theirs")
+    metadata = msgspec.structs.replace(
+        made.metadata, annotations={**made.metadata.annotations, JOB_VERSION: "0"}
+    )
+    pods = [member(number, name="theirs-job-uid", on="n") for number in range(2)]
+    ours = World(node("n"), queue(), msgspec.structs.replace(made, metadata=metadata), *[[p] for p in pods])  # fmt: skip
+    ours.session()
+    assert said(ours, "theirs-job-uid").phase == "Running"
+    volcanos = World(node("n"), queue(), made, *[[p] for p in pods])
+    volcanos.session()
+    assert said(volcanos, "theirs-job-uid").phase == "Pending"
 
 
 def test_a_group_that_waited_long_is_not_blamed_for_its_pods_in_the_moment_it_is_let_in() -> None:

@@ -17,6 +17,7 @@ import msgspec
 
 from vc_messages.partition import vcjob_owner
 from vc_model.keys import (
+    JOB_VERSION,
     SLA_WAITING_TIME,
     SLA_WAITING_TIME_LEGACY,
     TASK_TOPOLOGY_AFFINITY,
@@ -191,9 +192,14 @@ def version_number(version: str) -> int:
 
 
 def _of_our_vcjob(group: PodGroup) -> bool:
-    """Our job-controller gives the group the job's own name, Volcano's appends the uid."""
+    """Our job-controller notes the job's version on the group, whatever its name; Volcano's does not.
+
+    Groups of older releases of ours without the note have the job's own name; Volcano's append the uid.
+    """
     owner = vcjob_owner(group)
-    return owner is not None and owner.name == group.metadata.name
+    if owner is None:
+        return False
+    return JOB_VERSION in group.metadata.annotations or owner.name == group.metadata.name
 
 
 class _Counts:
