@@ -66,7 +66,7 @@ def test_no_node_is_that_large_is_said_through_the_overcommit_stage_before_pods_
     )
     assert (reason.stage, reason.permanent) == (Stage.PREDICATE, True)
     assert reason.sentence == (
-        "no node is that large: a pod needs cpu 16, and the largest node it may go to has 8"
+        "no node is that large: a pod needs cpu 16, and the largest node has 8"
     )
 
 
@@ -74,7 +74,7 @@ def test_no_node_is_that_large_is_said_of_pods_that_exist() -> None:
     reason = told(queue(), node("a", cpu=8), node("b", cpu=4), gang("big", 1, cpu=12))
     assert reason.permanent
     assert reason.sentence.startswith(
-        "no node is that large: a pod needs cpu 12, and the largest node it may go to has 8; room "
+        "no node is that large: a pod needs cpu 12, and the largest node has 8; room "
     )
 
 

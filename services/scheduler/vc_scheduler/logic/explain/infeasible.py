@@ -15,7 +15,6 @@ from vc_messages.sessions import Amount, Reason, Stage, Unblock
 from vc_scheduler.logic.amounts import POD_UNITS, PODS, Amounts, shown
 from vc_scheduler.logic.reasons import INQUEUE_TIMEOUT
 from vc_scheduler.logic.rows import GroupRow, Run
-from vc_scheduler.logic.table import Mask
 
 if TYPE_CHECKING:
     from vc_scheduler.logic.session import Session
@@ -103,29 +102,38 @@ def _over_nodes(session: "Session", group: GroupRow, reason: Reason) -> Reason |
         runs = [run for run in group.runs if role in (None, run.role)]
         if sum(len(run.pods) for run in runs) < count:
             return _by_min_resources(session, group, reason)
-        most = sum(min(len(run.pods), session.reach.most(run.shape)) for run in runs)
-        if most < count:
-            return _too_many(session, runs, reason, count=count, most=most)
+        found = _too_large(session, runs, reason, count=count) or _too_many(
+            session, runs, reason, count=count
+        )
+        if found is not None:
+            return found
     return None
 
 
-def _too_many(
-    session: "Session", runs: list[Run], reason: Reason, *, count: int, most: int
-) -> Reason | None:
-    """Pods exist, and empty nodes could not take so many of them."""
+def _too_large(session: "Session", runs: list[Run], reason: Reason, *, count: int) -> Reason | None:
+    """Pods exist, and those that are no larger than the largest node are too few."""
+    fitting = 0
+    first: tuple[Run, str, int] | None = None
     for run in runs:
-        filtered = session.rooms.filtered(run.shape)
-        if not filtered.count:
-            continue  # no node passes its checks: the refusal itself says which
-        for name, amount in run.shape.request:
-            largest = _largest(session, name, filtered.mask)
-            if amount > largest:
-                return _no_node(reason, name, amount, largest=largest, run=run, pods=count - most)
-    if not most or reason.stage in (Stage.GANG, Stage.PREDICATE) or not _all_usable(session):
-        # Some checks leave no node, or the refusal already counts what the nodes take, or more nodes
-        # may come back.
+        over = next(((n, a) for n, a in run.shape.request if a > _largest(session, n)), None)
+        if over is None:
+            fitting += len(run.pods)
+        elif first is None:
+            first = (run, *over)
+    if first is None or fitting >= count:
         return None
-    shape = runs[0].shape
+    run, name, amount = first
+    return _no_node(session, reason, name, amount, run=run, pods=count - fitting)
+
+
+def _too_many(session: "Session", runs: list[Run], reason: Reason, *, count: int) -> Reason | None:
+    """Pods exist, and empty nodes could not take so many of them. A refusal for want of room counts what
+    the nodes take itself, and where nodes are away more may come back."""
+    if reason.stage in (Stage.GANG, Stage.PREDICATE) or not _all_usable(session):
+        return None
+    most = sum(min(len(run.pods), session.reach.most(run.shape)) for run in runs)
+    if not most or most >= count:
+        return None
     return _instead(
         reason,
         stage=Stage.GANG,
@@ -133,25 +141,25 @@ def _too_many(
             f"can never start with these nodes: even if they were empty they could take {most} of "
             f"the {count} pods that must start together"
         ),
-        unblock=Unblock(action="add-room", pods=count - most, amounts=dict(shape.request)),
+        unblock=Unblock(action="add-room", pods=count - most, amounts=dict(runs[0].shape.request)),
     )
 
 
 def _no_node(
-    reason: Reason, name: str, amount: int, *, largest: int, run: Run, pods: int
+    session: "Session", reason: Reason, name: str, amount: int, *, run: Run, pods: int
 ) -> Reason:
     return _instead(
         reason,
         stage=Stage.PREDICATE,
-        sentence=_not_that_large(name, amount, largest),
+        sentence=_not_that_large(name, amount, _largest(session, name)),
         unblock=Unblock(action="add-room", pods=pods, amounts=dict(run.shape.request)),
     )
 
 
 def _not_that_large(name: str, amount: int, largest: int) -> str:
     return (
-        f"no node is that large: a pod needs {shown(name, amount)}, and the largest node it may go "
-        f"to has {shown(name, largest).partition(' ')[2]}"
+        f"no node is that large: a pod needs {shown(name, amount)}, and the largest node has "
+        f"{shown(name, largest).partition(' ')[2]}"
     )
 
 
@@ -161,9 +169,8 @@ def _by_min_resources(session: "Session", group: GroupRow, reason: Reason) -> Re
     needed = {name: n for name, n in group.min_resources or () if n and name != PODS}
     average = {name: -(-amount // least) for name, amount in needed.items()}
     proposed = Unblock(action="add-room", pods=least, amounts={**average, PODS: POD_UNITS})
-    ready = session.snapshot.nodes.static.ready
     for name, amount in sorted(needed.items()):
-        largest = _largest(session, name, ready)
+        largest = _largest(session, name)
         if average[name] > largest:
             return _instead(
                 reason,
@@ -194,14 +201,10 @@ def _all_usable(session: "Session") -> bool:
     return bool(static.ready.all() and static.schedulable.all())
 
 
-def _largest(session: "Session", name: str, mask: Mask) -> int:
-    """What the largest of these nodes has in all; of all nodes, when some may come back."""
-    nodes = session.snapshot.nodes
-    column = nodes.resources.get(name)
-    if column is None:
-        return 0
-    amounts = nodes.allocatable[:, column]
-    return int((amounts[mask] if _all_usable(session) else amounts).max(initial=0))
+def _largest(session: "Session", name: str) -> int:
+    """What the largest of all nodes has in all, those included that are away."""
+    column = session.snapshot.nodes.resources.get(name)
+    return 0 if column is None else session.largest_nodes[column]
 
 
 def _instead(
