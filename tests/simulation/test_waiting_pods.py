@@ -21,7 +21,7 @@ WAITING_PODS: Final = 100
 WAITING_COSTS: Final = {
     "patch pods": WAITING_PODS,  # PodScheduled=False, once
     "patch podgroups": 4,  # let in, why it waits, out after five minutes, in again
-    "create events": WAITING_PODS + 4,  # on each pod; on group and job for each of two reasons
+    "create events": WAITING_PODS + 6,  # on each pod; on group and job for each of three reasons
     "patch events": 2,  # the count of the reason that came back, on pod group and job
 }
 """At most, for a gang that waits for ten minutes."""
