@@ -25,6 +25,7 @@ from vc_runtime.adapters import Adapters
 from vc_runtime.health import HealthServer
 from vc_runtime.host import Build, Host
 from vc_runtime.listening import Wanted, said_once
+from vc_runtime.main import check_compat
 from vc_simcluster.api import Api
 from vc_simcluster.cluster import StoreCluster
 from vc_simcluster.http_server import EmbeddedServer, serve
@@ -104,6 +105,7 @@ class EmbeddedStack:
 
     async def _start(self) -> None:
         """Cluster first, then nodes, then services."""
+        check_compat(os.environ)
         with said_once(Wanted(self._api_port, settings.API_PORT)):
             self.server = await serve(self.api, port=self._api_port)
         self._exit.push_async_callback(self.server.close)

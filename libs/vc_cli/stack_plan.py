@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from vc_cli.services import SERVICES
+from vc_model.compat import COMPAT_VARIABLE, Compat
 from vc_model.scheduler_names import SCHEDULER_NAMES, scheduler_names
 
 SNAPSHOT_SERVICES: Final = frozenset({"queue-controller", "scheduler", "dashboard"})
@@ -22,15 +23,28 @@ SHARED_KEYS: Final = (
     "KUBECONFIG",
     "OTEL_EXPORTER_OTLP_ENDPOINT",
     "HEALTH_PORT",
+    COMPAT_VARIABLE,
 )
 """What every service is told."""
 
+SCHEDULER_CONFIGURATION: Final = {
+    "SCHEDULER_CONFIGMAP": "volcano-scheduler-configmap",
+    "SCHEDULER_CONFIGMAP_KEY": "volcano-scheduler.conf",
+}
+"""Where the scheduler's configuration is, unless the caller says; told to all who read it."""
+
 OWN_KEYS: Final[dict[str, tuple[str, ...]]] = {
     "job-controller": (SCHEDULER_NAMES,),
-    "scheduler": ("REDIS_URL", SCHEDULER_NAMES),
+    "scheduler": ("REDIS_URL", SCHEDULER_NAMES, *SCHEDULER_CONFIGURATION),
     "podgroup-controller": (SCHEDULER_NAMES,),
     "queue-controller": ("REDIS_URL", SCHEDULER_NAMES),
-    "dashboard": ("REDIS_URL", "DASHBOARD_HOST", "PYROCLAST_DASHBOARD_PORT", SCHEDULER_NAMES),
+    "dashboard": (
+        "REDIS_URL",
+        "DASHBOARD_HOST",
+        "PYROCLAST_DASHBOARD_PORT",
+        SCHEDULER_NAMES,
+        *SCHEDULER_CONFIGURATION,
+    ),
     "admission": (
         "ADMISSION_HOST",
         "ADMISSION_PORT",
@@ -43,7 +57,7 @@ OWN_KEYS: Final[dict[str, tuple[str, ...]]] = {
 """What only some services are told. Whose pods are ours is one answer for all that ask."""
 
 _PROGRAM_KEYS: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "PYTHONPATH")
-_OUR_KEYS: Final = ("LOG_LEVEL", "LOG_FORMAT", "PYROCLAST_COMPAT")
+_OUR_KEYS: Final = ("LOG_LEVEL", "LOG_FORMAT", COMPAT_VARIABLE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,6 +110,8 @@ def environment_of(
         "ADMISSION_FAILURE_POLICY": inherited.get("ADMISSION_FAILURE_POLICY", ""),
         f"ADMISSION_{SCHEDULER_NAMES}": inherited.get(f"ADMISSION_{SCHEDULER_NAMES}", names),
         SCHEDULER_NAMES: names,
+        COMPAT_VARIABLE: inherited.get(COMPAT_VARIABLE) or Compat.LENIENT.value,
+        **{key: inherited.get(key, usual) for key, usual in SCHEDULER_CONFIGURATION.items()},
     }
     wanted = keys_of(service)
     return {

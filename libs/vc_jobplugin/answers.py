@@ -18,6 +18,8 @@ class Decorated(msgspec.Struct, frozen=True, kw_only=True):
     effects: tuple[Effect, ...] = ()
     problem: str = ""
     """The user's to mend; nothing is written and no pod is made while it stands."""
+    warnings: tuple[str, ...] = ()
+    """What the job's author should know, such as ignored arguments: becomes an Event on the job."""
 
 
 class Reference(msgspec.Struct, frozen=True):

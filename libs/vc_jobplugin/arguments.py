@@ -1,19 +1,25 @@
 """Plugin arguments in Go's flag syntax: `--x=y`, `-x=y`, `--x y`, and `--x` alone for switches.
 
-What is wrong is a value, a sentence that names the argument: it ends up on the job for its author
-to read. Upstream logs it and goes on with defaults, which nobody notices.
+A job's arguments cannot be changed once it exists, so an argument that the plugin does not know is ignored
+and reported (`Parsed.ignored`): admission warns of it, and the job gets an Event. A value that cannot be
+used is a problem, a sentence that names the argument, and the job waits with it; with Volcano's letter
+(`Compat.UPSTREAM`) it is ignored too, and the default counts.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
 
 from vc_messages.plugins import PluginArgument
+from vc_model.compat import Compat
 
 _TRUE: Final = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 _FALSE: Final = frozenset({"0", "f", "F", "false", "FALSE", "False"})
 _SHOWN_CHARACTERS_MAX: Final = 80
+_IGNORED_MAX: Final = 8
+_FLAG: Final = re.compile(r"--?[A-Za-z][\w.-]{0,63}")
 
 
 class Flag(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,6 +41,8 @@ class Parsed(msgspec.Struct, frozen=True, kw_only=True):
     values: Mapping[str, str] = {}
     given: frozenset[str] = frozenset()
     problem: str = ""
+    ignored: tuple[str, ...] = ()
+    """What had no effect and why, for the author of the job; a core passes it on in its answer."""
 
     def text(self, name: str) -> str:
         return self.values[name]
@@ -46,30 +54,43 @@ class Parsed(msgspec.Struct, frozen=True, kw_only=True):
         return self.values[name] in _TRUE
 
 
-def parse(arguments: Sequence[str], flags: Sequence[Flag]) -> Parsed:
-    """Read arguments; the first thing that is wrong is the problem."""
+def parse(
+    arguments: Sequence[str], flags: Sequence[Flag], *, compat: Compat = Compat.LENIENT
+) -> Parsed:
+    """Read arguments; the first value that cannot be used is the problem."""
     known = {flag.name: flag for flag in flags}
     values = {flag.name: flag.default or ("false" if flag.switch else "") for flag in flags}
     given: set[str] = set()
+    ignored: list[str] = []
     left = list(arguments)
     while left:
         argument = left.pop(0)
         name, equals, value = _split(argument)
         flag = known.get(name)
         if flag is None:
-            return Parsed(problem=_unknown(argument, known))
+            ignored.append(_unknown(argument, known))
+            continue
+        wrong = ""
         if not equals and flag.switch:
             value = "true"
+        elif not equals and not left:
+            wrong = f"argument --{name} needs a value: write --{name}=VALUE"
         elif not equals:
-            if not left:
-                return Parsed(problem=f"argument --{name} needs a value: write --{name}=VALUE")
             value = left.pop(0)
-        wrong = _wrong(flag, value)
+        wrong = wrong or _wrong(flag, value)
+        if wrong and compat is not Compat.UPSTREAM:
+            return Parsed(problem=wrong, ignored=_listed(ignored))
         if wrong:
-            return Parsed(problem=wrong)
+            ignored.append(f"{wrong}; ignored, it is {values[name] or 'empty'}")
+            continue
         values[name] = value
         given.add(name)
-    return Parsed(values=values, given=frozenset(given))
+    return Parsed(values=values, given=frozenset(given), ignored=_listed(ignored))
+
+
+def _listed(ignored: Sequence[str]) -> tuple[str, ...]:
+    """Each once, bounded."""
+    return tuple(dict.fromkeys(ignored))[:_IGNORED_MAX]
 
 
 def _split(argument: str) -> tuple[str, str, str]:
@@ -81,9 +102,11 @@ def _split(argument: str) -> tuple[str, str, str]:
 
 
 def _unknown(argument: str, known: Mapping[str, Flag]) -> str:
-    shown = argument.partition("=")[0][:_SHOWN_CHARACTERS_MAX]
+    """What is no flag by its form is not shown: it may be the value of one, and a secret."""
+    flag = argument.partition("=")[0]
+    shown = repr(flag) if _FLAG.fullmatch(flag) else "that is no flag"
     names = ", ".join(f"--{name}" for name in sorted(known)) or "none"
-    return f"argument {shown!r} is not known; this plugin takes {names}"
+    return f"argument {shown} is not known and ignored; this plugin takes {names}"
 
 
 def _wrong(flag: Flag, value: str) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from vc_model import variables
+from vc_model.compat import COMPAT, Compat
 from vc_model.variables import AnyVariable
 
 REQUESTS_AT_ONCE: Final = variables.integer(
@@ -14,7 +15,7 @@ REQUESTS_AT_ONCE: Final = variables.integer(
     high=1000,
     meaning="requests of this plugin that are worked on at a time",
 )
-VARIABLES: Final[tuple[AnyVariable, ...]] = (REQUESTS_AT_ONCE,)
+VARIABLES: Final[tuple[AnyVariable, ...]] = (REQUESTS_AT_ONCE, COMPAT)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,8 +24,12 @@ class PluginConfig:
 
     requests_at_once: int = REQUESTS_AT_ONCE.default
     """Requests under way at the API server at a time."""
+    compat: Compat = Compat.LENIENT
 
     @classmethod
     def from_env(cls, environment: Mapping[str, str]) -> "PluginConfig":
-        """`PLUGIN_REQUESTS_AT_ONCE`."""
-        return cls(requests_at_once=REQUESTS_AT_ONCE.read(environment))
+        """`PLUGIN_REQUESTS_AT_ONCE`, `PYROCLAST_COMPAT`."""
+        return cls(
+            requests_at_once=REQUESTS_AT_ONCE.read(environment),
+            compat=COMPAT.read(environment),
+        )

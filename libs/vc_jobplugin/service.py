@@ -302,6 +302,7 @@ def _reply(request: PluginRequest, decorated: Decorated) -> PluginReply:
         spec_hash=request.spec_hash,
         decoration=decorated.decoration,
         problem=decorated.problem,
+        warnings=list(decorated.warnings),
     )
 
 

@@ -90,6 +90,8 @@ class PluginReply(msgspec.Struct, frozen=True, kw_only=True):
     spec_hash: str
     decoration: JobDecoration | None = None
     problem: str = ""
+    warnings: list[str] = []
+    """What the job's author should know; nothing waits for it."""
 
 
 class PluginArgument(msgspec.Struct, frozen=True, kw_only=True):

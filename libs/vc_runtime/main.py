@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from vc_bus import BusError
 from vc_clock import LoopClock
 from vc_cluster import ClusterError
+from vc_model.compat import compat_warning, read_compat
 from vc_model.faults import describe
 from vc_runtime import logs
 from vc_runtime.adapters import Adapters, NoClusterError, connect
@@ -35,10 +36,19 @@ def run_services(builds: Mapping[str, Build]) -> None:
     """Run services in this process until a signal comes; the exit code is the process's."""
     try:
         logs.set_up_from(os.environ)
+        check_compat(os.environ)
         asyncio.run(_main(builds))
     except (NoClusterError, BusError, ClusterError, PortTakenError, ValueError) as error:
         _log.critical("%s cannot start: %s", ", ".join(builds), describe(error))
         sys.exit(1)
+
+
+def check_compat(environment: Mapping[str, str]) -> None:
+    """ValueError for a setting that no service could use, whether this one asks for it or not; one line
+    of warning for a deprecated one."""
+    read_compat(environment)
+    if warning := compat_warning(environment):
+        _log.warning("%s", warning)
 
 
 async def _main(builds: Mapping[str, Build]) -> None:

@@ -16,6 +16,7 @@ from vc_dashboard.logic.invariants import (
     GANGS_WHOLE,
     NO_ORPHANS,
     NODES_FIT,
+    QUEUES_EXIST,
     QUEUES_FIT,
     QUEUES_TOLD,
     TRANSIENT_SECONDS_MAX,
@@ -31,6 +32,7 @@ EXCUSED_SECONDS: Final = {
     GANGS_WHOLE: GANG_RELEASE_SECONDS + TRANSIENT_SECONDS_MAX,
     QUEUES_TOLD: GANG_RELEASE_SECONDS + TRANSIENT_SECONDS_MAX,
     NO_ORPHANS: GANG_RELEASE_SECONDS + TRANSIENT_SECONDS_MAX,
+    QUEUES_EXIST: TRANSIENT_SECONDS_MAX,
     EPOCHS_GROW: 0.0,
 }
 """For how long each may have been seen before a fault explains it no longer."""

@@ -9,6 +9,8 @@ read. Where the description leaves a choice, it is made here once, and the real 
   by age, uid and name; jobs of a queue by when their time is up (where sla is on), by priority, then
   those without their minimum, then by dominant share, then by age, uid and key.
 - A job whose time is up is let in whatever other plugins say.
+- What pods have whose queue does not exist is `root`'s (the cluster's where there is none): other queues
+  share the rest, and nobody reclaims it. Jobs of such a queue wait.
 - Jobs of a queue whose parent is missing or below it wait; for sums it stands at the top.
 - All jobs that can get their minimum, whole, in turn; then, a turn each, a sixteenth of a job's waiting pods (one to
   eight) while other jobs wait. A job that got its minimum less than `delay` ago gets no more yet.

@@ -165,6 +165,10 @@ class Cluster:
     def used(self, resource: str) -> int:
         return sum(n.used.get(resource, 0) for n in self.nodes.values() if n.ready)
 
+    def unowned(self) -> Amounts:
+        """What pods have whose queue does not exist."""
+        return total(job.allocated for job in self.jobs.values() if job.queue not in self.queues)
+
     def line(self, queue: str) -> list[Queue]:
         """A queue and those above it; one that is above itself stands at the top."""
         line: list[Queue] = []

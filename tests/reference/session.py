@@ -72,6 +72,7 @@ class Session:
         """Job to what its pods have that were put somewhere in this session."""
         self.bound: dict[str, int] = {}
         self.allocated = self._rolled_up(lambda job: job.allocated)
+        add(self.allocated.get("root", {}), self.cluster.unowned())
         self.promised = self._rolled_up(promised_to)
         self.elastic = self._rolled_up(elastic_of)
         self.used_at_first = {name: self.cluster.used(name) for name in self._resources()}
@@ -385,5 +386,6 @@ class Session:
 
     def _outside(self) -> Amounts:
         """What pods have that belong to no queue."""
-        inside = total(job.allocated for job in self.cluster.jobs.values() if job.queue in self.cluster.queues)  # fmt: skip
+        queues = self.cluster.queues
+        inside = total(j.allocated for j in self.cluster.jobs.values() if j.queue in queues or "root" in queues)  # fmt: skip
         return {n: max(0, used - inside.get(n, 0)) for n, used in self.used_at_first.items()}

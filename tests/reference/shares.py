@@ -18,6 +18,8 @@ class Shares:
             name: total([*(j.allocated for j in cluster.jobs.values() if j.queue == name), waiting.get(name, {})])
             for name in cluster.queues
         }  # fmt: skip
+        self._unowned = cluster.unowned()
+        self._bears_unowned = "root" if "root" in cluster.queues else ""
         self.limits: dict[str, Amounts] = {}
         self._limit("", {})
         self.deserved: dict[str, Amounts] = {name: {} for name in cluster.queues}
@@ -35,7 +37,8 @@ class Shares:
 
     def _request(self, queue: Queue) -> Amounts:
         below = [self._request(child) for child in self._cluster.children(queue.name)]
-        return total([self._own[queue.name], *below])
+        unowned = self._unowned if queue.name == self._bears_unowned else {}
+        return total([self._own[queue.name], unowned, *below])
 
     def _limit(self, parent: str, above: Amounts) -> None:
         """A queue may have its capability, and no more than its siblings' guarantees leave."""
@@ -44,11 +47,14 @@ class Shares:
             most = dict(above)
             for other in siblings:
                 for name, kept in self.guarantee(other).items() if other is not queue else ():
-                    most[name] = max(0, most.get(name, self._cluster.total(name)) - kept)
+                    most[name] = max(0, most.get(name, self._shared(name)) - kept)
             for name, amount in queue.capability.items():
                 most[name] = min(most.get(name, amount), amount)
             self.limits[queue.name] = most
             self._limit(queue.name, most)
+
+    def _shared(self, resource: str) -> int:
+        return max(0, self._cluster.total(resource) - self._unowned.get(resource, 0))
 
     def _fill(self, parent: str, resource: str, amount: int) -> None:
         """Water in basins as wide as their weights, with a floor and a lid each."""
@@ -60,6 +66,9 @@ class Shares:
         own = self._own.get(parent, {}).get(resource, 0)
         if own:
             basins.append(("", 1, 0, own))
+        unowned = self._unowned.get(resource, 0) if parent == self._bears_unowned else 0
+        if unowned:
+            basins.append(("(no queue)", 1, unowned, unowned))
 
         def levels(level: int) -> dict[str, int]:
             return {n: max(floor, min(width * level, lid)) for n, width, floor, lid in basins}

@@ -108,14 +108,14 @@ def test_what_a_guest_refuses_is_on_the_job(guest: Core) -> None:
     async def main() -> None:
         async with Stack(services=CORE) as stack:
             running = asyncio.create_task(service(stack, guest).run())
-            await stack.submit(gang_job("rude", replicas=1, plugins={"greeting": ["--shout"]}))
+            await stack.submit(gang_job("rude", replicas=1, plugins={"greeting": ["--word"]}))
             await stack.until(
                 lambda: stack.job("rude").status.state.reason == "PluginProblem",
                 seconds=30,
                 what="the problem is told",
             )
             said = stack.job("rude").status.state.message
-            assert "plugin greeting: argument '--shout' is not known; this plugin takes" in said
+            assert "plugin greeting: argument --word needs a value" in said
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
 

@@ -124,7 +124,13 @@ def _add_queues(queues: Commands) -> None:
     add_queue_name(operate)
     operate.add_argument("-a", "--action", required=True, choices=("open", "close", "update"))
     operate.add_argument("-w", "--weight", type=weight, help=f"with update: {WEIGHT_HELP}")
-    add_queue_name(_command(queues, "delete", "queues:delete", "delete a queue"))
+    delete = _command(queues, "delete", "queues:delete", "delete a queue")
+    add_queue_name(delete)
+    delete.add_argument(
+        "--force",
+        action="store_true",
+        help="also while it is in use: its pods keep their nodes and belong to no queue",
+    )
     tree = _command(queues, "tree", "queue_tree:tree", "shares along the hierarchy")
     tree.add_argument("-o", "--output", default="", choices=(*OBJECT_FORMS, WIDE))
     waiting = _command(queues, "waiting", "queue_waiting:waiting", "who waits, in order, for what")

@@ -41,6 +41,8 @@ PHASES: Final = ("Inqueue", "Pending", "Running", "Unknown", "Completed")
 CLOSE: Final = "close"
 ACTIONS: Final = {"open": "OpenQueue", CLOSE: "CloseQueue"}
 UPDATE: Final = "update"
+ALLOW_DELETE: Final = "volcano.sh/allow-delete"
+"""As in `vc_model.keys`, which costs more to import than vcctl's whole start."""
 OPEN: Final = "Open"
 CLOSED: Final = "Closed"
 ROOT: Final = "root"
@@ -182,12 +184,26 @@ def operate(arguments: argparse.Namespace) -> int:
 
 
 def delete(arguments: argparse.Namespace) -> int:
-    """`queue delete`."""
+    """`queue delete`; with --force also one that is in use."""
     target = _target(arguments)
+    client = connect(arguments)
     with expected(target, "queue"):
-        connect(arguments).delete(QUEUES, target.name)
+        if arguments.force:
+            _force_delete(client, target.name)
+        else:
+            client.delete(QUEUES, target.name)
     print(f"delete queue {target.name} successfully")
     return EXIT_OK
+
+
+def _force_delete(client: Client, name: str) -> None:
+    """A queue that is kept for another reason does not keep the permission to be deleted."""
+    client.merge(QUEUES, name, {"metadata": {"annotations": {ALLOW_DELETE: "true"}}})
+    try:
+        client.delete(QUEUES, name)
+    except CtlError:
+        client.merge(QUEUES, name, {"metadata": {"annotations": {ALLOW_DELETE: None}}})
+        raise
 
 
 def _target(arguments: argparse.Namespace) -> Target:

@@ -48,7 +48,7 @@ def _with_configuration(report: "DocumentReport", documents: list[JsonObject]) -
     import msgspec
 
     from vc_admission.logic.findings import Problem
-    from vc_scheduler.conf_source import CONF_KEY
+    from vc_scheduler.config import CONF_KEY
     from vc_scheduler.logic import actions, plugins
     from vc_scheduler.logic.conf_file import ConfError, read_conf
 

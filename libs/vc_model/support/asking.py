@@ -81,8 +81,18 @@ def allows_unsupported(written: JsonObject) -> bool:
     return isinstance(annotations, dict) and annotations.get(ALLOW_UNSUPPORTED) == "true"
 
 
-def _special(scope: str) -> Iterator[Entry]:
-    return (entry for entry in ENTRIES if entry.scope == scope and entry.special)
+def _special(scope: str) -> tuple[Entry, ...]:
+    return _SPECIAL.get(scope, ())
+
+
+def _by_scope() -> dict[str, tuple[Entry, ...]]:
+    special = [entry for entry in ENTRIES if entry.special]
+    scopes = dict.fromkeys(entry.scope for entry in special)
+    return {scope: tuple(e for e in special if e.scope == scope) for scope in scopes}
+
+
+_SPECIAL: Final = _by_scope()
+"""The entries that have another answer than an effect, by scope."""
 
 
 def _fields(kind: str, written: JsonObject, *, at: str, root: JsonObject) -> Iterator[Found]:

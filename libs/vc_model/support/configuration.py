@@ -11,6 +11,7 @@ TOP_LEVEL: Final = "Scheduler configuration"
 SWITCH: Final = "Switch of a plugin"
 ACTION: Final = "Action"
 PLUGIN: Final = "Plugin"
+GANG_ARGUMENT: Final = "Argument of gangpreempt and gangreclaim"
 WEIGHT_MAX: Final = 10_000
 """The highest weight of a score; a configuration with a higher one is refused. Scores have
 at most a million points, so their weighted sum stays below what a sorting key holds."""
@@ -153,7 +154,9 @@ EFFECTIVE_SWITCHES: Final = (
 """Upstream's switches that turn a part of a plugin on or off, without their prefix, in lower case."""
 
 OWN_ACTIONS: Final = ("enqueue", "allocate", "preempt", "reclaim", "backfill")
-ABSENT_ACTIONS: Final = ("shuffle", "gangpreempt", "gangreclaim")
+OTHER_NAMES: Final = {"gangpreempt": "preempt", "gangreclaim": "reclaim"}
+"""Volcano's other names of our actions."""
+ABSENT_ACTIONS: Final = ("shuffle",)
 OWN_PLUGINS: Final = (
     "binpack", "capacity", "cdp", "conformance", "drf", "gang", "nodeorder", "overcommit", "pdb",
     "predicates", "priority", "proportion", "resourcequota", "sla", "task-topology",
@@ -185,6 +188,7 @@ CONFIGURATION: Final[tuple[Entry, ...]] = (
     *(_entry(TOP_LEVEL, key, case) for key, case in TOP_KEYS.items()),
     _entry(TOP_LEVEL, "any other key", refused("the configuration before stays in force")),
     *(_entry(ACTION, name, effect("runs in a session")) for name in OWN_ACTIONS),
+    *(_entry(ACTION, name, effect(f"another name of {own}")) for name, own in OTHER_NAMES.items()),
     *(_entry(ACTION, name, warned("left out with a warning")) for name in ABSENT_ACTIONS),
     _entry(ACTION, "any other name", refused("the configuration before stays in force")),
     *(_entry(PLUGIN, name, effect("takes part in sessions")) for name in OWN_PLUGINS),
@@ -197,6 +201,8 @@ CONFIGURATION: Final[tuple[Entry, ...]] = (
         _entry(f"Argument of {argument.owner}", argument.name, argument.case)
         for argument in ARGUMENTS
     ),
+    _entry(GANG_ARGUMENT, "allowWholeBundle", effect("false: no gang falls below its minimum")),
+    _entry(GANG_ARGUMENT, "maxDomains", warned("has no effect: there is no network topology")),
     _entry(
         "Argument of a plugin or action",
         "any other argument",

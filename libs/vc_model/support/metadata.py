@@ -84,6 +84,7 @@ _READ: Final = (
     _mark(keys.TASK_TOPOLOGY_ORDER, "with the plugin task-topology", on=("Job", "PodGroup")),
     _mark(keys.HIERARCHY, "path of the queue, with drf and enableHierarchy", on=("Queue",)),
     _mark(keys.HIERARCHY_WEIGHTS, "weights of the path", on=("Queue",)),
+    _mark(keys.ALLOW_DELETE, "lets the queue be deleted while it is in use", on=("Queue",)),
     _mark(keys.OVERUSE_TOLERANCE, "part above deserved that reclaim leaves alone", on=("Queue",)),
     _mark("volcano.sh/resource-group", "resource group of admission"),
     _mark(keys.JOB_TYPE, "column JobType of `vcctl job list`", on=("Job",)),

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import urlsplit
 
-from vc_admission.logic.world import QUEUE_DEPTH_MAX, Compat, Settings
+from vc_admission.logic.world import QUEUE_DEPTH_MAX, Settings
 from vc_model import variables
+from vc_model.compat import COMPAT
 from vc_model.faults import describe
 from vc_model.scheduler_names import scheduler_names_variable
 from vc_model.variables import AnyVariable
@@ -16,12 +17,6 @@ from vc_model.variables import AnyVariable
 HOST: Final = variables.text("ADMISSION_HOST", "127.0.0.1", meaning="address to listen on")
 PORT: Final = variables.port(
     "ADMISSION_PORT", 8443, meaning="port to listen on (HTTPS); 0 picks a free one"
-)
-COMPAT: Final = variables.choice(
-    "PYROCLAST_COMPAT",
-    Compat.SEEDS.value,
-    known=tuple(mode.value for mode in Compat),
-    meaning="upstream: refuse what Volcano refuses, also where it would do no harm",
 )
 NAMES: Final = scheduler_names_variable(
     "names of the scheduler, separated by commas; pods that name one of them are reviewed",
@@ -103,8 +98,8 @@ ROOT_PROTECTION: Final = variables.switch(
 )
 ALLOCATED_PODS_CHECK: Final = variables.switch(
     "ADMISSION_QUEUE_ALLOCATED_PODS_CHECK",
-    default=False,
-    meaning="refuse to delete a queue while pods are allocated in it",
+    default=True,
+    meaning="refuse to delete a queue in use; with PYROCLAST_COMPAT=upstream off unless written",
 )
 ALLOCATION_GATE: Final = variables.switch(
     "ADMISSION_QUEUE_ALLOCATION_GATE",
@@ -209,12 +204,13 @@ class Config:
 
 
 def _settings(env: Mapping[str, str]) -> Settings:
+    checked = ALLOCATED_PODS_CHECK.is_given(env)
     return Settings(
-        compat=Compat(COMPAT.read(env)),
+        compat=COMPAT.read(env),
         scheduler_names=NAMES.read(env),
         queue_depth_max=QUEUE_DEPTH.read(env),
         root_queue_protection=ROOT_PROTECTION.read(env),
-        allocated_pods_check=ALLOCATED_PODS_CHECK.read(env),
+        allocated_pods_check=ALLOCATED_PODS_CHECK.read(env) if checked else None,
         queue_allocation_gate=ALLOCATION_GATE.read(env),
         time_zones=frozenset(zoneinfo.available_timezones()),
     )

@@ -6,6 +6,7 @@ second: nobody acts on a partial or stale view, and nobody is refused because of
 """
 
 import asyncio
+from collections.abc import AsyncIterator
 from typing import Final
 
 import msgspec
@@ -18,16 +19,17 @@ from vc_admission.logic.resource_groups import (
     parse_resource_groups,
 )
 from vc_admission.logic.world import BUILT_IN_PLUGINS, World, children_of
-from vc_cluster import NotFoundError
+from vc_cluster import NotFoundError, ServerError
 from vc_messages.codec import CodecError, decode
 from vc_messages.plugins import PluginAnnouncement
 from vc_messages.record import Record
 from vc_messages.topics import PLUGIN_REGISTRY
 from vc_model.graft import strip_nulls
-from vc_model.kinds import CONFIGMAPS, NAMESPACES, QUEUES
+from vc_model.keys import DEFAULT_QUEUE
+from vc_model.kinds import CONFIGMAPS, NAMESPACES, PODGROUPS, QUEUES, Kind
 from vc_model.kubernetes import ConfigMap, Namespace
 from vc_model.meta import object_key
-from vc_model.scheduling import Queue
+from vc_model.scheduling import PodGroup, Queue
 from vc_runtime.context import Context
 from vc_runtime.follower import Batch, Follower
 from vc_runtime.letters import send_to_dead_letters
@@ -35,9 +37,12 @@ from vc_runtime.letters import send_to_dead_letters
 LIVE_LIST_SECONDS: Final = 1.0
 """How long a live list of queues is used while the view is not ready."""
 
-PAGE_QUEUES: Final = 1000
+PAGE_OBJECTS: Final = 1000
 PAGES_MAX: Final = 50
-"""Of a live list; who has more queues has other problems first."""
+"""Of a live list of queues; who has more has other problems first."""
+GROUP_PAGES_MAX: Final = 200
+"""Of a live list of pod groups."""
+FINISHED_GROUP: Final = "Completed"
 
 PLUGINS_MAX: Final = 1000
 CONFIGURATION_KEY: Final = "volcano-admission.conf"
@@ -143,6 +148,9 @@ class Knowledge:
         """The world with what was read live; what is not there stays unknown."""
         if lookups.all_queues:
             world = self._with_listed(world, await self._list_queues())
+        if lookups.groups_of:
+            counted = await self._count_unfinished(lookups.groups_of)
+            world = msgspec.structs.replace(world, unfinished_groups={lookups.groups_of: counted})
         if lookups.queue:
             queue = await self._get_queue(lookups.queue)
             if queue is not None:
@@ -158,16 +166,31 @@ class Knowledge:
 
     async def _list_queues(self) -> dict[str, Queue]:
         queues: dict[str, Queue] = {}
+        async for item in self._pages(QUEUES, pages_max=PAGES_MAX):
+            queue = msgspec.convert(strip_nulls(msgspec.json.decode(item)), Queue)
+            queues[queue.metadata.name] = queue
+        return queues
+
+    async def _count_unfinished(self, queue: str) -> int:
+        """Pod groups of a queue that are not Completed; counted live, because queues are rarely deleted."""
+        counted = 0
+        async for item in self._pages(PODGROUPS, pages_max=GROUP_PAGES_MAX):
+            group = msgspec.convert(strip_nulls(msgspec.json.decode(item)), PodGroup)
+            finished = group.status.phase == FINISHED_GROUP
+            counted += (group.spec.queue or DEFAULT_QUEUE) == queue and not finished
+        return counted
+
+    async def _pages(self, kind: Kind, *, pages_max: int) -> AsyncIterator[bytes]:
+        """Every object of a kind; an error when there are more than so many pages of them."""
         token = ""
-        for _ in range(PAGES_MAX):
-            page = await self._context.cluster.list(QUEUES, limit=PAGE_QUEUES, continue_token=token)
+        for _ in range(pages_max):
+            page = await self._context.cluster.list(kind, limit=PAGE_OBJECTS, continue_token=token)
             for item in page.items:
-                queue = msgspec.convert(strip_nulls(msgspec.json.decode(item)), Queue)
-                queues[queue.metadata.name] = queue
+                yield item
             token = page.continue_token
             if not token:
-                break
-        return queues
+                return
+        raise ServerError(f"more than {pages_max * PAGE_OBJECTS} {kind.plural} to look at")
 
     async def _get_queue(self, name: str) -> Queue | None:
         try:

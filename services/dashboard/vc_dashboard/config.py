@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from vc_model import variables
+from vc_model.compat import COMPAT, Compat
 from vc_model.keys import SCHEDULER_NAME
 from vc_model.scheduler_names import scheduler_names_variable
 from vc_model.variables import AnyVariable
 
 CONF_MAP: Final = "volcano-scheduler-configmap"
+CONF_KEY: Final = "volcano-scheduler.conf"
 
 HOST: Final = variables.text("DASHBOARD_HOST", "127.0.0.1", meaning="address to listen on")
 PORT: Final = variables.port(
@@ -22,7 +24,19 @@ CONF_MAP_VARIABLE: Final = variables.text(
     empty_counts=True,
     meaning="as the scheduler is told: ConfigMap with its configuration; empty for none",
 )
-VARIABLES: Final[tuple[AnyVariable, ...]] = (HOST, PORT, NAMES, CONF_MAP_VARIABLE)
+CONF_KEY_VARIABLE: Final = variables.text(
+    "SCHEDULER_CONFIGMAP_KEY",
+    CONF_KEY,
+    meaning="as the scheduler is told: key of that ConfigMap with the configuration",
+)
+VARIABLES: Final[tuple[AnyVariable, ...]] = (
+    HOST,
+    PORT,
+    NAMES,
+    CONF_MAP_VARIABLE,
+    CONF_KEY_VARIABLE,
+    COMPAT,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +51,9 @@ class Config:
 
     conf_map: str = CONF_MAP
     """Where the scheduler's configuration is, as the scheduler is told: a release has its own name."""
+    conf_key: str = CONF_KEY
+    compat: Compat = Compat.LENIENT
+    """Says what the scheduler's configuration is where nothing else does."""
 
     @classmethod
     def from_env(cls, env: Mapping[str, str]) -> "Config":
@@ -46,4 +63,6 @@ class Config:
             port=PORT.read(env),
             scheduler_names=NAMES.read(env),
             conf_map=CONF_MAP_VARIABLE.read(env),
+            conf_key=CONF_KEY_VARIABLE.read(env),
+            compat=COMPAT.read(env),
         )

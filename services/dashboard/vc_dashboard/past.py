@@ -3,6 +3,7 @@
 import time
 from typing import Final
 
+from vc_dashboard.config import Config
 from vc_dashboard.heavy import HeavyWork
 from vc_dashboard.logic.future_answers import SessionDetail, SessionReplay
 from vc_dashboard.logic.reason_answers import answered_record
@@ -14,14 +15,13 @@ from vc_model.meta import object_key
 from vc_runtime.context import Context
 from vc_runtime.follower import Follower
 from vc_scheduler.logic import actions, plugins
-from vc_scheduler.logic.conf import Conf
+from vc_scheduler.logic.conf import Conf, default_conf
 from vc_scheduler.logic.conf_file import ConfError, read_conf
 from vc_scheduler.logic.frames import FrameError, types_digest
 from vc_scheduler.logic.replaying import conf_of, replay
 from vc_snapshot import SnapshotUnavailableError
 from vc_snapshot.chains import ChainBrokenError, load_chain, load_entry
 
-CONF_KEY: Final = "volcano-scheduler.conf"
 MILLISECONDS: Final = 1000
 
 
@@ -32,10 +32,10 @@ class NotReplayableError(Exception):
 class Past:
     """Reads the ring of the snapshot store."""
 
-    def __init__(self, context: Context, heavy: HeavyWork, *, conf_map: str) -> None:
+    def __init__(self, context: Context, heavy: HeavyWork, config: Config) -> None:
         self._context = context
+        self._config = config
         self._heavy = heavy
-        self._conf_map = conf_map
         self._conf: tuple[str, Conf] | None = None
         """Of which session, and what it was told."""
 
@@ -95,15 +95,16 @@ class Past:
             self._context.log.info("configuration of the newest session: %s", error)
         if self._conf is not None:
             return self._conf[1], f"the configuration of session {self._conf[0]}"
-        return _conf_of_map(follower, object_key(self._context.namespace, self._conf_map))
+        return _conf_of_map(follower, self._context.namespace, self._config)
 
 
-def _conf_of_map(follower: Follower, key: str) -> tuple[Conf, str]:
+def _conf_of_map(follower: Follower, namespace: str, config: Config) -> tuple[Conf, str]:
+    key, data_key = object_key(namespace, config.conf_map), config.conf_key
     found = follower.view.get(CONFIGMAPS, key)
-    if isinstance(found, ConfigMap) and CONF_KEY in found.data:
+    if isinstance(found, ConfigMap) and data_key in found.data:
         try:
             conf, _ = read_conf(
-                found.data[CONF_KEY],
+                found.data[data_key],
                 actions=tuple(sorted(actions.REGISTRY)),
                 plugins=tuple(sorted(plugins.REGISTRY)),
             )
@@ -111,7 +112,7 @@ def _conf_of_map(follower: Follower, key: str) -> tuple[Conf, str]:
             pass
         else:
             return conf, f"ConfigMap {key}"
-    return Conf(), "the default configuration"
+    return default_conf(config.compat), "the default configuration"
 
 
 def _replayed(chain: list[SessionEntry]) -> SessionReplay:

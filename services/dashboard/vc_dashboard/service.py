@@ -58,7 +58,7 @@ class DashboardService:
         self.sessions = SessionMemory()
         self._long_lived = LongLived()
         self.heavy = HeavyWork()
-        self.past = Past(context, self.heavy, conf_map=config.conf_map)
+        self.past = Past(context, self.heavy, config)
         self.usage = UsageMemory()
         self.epochs = EpochMemory()
         self._picture: Picture | None = None

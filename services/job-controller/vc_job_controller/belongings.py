@@ -1,4 +1,4 @@
-"""Which pods and commands belong to which job, kept in step with the view.
+"""Which pods, pod groups and commands belong to which job, kept in step with the view.
 
 The view is a table by object key; a decision wants everything of one job. Derived data only: it is
 thrown away with the view.
@@ -12,16 +12,18 @@ from vc_model.job import Command
 from vc_model.kinds import COMMANDS, JOBS, PODS
 from vc_model.meta import ApiObject, controller_of
 from vc_model.pod import Pod
+from vc_model.scheduling import PodGroup
 
 T = TypeVar("T")
 
 
 class Belongings:
-    """Pods and commands by the key of their job."""
+    """Pods, pod groups and commands by the key of their job."""
 
     def __init__(self) -> None:
         self._pods: dict[str, dict[str, Pod]] = {}
         self._commands: dict[str, dict[str, Command]] = {}
+        self._groups: dict[str, dict[str, PodGroup]] = {}
 
     def take(self, change: Change) -> set[str]:
         """Follow a change; keys of the jobs that it concerns."""
@@ -40,6 +42,8 @@ class Belongings:
             _store(self._pods, job_key, change.key, obj if present else None)
         elif isinstance(obj, Command):
             _store(self._commands, job_key, change.key, obj if present else None)
+        elif isinstance(obj, PodGroup):
+            _store(self._groups, job_key, change.key, obj if present else None)
 
     def pods(self, job_key: str) -> tuple[Pod, ...]:
         """Of whatever incarnation of the job."""
@@ -48,6 +52,11 @@ class Belongings:
     def pod_count(self, job_key: str) -> int:
         """How many there are."""
         return len(self._pods.get(job_key, ()))
+
+    def podgroups(self, job_key: str) -> tuple[PodGroup, ...]:
+        """Those that name the job as their controller, and one of its name; by name."""
+        found = self._groups.get(job_key, {})
+        return tuple(found[key] for key in sorted(found))
 
     def commands(self, job_key: str) -> tuple[Command, ...]:
         """Not yet deleted."""

@@ -20,6 +20,7 @@ from vc_job_controller.config import Config
 from vc_job_controller.conversations import Conversations
 from vc_job_controller.logic import Decision, Observed, Trouble, decide
 from vc_job_controller.logic.observed import sooner
+from vc_job_controller.logic.podgroup import choose_podgroup
 from vc_job_controller.meters import Meters
 from vc_job_controller.pacing import Pacing
 from vc_job_controller.reference import Reference
@@ -33,7 +34,6 @@ from vc_messages.topics import PLUGIN_REPLIES
 from vc_model.job import Job
 from vc_model.keys import DEFAULT_QUEUE
 from vc_model.kinds import COMMANDS, JOBS, PODGROUPS, PODS
-from vc_model.scheduling import PodGroup
 from vc_runtime.context import Context
 from vc_runtime.effects import EffectApplier, Outcome, OutcomeStatus
 from vc_runtime.expectations import Expectations
@@ -248,13 +248,15 @@ class JobController:
             self._queue.add(key, delay=UNSEEN_SECONDS)
             return None
         job = entry.object
-        podgroup = view.get(PODGROUPS, key)
+        pods = self._belongings.pods(key)
+        podgroup, spares = choose_podgroup(job, self._belongings.podgroups(key), pods)
         now = self._context.clock.monotonic()
         spec_hash = self._conversations.hash_of(key, job)
         return Observed(
             job=job,
-            pods=self._belongings.pods(key),
-            podgroup=podgroup if isinstance(podgroup, PodGroup) else None,
+            pods=pods,
+            podgroup=podgroup,
+            spare_podgroups=spares,
             commands=self._belongings.commands(key),
             queue=self._reference.queue_of(job),
             missing_claims=self._reference.missing_claims(job),
@@ -268,6 +270,7 @@ class JobController:
                 key, now=now, pods=self._belongings.pod_count(key), busy=self._hands_full()
             ),
             trouble=self._troubles.get(key),
+            compat=self._config.compat,
             scheduler_name=self._config.scheduler_name,
             traceparent=entry.identity.traceparent,
         )

@@ -11,6 +11,7 @@ from vc_messages.plugins import (
     PluginRequest,
     TaskDecoration,
 )
+from vc_model.compat import Compat
 from vc_model.job import TaskSpec
 
 PLUGIN: Final = "env"
@@ -21,13 +22,14 @@ class EnvCore(MakesNothing):
 
     announcement = PluginAnnouncement(plugin=PLUGIN, version="1", makes_nothing=True)
 
+    def __init__(self, compat: Compat = Compat.LENIENT) -> None:
+        self._compat = compat
+
     def decorate(self, request: PluginRequest, found: Found) -> Decorated:  # noqa: ARG002
         """The same for every task, with its own number of pods."""
-        wrong = parse(request.arguments, ()).problem
-        if wrong:
-            return Decorated(problem=wrong)
+        parsed = parse(request.arguments, (), compat=self._compat)
         tasks = {task.name: _variables(task) for task in request.job.spec.tasks}
-        return Decorated(decoration=JobDecoration(tasks=tasks))
+        return Decorated(decoration=JobDecoration(tasks=tasks), warnings=parsed.ignored)
 
 
 def _variables(task: TaskSpec) -> TaskDecoration:

@@ -15,6 +15,7 @@ from vc_messages.plugins import (
     PluginRequest,
     TaskDecoration,
 )
+from vc_model.compat import Compat
 
 PLUGIN: Final = "mpi"
 PORT_NAME: Final = "mpijob-port"
@@ -37,9 +38,12 @@ class MpiCore(MakesNothing):
         makes_nothing=True,
     )
 
+    def __init__(self, compat: Compat = Compat.LENIENT) -> None:
+        self._compat = compat
+
     def decorate(self, request: PluginRequest, found: Found) -> Decorated:  # noqa: ARG002
         """A port for all; the list of workers for the master."""
-        job, parsed = request.job, parse(request.arguments, FLAGS)
+        job, parsed = request.job, parse(request.arguments, FLAGS, compat=self._compat)
         tasks_of, problem = roles_of(job, parsed, ("master", "worker"), needed=("master",))
         if problem:
             return Decorated(problem=problem)
@@ -50,4 +54,4 @@ class MpiCore(MakesNothing):
         if worker is not None:
             listed = EnvVar(name="MPI_HOST", value=",".join(hosts(job, worker)))
             tasks[master.name] = msgspec.structs.replace(tasks[master.name], env=[listed])
-        return Decorated(decoration=JobDecoration(tasks=tasks))
+        return Decorated(decoration=JobDecoration(tasks=tasks), warnings=parsed.ignored)

@@ -15,6 +15,7 @@ from vc_messages.plugins import (
     PluginRequest,
     TaskDecoration,
 )
+from vc_model.compat import Compat
 from vc_model.struct import JsonObject
 
 PLUGIN: Final = "pytorch"
@@ -39,9 +40,12 @@ class PytorchCore(MakesNothing):
         plugin=PLUGIN, version="1", arguments=described(FLAGS), forces=["svc"], makes_nothing=True
     )
 
+    def __init__(self, compat: Compat = Compat.LENIENT) -> None:
+        self._compat = compat
+
     def decorate(self, request: PluginRequest, found: Found) -> Decorated:  # noqa: ARG002
         """Every task learns where the master is; masters and workers also who they are."""
-        job, parsed = request.job, parse(request.arguments, FLAGS)
+        job, parsed = request.job, parse(request.arguments, FLAGS, compat=self._compat)
         tasks_of, problem = roles_of(job, parsed, ("master", "worker"), needed=("master",))
         if problem:
             return Decorated(problem=problem)
@@ -63,7 +67,7 @@ class PytorchCore(MakesNothing):
             ranked = _with_rank(known, EnvVar(name="RANK", index_plus=1))
             waits = [_waiting(parsed, address)] if parsed.switch("wait-master-enabled") else []
             tasks[worker.name] = msgspec.structs.replace(ranked, init_containers=waits)
-        return Decorated(decoration=JobDecoration(tasks=tasks))
+        return Decorated(decoration=JobDecoration(tasks=tasks), warnings=parsed.ignored)
 
 
 def _with_rank(decoration: TaskDecoration, rank: EnvVar) -> TaskDecoration:

@@ -18,6 +18,7 @@ from vc_messages.plugins import (
     TaskDecoration,
 )
 from vc_model import keys
+from vc_model.compat import Compat
 from vc_model.job import Job, TaskSpec
 from vc_model.kinds import SERVICES
 from vc_model.struct import JsonObject
@@ -46,13 +47,16 @@ class RayCore:
         plugin=PLUGIN, version="1", arguments=described(FLAGS), forces=["svc"]
     )
 
+    def __init__(self, compat: Compat = Compat.LENIENT) -> None:
+        self._compat = compat
+
     def looks_at(self, request: PluginRequest) -> list[Reference]:
         """Only to take it away: a Service that is there and ours is as good as made."""
         return [_service_reference(request.job)] if request.verb == REMOVE else []
 
     def decorate(self, request: PluginRequest, found: Found) -> Decorated:  # noqa: ARG002
         """The head starts a cluster, workers join it; other tasks are left alone."""
-        parsed = parse(request.arguments, FLAGS)
+        parsed = parse(request.arguments, FLAGS, compat=self._compat)
         problem = parsed.problem or _wrong(request.job, parsed)
         if problem:
             return Decorated(problem=problem)
@@ -65,7 +69,9 @@ class RayCore:
             tasks[worker.name] = _worker(parsed, address=next(iter(hosts(job, head)), ""))
         service = {"spec": _service(job, parsed)}
         made = create_owned(job, SERVICES, service_name(job), content=service)
-        return Decorated(decoration=JobDecoration(tasks=tasks), effects=(made,))
+        return Decorated(
+            decoration=JobDecoration(tasks=tasks), effects=(made,), warnings=parsed.ignored
+        )
 
     def remove(self, request: PluginRequest, found: Found) -> Decorated:
         """Only what this very job controls."""

@@ -1,5 +1,7 @@
 """The shell: the one every plugin has, around this plugin's core."""
 
+import os
+
 from vc_jobplugin.service import PluginService
 from vc_plugin_ray.config import Config
 from vc_plugin_ray.logic import RayCore
@@ -7,5 +9,6 @@ from vc_runtime.context import Context
 
 
 def build(context: Context, config: Config | None = None) -> PluginService:
-    """The service on its adapters."""
-    return PluginService(context, RayCore(), config)
+    """The service on its adapters; without a Config the environment says."""
+    config = config or Config.from_env(os.environ)
+    return PluginService(context, RayCore(config.compat), config)

@@ -16,6 +16,7 @@ from vc_jobplugin.ownership import create_owned, delete_owned, is_of
 from vc_jobplugin.redaction import is_redacted
 from vc_messages.effects import Effect, PatchObject, RecordEvent
 from vc_messages.plugins import JobDecoration, PluginRequest, TaskDecoration
+from vc_model.compat import Compat
 from vc_model.job import Job, TaskSpec
 from vc_model.kinds import JOBS, SECRETS
 from vc_model.struct import JsonObject
@@ -44,6 +45,16 @@ FLAGS: Final = (
 )
 
 
+def flags_of(compat: Compat) -> tuple[Flag, ...]:
+    """The flags; with Volcano's letter keys are RSA unless the job says otherwise."""
+    if compat is Compat.LENIENT:
+        return FLAGS
+    return tuple(
+        msgspec.structs.replace(flag, default=RSA) if flag.name == "ssh-key-type" else flag
+        for flag in FLAGS
+    )
+
+
 class KeyPair(msgspec.Struct, frozen=True, kw_only=True):
     """Texts as they go into files. Never shown."""
 
@@ -54,12 +65,12 @@ class KeyPair(msgspec.Struct, frozen=True, kw_only=True):
         return "KeyPair(…)"
 
 
-def looks_at(request: PluginRequest) -> list[Reference]:
+def looks_at(request: PluginRequest, *, compat: Compat) -> list[Reference]:
     """The job's Secret, the user's if named, and the job itself if a key was kept off the bus."""
     job = request.job
     namespace = job.metadata.namespace
     wanted = [Reference(SECRETS, namespace, secret_name(job))]
-    named = parse(request.arguments, FLAGS)
+    named = parse(request.arguments, flags_of(compat), compat=compat)
     if not named.problem and named.text("ssh-secret"):
         wanted = [Reference(SECRETS, namespace, named.text("ssh-secret"))]
     if is_redacted(request.arguments):
@@ -78,9 +89,9 @@ def arguments_of(request: PluginRequest, found: Found) -> list[str]:
     return [str(argument) for argument in live["spec"].get("plugins", {}).get(PLUGIN, [])]
 
 
-def wants_key(request: PluginRequest, found: Found) -> str:
+def wants_key(request: PluginRequest, found: Found, *, compat: Compat) -> str:
     """The type of key that has to be made; empty when none."""
-    parsed = parse(arguments_of(request, found), FLAGS)
+    parsed = parse(arguments_of(request, found), flags_of(compat), compat=compat)
     if parsed.problem or _wrong(parsed) or parsed.text("ssh-secret") or _given(parsed):
         return ""
     if is_of(request.job, found.get(_secret(request.job))):
@@ -88,10 +99,12 @@ def wants_key(request: PluginRequest, found: Found) -> str:
     return parsed.text("ssh-key-type")
 
 
-def decorate(request: PluginRequest, found: Found, fresh: KeyPair | None) -> Decorated:
+def decorate(
+    request: PluginRequest, found: Found, fresh: KeyPair | None, *, compat: Compat
+) -> Decorated:
     """The Secret first, then its mount. `fresh`: the pair that `wants_key` asked for."""
     arguments = arguments_of(request, found)
-    parsed = parse(arguments, FLAGS)
+    parsed = parse(arguments, flags_of(compat), compat=compat)
     problem = parsed.problem or _wrong(parsed)
     if problem:
         return Decorated(problem=problem)
@@ -102,12 +115,15 @@ def decorate(request: PluginRequest, found: Found, fresh: KeyPair | None) -> Dec
         if existing is None:
             return Decorated(problem=f"argument --ssh-secret={named}: there is no such Secret")
         files = sorted(existing.get("data") or {})
-        return Decorated(decoration=_decoration(job, parsed, named, files))
-    effects: list[Effect] = _keep_secret(job, parsed, found.get(_secret(job)), fresh)
+        return Decorated(decoration=_decoration(job, parsed, named, files), warnings=parsed.ignored)
+    private = _private_file(job, parsed, found.get(_secret(job)))
+    effects: list[Effect] = _keep_secret(
+        job, parsed, found.get(_secret(job)), fresh, private=private
+    )
     if "ssh-private-key" in parsed.given:
         effects.append(_warning(job))
-    decoration = _decoration(job, parsed, secret_name(job), _files(parsed))
-    return Decorated(decoration=decoration, effects=tuple(effects))
+    decoration = _decoration(job, parsed, secret_name(job), _files(private))
+    return Decorated(decoration=decoration, effects=tuple(effects), warnings=parsed.ignored)
 
 
 def remove(request: PluginRequest, found: Found) -> Decorated:
@@ -122,13 +138,13 @@ def secret_name(job: Job) -> str:
     return f"{job.metadata.name}-ssh"
 
 
-def ssh_config(job: Job, parsed: Parsed) -> str:
+def ssh_config(job: Job, parsed: Parsed, *, private: str) -> str:
     """Every pod by its short name, at the port sshd listens on there."""
     path, port = parsed.text("ssh-key-file-path"), parsed.text("ssh-port")
     lines = [
         "StrictHostKeyChecking no",
         "UserKnownHostsFile /dev/null",
-        f"IdentityFile {path.rstrip('/')}/{_private_file(parsed)}",
+        f"IdentityFile {path.rstrip('/')}/{private}",
     ]
     for task in job.spec.tasks:
         domain = subdomain(job, task)
@@ -151,15 +167,20 @@ def _given(parsed: Parsed) -> KeyPair | None:
     return KeyPair(private=private, public=public) if private and public else None
 
 
-def _private_file(parsed: Parsed) -> str:
-    """Upstream's name for a key the user brings, because its type is not known."""
+def _private_file(job: Job, parsed: Parsed, existing: JsonObject | None) -> str:
+    """As the job's Secret has it: keys that were made under another setting stay. Else by the key's type;
+    Volcano's name for a key the user brings, because its type is not known."""
+    if existing is not None and is_of(job, existing):
+        there = existing.get("data") or {}
+        kept = [file for file in PRIVATE_FILE.values() if file in there]
+        if kept:
+            return kept[0]
     if _given(parsed) is not None:
         return PRIVATE_FILE[RSA]
     return PRIVATE_FILE[parsed.text("ssh-key-type")]
 
 
-def _files(parsed: Parsed) -> list[str]:
-    private = _private_file(parsed)
+def _files(private: str) -> list[str]:
     return sorted([private, f"{private}.pub", "authorized_keys", "config"])
 
 
@@ -168,9 +189,14 @@ def _secret(job: Job) -> Reference:
 
 
 def _keep_secret(
-    job: Job, parsed: Parsed, existing: JsonObject | None, fresh: KeyPair | None
+    job: Job,
+    parsed: Parsed,
+    existing: JsonObject | None,
+    fresh: KeyPair | None,
+    *,
+    private: str,
 ) -> list[Effect]:
-    config = _encoded(ssh_config(job, parsed))
+    config = _encoded(ssh_config(job, parsed, private=private))
     if existing is not None and is_of(job, existing):
         if (existing.get("data") or {}).get("config") == config:
             return []
@@ -185,7 +211,6 @@ def _keep_secret(
         ]
     pair = _given(parsed) or fresh
     assert pair is not None, "wants_key said that a pair is needed"
-    private = _private_file(parsed)
     data = {
         private: _encoded(pair.private),
         f"{private}.pub": _encoded(pair.public),

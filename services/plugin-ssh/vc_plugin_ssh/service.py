@@ -1,11 +1,13 @@
 """The shell: the one every plugin has, around a core that is given fresh keys when it needs them."""
 
+import os
 from collections.abc import Callable
 
 from vc_jobplugin.answers import Decorated, Found, Reference
 from vc_jobplugin.arguments import described
 from vc_jobplugin.service import PluginService
 from vc_messages.plugins import PluginAnnouncement, PluginRequest
+from vc_model.compat import Compat
 from vc_plugin_ssh import logic
 from vc_plugin_ssh.config import Config
 from vc_plugin_ssh.keypairs import make_key_pair
@@ -15,21 +17,26 @@ from vc_runtime.context import Context
 class SshCore:
     """Joins the pure decisions with the making of keys."""
 
-    announcement = PluginAnnouncement(
-        plugin=logic.PLUGIN, version="1", arguments=described(logic.FLAGS)
-    )
-
-    def __init__(self, make_key: Callable[[str], logic.KeyPair] = make_key_pair) -> None:
+    def __init__(
+        self,
+        make_key: Callable[[str], logic.KeyPair] = make_key_pair,
+        *,
+        compat: Compat = Compat.LENIENT,
+    ) -> None:
         self._make_key = make_key
+        self._compat = compat
+        self.announcement = PluginAnnouncement(
+            plugin=logic.PLUGIN, version="1", arguments=described(logic.flags_of(compat))
+        )
 
     def looks_at(self, request: PluginRequest) -> list[Reference]:
-        return logic.looks_at(request)
+        return logic.looks_at(request, compat=self._compat)
 
     def decorate(self, request: PluginRequest, found: Found) -> Decorated:
         """A key is made only when the job has none."""
-        key_type = logic.wants_key(request, found)
+        key_type = logic.wants_key(request, found, compat=self._compat)
         fresh = self._make_key(key_type) if key_type else None
-        return logic.decorate(request, found, fresh)
+        return logic.decorate(request, found, fresh, compat=self._compat)
 
     def remove(self, request: PluginRequest, found: Found) -> Decorated:
         return logic.remove(request, found)
@@ -37,4 +44,5 @@ class SshCore:
 
 def build(context: Context, config: Config | None = None) -> PluginService:
     """The service on its adapters; an RSA key takes a large part of a second to make."""
-    return PluginService(context, SshCore(), config, slow=True)
+    config = config or Config.from_env(os.environ)
+    return PluginService(context, SshCore(compat=config.compat), config, slow=True)

@@ -21,6 +21,7 @@ from vc_messages.plugins import (
     TaskDecoration,
 )
 from vc_model import keys
+from vc_model.compat import Compat
 from vc_model.graft import merge_patch
 from vc_model.job import Job, TaskSpec
 from vc_model.kinds import CONFIGMAPS, NETWORKPOLICIES, SERVICES
@@ -42,6 +43,9 @@ class SvcCore:
 
     announcement = PluginAnnouncement(plugin=PLUGIN, version="1", arguments=described(FLAGS))
 
+    def __init__(self, compat: Compat = Compat.LENIENT) -> None:
+        self._compat = compat
+
     def looks_at(self, request: PluginRequest) -> list[Reference]:
         if request.verb == REMOVE:
             return _references(request.job)
@@ -49,7 +53,7 @@ class SvcCore:
 
     def decorate(self, request: PluginRequest, found: Found) -> Decorated:
         """Objects first, then what pods get."""
-        parsed = parse(request.arguments, FLAGS)
+        parsed = parse(request.arguments, FLAGS, compat=self._compat)
         if parsed.problem:
             return Decorated(problem=parsed.problem)
         job = request.job
@@ -58,9 +62,11 @@ class SvcCore:
         if not parsed.switch(DISABLE_POLICY):
             policy = {"spec": _network_policy(job)}
             effects.append(create_owned(job, NETWORKPOLICIES, job.metadata.name, content=policy))
-        effects += _keep_configmap(job, found.get(_references(job)[0]))
-        tasks = {task.name: _decoration(job, task) for task in job.spec.tasks}
-        return Decorated(decoration=JobDecoration(tasks=tasks), effects=tuple(effects))
+        effects += _keep_configmap(job, found.get(_references(job)[0]), compat=self._compat)
+        tasks = {task.name: _decoration(job, task, compat=self._compat) for task in job.spec.tasks}
+        return Decorated(
+            decoration=JobDecoration(tasks=tasks), effects=tuple(effects), warnings=parsed.ignored
+        )
 
     def remove(self, request: PluginRequest, found: Found) -> Decorated:
         """Only what this very job controls."""
@@ -72,14 +78,16 @@ def configmap_name(job: Job) -> str:
     return f"{job.metadata.name}-svc"
 
 
-def host_lists(job: Job) -> dict[str, str]:
-    """The ConfigMap's data: per task a host file, the hosts, the first of them, their number."""
+def host_lists(job: Job, *, first_hosts: bool = True) -> dict[str, str]:
+    """The ConfigMap's data: per task a host file, the hosts, the first of them (`VC_<TASK>_HOST`, which
+    Volcano does not have), their number."""
     data: dict[str, str] = {}
     for task in job.spec.tasks:
         found = hosts(job, task)
         data[f"{task.name.replace('-', '_')}.host"] = "\n".join(found)
         data[variable_name(task.name, "HOSTS")] = ",".join(found)
-        data[variable_name(task.name, "HOST")] = found[0] if found else ""
+        if first_hosts:
+            data[variable_name(task.name, "HOST")] = found[0] if found else ""
         data[variable_name(task.name, "NUM")] = str(len(found))
     return data
 
@@ -93,8 +101,12 @@ def _references(job: Job) -> list[Reference]:
     ]
 
 
-def _keep_configmap(job: Job, existing: JsonObject | None) -> list[Effect]:
-    wanted = host_lists(job)
+def _keep_configmap(job: Job, existing: JsonObject | None, *, compat: Compat) -> list[Effect]:
+    """Keys that pods made under another setting refer to stay, and are kept right."""
+    wanted = host_lists(job, first_hosts=compat is Compat.LENIENT)
+    if existing is not None and is_of(job, existing):
+        there = existing.get("data") or {}
+        wanted |= {key: hosts for key, hosts in host_lists(job).items() if key in there}
     if existing is None or not is_of(job, existing):
         return [create_owned(job, CONFIGMAPS, configmap_name(job), content={"data": wanted})]
     patch = merge_patch(existing.get("data") or {}, wanted)
@@ -132,12 +144,11 @@ def _network_policy(job: Job) -> JsonObject:
     }
 
 
-def _decoration(job: Job, task: TaskSpec) -> TaskDecoration:
+def _decoration(job: Job, task: TaskSpec, *, compat: Compat) -> TaskDecoration:
     name = configmap_name(job)
+    suffixes = ("HOSTS", "HOST", "NUM") if compat is Compat.LENIENT else ("HOSTS", "NUM")
     variables = [
-        variable_name(other.name, suffix)
-        for other in job.spec.tasks
-        for suffix in ("HOSTS", "HOST", "NUM")
+        variable_name(other.name, suffix) for other in job.spec.tasks for suffix in suffixes
     ]
     return TaskDecoration(
         env=[

@@ -17,6 +17,7 @@ from vc_messages.plugins import (
     PluginRequest,
     TaskDecoration,
 )
+from vc_model.compat import Compat
 from vc_model.job import Job, TaskSpec
 
 PLUGIN: Final = "tensorflow"
@@ -41,21 +42,24 @@ class TensorflowCore(MakesNothing):
         plugin=PLUGIN, version="1", arguments=described(FLAGS), forces=["svc"], makes_nothing=True
     )
 
+    def __init__(self, compat: Compat = Compat.LENIENT) -> None:
+        self._compat = compat
+
     def decorate(self, request: PluginRequest, found: Found) -> Decorated:  # noqa: ARG002
         """Every task gets the whole cluster and its own type; a single pod has no cluster."""
-        job, parsed = request.job, parse(request.arguments, FLAGS)
+        job, parsed = request.job, parse(request.arguments, FLAGS, compat=self._compat)
         roles, problem = roles_of(job, parsed, ROLES, needed=())
         if problem:
             return Decorated(problem=problem)
         if [task.replicas for task in job.spec.tasks] == [1]:
-            return Decorated(decoration=JobDecoration())
+            return Decorated(decoration=JobDecoration(), warnings=parsed.ignored)
         cluster = _cluster(job, roles, port=parsed.number("port"))
         types = {task.name: role for role, task in roles.items()}
         tasks = {
             task.name: _decoration(cluster, types.get(task.name, task.name))
             for task in job.spec.tasks
         }
-        return Decorated(decoration=JobDecoration(tasks=tasks))
+        return Decorated(decoration=JobDecoration(tasks=tasks), warnings=parsed.ignored)
 
 
 def _cluster(job: Job, roles: Mapping[str, TaskSpec], *, port: int) -> dict[str, list[str]]:

@@ -69,8 +69,7 @@ class BackgroundWriter:
             key = object_key(pod.namespace, pod.name)
             self._queue.put(key, PodCondition(pod=pod, message=waiting.message))
             if pod_events:
-                event = failed_scheduling(pod, waiting.message)
-                self._queue.put(key, PodEvent(pod=pod, event=event))
+                self._queue.put(key, PodEvent(pod=pod, message=waiting.message))
         if waiting.beyond and group is not None:
             self.events(job_waits(group, waiting.message))
         self._news.set()
@@ -113,9 +112,9 @@ class BackgroundWriter:
         match write:
             case PodCondition():
                 await self._write_condition(write)
-            case PodEvent(pod=pod, event=event):
+            case PodEvent(pod=pod, message=message):
                 if self._waits(pod):
-                    await self._applier.apply([event])
+                    await self._applier.apply([failed_scheduling(pod, message)])
             case RecordEvent():
                 await self._applier.apply([write])
 

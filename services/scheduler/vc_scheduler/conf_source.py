@@ -1,7 +1,7 @@
 """Where the configuration comes from, and what is made of a new one.
 
 A file (`SCHEDULER_CONF`) wins when there is one: whoever starts the process with it means it. Else
-the ConfigMap `volcano-scheduler-configmap` in our namespace, followed on the bus as every other fact;
+the ConfigMap `SCHEDULER_CONFIGMAP` (key `SCHEDULER_CONFIGMAP_KEY`) in our namespace, followed on the bus as every other fact;
 without both, the defaults. One that cannot be used changes nothing: the one before stays in force,
 and the log, an Event on the ConfigMap and a meter say what is wrong and where. When a ConfigMap goes,
 the defaults are back.
@@ -16,15 +16,13 @@ from vc_model.faults import describe
 from vc_model.kinds import CONFIGMAPS
 from vc_model.kubernetes import ConfigMap
 from vc_model.meta import ApiObject
+from vc_scheduler.config import CONF_KEY
 from vc_scheduler.logic import actions, plugins
 from vc_scheduler.logic.conf import Conf
 from vc_scheduler.logic.conf_file import ConfError, read_conf
 
 CONF_LOOK_SECONDS: Final = 5.0
 """Between two looks at the file."""
-
-CONF_KEY: Final = "volcano-scheduler.conf"
-"""Of the ConfigMap, as in Volcano's chart."""
 
 UNTOLD_MAX: Final = 100
 """Events kept until we lead; the oldest go first."""
@@ -37,12 +35,14 @@ TAKEN_OVER: Final = "ConfigurationChanged"
 class ConfSource:
     """The configuration in force."""
 
-    def __init__(self, conf: Conf, path: str, log: logging.Logger) -> None:
+    def __init__(self, conf: Conf, path: str, log: logging.Logger, *, key: str = CONF_KEY) -> None:
+        """`path` of the file, empty for none; `key` of the ConfigMap's data."""
         self.conf = conf
         self.refused = ""
         """What is wrong with the newest configuration; empty when it is in force."""
         self._default = conf
         self._path = Path(path) if path else None
+        self._key = key
         self._log = log
         self._seen: str | None = None
         self._seen_map: ApiObject | None = None
@@ -83,10 +83,10 @@ class ConfSource:
             if before is None:
                 self._log.warning("%s is not used: %s is given and wins", name, self._path)
             return False
-        text = found.data.get(CONF_KEY)
+        text = found.data.get(self._key)
         if text is None:
             named = ", ".join(sorted(found.data)) or "none"
-            self._refuse(name, f"data: key {CONF_KEY!r} is missing; there are: {named}", found)
+            self._refuse(name, f"data: key {self._key!r} is missing; there are: {named}", found)
             return False
         if text == self._seen:
             return False

@@ -6,16 +6,18 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from vc_model import variables
+from vc_model.compat import COMPAT
 from vc_model.scheduler_names import scheduler_names_variable
 from vc_model.variables import AnyVariable
-from vc_scheduler.logic.conf import DEFAULT_SCHEDULER_NAMES, Conf
+from vc_scheduler.logic.conf import DEFAULT_SCHEDULER_NAMES, Conf, default_conf
 from vc_scheduler.logic.pod_status import POD_CONDITION_SECONDS
 
 DEBOUNCE_SECONDS: Final = 0.03
 """Between the end of a session and the next: what arrives meanwhile is decided together."""
 
 CONF_MAP: Final = "volcano-scheduler-configmap"
-"""As Volcano's chart names it."""
+CONF_KEY: Final = "volcano-scheduler.conf"
+"""As Volcano's chart names them."""
 
 DEBOUNCE_SECONDS_MAX: Final = 60.0
 POD_CONDITION_SECONDS_MAX: Final = 3600.0
@@ -49,6 +51,9 @@ CONF_MAP_VARIABLE: Final = variables.text(
     empty_counts=True,
     meaning="ConfigMap in POD_NAMESPACE with Volcano's configuration; empty for none",
 )
+CONF_KEY_VARIABLE: Final = variables.text(
+    "SCHEDULER_CONFIGMAP_KEY", CONF_KEY, meaning="key of that ConfigMap with the configuration"
+)
 NAMES_VARIABLE: Final = scheduler_names_variable(
     "names of this scheduler, separated by commas; only pods that name one of them are placed"
 )
@@ -79,6 +84,8 @@ POD_EVENTS_VARIABLE: Final = variables.choice(
 VARIABLES: Final[tuple[AnyVariable, ...]] = (
     CONF_FILE_VARIABLE,
     CONF_MAP_VARIABLE,
+    CONF_KEY_VARIABLE,
+    COMPAT,
     NAMES_VARIABLE,
     THREADS_VARIABLE,
     DEBOUNCE_VARIABLE,
@@ -102,6 +109,8 @@ class Config:
     """Volcano's configuration file; looked at again and again. It wins over the ConfigMap."""
     conf_map: str = CONF_MAP
     """The ConfigMap in our namespace with Volcano's configuration; empty for none."""
+    conf_key: str = CONF_KEY
+    """The key of its data that holds the configuration."""
     pod_condition_seconds: float = POD_CONDITION_SECONDS
     """How long a pod waits before its condition PodScheduled says why."""
     pod_events: PodEvents = PodEvents.WAITING
@@ -109,13 +118,16 @@ class Config:
     @classmethod
     def from_env(cls, environment: Mapping[str, str]) -> "Config":
         """`SCHEDULER_NAMES` (comma list), `SCHEDULER_THREADS`, `SCHEDULER_DEBOUNCE_SECONDS`,
-        `SCHEDULER_CONF` (path of Volcano's file), `SCHEDULER_CONFIGMAP` (name of the ConfigMap),
+        `SCHEDULER_CONF` (path of Volcano's file), `SCHEDULER_CONFIGMAP` (name of the ConfigMap; empty:
+        none), `SCHEDULER_CONFIGMAP_KEY` (the key of its data), `PYROCLAST_COMPAT` (the defaults),
         `SCHEDULER_POD_CONDITION_SECONDS`, `SCHEDULER_POD_EVENTS` (none, waiting, all)."""
         return cls(
             scheduler_names=NAMES_VARIABLE.read(environment),
+            conf=default_conf(COMPAT.read(environment)),
             threads=THREADS_VARIABLE.read(environment),
             conf_path=CONF_FILE_VARIABLE.read(environment),
             conf_map=CONF_MAP_VARIABLE.read(environment),
+            conf_key=CONF_KEY_VARIABLE.read(environment),
             debounce_seconds=DEBOUNCE_VARIABLE.read(environment),
             pod_condition_seconds=POD_CONDITION_VARIABLE.read(environment),
             pod_events=PodEvents(POD_EVENTS_VARIABLE.read(environment)),

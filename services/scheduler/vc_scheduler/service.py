@@ -62,7 +62,7 @@ class Scheduler:
         self.name = context.name
         self._context = context
         self._config = config
-        self._conf = ConfSource(config.conf, config.conf_path, context.log)
+        self._conf = ConfSource(config.conf, config.conf_path, context.log, key=config.conf_key)
         self._conf.look()
         self._lead = Lead(
             context,
@@ -253,6 +253,7 @@ class Scheduler:
         for waiting in decisions.waiting:
             self._columns.conditions.put(waiting, now=timing.started_at)
             self._writers.pods_wait(waiting)
+            await self._context.clock.sleep(0)
         for queue in decisions.queues:
             if self._queue_is_due(queue):
                 self._writers.tellers.queue(queue)
@@ -271,6 +272,8 @@ class Scheduler:
             self._columns.assume(Assumed(key=pod_key(bind), uid=bind.uid, node=bind.node))
         for choice in work.claims:
             self._columns.volumes.choose(choice)
+        for pod in work.gates.pods if work.gates is not None else ():
+            self._columns.lift_gate(object_key(pod.namespace, pod.name), pod.uid)
         if work.eviction is not None:
             for pod in work.eviction.pods:
                 self._columns.evict(object_key(pod.namespace, pod.name), pod.uid)

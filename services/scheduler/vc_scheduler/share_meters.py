@@ -48,6 +48,12 @@ class ShareMeters:
         self._overused = gauge(
             "queue_overused", "1 when a queue has more of something than it deserves.", "queue_name"
         )
+        self._unowned = ShownGauge(
+            "pyroclast_pods_without_queue",
+            "Pods on nodes whose queue does not exist, by the queue they name.",
+            ("queue_name",),
+            registry=registry,
+        )
         self._job_share = gauge(
             "job_share", "The largest part of the cluster that a job has.", "job_ns", "job_id"
         )
@@ -105,6 +111,9 @@ class ShareMeters:
         self._share.show({(name,): queue.share for name, queue in queues})
         self._weight.show({(name,): float(queue.weight) for name, queue in queues})
         self._overused.show({(name,): float(queue.overused) for name, queue in queues})
+        self._unowned.show(
+            {(name,): amounts.get(PODS, 0) / 1000 for name, amounts in figures.unowned.items()}
+        )
         self._job_share.show(
             {(key.partition("/")[0], key): share for key, share in figures.jobs.items()}
         )

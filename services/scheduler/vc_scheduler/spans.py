@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from vc_messages.partition import vcjob_owner
+from vc_messages.partition import owning_key, vcjob_owner
 from vc_messages.trace import BIND_SPAN, SESSION_SPAN, attempt_span, session_trace
 from vc_messages.view import View
 from vc_model.keys import JOB_VERSION, QUEUE_NAME
@@ -167,9 +167,9 @@ def _recovered_attributes(pods: list[Pod]) -> Attributes:
 
 
 def _attributes(work: GroupWork, group: PodGroup, times: SessionTimes) -> Attributes:
-    """The pod group of a vcjob has the job's own name."""
+    """The job is the pod group's controller; a group of other pods stands for itself."""
     return {
-        "job": group.key,
+        "job": owning_key(group),
         "queue": group.spec.queue,
         "pods": len(work.gang.binds) if work.gang is not None else 0,
         "session.id": times.session_id,

@@ -33,6 +33,7 @@ from vc_scheduler.logic.commands import (
     claim_effect,
     eviction_effects,
     eviction_events,
+    gate_effects,
     nomination_effects,
     release_effects,
     withdrawal_effects,
@@ -40,6 +41,7 @@ from vc_scheduler.logic.commands import (
 from vc_scheduler.logic.decisions import (
     Eviction,
     GangBind,
+    GateLift,
     PodRef,
     Release,
     WaitingPods,
@@ -146,6 +148,8 @@ class Writers:
             self._tell(work, session, began=began)
         elif work.status is not None:
             self._columns.status_failed(work.group, work.uid, status=work.status.status)
+        if work.gates is not None:
+            await self._lift_gates(work.gates)
         if work.release is not None:
             await self._release(work.release, session)
         if work.withdrawal is not None:
@@ -174,6 +178,15 @@ class Writers:
                 self._columns.volumes.refused(choice, now=self._context.clock.now())
                 self._wanted.set()
         self._observer.claims_refused(work.group, refused, session)
+
+    async def _lift_gates(self, lift: GateLift) -> None:
+        """Pods whose gate stays rest before it is tried again."""
+        outcomes = await self._applier.apply(gate_effects(lift))
+        for pod, outcome in zip(lift.pods, outcomes, strict=True):
+            if outcome.status is not OutcomeStatus.DONE:
+                key, now = object_key(pod.namespace, pod.name), self._context.clock.now()
+                self._columns.lift_gate(key, pod.uid, failed_at=now)
+                self._wanted.set()
 
     async def _release(self, release: Release, session: SessionTimes) -> None:
         """Members that the API server keeps (a disruption budget) are asked for again after a rest."""

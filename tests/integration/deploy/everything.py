@@ -95,6 +95,8 @@ class Everything:
         )
         self.until("events", "{.items[?(@.reason=='CommandRefused')].reason}", "CommandRefused")
 
+        self._kubectl.ok("delete", "queue", "closing")  # admission counts its pod groups first
+
     def workloads(self) -> None:
         """Of the kinds that are not ours: their pods get a group."""
         self.apply(replicaset("plain", pods=2))

@@ -34,15 +34,17 @@ from vc_cli.rights import account_manifests
 from vc_cli.services import SERVICES
 from vc_cli.stack import DASHBOARD_SERVICE
 from vc_cli.stack_plan import keys_of
+from vc_model.compat import Compat
+from vc_scheduler.logic import actions, plugins
+from vc_scheduler.logic.conf import default_conf
+from vc_scheduler.logic.conf_file import read_conf
 
 ONLY_ON_A_CLUSTER = {
-    "POD_NAMESPACE", "LOG_LEVEL", "LOG_FORMAT", "PYROCLAST_COMPAT",
+    "POD_NAMESPACE", "LOG_LEVEL", "LOG_FORMAT",
     "KAFKA_SECURITY_PROTOCOL", "KAFKA_REPLICATION_FACTOR",
 }  # fmt: skip
 """Keys that a stack inherits or does without."""
 ONLY_THERE = {
-    "scheduler": {"SCHEDULER_CONFIGMAP"},
-    "dashboard": {"SCHEDULER_CONFIGMAP"},
     "admission": {
         "ADMISSION_SERVICE", "ADMISSION_SECRET", "ADMISSION_CONFIGURATION", "ADMISSION_CONFIGMAP",
     },
@@ -258,6 +260,39 @@ def test_a_release_of_another_name_leads_vcctl_and_the_dashboard_to_its_own() ->
     assert "second-scheduler-configmap" in of_kind(rendered, "ConfigMap")
     labels = of_kind(rendered, "Service")["second-dashboard"]["metadata"]["labels"]
     assert dict(label.split("=") for label in LABELS.split(",")).items() <= labels.items()
+
+
+@pytest.mark.parametrize("compat", list(Compat))
+def test_one_value_says_to_every_service_whose_letter_is_followed(compat: Compat) -> None:
+    rendered = render({"compat": compat.value})
+    maps = of_kind(rendered, "ConfigMap")
+    assert maps["volcano-environment"]["data"]["PYROCLAST_COMPAT"] == compat.value
+    for name, deployment in of_kind(rendered, "Deployment").items():
+        told = {entry["name"] for entry in container_of(deployment)["env"]}
+        assert "PYROCLAST_COMPAT" in told, name
+    text = maps["volcano-scheduler-configmap"]["data"]["volcano-scheduler.conf"]
+    conf, _ = read_conf(text, actions=tuple(actions.REGISTRY), plugins=tuple(plugins.REGISTRY))
+    assert conf == default_conf(compat), "the chart's configuration is the scheduler's default"
+
+
+def test_the_scheduler_may_read_a_config_map_of_yours() -> None:
+    rendered = render({"schedulerConfigMap": "mine", "schedulerConfigMapKey": "mine.conf"})
+    assert "volcano-scheduler-configmap" not in of_kind(rendered, "ConfigMap")
+    for service in ("scheduler", "dashboard"):
+        container = container_of(of_kind(rendered, "Deployment")[f"volcano-{service}"])
+        told = {entry["name"]: entry.get("value") for entry in container["env"]}
+        assert (told["SCHEDULER_CONFIGMAP"], told["SCHEDULER_CONFIGMAP_KEY"]) == (
+            "mine",
+            "mine.conf",
+        )
+
+
+@pytest.mark.parametrize(("value", "told"), [("", None), (True, "true"), (False, "false")])
+def test_queues_in_use_are_protected_as_the_value_says(value: object, told: str | None) -> None:
+    rendered = render({"queueAllocatedPodsCheck": value})
+    container = container_of(of_kind(rendered, "Deployment")["volcano-admission"])
+    env = {entry["name"]: entry.get("value") for entry in container["env"]}
+    assert env.get("ADMISSION_QUEUE_ALLOCATED_PODS_CHECK") == told
 
 
 def test_the_notes_say_where_vcctl_finds_the_dashboard(tmp_path: Path) -> None:

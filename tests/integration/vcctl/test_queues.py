@@ -41,7 +41,7 @@ def test_the_life_of_a_queue(shell: Shell) -> None:
     assert json.loads(shell.good("vcctl queue get team -o json").out)["spec"]["weight"] == 3
     shell.good("vcctl queue operate -n team -a update -w 5")
     assert shell.good("vcctl queue get team -o wide").rows()[0][1] == "5"
-    assert "above 0" in shell.bad("vcctl queue operate -n team -a update", code=2)
+    assert "from 1 to 65535" in shell.bad("vcctl queue operate -n team -a update", code=2)
     assert "invalid choice" in shell.bad("vcctl queue operate -n team -a paint", code=2)
     shell.good("vcctl queue operate -n team -a close")
     closed = "vcctl queue get -n team"

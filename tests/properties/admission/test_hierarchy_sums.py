@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from tests.unit.admission.objects import ask, queue, read_queue, world
 from vc_admission.logic.queue.shares import shares_of
-from vc_admission.logic.world import Compat, World, parent_of
+from vc_admission.logic.world import World, parent_of
+from vc_model.compat import Compat
 from vc_model.keys import ROOT_QUEUE
 from vc_model.scheduling import Queue
 

@@ -8,7 +8,8 @@ import msgspec
 from vc_admission.logic.endpoints import BY_PATH, CREATE
 from vc_admission.logic.review import review
 from vc_admission.logic.wire import Request, Response
-from vc_admission.logic.world import Compat, Settings, World
+from vc_admission.logic.world import Settings, World
+from vc_model.compat import Compat
 from vc_model.kubernetes import Namespace
 from vc_model.meta import ObjectMeta
 from vc_model.scheduling import Queue
@@ -75,7 +76,7 @@ def without(raw: JsonObject, *path: str) -> JsonObject:
     return copied
 
 
-def world(*queues: Queue, compat: Compat = Compat.SEEDS, **settings: Any) -> World:
+def world(*queues: Queue, compat: Compat = Compat.LENIENT, **settings: Any) -> World:
     """Root and default, the given queues, and a namespace with a queue of its own."""
     base = [Queue(metadata=ObjectMeta(name=name)) for name in ("root", "default")]
     annotated = ObjectMeta(

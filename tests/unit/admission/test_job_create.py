@@ -16,7 +16,7 @@ from tests.unit.admission.objects import (
     template,
     world,
 )
-from vc_admission.logic.world import Compat
+from vc_model.compat import Compat
 
 
 def with_policies(*policies: Any) -> Any:
@@ -238,3 +238,12 @@ def test_too_many_tasks_are_refused_and_not_defaulted() -> None:
     raw = job(tasks=[task(f"t{i}") for i in range(1001)])
     assert_answers(ask("/jobs/validate", raw), "more than 1000 tasks")
     assert ask("/jobs/mutate", raw).patch == []
+
+
+def test_upstream_mode_says_volcanos_words_first() -> None:
+    raw = job(tasks=[])
+    refused = ask("/jobs/validate", raw, world(compat=Compat.UPSTREAM))
+    assert refused.message.startswith("No task specified in job spec: spec.tasks: []: ")
+    assert ask("/jobs/validate", raw).message.startswith("spec.tasks: []: ")
+    kept = ask("/queues/validate", None, world(compat=Compat.UPSTREAM), operation="DELETE", name="default")  # fmt: skip
+    assert kept.message.startswith("`default` queue can not be deleted: metadata.name: ")

@@ -8,8 +8,9 @@ from tests.unit.admission.objects import ask, job, task, template, world
 from vc_admission.logic.endpoints import BY_PATH
 from vc_admission.logic.review import defaulted
 from vc_admission.logic.wire import Request
-from vc_admission.logic.world import BUILT_IN_PLUGINS, Compat, World
+from vc_admission.logic.world import BUILT_IN_PLUGINS, World
 from vc_messages.plugins import PluginAnnouncement
+from vc_model.compat import Compat
 from vc_model.struct import JsonObject
 
 

@@ -52,7 +52,7 @@ TRAPS = (
          warning="no task is named 'master', so MASTER_ADDR"),
     Trap(says="an argument the plugin does not take",
          object=pytorch("--prot=1", policies=MASTER),
-         warning="--prot is not an argument of this plugin; it takes --master"),
+         warning="--prot is ignored: this plugin takes --master"),
     Trap(says="a pytorch master without end", object=pytorch(),
          warning="spec.tasks[0].policies: the pytorch master has no TaskCompleted policy"),
     Trap(says="a pytorch master with its end is fine", object=pytorch(policies=MASTER)),

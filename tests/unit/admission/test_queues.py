@@ -15,7 +15,8 @@ from tests.unit.admission.objects import (
     without,
     world,
 )
-from vc_admission.logic.world import Compat
+from vc_model.compat import Compat
+from vc_model.keys import ALLOW_DELETE
 from vc_model.struct import JsonObject
 
 
@@ -200,6 +201,10 @@ class End(msgspec.Struct, frozen=True, kw_only=True):
     says: str
     name: str
     refused: str = ""
+    warned: str = ""
+    annotation: str = ""
+    compat: Compat = Compat.LENIENT
+    check: bool | None = None
 
 
 ENDS = (
@@ -207,20 +212,34 @@ ENDS = (
     End(says="root stays", name="root", refused="this queue is always there"),
     End(says="a queue with children stays", name="dept", refused="delete first: one"),
     End(says="a plain queue may go", name="plain"),
-    End(says="a queue with pods may go unless the switch says no", name="busy"),
-)
+    End(says="a queue with pods stays", name="busy", refused="has 0 unfinished pod groups and 3 allocated pods"),
+    End(says="a queue with pod groups stays", name="waiting", refused="has 2 unfinished pod groups and 0 allocated pods"),
+    End(says="the way out is named", name="busy", refused="wait for its jobs or delete them, or delete it all the same: vcctl queue delete --force busy"),
+    End(says="a queue that was not counted is not let go", name="uncounted", refused="could not be counted; try again"),
+    End(says="a queue with pods goes with the annotation", name="busy", annotation="true"),
+    End(says="another value of the annotation is named", name="busy", annotation="yes", refused="volcano.sh/allow-delete is 'yes'"),
+    End(says="the annotation does not free children", name="dept", annotation="true", refused="delete first: one"),
+    End(says="Volcano lets a queue in use go", name="busy", compat=Compat.UPSTREAM),
+    End(says="Volcano's switch keeps one with pods", name="busy", compat=Compat.UPSTREAM, check=True, refused="3 allocated pods"),
+    End(says="Volcano's switch does not look at pod groups", name="waiting", compat=Compat.UPSTREAM, check=True, warned="2 unfinished pod groups"),
+    End(says="the switch may be off", name="busy", check=False),
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("end", ENDS, ids=case_id)
 def test_delete(end: End) -> None:
-    response = ask("/queues/validate", None, KNOWN, operation="DELETE", name=end.name)
+    settings = msgspec.structs.replace(
+        KNOWN.settings, compat=end.compat, allocated_pods_check=end.check
+    )
+    counted = {"plain": 0, "busy": 0, "dept": 0, "waiting": 2}
+    known = msgspec.structs.replace(KNOWN, settings=settings, unfinished_groups=counted)
+    old = queue(end.name)
+    if end.name in KNOWN.queues:
+        old["status"] = {"allocated": KNOWN.queues[end.name].status.allocated}
+    old["metadata"]["annotations"] = {ALLOW_DELETE: end.annotation} if end.annotation else {}
+    response = ask("/queues/validate", None, known, old=old, operation="DELETE", name=end.name)
     assert_answers(response, end.refused)
-
-
-def test_a_queue_with_pods_stays_with_the_switch_on() -> None:
-    known = world(read_queue(queue("busy"), allocated={"pods": 3}), allocated_pods_check=True)
-    response = ask("/queues/validate", None, known, operation="DELETE", name="busy")
-    assert_answers(response, "pods of this queue run")
+    assert end.warned in " ".join(response.warnings)
 
 
 def test_defaults_of_a_queue() -> None:

@@ -92,6 +92,38 @@ async def test_refusals_name_webhook_field_value_and_fix(rig: Rig) -> None:
             await rig.cluster.delete(QUEUES, name="default")
 
 
+async def test_a_queue_in_use_is_kept_until_it_is_not_in_use_or_may_go(rig: Rig) -> None:
+    """Pod groups are counted live: the one made a moment ago counts, without any view."""
+    group = {
+        "apiVersion": PODGROUPS.api_version, "kind": PODGROUPS.kind,
+        "metadata": {"name": "train"}, "spec": {"minMember": 1, "queue": "team"},
+    }  # fmt: skip
+    async with rig.admission():
+        await rig.cluster.create(NAMESPACES, NAMESPACE)
+        await rig.cluster.create(QUEUES, queue("team"))
+        await rig.cluster.create(PODGROUPS, group, namespace="ml")
+        with pytest.raises(ForbiddenError, match="1 unfinished pod groups and 0 allocated pods"):
+            await rig.cluster.delete(QUEUES, name="team")
+        done = {"status": {"phase": "Completed"}}
+        await rig.cluster.patch(PODGROUPS, done, name="train", namespace="ml")
+        await rig.cluster.delete(QUEUES, name="team")
+
+
+async def test_a_queue_whose_pod_groups_cannot_be_counted_is_not_deleted(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with rig.admission() as service:
+        await rig.cluster.create(QUEUES, queue("team"))
+
+        async def fails(_: str) -> int:
+            raise ServerError("etcd is away")
+
+        monkeypatch.setattr(service.knowledge, "_count_unfinished", fails)
+        with pytest.raises(ClusterError, match="etcd is away"):
+            await rig.cluster.delete(QUEUES, name="team")
+        assert await rig.cluster.get(QUEUES, name="team")
+
+
 async def test_a_refusal_is_logged_with_the_job_and_its_trace(
     rig: Rig, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -101,6 +101,29 @@ def test_without_sessions_the_condition_of_the_group_is_the_reason() -> None:
     assert found.group.reason == "NotEnoughResources"
 
 
+def test_a_queue_that_was_deleted_under_its_pods_is_shown() -> None:
+    picture = make_picture(
+        jobs=[job("a")],
+        groups=[group("a", queue="gone", gang=1)],
+        pods=[pod("a", 0), pod("a", 1)],
+        queues=[queue("root"), queue("team", parent="root")],
+        nodes=[node("n1")],
+    )
+    tree = queue_tree(picture, limit=10, stale="")
+    assert [(row.name, row.depth, row.state) for row in tree.queues] == [
+        ("root", 0, "Open"),
+        ("team", 1, "Open"),
+        ("gone", 1, "Missing"),
+    ]
+    assert {row.name: row.used.get("cpu", "0") for row in tree.queues} == {
+        "root": "2",
+        "team": "0",
+        "gone": "2",
+    }
+    assert tree.total == 3
+    assert len(queue_tree(picture, limit=2, stale="").queues) == 2
+
+
 def test_queues_come_depth_first_with_what_they_hold() -> None:
     tree = queue_tree(healthy(), limit=10, stale="")
     assert [(row.name, row.depth, row.parent) for row in tree.queues] == [
@@ -216,6 +239,7 @@ def test_who_places_the_pods_of_a_gang_decides_whether_it_may_be_partial() -> No
         jobs=[job("a")],
         groups=[group("a", gang=2)],
         pods=[pod("a", 0), pod("a", 1, node="")],
+        queues=[queue("default", allocated={"cpu": "1", "pods": "1"})],
         nodes=[node("n1")],
     )
     assert [finding.invariant for finding in find(picture, ("volcano", "two"))] == [GANGS_WHOLE]

@@ -10,6 +10,7 @@ from vc_dashboard.logic.epochs import SESSIONS_REMEMBERED_MAX, EpochMemory
 from vc_dashboard.logic.invariants import (
     EPOCHS_GROW,
     NO_ORPHANS,
+    QUEUES_EXIST,
     QUEUES_TOLD,
     TRANSIENT_SECONDS_MAX,
     find,
@@ -103,6 +104,25 @@ def test_a_pod_group_of_a_job_that_is_gone_is_an_orphan() -> None:
     picture = make_picture(groups=[group("a"), group("b")], jobs=[job("b")])
     (finding,) = find(picture)
     assert (finding.invariant, finding.object) == (NO_ORPHANS, "PodGroup ml/a")
+
+
+def test_pods_in_a_queue_that_does_not_exist_are_noticed_after_a_moment() -> None:
+    picture = make_picture(
+        jobs=[job("a")],
+        groups=[group("a", queue="gone", gang=1)],
+        pods=[pod("a", 0), pod("a", 1, cpu="500m"), pod("a", 2, node="")],
+        queues=[queue("root", allocated=RIGHT)],
+        nodes=[node("n1")],
+    )
+    (finding,) = find(picture)  # and root's status, which counts them, is right
+    assert (finding.invariant, finding.object) == (QUEUES_EXIST, "Queue gone")
+    assert finding.message == (
+        "does not exist, but 2 pods on nodes belong to it (cpu 1500m, pods 2); "
+        "create the queue again or delete their jobs"
+    )
+    seen = remember({}, [finding], now=0.0)
+    assert report(picture, [finding], seen, now=TRANSIENT_SECONDS_MAX - 0.1, stale="").holds
+    assert not report(picture, [finding], seen, now=TRANSIENT_SECONDS_MAX, stale="").holds
 
 
 def held(session_id: str, started_at: float) -> SessionRecord:

@@ -133,7 +133,6 @@ def test_the_service_of_the_head_comes_and_goes() -> None:
         ),
         (RayCore(), RAY, "--clientPort=0", "write a number from 1 to 65535"),
         (TensorflowCore(), TF, "--chief=nope", "the job has no such task"),
-        (TensorflowCore(), TF, "--nope=1", "is not known"),
     ],
     ids=[
         "ray without its head",
@@ -141,11 +140,16 @@ def test_the_service_of_the_head_comes_and_goes() -> None:
         "ray without the head's container",
         "a port that is none",
         "tensorflow without its chief",
-        "an argument that is none",
     ],
 )
 def test_what_is_wrong_is_said(core: Core, of: Job, argument: str, said: str) -> None:
     assert said in answer(core, argument, of=of).problem
+
+
+def test_an_argument_that_is_none_is_ignored_with_a_warning() -> None:
+    decorated = answer(RayCore(), "--nope=1", of=RAY)
+    assert decorated.problem == ""
+    assert "'--nope' is not known and ignored" in decorated.warnings[0]
 
 
 def test_the_port_of_mpi_is_on_init_containers_too() -> None:

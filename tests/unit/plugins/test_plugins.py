@@ -12,6 +12,7 @@ from vc_jobplugin.arguments import Flag, parse
 from vc_jobplugin.redaction import redact
 from vc_messages.effects import CreateObject, DeleteObject, PatchObject, RecordEvent
 from vc_messages.plugins import PluginRequest, TaskDecoration
+from vc_model.compat import Compat
 from vc_model.job import Job
 from vc_model.kinds import CONFIGMAPS, JOBS, SECRETS
 from vc_plugin_env.logic import EnvCore
@@ -21,6 +22,7 @@ from vc_plugin_ssh.keypairs import make_key_pair
 from vc_plugin_ssh.logic import KeyPair
 from vc_plugin_ssh.service import SshCore
 from vc_plugin_svc.logic import SvcCore
+from vc_plugin_tensorflow.logic import TensorflowCore
 
 TRAINING = job("Pending", tasks=[task("master", 1), task("worker", 2)])
 
@@ -75,8 +77,6 @@ def test_arguments(arguments: list[str], values: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("argument", "said"),
     [
-        ("--nope=1", "'--nope' is not known; this plugin takes --name, --on, --port"),
-        ("word", "'word' is not known"),
         ("--name", "--name needs a value"),
         ("--on=maybe", "--on=maybe: write true or false"),
         ("--port=99", "--port=99: write a number from 1 to 10"),
@@ -85,6 +85,49 @@ def test_arguments(arguments: list[str], values: dict[str, str]) -> None:
 )
 def test_a_wrong_argument_is_named(argument: str, said: str) -> None:
     assert said in parse([argument], FLAGS).problem
+    upstream = parse(["--name=y", argument], FLAGS, compat=Compat.UPSTREAM)
+    assert upstream.problem == ""
+    assert said in upstream.ignored[0]
+    defaults = {"name": "y", "on": "false", "port": "1"}
+    assert upstream.values == defaults, "what cannot be used has its default"
+
+
+@pytest.mark.parametrize("compat", list(Compat))
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--nope=1"], ["argument '--nope' is not known and ignored; this plugin takes --name, --on, --port"]),
+        (["--nope", "1", "--port=2"], ["'--nope' is not known", "argument that is no flag is not known"]),
+        (["word"], ["argument that is no flag is not known and ignored"]),
+        (["-----BEGIN PRIVATE KEY-----\nMIIE"], ["argument that is no flag is not known"]),
+        (["--nope", "--nope"], ["'--nope' is not known"]),
+    ],
+)  # fmt: skip
+def test_an_unknown_argument_is_ignored_and_named(
+    arguments: list[str], said: list[str], compat: Compat
+) -> None:
+    """A job's arguments cannot be changed: to wait until they are would be to wait for ever."""
+    parsed = parse(["--name=y", *arguments], FLAGS, compat=compat)
+    assert parsed.problem == ""
+    assert parsed.text("name") == "y"
+    assert len(parsed.ignored) == len(said)
+    for text, told in zip(parsed.ignored, said, strict=True):
+        assert told in text
+        assert "MIIE" not in text
+
+
+CORES: list[Core] = [EnvCore(), SvcCore(), SshCore(), PytorchCore(), MpiCore(), TensorflowCore()]
+
+
+@pytest.mark.parametrize("core", CORES, ids=[type(core).__name__ for core in CORES])
+def test_every_plugin_answers_a_job_with_an_unknown_argument_and_warns(core: Core) -> None:
+    tasks = [task("master", 1), task("worker", 2), task("head", 1)]
+    of = job("Pending", tasks=tasks, plugins={"p": ["--no-root"]})
+    decorated = answer(core, "--no-root", of=of)
+    assert decorated.problem == ""
+    assert decorated.decoration is not None
+    (warning,) = decorated.warnings
+    assert "'--no-root' is not known and ignored" in warning
 
 
 def test_private_keys_are_redacted_however_they_are_written() -> None:

@@ -213,11 +213,11 @@ class Invariants:
         return found
 
     def _rolled_up(self) -> dict[str, Amounts]:
-        """By queue, with those below it."""
+        """By queue, with those below it; what names a queue that does not exist is `root`'s."""
         queues = self._queues()
         total: dict[str, Amounts] = {name: {} for name in queues}
         for name, amounts in self._allocated().items():
-            at, seen = name, 0
+            at, seen = name if name in queues else "root", 0
             above: dict[str, None] = {}
             while at in queues and at not in above and seen < DEPTH_MAX:
                 above[at] = None

@@ -147,7 +147,7 @@ def test_what_actions_are_told_is_kept_and_warned_of_where_nobody_listens() -> N
     assert conf.configurations == (allocate, ActionConf(name="backfill"))
     assert conf.metrics == {"type": "prometheus", "interval": "30s"}
     assert warnings == [
-        "configurations[1]: gangpreempt is not implemented and left out",
+        "configurations[1]: no effect: gangpreempt is not among the actions",
         "action allocate: argument 'predicateErrorCacheEnable' has no effect: it is not known; it takes surplusDelay",
         "metrics: 'interval' has no effect: no plugin here reads the usage of nodes",
         "metrics: 'type' has no effect: no plugin here reads the usage of nodes",

@@ -15,8 +15,8 @@ from vc_model.kinds import CONFIGMAPS, EVENTS
 from vc_model.kubernetes import ConfigMap
 from vc_model.meta import ObjectMeta
 from vc_model.struct import JsonObject
-from vc_scheduler.conf_source import CONF_KEY, ConfSource
-from vc_scheduler.config import CONF_MAP, Config
+from vc_scheduler.conf_source import ConfSource
+from vc_scheduler.config import CONF_KEY, CONF_MAP, Config
 from vc_scheduler.logic.conf import Conf
 
 SYSTEM: Final = "volcano-system"
@@ -92,6 +92,16 @@ def test_a_file_wins_over_the_map(tmp_path: Path, caplog: pytest.LogCaptureFixtu
 def test_the_name_comes_from_the_environment() -> None:
     assert Config.from_env({}).conf_map == "volcano-scheduler-configmap"
     assert Config.from_env({"SCHEDULER_CONFIGMAP": "mine"}).conf_map == "mine"
+    assert Config.from_env({"SCHEDULER_CONFIGMAP_KEY": "mine.conf"}).conf_key == "mine.conf"
+    assert Config.from_env({"SCHEDULER_CONFIGMAP_KEY": ""}).conf_key == CONF_KEY
+
+
+def test_the_key_of_the_config_map_may_be_another() -> None:
+    found = ConfSource(Conf(), "", logging.getLogger("test-conf-map"), key="mine.conf")
+    assert found.see(conf_map(GOOD, key="mine.conf"))
+    assert not found.refused
+    assert not found.see(conf_map(GOOD))
+    assert "key 'mine.conf' is missing; there are: volcano-scheduler.conf" in found.refused
 
 
 def events(shell: Shell) -> list[JsonObject]:

@@ -2,10 +2,16 @@
 
 import pytest
 
-from tests.unit.scheduler.objects import gang, group, nodes, pod, queue
+from tests.unit.scheduler.objects import gang, group, node, nodes, pod, queue
+from tests.unit.scheduler.recording import Recording
+from tests.unit.scheduler.shell import NAMESPACE, Shell, pod_body
 from tests.unit.scheduler.world import World, reason_of
+from vc_clock import run_virtual
 from vc_messages.sessions import Stage
+from vc_model.keys import QUEUE_ALLOCATED, QUEUE_ALLOCATION_GATE
+from vc_model.kinds import PODGROUPS, PODS
 from vc_model.meta import ApiObject
+from vc_scheduler.logic.actions.queue_gates import GATES_PAUSE_SECONDS
 from vc_scheduler.logic.conf import Conf, PluginConf
 
 OTHER = "example.com/license"
@@ -59,3 +65,140 @@ def test_nobody_else_waits_for_gated_pods() -> None:
     world = World(nodes(1, cpu=8), queue(), gated_job("gated", 2), gang("small", 2, cpu=4))
     world.session()
     assert world.bound("small") == 2
+
+
+# -- Volcano's own gate ------------------------------------------------------------------------------
+
+
+def at_gate(name: str, count: int = 1, *, cpu: int = 4, minimum: int = 0) -> list[ApiObject]:
+    """A job whose pods wait for room in their queue."""
+    members = [
+        pod(f"{name}-{n}", group=name, requests={"cpu": cpu}, gates=[QUEUE_ALLOCATION_GATE])
+        for n in range(count)
+    ]
+    return [group(name, minimum=minimum or count, age=9), *members]
+
+
+def small_node_large_queue(*more: ApiObject) -> World:
+    """The queue has room for `g`, and no node has."""
+    return World(nodes(1, cpu=2), queue(capability={"cpu": "5"}), *at_gate("g"), *more)
+
+
+def lifted(world: World, name: str) -> bool:
+    return not world.pod(name).spec.scheduling_gates
+
+
+def test_the_gate_is_lifted_when_the_queue_has_room_although_no_node_has() -> None:
+    world = small_node_large_queue()
+    decisions = world.session()
+    assert [ref.name for lift in decisions.gates for ref in lift.pods] == ["g-0"]
+    assert decisions.binds == ()
+    assert lifted(world, "g-0")
+    assert world.pod("g-0").metadata.annotations[QUEUE_ALLOCATED] == "true"
+    assert reason_of(decisions, "g").stage in (Stage.GANG, Stage.PREDICATE)
+    assert world.session().gates == (), "once"
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_the_room_is_held_in_the_queue_until_the_pod_is_gone(*, restarted: bool) -> None:
+    world = small_node_large_queue()
+    world.session()
+    if restarted:
+        world.restart()
+    world.put(*gang("other", 2, cpu=1))
+    decisions = world.session()
+    assert decisions.binds == (), "2 CPUs on the node, but only 1 of 5 left in the queue"
+    assert reason_of(decisions, "other").stage is Stage.QUOTA
+    world.delete_pod("g-0")
+    world.session()
+    assert world.bound("other") == 2
+
+
+def test_a_pod_is_bound_into_the_room_that_its_queue_holds() -> None:
+    world = small_node_large_queue()
+    world.session()
+    world.put(queue(capability={"cpu": "4"}), node("large", cpu=8))
+    world.session()
+    assert world.where() == {"g-0": "large"}
+    world.put(*gang("other", 1, cpu=1))
+    assert world.session().binds == (), "its room counts once, and still does"
+
+
+def test_the_status_of_the_queue_does_not_count_what_is_only_held() -> None:
+    world = small_node_large_queue()
+    world.session()
+    assert [told.allocated for told in world.decide().queues] == []
+
+
+def test_room_is_held_while_the_write_is_under_way_and_given_back_when_it_fails() -> None:
+    world = small_node_large_queue()
+    (lift,) = world.decide().gates
+    (ref,) = lift.pods
+    world.columns.lift_gate("ns/g-0", ref.uid)
+    assert world.decide().gates == ()
+    world.put(*gang("other", 2, cpu=1))
+    assert world.decide().binds == ()
+    world.columns.lift_gate("ns/g-0", ref.uid, failed_at=world.now)
+    again = world.decide()
+    assert again.bound_pods == 2
+    assert again.wake_at is not None, "the pod rests before its gate is tried again"
+
+
+def test_a_gang_that_the_queue_cannot_take_whole_keeps_its_gates() -> None:
+    world = World(nodes(1, cpu=2), queue(capability={"cpu": "7"}), at_gate("g", 2))
+    assert world.session().gates == ()
+    world.put(queue(capability={"cpu": "8"}))
+    assert len(world.session().gates[0].pods) == 2
+
+
+def test_so_does_one_of_which_pods_are_missing() -> None:
+    world = World(nodes(1, cpu=2), queue(), at_gate("g", 2, minimum=3))
+    assert world.session().gates == ()
+
+
+def test_pods_beyond_the_minimum_follow_as_far_as_the_queue_has_room() -> None:
+    world = World(nodes(1, cpu=2), queue(capability={"cpu": "12"}), at_gate("g", 5, minimum=2))
+    assert len(world.session().gates[0].pods) == 3
+
+
+def test_a_session_lifts_a_bounded_number_of_gates_and_goes_on_later() -> None:
+    jobs = [at_gate(f"j{n}", 30) for n in range(5)]
+    world = World(nodes(1, cpu=2), queue(), *jobs)
+    first = world.session()
+    assert sum(len(lift.pods) for lift in first.gates) == 90
+    assert first.wake_at is not None
+    assert first.wake_at <= world.now + GATES_PAUSE_SECONDS
+    world.now = first.wake_at
+    assert sum(len(lift.pods) for lift in world.session().gates) == 60
+
+
+def test_a_session_that_lifts_gates_replays_to_the_same_bytes() -> None:
+    world = small_node_large_queue(*gang("other", 1, cpu=1))
+    recording = Recording(world)
+    for _ in range(3):
+        recording.session()
+        world.put(node("large", cpu=8))
+    recording.check()
+    assert world.bound("g") == 1
+
+
+def test_the_shell_writes_the_gate_once_and_binds_when_a_node_comes() -> None:
+    async def story() -> None:
+        async with Shell() as shell:
+            await shell.nodes(1, cpu="1")
+            spec = {"minMember": 1, "queue": "default"}
+            body = {"metadata": {"name": "g"}, "spec": spec}
+            await shell.create(PODGROUPS, body, namespace=NAMESPACE)
+            made = pod_body("g-0", group="g", cpu="4")
+            made["spec"]["schedulingGates"] = [{"name": QUEUE_ALLOCATION_GATE}]
+            await shell.create(PODS, made, namespace=NAMESPACE)
+            await shell.until(
+                lambda: not shell.pods()[0].spec.scheduling_gates, "the gate is lifted"
+            )
+            assert shell.bound("g") == 0
+            await shell.nodes(1, cpu="8", prefix="large")
+            await shell.until(lambda: shell.bound("g") == 1, "bound")
+            annotations = shell.pods()[0].metadata.annotations
+            assert annotations[QUEUE_ALLOCATED] == "true"
+
+    run_virtual(story())

@@ -140,8 +140,12 @@ def test_pods_beyond_the_minimum_behind_a_job_of_a_fifo_queue_name_the_queue() -
     assert said(world, "g-9").endswith("queue 'default' is fifo, and a job before this one waits")
 
 
-def test_a_pod_behind_a_gate_keeps_what_the_api_server_wrote() -> None:
-    world = World(nodes(1), queue(), fresh_gang())
+@pytest.mark.parametrize(
+    ("left", "told"), [("320", EIGHT), ("360", [*EIGHT, "g-9"])], ids=["closed", "lifted"]
+)
+def test_a_pod_behind_a_gate_keeps_what_the_api_server_wrote(left: str, told: list[str]) -> None:
+    """Until its queue has room for it: then its gate is lifted, and it waits for a node like the others."""
+    world = World(nodes(1), queue(capability={"cpu": left}), fresh_gang())
     gated = pod("g-8", group="g", role="w", requests={"cpu": "40"}, gates=["else"], created=EPOCH)
     waits = pod(
         "g-9",
@@ -153,7 +157,7 @@ def test_a_pod_behind_a_gate_keeps_what_the_api_server_wrote() -> None:
     )
     world.put(gated, waits)
     world.session()
-    assert named(later(world, POD_CONDITION_SECONDS)) == EIGHT
+    assert named(later(world, POD_CONDITION_SECONDS)) == told
 
 
 def test_a_pod_that_rests_after_a_failed_bind_says_why_like_the_others() -> None:
@@ -351,7 +355,7 @@ def condition(name: str, message: str = "no room") -> background_queue.PodCondit
 
 def event(name: str) -> PodEvent:
     ref = PodRef(namespace="ns", name=name, uid=name)
-    return PodEvent(pod=ref, event=failed_scheduling(ref, "no room"))
+    return PodEvent(pod=ref, message="no room")
 
 
 def taken(entries: BackgroundQueue, *, now: float) -> list[BackgroundWrite]:

@@ -16,6 +16,7 @@ from vc_messages.effects import BindPod
 from vc_messages.sessions import Reason
 from vc_messages.view import Change
 from vc_model import kinds
+from vc_model.keys import QUEUE_ALLOCATED
 from vc_model.kinds import Kind
 from vc_model.kubernetes import (
     CSINode,
@@ -144,6 +145,9 @@ class World:
             known = self._objects["podgroups", key]
             assert isinstance(known, PodGroup)
             self.put(msgspec.structs.replace(known, status=status.status))
+        for lift in decisions.gates:
+            for ref in lift.pods:
+                self._lift_gate(ref.name)
         for release in decisions.releases:
             for ref in release.pods:
                 self.delete(kinds.PODS, object_key(ref.namespace, ref.name))
@@ -156,6 +160,14 @@ class World:
                 self._nominate(ref.name, "")
         self.invariants.after(decisions)
         return decisions
+
+    def _lift_gate(self, name: str) -> None:
+        gated = self.pod(name)
+        metadata = msgspec.structs.replace(
+            gated.metadata, annotations={**gated.metadata.annotations, QUEUE_ALLOCATED: "true"}
+        )
+        spec = msgspec.structs.replace(gated.spec, scheduling_gates=[])
+        self.put(msgspec.structs.replace(gated, metadata=metadata, spec=spec))
 
     def say_waiting(self, name: str, message: str) -> None:
         """A pod's condition PodScheduled=False is written, as its writer would."""

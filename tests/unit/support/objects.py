@@ -138,7 +138,7 @@ def made_of(written: JsonObject) -> tuple[JsonObject, JsonObject]:
     """The PodGroup and the first pod that the job-controller makes of a job."""
     made = msgspec.convert(written, Job)
     spec = wanted_spec(made, made.spec.tasks, {"cpu": "2"})
-    first = PodMaker(made, made.spec.tasks[0], [], forwarded=False).make(0)
+    first = PodMaker(made, made.spec.tasks[0], [], group="g", forwarded=False).make(0)
     return {"metadata": {}, "spec": to_json(spec)}, first.body
 
 

@@ -27,6 +27,7 @@ from vc_model.support.configuration import (
     ABSENT_PLUGINS,
     EFFECTIVE_SWITCHES,
     IDLE_SWITCHES,
+    OTHER_NAMES,
     OWN_ACTIONS,
     OWN_PLUGINS,
     known_arguments,
@@ -105,7 +106,7 @@ def test_every_action_plugin_and_switch_of_upstream_and_of_ours_has_one_answer()
     assert sorted(OWN_PLUGINS) == sorted(plugins.REGISTRY)
     assert not set(OWN_ACTIONS) & set(ABSENT_ACTIONS)
     assert not set(OWN_PLUGINS) & set(ABSENT_PLUGINS)
-    assert set(UPSTREAM_ACTIONS) <= {*OWN_ACTIONS, *ABSENT_ACTIONS}
+    assert set(UPSTREAM_ACTIONS) <= {*OWN_ACTIONS, *OTHER_NAMES, *ABSENT_ACTIONS}
     assert set(UPSTREAM_PLUGINS) <= {*OWN_PLUGINS, *ABSENT_PLUGINS}
     short = [s.lower().removeprefix("enable").removeprefix("d") for s in UPSTREAM_SWITCHES]
     assert sorted(short) == sorted((*EFFECTIVE_SWITCHES, *IDLE_SWITCHES))

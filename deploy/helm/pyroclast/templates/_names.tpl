@@ -59,3 +59,19 @@ vc-{{ .service }}:{{ .root.Values.image.tag | default .root.Chart.AppVersion }}
 {{- define "pyroclast.redisTls" -}}
 {{- if or .Values.redis.ca (and .Values.redis.existingSecret .Values.redis.tls) }}true{{ end -}}
 {{- end -}}
+
+{{/* The scheduler's configuration where none is given: with Volcano's letter nobody is evicted. */}}
+{{- define "pyroclast.schedulerConfig" -}}
+actions: "{{ if eq .Values.compat "upstream" }}enqueue, allocate, backfill{{ else }}enqueue, allocate, preempt, reclaim, backfill{{ end }}"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+  - name: conformance
+- plugins:
+  - name: overcommit
+  - name: drf
+  - name: predicates
+  - name: proportion
+  - name: nodeorder
+{{ end -}}

@@ -40,7 +40,9 @@
 {{- end }}
 {{- if has .service (list "scheduler" "dashboard") }}
 - name: SCHEDULER_CONFIGMAP
-  value: {{ $release }}-scheduler-configmap
+  value: {{ $values.schedulerConfigMap | default (printf "%s-scheduler-configmap" $release) }}
+- name: SCHEDULER_CONFIGMAP_KEY
+  value: {{ $values.schedulerConfigMapKey | quote }}
 {{- end }}
 {{- if eq .service "admission" }}
 - name: ADMISSION_HOST
@@ -57,6 +59,10 @@
   value: {{ $release }}-admission
 - name: ADMISSION_CONFIGMAP
   value: {{ $release }}-admission-configmap
+{{- if ne (toString $values.queueAllocatedPodsCheck) "" }}
+- name: ADMISSION_QUEUE_ALLOCATED_PODS_CHECK
+  value: {{ $values.queueAllocatedPodsCheck | quote }}
+{{- end }}
 {{- else if eq .service "dashboard" }}
 - name: DASHBOARD_HOST
   value: "0.0.0.0"

@@ -10,7 +10,7 @@ from typing import Final
 from vc_admission.logic.amounts import read_amounts, text
 from vc_admission.logic.findings import Findings
 from vc_admission.logic.names import is_label_key
-from vc_admission.logic.world import Compat
+from vc_model.compat import Compat
 from vc_model.quantity import MILLI, decimals_of
 from vc_model.struct import Json, JsonObject, ResourceList
 

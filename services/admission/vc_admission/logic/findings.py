@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from vc_model.compat import Compat
 from vc_model.struct import Json
 
 PROBLEMS_MAX: Final = 100
@@ -33,28 +34,41 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     """As shown to people; empty when the value says nothing."""
     message: str
     """What is wrong and what to write instead."""
+    upstream: str = ""
+    """How Volcano refuses the same, where its words are known: scripts look for them."""
 
     def __str__(self) -> str:
         shown = f": {self.value}" if self.value else ""
         return f"{self.path}{shown}: {self.message}"
 
+    def told(self, compat: Compat) -> str:
+        """With Volcano's letter its words come first."""
+        if compat is Compat.UPSTREAM and self.upstream:
+            return f"{self.upstream}: {self}"
+        return str(self)
+
 
 class Findings:
     """Collects problems and warnings of one object."""
 
-    def __init__(self) -> None:
+    def __init__(self, compat: Compat = Compat.LENIENT) -> None:
+        self._compat = compat
         self.problems: list[Problem] = []
         self.warnings: list[str] = []
         self._problems_left_out = 0
 
-    def refuse(self, path: str, message: str, *, value: Json = _NOT_SHOWN) -> None:
-        """Note a broken rule."""
+    def refuse(
+        self, path: str, message: str, *, value: Json = _NOT_SHOWN, upstream: str = ""
+    ) -> None:
+        """Note a broken rule; `upstream` are Volcano's words for it."""
         if len(self.problems) >= PROBLEMS_MAX:
             self._problems_left_out += 1
             return
         shown = "" if value is _NOT_SHOWN else show(value)
         cut_path = cut(path, PATH_CHARACTERS_MAX)
-        self.problems.append(Problem(path=cut_path, value=shown, message=message))
+        self.problems.append(
+            Problem(path=cut_path, value=shown, message=message, upstream=upstream)
+        )
 
     def warn(self, path: str, message: str) -> None:
         """Note a trap, once."""
@@ -65,7 +79,7 @@ class Findings:
     @property
     def message(self) -> str:
         """All problems in one text, for the person at the terminal."""
-        texts = [str(problem) for problem in self.problems]
+        texts = [problem.told(self._compat) for problem in self.problems]
         if self._problems_left_out:
             texts.append(f"and {self._problems_left_out} more problems")
         return cut("; ".join(texts), MESSAGE_CHARACTERS_MAX)

@@ -14,7 +14,7 @@ from vc_admission.logic.container_resources import check_resources
 from vc_admission.logic.findings import Findings
 from vc_admission.logic.names import check_label, check_qualified, is_label_key
 from vc_admission.logic.reading import read
-from vc_admission.logic.world import Compat
+from vc_model.compat import Compat
 from vc_model.struct import ApiStruct, Json, JsonObject, ResourceList
 
 RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")

@@ -23,7 +23,8 @@ from vc_admission.logic.json_patch import json_patch
 from vc_admission.logic.pod import AdmittedPod, check_pod, default_pod
 from vc_admission.logic.podgroup import check_podgroup, default_podgroup
 from vc_admission.logic.queue.defaults import default_queue
-from vc_admission.logic.queue.rules import check_queue, check_queue_delete
+from vc_admission.logic.queue.deletion import check_queue_delete
+from vc_admission.logic.queue.rules import check_queue
 from vc_admission.logic.reading import read, too_deep
 from vc_admission.logic.support import answer
 from vc_admission.logic.wire import Request, Response
@@ -44,7 +45,7 @@ def review(request: Request, world: World, *, endpoint: Endpoint) -> Response:
         return Response(allowed=True)
     if endpoint.mutates:
         return _mutate(request, world, endpoint=endpoint)
-    found = Findings()
+    found = Findings(world.settings.compat)
     validate(found, request, world, endpoint=endpoint)
     return Response(allowed=not found.problems, message=found.message, warnings=found.warnings)
 

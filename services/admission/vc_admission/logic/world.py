@@ -5,7 +5,6 @@ it read live for one request (`with_queues`). Offline it holds only what the fil
 `complete`: then an unknown queue is a warning instead of a refusal.
 """
 
-import enum
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -13,6 +12,7 @@ import msgspec
 
 from vc_admission.logic.resource_groups import ResourceGroup
 from vc_messages.plugins import PluginAnnouncement, PluginArgument
+from vc_model.compat import Compat
 from vc_model.keys import ROOT_QUEUE, SCHEDULER_NAME
 from vc_model.kubernetes import Namespace
 from vc_model.scheduling import Queue
@@ -21,27 +21,27 @@ QUEUE_DEPTH_MAX: Final = 5
 """Levels below root, as upstream's `--max-queue-depth`."""
 
 
-class Compat(enum.Enum):
-    """Where the user's documents and upstream differ, whom we follow (design.md 7)."""
-
-    SEEDS = "seeds"
-    UPSTREAM = "upstream"
-
-
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """What an administrator chose."""
 
-    compat: Compat = Compat.SEEDS
+    compat: Compat = Compat.LENIENT
     scheduler_names: tuple[str, ...] = (SCHEDULER_NAME,)
     """Ours; the first is the default of jobs."""
     queue_depth_max: int = QUEUE_DEPTH_MAX
     root_queue_protection: bool = True
-    allocated_pods_check: bool = False
-    """Whether a queue with allocated pods may be deleted."""
+    allocated_pods_check: bool | None = None
+    """Whether a queue in use is protected from deletion; None: as the compatibility setting says."""
     queue_allocation_gate: bool = False
     """Whether pods may ask to be gated until their queue takes them."""
     time_zones: frozenset[str] = frozenset()
     """Known names; empty means that they cannot be checked here."""
+
+    @property
+    def protects_queues_in_use(self) -> bool:
+        """Volcano's default is no, ours is yes."""
+        if self.allocated_pods_check is None:
+            return self.compat is Compat.LENIENT
+        return self.allocated_pods_check
 
 
 def _plugin(name: str, *, forces: tuple[str, ...] = (), **defaults: str) -> PluginAnnouncement:
@@ -114,6 +114,8 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     )
     resource_groups: tuple[ResourceGroup, ...] = ()
     settings: Settings = Settings()
+    unfinished_groups: Mapping[str, int] = {}
+    """By queue, as far as they were counted for the request: pod groups that are not Completed."""
     complete: bool = True
     """Whether what is not here does not exist."""
 

@@ -11,6 +11,7 @@ It is wrong when it is not written anew: only a status that stands still is the 
 Services, secrets and config maps of jobs do not travel on the bus, so nobody can look for them here.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
@@ -22,7 +23,7 @@ from vc_dashboard.logic.picture import Picture, is_placed
 from vc_dashboard.logic.queues import used_with_below
 from vc_model import kinds
 from vc_model.human_amounts import human_amount
-from vc_model.keys import DEFAULT_QUEUE, SCHEDULER_NAME
+from vc_model.keys import DEFAULT_QUEUE, ROOT_QUEUE, SCHEDULER_NAME
 from vc_model.meta import ApiObject, controller_of
 from vc_model.pod import Pod
 from vc_model.scheduling import Queue
@@ -38,9 +39,10 @@ QUEUES_FIT: Final = "queue used ≤ capability"
 GANGS_WHOLE: Final = "no partial gangs"
 QUEUES_TOLD: Final = "Σ queue allocated = Σ pods"
 NO_ORPHANS: Final = "no orphan pods and pod groups"
+QUEUES_EXIST: Final = "every pod's queue exists"
 EPOCHS_GROW: Final = "epochs never go back"
 
-_EXCUSED: Final = frozenset({GANGS_WHOLE, QUEUES_TOLD, NO_ORPHANS})
+_EXCUSED: Final = frozenset({GANGS_WHOLE, QUEUES_TOLD, NO_ORPHANS, QUEUES_EXIST})
 """What may look wrong for a moment."""
 
 
@@ -79,6 +81,7 @@ def find(
         *_partial_gangs(picture, scheduler_names),
         *_wrong_queues(picture),
         *_orphans(picture),
+        *_queueless(picture),
         *(_epoch_finding(sentence) for sentence in went_back),
     ]
 
@@ -104,6 +107,7 @@ def report(
         GANGS_WHOLE: len(picture.groups),
         QUEUES_TOLD: len(picture.queues),
         NO_ORPHANS: len(picture.pods) + len(picture.groups),
+        QUEUES_EXIST: len(picture.groups),
         EPOCHS_GROW: epochs_checked,
     }
     invariants = [
@@ -249,8 +253,12 @@ def _counts(pod: Pod) -> bool:
 
 
 def _line(queues: Mapping[str, Queue], name: str) -> list[str]:
-    """The queue and those above it, as far as they exist; each once, should they stand in a ring."""
+    """The queue and those above it, as far as they exist; each once, should they stand in a ring.
+
+    `root` has what names a queue that does not exist.
+    """
     line: list[str] = []
+    name = name if name in queues else ROOT_QUEUE
     while name in queues and name not in line:
         line.append(name)
         name = queues[name].spec.parent
@@ -276,6 +284,29 @@ def _orphan(name: str, owned: ApiObject, uids: Collection[str]) -> Iterator[Find
             object=name,
             message=f"its job {owner.name} of uid {owner.uid} is gone",
             numbers={},
+        )
+
+
+def _queueless(picture: Picture) -> Iterator[Finding]:
+    """Queues that do not exist, and what pods on nodes have in them: one finding per queue."""
+    used: dict[str, Amounts] = {}
+    pods: Counter[str] = Counter()
+    for key, group in picture.groups.items():
+        queue = group.spec.queue or DEFAULT_QUEUE
+        placed = [pod for pod in picture.members.get(key, ()) if is_placed(pod)]
+        if placed and queue not in picture.queues:
+            pods[queue] += len(placed)
+            for pod in placed:
+                add(used.setdefault(queue, {}), pod_amounts(pod.spec))
+    for queue in sorted(pods):
+        has = {name: units for name, units in used[queue].items() if units}
+        listed = ", ".join(f"{name} {amount}" for name, amount in sorted(shown(has).items()))
+        yield Finding(
+            invariant=QUEUES_EXIST,
+            object=f"Queue {queue}",
+            message=f"does not exist, but {pods[queue]} pods on nodes belong to it ({listed}); "
+            "create the queue again or delete their jobs",
+            numbers={f"{name}.pods": units for name, units in sorted(has.items())},
         )
 
 

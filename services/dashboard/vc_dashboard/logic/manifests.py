@@ -226,7 +226,7 @@ def pods_of(
     left = PODS_MAX
     for task in job.spec.tasks:
         if task.depends_on is None:
-            maker = PodMaker(job, task, (), forwarded=False)
+            maker = PodMaker(job, task, (), group=job.metadata.name, forwarded=False)
             for index in range(min(task.replicas, left)):
                 yield _pod(maker.make(index).body, priorities)
             left = max(0, left - task.replicas)

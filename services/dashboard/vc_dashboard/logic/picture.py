@@ -7,7 +7,7 @@ import msgspec
 from vc_dashboard.logic.amounts import Amounts, add, pod_amounts, read
 from vc_model import kinds
 from vc_model.job import Job
-from vc_model.keys import GROUP_NAME, GROUP_NAME_ALTERNATIVE
+from vc_model.keys import DEFAULT_QUEUE, GROUP_NAME, GROUP_NAME_ALTERNATIVE
 from vc_model.meta import ApiObject, controller_of, object_key
 from vc_model.node import Node
 from vc_model.pod import Pod
@@ -32,6 +32,8 @@ class Picture(msgspec.Struct, frozen=True, kw_only=True):
     """Pods of each group."""
     owned: dict[str, list[Pod]] = {}
     """Pods by the uid of their controller."""
+    group_by_owner: dict[str, str] = {}
+    """Keys of pod groups by the uid of the vcjob that controls them, whatever their names."""
 
 
 def make_picture(
@@ -54,15 +56,27 @@ def make_picture(
         owner = controller_of(pod.metadata)
         if owner is not None:
             owned.setdefault(owner.uid, []).append(pod)
+    listed = {o.key: o for o in _sorted(groups) if isinstance(o, PodGroup)}
     return Picture(
         jobs={o.key: o for o in _sorted(jobs) if isinstance(o, Job)},
-        groups={o.key: o for o in _sorted(groups) if isinstance(o, PodGroup)},
+        groups=listed,
+        group_by_owner=_by_owner(listed.values()),
         pods={key: by_key[key] for key in sorted(by_key)},
         queues={o.key: o for o in _sorted(queues) if isinstance(o, Queue)},
         nodes={o.key: o for o in _sorted(nodes) if isinstance(o, Node)},
         members=members,
         owned=owned,
     )
+
+
+def _by_owner(groups: Iterable[PodGroup]) -> dict[str, str]:
+    """The first by name, should a job have two."""
+    found: dict[str, str] = {}
+    for group in groups:
+        owner = controller_of(group.metadata)
+        if owner is not None and owner.kind == kinds.JOBS.kind:
+            found.setdefault(owner.uid, group.key)
+    return found
 
 
 def _sorted(objects: Iterable[ApiObject]) -> list[ApiObject]:
@@ -83,11 +97,7 @@ def is_placed(pod: Pod) -> bool:
 
 def group_of_job(picture: Picture, job: Job) -> PodGroup | None:
     """The pod group that the job controls, whatever its name."""
-    for group in (picture.groups.get(job.key), *picture.groups.values()):
-        owner = controller_of(group.metadata) if group is not None else None
-        if owner is not None and owner.uid == job.metadata.uid and owner.kind == kinds.JOBS.kind:
-            return group
-    return None
+    return picture.groups.get(picture.group_by_owner.get(job.metadata.uid, ""))
 
 
 def still_waits(group: PodGroup) -> bool:
@@ -103,7 +113,8 @@ def used_by_queue(picture: Picture) -> dict[str, Amounts]:
     for key, group in picture.groups.items():
         for pod in picture.members.get(key, ()):
             if is_placed(pod):
-                add(used.setdefault(group.spec.queue, {}), pod_amounts(pod.spec))
+                queue = group.spec.queue or DEFAULT_QUEUE
+                add(used.setdefault(queue, {}), pod_amounts(pod.spec))
     return used
 
 

@@ -1,5 +1,7 @@
 """The tree of queues, depth first, with what each holds."""
 
+from typing import Final
+
 from vc_dashboard.logic.amounts import Amounts, add, shown
 from vc_dashboard.logic.answers import QueueRow, QueueTree
 from vc_dashboard.logic.picture import Picture, capacity, used_by_queue, waiting_by_queue
@@ -7,6 +9,9 @@ from vc_dashboard.logic.standing import Standing
 from vc_model.keys import ROOT_QUEUE
 from vc_model.scheduling import Queue
 from vc_model.struct import ResourceList
+
+MISSING: Final = "Missing"
+"""The state shown of a queue that does not exist while pods on nodes name it."""
 
 
 def parent_of(queue: Queue) -> str:
@@ -38,9 +43,17 @@ def used_with_below(picture: Picture) -> dict[str, Amounts]:
     return with_below(picture, used_by_queue(picture))
 
 
+def missing_queues(picture: Picture) -> list[str]:
+    """Queues that do not exist and have pods on nodes, by name."""
+    return sorted(name for name in used_by_queue(picture) if name not in picture.queues)
+
+
 def with_below(picture: Picture, own: dict[str, Amounts]) -> dict[str, Amounts]:
     """Amounts of each queue together with those below it."""
     total: dict[str, Amounts] = {name: dict(own.get(name, {})) for name in picture.queues}
+    if ROOT_QUEUE in total:  # has what names a queue that does not exist
+        for name in missing_queues(picture):
+            add(total[ROOT_QUEUE], own.get(name, {}))
     for name, depth in reversed(depth_first(picture.queues)):
         parent = parent_of(picture.queues[name])
         if depth and parent in total:
@@ -72,13 +85,41 @@ def queue_tree(
         )
         for name, depth in order[:limit]
     ]
+    rows += _missing(picture)[: max(0, limit - len(rows))]
     return QueueTree(
         queues=rows,
-        total=len(order),
+        total=len(order) + len(missing_queues(picture)),
         capacity=shown(capacity(picture)),
         basis=standing.basis,
         stale=stale,
     )
+
+
+def _missing(picture: Picture) -> list[QueueRow]:
+    """A row for each queue that was deleted under its pods."""
+    used = used_by_queue(picture)
+    return [
+        QueueRow(
+            name=name,
+            parent=ROOT_QUEUE if ROOT_QUEUE in picture.queues else "",
+            depth=1 if ROOT_QUEUE in picture.queues else 0,
+            children=[],
+            state=MISSING,
+            weight=0,
+            priority=0,
+            capability={},
+            guarantee={},
+            deserved={},
+            deserved_written={},
+            allocated={},
+            used=shown(used[name]),
+            requested=shown(used[name]),
+            pending=0,
+            inqueue=0,
+            running=0,
+        )
+        for name in missing_queues(picture)
+    ]
 
 
 def _deserved(queue: Queue, standing: Standing) -> ResourceList:

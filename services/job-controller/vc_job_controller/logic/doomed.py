@@ -22,12 +22,13 @@ def doomed(job: Job, members: Members, notes: Notes) -> list[Member]:
             for m in members
             if m.version < version
             or m.index >= replicas.get(m.task, 0)
-            or (restarting and _restarts(job, notes, m))
+            or (restarting and restarts(job, notes, m))
         ]
     return [m for m in members if not m.ended]
 
 
-def _restarts(job: Job, notes: Notes, member: Member) -> bool:
+def restarts(job: Job, notes: Notes, member: Member) -> bool:
+    """Whether a restart under way runs the pod again."""
     scope = notes.scope
     if scope is None or member.retry >= job.status.retry_count:
         return False

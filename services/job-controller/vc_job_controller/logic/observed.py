@@ -6,6 +6,7 @@ import msgspec
 
 from vc_messages.effects import Effect
 from vc_messages.plugins import PluginAnnouncement, PluginReply, PluginRequest
+from vc_model.compat import Compat
 from vc_model.job import Command, Job
 from vc_model.keys import SCHEDULER_NAME
 from vc_model.pod import Pod
@@ -35,7 +36,9 @@ class Observed(msgspec.Struct, frozen=True, kw_only=True):
     pods: tuple[Pod, ...] = ()
     """Controlled by a vcjob of this name; of which incarnation, the decision finds out."""
     podgroup: PodGroup | None = None
-    """Of the job's name, whoever made it."""
+    """The job's, whatever its name; else one of the job's name, whoever made it."""
+    spare_podgroups: tuple[PodGroup, ...] = ()
+    """More that this job controls: made under another compatibility setting, and not needed."""
     commands: tuple[Command, ...] = ()
     queue: Queue | None = None
     missing_claims: tuple[str, ...] = ()
@@ -54,6 +57,7 @@ class Observed(msgspec.Struct, frozen=True, kw_only=True):
     """Whether counters may be written now; phases always may."""
     trouble: Trouble | None = None
     """Why the last decision could not be carried out."""
+    compat: Compat = Compat.LENIENT
     scheduler_name: str = SCHEDULER_NAME
     """Who places the pods of a job that does not say."""
     traceparent: str = ""

@@ -32,6 +32,9 @@ ASK_AGAIN_SECONDS: Final = 5.0
 PATIENCE_SECONDS: Final = 2.0
 """After so long without an answer the job says whom it waits for."""
 
+WARNINGS_MAX: Final = 8
+"""Taken of one answer."""
+
 NOTE_PREFIX: Final = "plugin-"
 
 _FORCED: Final[Mapping[str, tuple[str, ...]]] = {
@@ -52,6 +55,8 @@ class Answers(msgspec.Struct, frozen=True, kw_only=True):
     questions: tuple[PluginRequest, ...] = ()
     wake_after_seconds: float | None = None
     trouble: Trouble | None = None
+    warnings: tuple[str, ...] = ()
+    """What plugins say that the job's author should know, with the plugin's name."""
 
 
 def wanted_plugins(job: Job, registry: Mapping[str, PluginAnnouncement]) -> dict[str, list[str]]:
@@ -91,6 +96,12 @@ def consult(sight: Sight) -> Answers:
         questions=questions,
         wake_after_seconds=wake,
         trouble=_impatience(sight, missing),
+        warnings=tuple(
+            f"plugin {name}: {warning}"
+            for name, reply in replies.items()
+            if reply is not None
+            for warning in reply.warnings[:WARNINGS_MAX]
+        ),
     )
 
 

@@ -1,10 +1,16 @@
 """The pod group of a job: made once per attempt, kept in step, never more than its spec written.
 
-It has the job's own name (the seeds say so; a leftover of an older job is told apart by uid), and
-carries the job's labels and annotations, and the version of the attempt it was made for. Its status
-belongs to the scheduler, its queue is never changed.
+It has the job's own name, or Volcano's `<job>-<uid>` where the compatibility setting says so, and carries
+the job's labels and annotations, and the version of the attempt it was made for. Its status belongs to
+the scheduler, its queue is never changed.
+
+The job's group is found by its controller's uid, never by its name: one that was made under the other
+setting is kept, so that a changed or mixed setting makes no second group. Should there be two all the
+same (two controllers with different settings in the moment of a hand-over), the one stays that pods
+belong to, else the older one.
 """
 
+from collections.abc import Iterable
 from typing import Final
 
 import msgspec
@@ -12,9 +18,12 @@ import msgspec
 from vc_job_controller.logic.sight import Sight, is_stale
 from vc_messages.effects import CreateObject, DeleteObject, Effect, PatchObject
 from vc_model import keys
+from vc_model.compat import Compat
 from vc_model.graft import merge_patch, to_json
 from vc_model.job import Job, TaskSpec
 from vc_model.kinds import JOBS, PODGROUPS
+from vc_model.meta import controller_of
+from vc_model.pod import Pod
 from vc_model.scheduling import PodGroup, PodGroupSpec, SubGroupPolicy
 from vc_model.selectors import LabelSelector
 from vc_model.struct import JsonObject, ResourceList
@@ -34,6 +43,44 @@ def owner_reference(job: Job) -> JsonObject:
         "controller": True,
         "blockOwnerDeletion": True,
     }
+
+
+def podgroup_name(job: Job, compat: Compat) -> str:
+    """Of a group that is made now."""
+    if compat is Compat.UPSTREAM:
+        return f"{job.metadata.name}-{job.metadata.uid}"
+    return job.metadata.name
+
+
+def choose_podgroup(
+    job: Job, groups: Iterable[PodGroup], pods: Iterable[Pod]
+) -> tuple[PodGroup | None, tuple[PodGroup, ...]]:
+    """The job's group among those that name it as their job or have its name; and spare ones of its own."""
+    used = {pod.metadata.annotations.get(keys.GROUP_NAME) for pod in pods}
+    ours: list[PodGroup] = []
+    namesakes: list[PodGroup] = []
+    for group in groups:
+        owner = controller_of(group.metadata)
+        if owner is not None and owner.uid == job.metadata.uid:
+            ours.append(group)
+        elif group.metadata.name == job.metadata.name:
+            namesakes.append(group)
+    ours.sort(key=lambda group: (group.metadata.name not in used, *_age(group)))
+    if not ours:
+        return (namesakes[0] if namesakes else None), ()
+    staying = [group for group in ours if group.metadata.deletion_timestamp is None]
+    chosen = staying[0] if staying else ours[0]
+    return chosen, tuple(group for group in staying if group is not chosen)
+
+
+def _age(group: PodGroup) -> tuple[str, str]:
+    """Older groups first."""
+    return (group.metadata.creation_timestamp or "", group.metadata.name)
+
+
+def drop_spares(sight: Sight) -> list[Effect]:
+    """Deletions of groups that the job does not need."""
+    return [delete_podgroup(group) for group in sight.seen.spare_podgroups]
 
 
 def wanted_spec(job: Job, tasks: list[TaskSpec], resources: ResourceList) -> PodGroupSpec:
@@ -76,7 +123,7 @@ def keep_podgroup(sight: Sight, spec: PodGroupSpec) -> list[Effect]:
     """Make it, bring it in step, or end the one of an attempt that is over."""
     job, known = sight.job, sight.podgroup
     if known is None:
-        return [_create(job, spec)]
+        return [_create(job, spec, podgroup_name(job, sight.seen.compat))]
     if known.metadata.deletion_timestamp is not None:
         return []  # its name is taken until it is gone
     if is_stale(job, known):
@@ -100,8 +147,8 @@ def drop_podgroup(sight: Sight) -> list[Effect]:
     """A job that does not run needs no place in its queue."""
     known = sight.podgroup
     if known is None or known.metadata.deletion_timestamp is not None:
-        return []
-    return [delete_podgroup(known)]
+        return drop_spares(sight)
+    return [delete_podgroup(known), *drop_spares(sight)]
 
 
 def delete_podgroup(podgroup: PodGroup) -> DeleteObject:
@@ -125,11 +172,11 @@ def admits_pods(sight: Sight) -> bool:
     )
 
 
-def _create(job: Job, spec: PodGroupSpec) -> CreateObject:
+def _create(job: Job, spec: PodGroupSpec, name: str) -> CreateObject:
     annotations = {k: v for k, v in job.metadata.annotations.items() if k != keys.LAST_APPLIED}
     annotations[keys.JOB_VERSION] = str(job.status.version)
     metadata: JsonObject = {
-        "name": job.metadata.name,
+        "name": name,
         "namespace": job.metadata.namespace,
         "annotations": annotations,
         "ownerReferences": [owner_reference(job)],
@@ -139,7 +186,7 @@ def _create(job: Job, spec: PodGroupSpec) -> CreateObject:
     return CreateObject(
         kind=PODGROUPS,
         namespace=job.metadata.namespace,
-        name=job.metadata.name,
+        name=name,
         owner_uid=job.metadata.uid,
         body={
             "apiVersion": PODGROUPS.api_version,

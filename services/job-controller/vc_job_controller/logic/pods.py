@@ -37,12 +37,21 @@ class PodMaker:
     """Makes the pods of one task; everything that is the same for all is done once."""
 
     def __init__(
-        self, job: Job, task: TaskSpec, decorations: Sequence[TaskDecoration], *, forwarded: bool
+        self,
+        job: Job,
+        task: TaskSpec,
+        decorations: Sequence[TaskDecoration],
+        *,
+        group: str,
+        forwarded: bool,
     ) -> None:
+        """`group`: the name of the pod group that the pods belong to."""
         self._job = job
         self._task = task
         self._hostname_from_pod = any(d.hostname_from_pod for d in decorations)
-        self._prepared = msgspec.json.encode(_prepare(job, task, decorations, forwarded=forwarded))
+        self._prepared = msgspec.json.encode(
+            _prepare(job, task, decorations, group=group, forwarded=forwarded)
+        )
 
     def make(self, index: int) -> CreateObject:
         """The pod at that index."""
@@ -69,7 +78,12 @@ class PodMaker:
 
 
 def _prepare(
-    job: Job, task: TaskSpec, decorations: Sequence[TaskDecoration], *, forwarded: bool
+    job: Job,
+    task: TaskSpec,
+    decorations: Sequence[TaskDecoration],
+    *,
+    group: str,
+    forwarded: bool,
 ) -> JsonObject:
     template: JsonObject = _decoder.decode(msgspec.json.encode(task.template))
     written = template.get("metadata") or {}
@@ -83,7 +97,7 @@ def _prepare(
     subdomain = subdomain_of(decorations)
     if subdomain and not spec.get("subdomain"):
         spec["subdomain"] = subdomain
-    annotations = {**(written.get("annotations") or {}), **_annotations(job, task)}
+    annotations = {**(written.get("annotations") or {}), **_annotations(job, task, group)}
     for decoration in decorations:
         for key, value in sorted(decoration.annotations.items()):
             annotations.setdefault(key, value)
@@ -103,10 +117,10 @@ def _prepare(
     }
 
 
-def _annotations(job: Job, task: TaskSpec) -> dict[str, str]:
+def _annotations(job: Job, task: TaskSpec, group: str) -> dict[str, str]:
     given = job.metadata.annotations
     made = {
-        keys.GROUP_NAME: job.metadata.name,
+        keys.GROUP_NAME: group,
         keys.JOB_NAME: job.metadata.name,
         keys.TASK_SPEC: task.name,
         keys.QUEUE_NAME: job.spec.queue,

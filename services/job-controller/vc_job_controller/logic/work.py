@@ -15,12 +15,14 @@ from vc_job_controller.logic.phases import EXPIRING, FINAL, LIVE, RESTARTING
 from vc_job_controller.logic.podgroup import (
     admits_pods,
     drop_podgroup,
+    drop_spares,
     keep_podgroup,
     member_count,
     wanted_spec,
 )
 from vc_job_controller.logic.pods import PodMaker, pod_name
 from vc_job_controller.logic.resources import min_resources
+from vc_job_controller.logic.scale_down import has_surplus, plugins_applied, to_delete
 from vc_job_controller.logic.sight import Sight, is_stale
 from vc_job_controller.logic.volumes import claim_effects, claim_notes
 from vc_messages.effects import DeleteObject, Effect, RecordEvent
@@ -38,6 +40,9 @@ UNSURE_WAKE_SECONDS: Final = 0.25
 """How soon to look again when a pod may only seem lost."""
 
 QUEUE_WAKE_SECONDS: Final = 5.0
+
+PLUGIN_WARNING: Final = "PluginWarning"
+"""The reason of the Event on a job whose plugin ignores an argument."""
 
 
 class Work(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,22 +64,21 @@ def work(sight: Sight, now: float) -> Work:
     if sight.phase == RESTARTING:
         stale = sight.podgroup is not None and is_stale(sight.job, sight.podgroup)
         dropped = drop_podgroup(sight) if stale else []
-        return Work(effects=(*_ending(sight), *dropped))
+        return _with_effects(_shrinking(sight), *dropped)
     return _over(sight, now)
 
 
-def _ending(sight: Sight) -> list[Effect]:
+def _ending(sight: Sight, *, answered: bool = False) -> list[Effect]:
     """Deletions of doomed pods that nobody has asked for yet."""
-    return [_delete(m.pod) for m in sight.doomed if not m.terminating]
+    return [_delete(member.pod) for member in to_delete(sight, answered=answered)]
 
 
 def _live(sight: Sight) -> Work:
     """Keep the gang's claim in its queue, learn what pods need, then make those that are missing."""
     job = sight.job
-    gone = (*_ending(sight), *_blocking(sight))
     if sight.seen.queue is None:
         missing = Trouble("QueueNotFound", f"queue {job.spec.queue!r} does not exist")
-        return Work(effects=gone, trouble=missing, wake_after_seconds=QUEUE_WAKE_SECONDS)
+        return _held_up(sight, missing, wake_after_seconds=QUEUE_WAKE_SECONDS)
     released = released_tasks(sight)
     try:
         amounts = min_resources(
@@ -84,13 +88,15 @@ def _live(sight: Sight) -> Work:
             priorities=sight.seen.priorities,
         )
     except QuantityError as error:
-        return Work(effects=gone, trouble=Trouble("InvalidResources", str(error)))
-    group = keep_podgroup(sight, wanted_spec(job, released, amounts))
+        return _held_up(sight, Trouble("InvalidResources", str(error)))
+    group = [*keep_podgroup(sight, wanted_spec(job, released, amounts)), *drop_spares(sight)]
     missing_pods = _missing(sight, released)
     look_again = UNSURE_WAKE_SECONDS if any(sight.unsure.values()) else None
-    if not missing_pods and sight.notes.plugins_for == sight.hash:
+    if not missing_pods and plugins_applied(sight):
+        gone = (*_ending(sight), *_blocking(sight))
         return Work(effects=(*gone, *group), wake_after_seconds=look_again)
     answers = plugins.consult(sight)
+    gone = (*_ending(sight, answered=answers.complete), *_blocking(sight))
     trouble = answers.trouble or (_missing_claims(sight) if missing_pods else None)
     made: list[Effect] = []
     wake = answers.wake_after_seconds
@@ -98,13 +104,38 @@ def _live(sight: Sight) -> Work:
         made, more = _make(sight, missing_pods, answers)
         wake = 0.0 if more else wake
     return Work(
-        effects=(*gone, *group, *made, *_waiting_event(sight)),
+        effects=(*gone, *group, *made, *_waiting_event(sight), *_warnings(sight, answers)),
         questions=answers.questions,
         wake_after_seconds=sooner(wake, look_again),
         trouble=trouble,
         notes={**plugins.plugin_notes(sight), **claim_notes(job)} if answers.complete else {},
         plugins_for=sight.hash if answers.complete else "",
     )
+
+
+def _held_up(sight: Sight, trouble: Trouble, wake_after_seconds: float | None = None) -> Work:
+    """No pod is made; pods that are too many go all the same."""
+    shrinking = _with_effects(_shrinking(sight), *_blocking(sight))
+    wake = sooner(wake_after_seconds, shrinking.wake_after_seconds)
+    return msgspec.structs.replace(shrinking, trouble=trouble, wake_after_seconds=wake)
+
+
+def _shrinking(sight: Sight) -> Work:
+    """Deletes what must go; of pods beyond the replicas the plugins are told first."""
+    if plugins_applied(sight) or not has_surplus(sight):
+        return Work(effects=tuple(_ending(sight)))
+    answers = plugins.consult(sight)
+    return Work(
+        effects=tuple(_ending(sight, answered=answers.complete)),
+        questions=answers.questions,
+        wake_after_seconds=answers.wake_after_seconds,
+        trouble=answers.trouble,
+        plugins_for=sight.hash if answers.complete else "",
+    )
+
+
+def _with_effects(done: Work, *more: Effect) -> Work:
+    return msgspec.structs.replace(done, effects=(*done.effects, *more))
 
 
 def _missing_claims(sight: Sight) -> Trouble | None:
@@ -140,12 +171,19 @@ def _make(
     if not any(True for _ in sight.members):
         made += claim_effects(job)
     left = CREATES_PER_DECISION_MAX
+    group = sight.podgroup.metadata.name if sight.podgroup is not None else job.metadata.name
     forwarded = bool(sight.seen.queue and sight.seen.queue.spec.extend_clusters)
     for task, indices in missing:
         free = [i for i in indices if pod_name(job, task.name, i) not in blocked]
         if left <= 0:
             return made, True
-        maker = PodMaker(job, task, plugins.decorations_of(answers, task.name), forwarded=forwarded)
+        maker = PodMaker(
+            job,
+            task,
+            plugins.decorations_of(answers, task.name),
+            group=group,
+            forwarded=forwarded,
+        )
         made += [maker.make(index) for index in free[:left]]
         if len(free) > left:
             return made, True
@@ -176,6 +214,14 @@ def _waiting_event(sight: Sight) -> list[Effect]:
     if not said:
         return []
     return [job_event(sight.job, type_="Warning", reason="PodGroupPending", message=said[-1])]
+
+
+def _warnings(sight: Sight, answers: plugins.Answers) -> list[Effect]:
+    """What plugins warn of, while they are asked; the recorder writes each once."""
+    return [
+        job_event(sight.job, type_="Warning", reason=PLUGIN_WARNING, message=warning)
+        for warning in (answers.warnings if answers.complete else ())
+    ]
 
 
 def _over(sight: Sight, now: float) -> Work:

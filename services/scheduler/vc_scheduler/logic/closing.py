@@ -10,6 +10,7 @@ from vc_scheduler.logic.decisions import (
     Decisions,
     Eviction,
     GangBind,
+    GateLift,
     PodRef,
     QueueAllocated,
     Release,
@@ -66,6 +67,15 @@ def close(session: Session) -> Decisions:
             )
             for group in snapshot.groups
             if group.key in session.taken_over
+        ),
+        gates=tuple(
+            GateLift(
+                group=group.key,
+                uid=group.uid,
+                pods=tuple(_ref(pod) for pod in session.gates[group.key]),
+            )
+            for group in snapshot.groups
+            if group.key in session.gates
         ),
         withdrawals=_withdrawals(session),
         claims=tuple(session.choices),

@@ -29,12 +29,12 @@ from vc_scheduler.logic.cache.assumed import Assumed
 from vc_scheduler.logic.cache.gang_times import GangTimes
 from vc_scheduler.logic.cache.namespaces import TerminatingNamespaces
 from vc_scheduler.logic.cache.problems import ObjectProblems
+from vc_scheduler.logic.cache.queue_gates import LiftedGates
 from vc_scheduler.logic.evictions import Evictions
 from vc_scheduler.logic.groups import GroupSpec, make_row, read_group, use_of
 from vc_scheduler.logic.holds import Holds
 from vc_scheduler.logic.model.deadlines import Deadlines
 from vc_scheduler.logic.nodes import NodeColumns
-from vc_scheduler.logic.nominations import told_nomination
 from vc_scheduler.logic.peer_index import PeerIndex
 from vc_scheduler.logic.pod_status import POD_CONDITION_SECONDS
 from vc_scheduler.logic.pod_status.overlay import ConditionOverlay
@@ -68,6 +68,7 @@ class Columns:
         self._holds = Holds()
         self._notes = StatusNotes()
         self.evictions = Evictions()
+        self._gates = LiftedGates()
         self._choices = Choices()
         self._adopts = False
         """The view is new: promises may be told in it that we do not know."""
@@ -155,13 +156,14 @@ class Columns:
             self._holds.drop(uid)
             self.conditions.drop(uid)
             self.evictions.gone(uid)
+            self._gates.gone(uid)
             self._facts.pop(key, None)
             self._problems.note(f"pod {key}", "")
             return self._replace(before, None)
         self.conditions.seen(pod)
         assumed = self.assumed.get(uid)
         row = self._reader.row(pod, assumed_node=assumed.node if assumed else "")
-        row = self.evictions.over(row)
+        row = self._gates.over(self.evictions.over(row))
         if row.status in (Task.PENDING, Task.BINDING):
             self._facts[key] = pod
         else:
@@ -251,7 +253,15 @@ class Columns:
             self._holds.failed(key, uid, now=now)
         pod = self._facts.get(key)
         if pod is not None and pod.metadata.uid == uid:
-            self._replace(self.pods.get(key), self._reader.row(pod))
+            self._replace(self.pods.get(key), self._gates.over(self._reader.row(pod)))
+
+    def lift_gate(self, key: str, uid: str, *, failed_at: float | None = None) -> None:
+        """We lift its gate; with `failed_at` that failed, and it rests before it is tried again."""
+        row = self.pods.get(key)
+        if row is not None and row.uid == uid:
+            if failed_at is not None:
+                self._holds.failed(key, uid, now=failed_at)
+            self._replace(row, self._gates.put(row, lifted=failed_at is None))
 
     def evict(self, key: str, uid: str) -> None:
         """We evict the pod: it counts as leaving from now on."""
@@ -352,11 +362,7 @@ class Columns:
         """Promises that a predecessor told the pods of: ours from now on."""
         self._adopts = False
         for key in self._unsettled:
-            row = self._rows[key]
-            pods = [pod for run in row.runs for pod in run.pods]
-            told = told_nomination(pods, uid=row.uid, since=now)
-            if told is not None:
-                self.evictions.adopt(key, told)
+            self.evictions.adopt(self._rows[key], now=now)
 
     def _refresh(self, key: str, now: float) -> None:
         """Count one group anew."""

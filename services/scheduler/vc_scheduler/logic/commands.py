@@ -12,7 +12,7 @@ import msgspec
 
 from vc_messages.effects import Effect, EvictPod, PatchObject, RecordEvent
 from vc_model.graft import to_json
-from vc_model.keys import BOUND_BY_CONTROLLER, GANG_RELEASED, SELECTED_NODE
+from vc_model.keys import BOUND_BY_CONTROLLER, GANG_RELEASED, QUEUE_ALLOCATED, SELECTED_NODE
 from vc_model.kinds import CLAIMS, PODGROUPS, PODS, QUEUES, VOLUMES
 from vc_model.meta import object_key
 from vc_model.struct import JsonObject
@@ -20,6 +20,7 @@ from vc_scheduler.logic.decisions import (
     Decisions,
     Eviction,
     GangBind,
+    GateLift,
     PodRef,
     QueueAllocated,
     Release,
@@ -44,6 +45,7 @@ class GroupWork(msgspec.Struct, frozen=True, kw_only=True):
     eviction: Eviction | None = None
     withdrawal: Withdrawal | None = None
     takeover: Takeover | None = None
+    gates: GateLift | None = None
     claims: tuple[ClaimChoice, ...] = ()
     let_in: bool = False
     """The status lets the group in: its pods are made when it is written."""
@@ -52,7 +54,7 @@ class GroupWork(msgspec.Struct, frozen=True, kw_only=True):
     def acts(self) -> bool:
         """Whether something is to be done, besides telling."""
         moves = self.gang or self.release or self.eviction or self.takeover
-        return bool(moves or self.withdrawal or self.claims)
+        return bool(moves or self.withdrawal or self.claims or self.gates)
 
 
 def group_work(decisions: Decisions) -> list[GroupWork]:
@@ -63,12 +65,13 @@ def group_work(decisions: Decisions) -> list[GroupWork]:
     evictions = {eviction.group: eviction for eviction in decisions.evictions}
     withdrawals = {withdrawal.group: withdrawal for withdrawal in decisions.withdrawals}
     takeovers = {takeover.group: takeover for takeover in decisions.takeovers}
+    gates = {lift.group: lift for lift in decisions.gates}
     work: list[GroupWork] = []
     let_in = frozenset(decisions.enqueued)
     claims: dict[str, list[ClaimChoice]] = {}
     for choice in decisions.claims:
         claims.setdefault(choice.group, []).append(choice)
-    named = (gangs, statuses, releases, evictions, withdrawals, takeovers, claims)
+    named = (gangs, statuses, releases, evictions, withdrawals, takeovers, claims, gates)
     for key in sorted({key: None for part in named for key in part}):
         gang, status = gangs.get(key), statuses.get(key)
         uid = gang.uid if gang else status.uid if status else ""
@@ -82,6 +85,7 @@ def group_work(decisions: Decisions) -> list[GroupWork]:
                 eviction=evictions.get(key),
                 withdrawal=withdrawals.get(key),
                 takeover=takeovers.get(key),
+                gates=gates.get(key),
                 claims=tuple(claims.get(key, ())),
                 let_in=gang is None and key in let_in,
             )
@@ -117,6 +121,23 @@ def claim_effect(choice: ClaimChoice) -> PatchObject:
             "spec": {"claimRef": reference},
         },
     )
+
+
+def gate_effects(lift: GateLift) -> list[PatchObject]:
+    """The gate goes, and the annotation says that the queue holds room: what outlives us is in the object."""
+    return [
+        PatchObject(
+            kind=PODS,
+            namespace=pod.namespace,
+            name=pod.name,
+            uid=pod.uid,
+            patch={
+                "metadata": {"annotations": {QUEUE_ALLOCATED: "true"}},
+                "spec": {"schedulingGates": None},
+            },
+        )
+        for pod in lift.pods
+    ]
 
 
 def status_effect(change: StatusChange) -> PatchObject:

@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from vc_model.compat import Compat
 from vc_model.keys import SCHEDULER_NAME
 
 HIERARCHY: Final = "hierarchy"
@@ -73,6 +74,15 @@ class Conf(msgspec.Struct, frozen=True, kw_only=True):
     def plugins(self) -> tuple[PluginConf, ...]:
         """All plugins, tier by tier."""
         return tuple(plugin for tier in self.tiers for plugin in tier)
+
+
+VOLCANO_ACTIONS: Final = ("enqueue", "allocate", "backfill")
+"""Volcano's own default: nobody is evicted."""
+
+
+def default_conf(compat: Compat) -> Conf:
+    """Where no file and no ConfigMap says; the tiers are the same in both."""
+    return Conf() if compat is Compat.LENIENT else Conf(actions=VOLCANO_ACTIONS)
 
 
 DEFAULT_SCHEDULER_NAMES: Final = (SCHEDULER_NAME,)

@@ -18,6 +18,7 @@ from vc_model.support.configuration import (
     TOP_KEYS,
 )
 from vc_model.support.nearest import did_you_mean
+from vc_scheduler.logic.actions.names import ActionArgumentError, with_own_names
 from vc_scheduler.logic.actions.surplus import surplus_delay_seconds
 from vc_scheduler.logic.conf import ActionConf, Conf, PluginConf
 from vc_scheduler.logic.plugins.argument_checks import argument_warnings, too_high
@@ -136,11 +137,15 @@ def read_conf(
         written = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise ConfError(f"not YAML: {error}") from error
+    try:
+        written, renamed = with_own_names(written, actions)
+    except ActionArgumentError as error:
+        raise ConfError(str(error)) from error
     reader = _Reader(actions, plugins)
     conf = reader.conf(written)
     if problem := too_high(conf):
         raise ConfError(problem)
-    return conf, reader.warnings + lint(conf)
+    return conf, renamed + reader.warnings + lint(conf)
 
 
 def lint(conf: Conf) -> list[str]:

@@ -10,6 +10,7 @@ import msgspec
 
 from vc_messages.sessions import Reason
 from vc_scheduler.logic import actions, plugins, reasons
+from vc_scheduler.logic.actions.queue_gates import lift_queue_gates
 from vc_scheduler.logic.actions.surplus import surplus_delay_seconds
 from vc_scheduler.logic.closing import close
 from vc_scheduler.logic.conf import Conf
@@ -74,7 +75,9 @@ class _Attempt:
         self.action = ""
         # 4. Give back the nodes of gangs that could not be completed in time.
         release_broken_gangs(session)
-        # 5. Say what is: statuses, reasons, queues, and when to look again.
+        # 5. Lift the gates of pods that their queue has room for and no node yet.
+        lift_queue_gates(session)
+        # 6. Say what is: statuses, reasons, queues, and when to look again.
         return close(session)
 
 

@@ -40,6 +40,14 @@ class WaitingPods(msgspec.Struct, frozen=True, kw_only=True):
     """Pods that say something of another kind are among them."""
 
 
+class GateLift(msgspec.Struct, frozen=True, kw_only=True):
+    """Pods whose queue has room for them: their queue-allocation gate is lifted before they are placed."""
+
+    group: str
+    uid: str
+    pods: tuple[PodRef, ...]
+
+
 class StatusChange(msgspec.Struct, frozen=True, kw_only=True):
     """A pod group's status to be written, and who else is to be told."""
 
@@ -124,6 +132,7 @@ class Decisions(msgspec.Struct, frozen=True, kw_only=True):
     withdrawals: tuple[Withdrawal, ...]
     statuses: tuple[StatusChange, ...]
     takeovers: tuple[Takeover, ...] = ()
+    gates: tuple[GateLift, ...] = ()
     claims: tuple[ClaimChoice, ...] = ()
     """Claims that are given their place before their pods are bound."""
     waiting: tuple[WaitingPods, ...] = ()

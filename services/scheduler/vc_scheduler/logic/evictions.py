@@ -16,9 +16,9 @@ from typing import Final, NamedTuple
 import msgspec
 
 from vc_scheduler.logic.decisions import Eviction, Takeover
-from vc_scheduler.logic.nominations import Nomination, nomination
+from vc_scheduler.logic.nominations import Nomination, nomination, told_nomination
 from vc_scheduler.logic.policies import BudgetRow
-from vc_scheduler.logic.rows import ALLOCATED, PodRow, Task
+from vc_scheduler.logic.rows import ALLOCATED, GroupRow, PodRow, Task
 
 EVICTION_COOLDOWN_SECONDS: Final = 10.0
 """A job that had pods evicted has no others evicted for so long: no endless evictions."""
@@ -144,9 +144,12 @@ class Evictions:
                 takeover.places, uid=takeover.uid, since=now
             )
 
-    def adopt(self, group: str, told: Nomination) -> None:
-        """A predecessor promised this; what we promised ourselves is newer."""
-        self._nominated.setdefault(group, told)
+    def adopt(self, group: GroupRow, *, now: float) -> None:
+        """What a predecessor told the pods of; what we promised ourselves is newer."""
+        pods = [pod for run in group.runs for pod in run.pods]
+        told = told_nomination(pods, uid=group.uid, since=now)
+        if told is not None:
+            self._nominated.setdefault(group.key, told)
 
     def settled(self, group: str) -> None:
         """The job was bound or is gone, or another has its room."""

@@ -42,6 +42,8 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     namespaces: dict[str, float]
     groups: dict[str, None]
     """Every pod group there is."""
+    unowned: dict[str, Amounts] = {}
+    """What pods have whose queue does not exist, by the queue they name."""
 
 
 def figures(snapshot: Snapshot, conf: Conf, now: float) -> Figures:
@@ -75,7 +77,15 @@ def figures(snapshot: Snapshot, conf: Conf, now: float) -> Figures:
                 total[name] = total.get(name, 0) + amount
     namespaces = {name: _dominant(session, amounts) for name, amounts in together.items()}
     return Figures(
-        queues=queues, jobs=jobs, namespaces=namespaces, groups=dict.fromkeys(snapshot.everybody)
+        queues=queues,
+        jobs=jobs,
+        namespaces=namespaces,
+        groups=dict.fromkeys(snapshot.everybody),
+        unowned={
+            name: dict(use.allocated)
+            for name, use in snapshot.use.items()
+            if use.allocated and name not in snapshot.queues
+        },
     )
 
 

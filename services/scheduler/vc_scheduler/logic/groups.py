@@ -156,6 +156,8 @@ def make_row(
         annotations=spec.annotations,
         gated_request=tuple(sorted(counts.gated_request.items())),
         gate_names=tuple(sorted(counts.gate_names)),
+        reserved=tuple(sorted(counts.reserved.items())),
+        reserved_pods=tuple(sorted(counts.reserved_pods.items())),
         quota_resources=spec.quota_resources,
         elsewhere=counts.elsewhere,
         foreign=foreign,
@@ -206,6 +208,8 @@ class _Counts:
         self.set_aside: list[PodRow] = []
         self.gated_request: Amounts = {}
         self.gate_names: dict[str, None] = {}
+        self.reserved: Amounts = {}
+        self.reserved_pods: dict[bytes, int] = {}
         self._candidates: list[PodRow] = []
         self._ready: dict[str, int] = {}
         self._valid: dict[str, int] = {}
@@ -229,9 +233,12 @@ class _Counts:
 
     def _count_pending(self, pod: PodRow, held: frozenset[str]) -> None:
         self.pending += 1
-        if pod.gated or pod.queue_gated:
-            for name, amount in pod.shape.request:
-                self.gated_request[name] = self.gated_request.get(name, 0) + amount
+        if pod.queue_reserved:
+            _add(self.reserved, pod)
+            key = pod.shape.key
+            self.reserved_pods[key] = self.reserved_pods.get(key, 0) + 1
+        elif pod.gated or pod.queue_gated:
+            _add(self.gated_request, pod)
         if pod.gated:
             self.gated += 1
             self.gate_names.update(dict.fromkeys(pod.gate_names))
@@ -292,6 +299,11 @@ class _Counts:
         )
 
 
+def _add(total: Amounts, pod: PodRow) -> None:
+    for name, amount in pod.shape.request:
+        total[name] = total.get(name, 0) + amount
+
+
 def use_of(row: GroupRow) -> QueueUse:
     """What a group takes of its queue; one that runs and has members who are done claims no more, and
     to strangers nothing is promised."""
@@ -302,11 +314,12 @@ def use_of(row: GroupRow) -> QueueUse:
         row.status.phase == INQUEUE
         or (row.status.phase == RUNNING and len(row.placed) >= row.min_member)
     )
-    charged = row.charged_minimum
+    charged, reserved = row.charged_minimum, dict(row.reserved)
     for name, least in row.min_resources or ():
         has = allocated.get(name, 0)
-        if claims and charged.get(name, 0) > has:
-            promised[name] = charged[name] - has
+        counted = has + reserved.get(name, 0)
+        if claims and charged.get(name, 0) > counted:
+            promised[name] = charged[name] - counted
         elif has > least:
             elastic[name] = has - least
-    return QueueUse(allocated=allocated, promised=promised, elastic=elastic)
+    return QueueUse(allocated=allocated, promised=promised, elastic=elastic, reserved=reserved)

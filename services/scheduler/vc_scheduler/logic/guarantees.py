@@ -12,6 +12,7 @@ can take what a third is guaranteed together.
 from typing import TYPE_CHECKING
 
 from vc_messages.sessions import Reason
+from vc_model.keys import ROOT_QUEUE
 from vc_scheduler.logic import reasons
 from vc_scheduler.logic.amounts import Amounts
 from vc_scheduler.logic.rows import QueueRow
@@ -116,6 +117,6 @@ class Guarantees:
         inside = sum(
             use.allocated.get(resource, 0)
             for name, use in session.snapshot.use.items()
-            if name in self._queues
+            if name in self._queues or ROOT_QUEUE in self._queues  # root has what has no queue
         )
         return total - max(0, used - inside - leaving)

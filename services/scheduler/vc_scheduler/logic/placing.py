@@ -286,9 +286,14 @@ def _admitted(session: Session, group: GroupRow, *, run: Run, wanted: int) -> in
 
 
 def refused_by_queue(
-    session: Session, group: GroupRow, shape: Shape, *, count: int
+    session: Session, group: GroupRow, shape: Shape, *, count: int, reserved: bool = True
 ) -> Reason | None:
-    """Why the job's queue has no room for `count` pods more; None when it has."""
+    """Why the job's queue has no room for `count` pods more; None when it has. Room that it holds for them
+    counts, unless it is `reserved` room that is asked for."""
+    if reserved:
+        count = session.charged(group, shape, count)
+    if not count:
+        return None
     for gate in session.framework.queue_gates:
         reason = gate.refuse_pods(session, group, shape=shape, count=count)
         if reason is not None:

@@ -13,6 +13,7 @@ from vc_model.keys import (
     GROUP_NAME,
     GROUP_NAME_ALTERNATIVE,
     PREEMPTABLE,
+    QUEUE_ALLOCATED,
     QUEUE_ALLOCATION_GATE,
     TASK_INDEX,
     TASK_PRIORITY,
@@ -73,6 +74,7 @@ class PodReader:
             waiting_message=waiting_message(pod) if pending else "",
             nominated=pod.status.nominated_node_name if pending else "",
             queue_gated=_queue_gated(pod),
+            queue_reserved=status is Task.PENDING and _queue_reserved(pod),
             protected_until=_protected_until(pod),
             unsupported=unsupported_in_pod(pod) if pending else "",
             started=pod.status.start_time or "",
@@ -89,6 +91,13 @@ def _queue_gated(pod: Pod) -> bool:
     """It waits for its queue's share, which is what a session gives it (behaviour.md 5.5)."""
     gates = pod.spec.scheduling_gates
     return bool(gates) and all(gate.name == QUEUE_ALLOCATION_GATE for gate in gates)
+
+
+def _queue_reserved(pod: Pod) -> bool:
+    """We lifted its gate, and wrote so beside it."""
+    gates = [gate.name for gate in pod.spec.scheduling_gates]
+    lifted = QUEUE_ALLOCATION_GATE not in gates
+    return lifted and pod.metadata.annotations.get(QUEUE_ALLOCATED) == "true"
 
 
 def _critical(pod: Pod) -> bool:

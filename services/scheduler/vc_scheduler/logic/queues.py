@@ -70,6 +70,7 @@ class QueueColumns:
         _add(total.allocated, use.allocated, sign=1)
         _add(total.promised, use.promised, sign=1)
         _add(total.elastic, use.elastic, sign=1)
+        _add(total.reserved, use.reserved, sign=1)
 
     def take_off(self, queue: str, use: QueueUse) -> None:
         """A group gives its part back."""
@@ -77,6 +78,7 @@ class QueueColumns:
         _add(total.allocated, use.allocated, sign=-1)
         _add(total.promised, use.promised, sign=-1)
         _add(total.elastic, use.elastic, sign=-1)
+        _add(total.reserved, use.reserved, sign=-1)
 
     def table(self) -> dict[str, QueueRow]:
         """A copy, by name; with queues whose parent is none, as far as they can be used."""
@@ -102,6 +104,7 @@ class QueueColumns:
                 allocated=dict(sorted(use.allocated.items())),
                 promised=dict(sorted(use.promised.items())),
                 elastic=dict(sorted(use.elastic.items())),
+                reserved=dict(sorted(use.reserved.items())),
             )
             for name, use in sorted(self._use.items())
         }

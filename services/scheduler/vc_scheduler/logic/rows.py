@@ -78,6 +78,8 @@ class PodRow(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False):
     """Of a pending pod: the node where it was promised room."""
     queue_gated: bool = False
     """By Volcano's own gate alone, which is lifted when its queue has room for it."""
+    queue_reserved: bool = False
+    """That gate was lifted, and the queue holds room for the pod until it is bound."""
     gate_names: tuple[str, ...] = ()
     """Of gates that others lift."""
     protected_until: float = 0.0
@@ -159,6 +161,10 @@ class GroupRow(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """Those of the fact that plugins read."""
     gated_request: tuple[tuple[str, int], ...] = ()
     """What pods ask for together that have scheduling gates, our own gate included."""
+    reserved: tuple[tuple[str, int], ...] = ()
+    """What waiting pods ask for together whose queue holds room for them."""
+    reserved_pods: tuple[tuple[bytes, int], ...] = ()
+    """How many these are, by the key of their shape."""
     gate_names: tuple[str, ...] = ()
     """Gates of its pods that others lift, by name."""
     quota_resources: tuple[tuple[str, int], ...] = ()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from vc_messages.effects import BindPod
 from vc_messages.sessions import Reason
+from vc_model.keys import ROOT_QUEUE
 from vc_scheduler.logic.amounts import Amounts
 from vc_scheduler.logic.claims import Claims
 from vc_scheduler.logic.explain.infeasible import told_first
@@ -22,6 +23,7 @@ from vc_scheduler.logic.reach import Reach
 from vc_scheduler.logic.reasons import outranked
 from vc_scheduler.logic.rooms import Rooms
 from vc_scheduler.logic.rows import INQUEUE, PENDING, GroupRow, PodRow, QueueRow, Run
+from vc_scheduler.logic.shapes import Shape
 from vc_scheduler.logic.snapshot import QueueUse, Snapshot
 from vc_scheduler.logic.table import Filtered
 from vc_scheduler.logic.volume_rows import ClaimChoice
@@ -89,11 +91,17 @@ class Session:
         self._lines: dict[str, list[QueueRow]] = {}
         self._circular = circular({n: row.parent for n, row in snapshot.queues.items()})
         self._elastic: dict[str, Amounts] = {}
+        self.unowned: Amounts = {}
+        """What pods have whose queue does not exist: they take nodes, so no queue can share it out."""
         for name, use in snapshot.use.items():
             self._roll_up(name, use)
         self._totals: dict[str, tuple[int, int]] = {}
         self._placed_amounts: dict[str, Amounts] = {}
         """By group: what its pods placed in this session ask for."""
+        self._placed_pods: dict[tuple[str, bytes], int] = {}
+        """By group and shape: how many were placed in this session."""
+        self.gates: dict[str, list[PodRow]] = {}
+        """By group: pods whose queue-allocation gate is lifted."""
         self.placements: dict[str, list[str]] = {}
         """By queue: the groups of which pods were placed or taken back, one after the other."""
         self.touched: list[str] = []
@@ -274,13 +282,23 @@ class Session:
             self._totals[resource] = known
         return known
 
+    def shared_amount(self, resource: str) -> int:
+        """What queues can share: allocatable on ready nodes, less what pods without a queue have."""
+        return max(0, self.cluster_amounts(resource)[0] - self.unowned.get(resource, 0))
+
     def _roll_up(self, queue: str, use: QueueUse) -> None:
         names = [row.name for row in self.line(queue)] or [queue]
         _add(self._promised_total, use.promised, sign=1)
+        if queue not in self.snapshot.queues:
+            _add(self.unowned, use.allocated, sign=1)
+            if ROOT_QUEUE in self.snapshot.queues:  # the owner of what has no other owner
+                _add(self._allocated.setdefault(ROOT_QUEUE, {}), use.allocated, sign=1)
         for name in names:
             _add(self._allocated.setdefault(name, {}), use.allocated, sign=1)
             _add(self._promised.setdefault(name, {}), use.promised, sign=1)
             _add(self._elastic.setdefault(name, {}), use.elastic, sign=1)
+            _add(self._allocated[name], use.reserved, sign=1)
+            _add(self._held.setdefault(name, {}), use.reserved, sign=1)
 
     # -- placements, for statements --------------------------------------------------------------
 
@@ -292,8 +310,32 @@ class Session:
         _add(self._placed_amounts.setdefault(group.key, {}), amounts, sign=1)
         self.placements.setdefault(group.queue, []).append(group.key)
         self.touched.append(group.queue)
+        charged = self.charged(group, run.shape, pods)
+        known = (group.key, run.shape.key)
+        self._placed_pods[known] = self._placed_pods.get(known, 0) + pods
+        new = amounts if charged == pods else {n: a * charged for n, a in run.shape.request}
         for queue in self.line(group.queue):
-            _add(self.allocated(queue.name), amounts, sign=1)
+            _add(self.allocated(queue.name), new, sign=1)
+            if charged != pods:
+                had = {name: amount * (pods - charged) for name, amount in run.shape.request}
+                _add(self.held(queue.name), had, sign=-1)
+
+    def charged(self, group: GroupRow, shape: Shape, pods: int) -> int:
+        """Of so many pods more (or fewer) that are placed, how many are new to the queue's account: those
+        whose room it holds are in it already."""
+        if not group.reserved_pods:
+            return pods
+        reserved = dict(group.reserved_pods).get(shape.key, 0)
+        placed = self._placed_pods.get((group.key, shape.key), 0)
+        return max(0, placed + pods - reserved) - max(0, placed - reserved)
+
+    def count_reserved(self, group: GroupRow, shape: Shape, *, sign: int) -> None:
+        """The queue holds room for a waiting pod, or (-1) does no more."""
+        amounts = dict(shape.request)
+        self.touched.append(group.queue)
+        for queue in self.line(group.queue):
+            _add(self.allocated(queue.name), amounts, sign=sign)
+            _add(self.held(queue.name), amounts, sign=sign)
 
     def count_held(self, group: GroupRow, run: Run, *, pods: int) -> None:
         """So many of the placed pods of a run only hold their room."""
@@ -337,6 +379,7 @@ class Session:
 def _promised(group: GroupRow, *, sign: int) -> Amounts:
     """What a group that is let in is promised beyond what it has."""
     has = dict(group.allocated)
+    _add(has, dict(group.reserved), sign=1)
     return {
         name: sign * max(0, least - has.get(name, 0))
         for name, least in group.charged_minimum.items()

@@ -25,6 +25,8 @@ SHARE_MAX: Final = 1_000 * SHARE_POINTS
 WEIGHT_MAX: Final = 65_535
 """Of a queue; more is not allowed by the API."""
 _UNBOUNDED: Final = 2**62
+_UNOWNED: Final = "(no queue)"
+"""Claims what pods have whose queue does not exist; no queue can have this name."""
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,6 +75,8 @@ class Tree:
         for row in self._queues.values():
             self.children.setdefault(self.parent(row), []).append(row)
         self._own = _requests(session)
+        self._unowned_at = ROOT_QUEUE if not flat and ROOT_QUEUE in self._queues else ""
+        """The queue whose share bears what pods without a queue have; empty: the cluster itself."""
         self._requests: dict[str, Amounts] = {}
         self._guarantees: dict[str, Amounts] = {}
         self._limits: dict[str, Amounts] = {}
@@ -110,6 +114,8 @@ class Tree:
         known = self._requests.get(name)
         if known is None:
             known = dict(self._own.get(name, {}))
+            if name == self._unowned_at:
+                _add(known, self._session.unowned)
             for child in self.children.get(name, []):
                 _add(known, self.request(child.name))
             self._requests[name] = known
@@ -144,7 +150,7 @@ class Tree:
             for resource, amount in together.items():
                 others = amount - own.get(resource, 0)
                 if others:
-                    total = limit.get(resource, self._session.cluster_amounts(resource)[0])
+                    total = limit.get(resource, self._session.shared_amount(resource))
                     limit[resource] = max(0, total - others)
             for resource, most in row.capability:
                 limit[resource] = min(limit.get(resource, most), most)
@@ -185,6 +191,9 @@ class Tree:
         own = self._own.get(name, {}).get(resource, 0)
         if own:  # jobs of a queue that has queues below it
             claims.append(Claim(name="", weight=1, least=0, most=own))
+        unowned = self._session.unowned.get(resource, 0) if name == self._unowned_at else 0
+        if unowned:  # it is taken whatever anybody deserves
+            claims.append(Claim(name=_UNOWNED, weight=1, least=unowned, most=unowned))
         shares = fill(total, claims)
         for row in rows:
             deserved.setdefault(row.name, {})[resource] = shares[row.name]

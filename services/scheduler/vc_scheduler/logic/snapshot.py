@@ -29,6 +29,8 @@ class QueueUse:
     """minResources of groups that were let in, as far as they are not allocated yet."""
     elastic: Amounts = field(default_factory=dict)
     """Allocated beyond minResources."""
+    reserved: Amounts = field(default_factory=dict)
+    """Held for waiting pods whose queue-allocation gate was lifted."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

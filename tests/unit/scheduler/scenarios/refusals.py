@@ -149,7 +149,7 @@ TABLE = [
     Scenario(
         id="more pods with scheduling gates than the gang can do without",
         cluster=[queue(), TWO, group("g", minimum=3), GATED],
-        waits={"g": Wait(stage="tasks", code="NotEnoughTasks", unblock="lift-gates", says="2 pods have scheduling gates; 2 more are needed")},
+        waits={"g": Wait(stage="tasks", code="NotEnoughTasks", unblock="lift-gates", says="2 pods have scheduling gates ('wait'); 2 more are needed")},
     ),
     Scenario(
         id="a pod that could not be bound rests",

@@ -10,8 +10,9 @@ from typing import Final
 
 from vc_admission.logic.container_resources import fill_extended_limits
 from vc_admission.logic.pod_template import default_dns_policy
-from vc_admission.logic.world import Compat, World
+from vc_admission.logic.world import World
 from vc_messages.plugins import PluginAnnouncement
+from vc_model.compat import Compat
 from vc_model.job import Job, TaskSpec
 from vc_model.keys import DEFAULT_QUEUE
 from vc_model.struct import Json, JsonObject
@@ -70,7 +71,7 @@ def _default_task(raw: JsonObject, task: TaskSpec, *, index: int, compat: Compat
         changed["maxRetry"] = MAX_RETRY
     if task.template:
         template = default_dns_policy(raw.get("template"))
-        if compat is Compat.SEEDS:
+        if compat is Compat.LENIENT:
             template = fill_extended_limits(template)
         changed["template"] = template
     return {**raw, **changed}

@@ -7,7 +7,7 @@ must be the only event of its list, and exit codes stand beside events, never in
 from typing import Final
 
 from vc_admission.logic.findings import Findings
-from vc_admission.logic.world import Compat
+from vc_model.compat import Compat
 from vc_model.job import LifecyclePolicy
 
 ANY_EVENT: Final = "*"
@@ -25,11 +25,11 @@ ACTIONS: Final = (
 )  # fmt: skip
 
 
-def events_of(policy: LifecyclePolicy, *, compat: Compat = Compat.SEEDS) -> list[str]:
+def events_of(policy: LifecyclePolicy, *, compat: Compat = Compat.LENIENT) -> list[str]:
     """The events of a policy in upstream's names, each once, in the order written."""
     written = [policy.event] if policy.event else []
     written += policy.events
-    aliases = EVENT_ALIASES if compat is Compat.SEEDS else {}
+    aliases = EVENT_ALIASES if compat is Compat.LENIENT else {}
     return list(dict.fromkeys(aliases.get(event, event) for event in written))
 
 

@@ -8,7 +8,7 @@ from vc_admission.logic.job.policies import check_policies
 from vc_admission.logic.names import LABEL_LENGTH_MAX, check_label, check_qualified
 from vc_admission.logic.pod_template import Template, check_template, read_template
 from vc_admission.logic.topology import check_topology
-from vc_admission.logic.world import Compat
+from vc_model.compat import Compat
 from vc_model.job import JobSpec, TaskSpec
 from vc_model.quantity import MILLI, QuantityError, parse_quantity
 
@@ -22,7 +22,12 @@ NO_TOPOLOGY: Final = ("", "none")
 def check_tasks(found: Findings, spec: JobSpec, *, job_name: str, compat: Compat) -> None:
     """Everything about the tasks of a job that is being created."""
     if not spec.tasks:
-        found.refuse("spec.tasks", "No task specified in job spec; add at least one", value=[])
+        found.refuse(
+            "spec.tasks",
+            "No task specified in job spec; add at least one",
+            value=[],
+            upstream="No task specified in job spec",
+        )
         return
     if len(spec.tasks) > TASKS_MAX:
         found.refuse("spec.tasks", f"more than {TASKS_MAX} tasks; raise replicas instead")

@@ -94,7 +94,7 @@ def _unmatched_arguments(found: Findings, spec: JobSpec, plugin: PluginAnnouncem
             found.warn(path, f"--{flag}={flags[flag][:63]}: no task of this job has that name")
         elif flag not in known and flag not in TASK_FLAGS:
             listed = ", ".join(f"--{name}" for name in known) or "none"
-            found.warn(path, f"--{flag[:40]} is not an argument of this plugin; it takes {listed}")
+            found.warn(path, f"--{flag[:40]} is ignored: this plugin takes {listed}")
     for flag, outcome in NEEDED_TASKS.get(plugin.plugin, {}).items():
         name = known.get(flag, flag)
         if flag not in flags and name not in tasks:

@@ -9,9 +9,9 @@ from vc_admission.logic.amounts import Amounts, known_amounts, read_amounts, tex
 from vc_admission.logic.findings import Findings
 from vc_admission.logic.names import check_subdomain
 from vc_admission.logic.queue.hierarchy import check_place
-from vc_admission.logic.queue_choice import CHILDREN_SHOWN_MAX
-from vc_admission.logic.world import Compat, World
-from vc_model.keys import DEFAULT_QUEUE, HIERARCHY, HIERARCHY_WEIGHTS, ROOT_QUEUE
+from vc_admission.logic.world import World
+from vc_model.compat import Compat
+from vc_model.keys import HIERARCHY, HIERARCHY_WEIGHTS, ROOT_QUEUE
 from vc_model.scheduling import Queue
 
 WEIGHT_MAX: Final = 65535
@@ -155,28 +155,3 @@ def _check_root_unchanged(found: Findings, queue: Queue, old: Queue) -> None:
             found.refuse(
                 f"spec.{field}", "of root is the cluster itself and may not be changed", value=now
             )
-
-
-def check_queue_delete(found: Findings, name: str, *, old: Queue | None, world: World) -> None:
-    """Whether the queue may go."""
-    if name in (DEFAULT_QUEUE, ROOT_QUEUE):
-        found.refuse(
-            "metadata.name", "this queue is always there; it may not be deleted", value=name
-        )
-        return
-    children = world.children.get(name, ())
-    if children:
-        shown = ", ".join(children[:CHILDREN_SHOWN_MAX])
-        found.refuse(
-            "metadata.name", f"has {len(children)} child queues; delete first: {shown}", value=name
-        )
-    queue = old or world.queues.get(name)
-    if world.settings.allocated_pods_check and queue is not None and allocated_pods(queue):
-        found.refuse(
-            "status.allocated[pods]", "pods of this queue run; wait or delete its jobs", value=name
-        )
-
-
-def allocated_pods(queue: Queue) -> int:
-    """In thousandths, as all counts."""
-    return known_amounts(queue.status.allocated).get(PODS, 0)

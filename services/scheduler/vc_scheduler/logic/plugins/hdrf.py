@@ -194,7 +194,7 @@ class Paths:
             tops: list[Path] = [path for path in self._weights if len(path) == 1]
             asked = {path: self._asked(path) for path in self._weights}
             for resource in self._session.snapshot.nodes.resources:
-                total = self._session.cluster_amounts(resource)[0]
+                total = self._session.shared_amount(resource)
                 self._share_out(tops, resource, total, asked)
         return self._deserved
 

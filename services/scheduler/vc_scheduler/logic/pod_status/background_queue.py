@@ -26,10 +26,10 @@ class PodCondition(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PodEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """An event about a pod that counts only while the pod waits."""
+    """FailedScheduling on a pod, which counts only while the pod waits."""
 
     pod: PodRef
-    event: RecordEvent
+    message: str
 
 
 BackgroundWrite = PodCondition | PodEvent | RecordEvent

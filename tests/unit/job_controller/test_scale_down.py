@@ -1,0 +1,118 @@
+"""A job that is scaled down: plugins first, then pods (`logic/scale_down.py`)."""
+
+from dataclasses import dataclass
+
+import msgspec
+import pytest
+
+from tests.unit.job_controller.builders import (
+    NOW,
+    deleted,
+    job,
+    observed,
+    pod,
+    podgroup,
+    reply,
+    task,
+    written_status,
+)
+from vc_job_controller.logic import Observed, decide
+from vc_job_controller.logic.sight import look
+from vc_messages.plugins import JobDecoration
+from vc_model.job import Job
+
+ALL = ("j-worker-0", "j-worker-1", "j-worker-2")
+
+
+def scaled(*, applied: bool = False, phase: str = "Running", **others: object) -> Observed:
+    """Three pods of a job that wants one now, with svc and env; by default its plugins know three."""
+    of = job(phase, tasks=[task(replicas=1)], min_available=1, plugins={"svc": [], "env": []})
+    pods = [pod(index) for index in range(3)]
+    seen = observed(of, *pods, podgroup=podgroup("Running"), **others)
+    noted = look(seen).hash if applied else "of-three"
+    return _noted(seen, noted)
+
+
+def _noted(seen: Observed, noted: str) -> Observed:
+    status = msgspec.structs.replace(seen.job.status, controlled_resources={"plugins-for": noted})
+    of: Job = msgspec.structs.replace(seen.job, status=status)
+    return msgspec.structs.replace(seen, job=of)
+
+
+def with_answers(seen: Observed, *plugins: str, about: str = "") -> Observed:
+    answers = {name: reply(name, seen, decoration=JobDecoration()) for name in plugins}
+    if about:
+        answers = {n: msgspec.structs.replace(r, spec_hash=about) for n, r in answers.items()}
+    return msgspec.structs.replace(seen, answers=answers)
+
+
+def without_queue(seen: Observed) -> Observed:
+    return msgspec.structs.replace(seen, queue=None)
+
+
+@dataclass(frozen=True)
+class Case:
+    id: str
+    seen: Observed
+    deletes: tuple[str, ...]
+    asks: tuple[str, ...]
+
+
+SURPLUS = ("j-worker-1", "j-worker-2")
+CASES = [
+    Case("nobody has answered: the plugins are asked, no pod goes", scaled(), (), ("env", "svc")),
+    Case("one has answered: still none", with_answers(scaled(), "env"), (), ("svc",)),
+    Case("all have answered: the surplus goes", with_answers(scaled(), "env", "svc"), SURPLUS, ()),
+    Case("answers were noted before a restart of ours", scaled(applied=True), SURPLUS, ()),
+    Case(
+        "an answer about another spec came since: what is noted is not what is written",
+        with_answers(scaled(applied=True), "svc", about="of-three"), (), ("env", "svc"),
+    ),
+    Case("answers about another spec are none", with_answers(scaled(), "env", "svc", about="of-three"), (), ("env", "svc")),
+    Case("its queue is gone: asked all the same", without_queue(scaled()), (), ("env", "svc")),
+    Case("its queue is gone, all have answered", without_queue(with_answers(scaled(), "env", "svc")), SURPLUS, ()),
+    Case("a job that ends waits for no plugin", scaled(phase="Terminating"), ALL, ()),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
+def test_surplus_pods_go_after_every_plugin_has_answered(case: Case) -> None:
+    decision = decide(case.seen, now=NOW)
+    assert tuple(deleted(decision)) == case.deletes
+    assert tuple(question.plugin for question in decision.questions) == case.asks
+    if case.asks:
+        assert decision.wake_after_seconds is not None
+
+
+def test_the_answers_are_noted_with_the_deletion() -> None:
+    seen = with_answers(scaled(), "env", "svc")
+    decision = decide(seen, now=NOW)
+    noted = written_status(seen.job, decision).controlled_resources["plugins-for"]
+    assert noted == look(seen).hash
+
+
+def test_a_job_without_plugins_does_not_wait() -> None:
+    of = job("Running", tasks=[task(replicas=1)], min_available=1)
+    seen = observed(of, *(pod(index) for index in range(3)), podgroup=podgroup("Running"))
+    assert tuple(deleted(decide(seen, now=NOW))) == SURPLUS
+
+
+def restarting(*pods: int) -> Observed:
+    """A restart of the first pod, while the job shrinks from three to one."""
+    of = job(
+        "Restarting",
+        tasks=[task(replicas=1)],
+        min_available=1,
+        plugins={"svc": []},
+        notes={"restart": "pod/worker/0", "plugins-for": "of-three"},
+        retry=1,
+    )
+    return observed(of, *(pod(index) for index in pods), podgroup=podgroup("Running"))
+
+
+def test_a_restart_deletes_what_it_restarts_at_once_and_the_surplus_after_the_answers() -> None:
+    seen = restarting(0, 1, 2)
+    first = decide(seen, now=NOW)
+    assert deleted(first) == ["j-worker-0"]
+    assert [question.plugin for question in first.questions] == ["svc"]
+    assert deleted(decide(with_answers(restarting(1, 2), "svc"), now=NOW)) == list(SURPLUS)
