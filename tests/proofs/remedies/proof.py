@@ -53,7 +53,7 @@ def prove(seed: int) -> list[Verdict]:
     waiting = _settle(world)
     if waiting is None:
         return []
-    snapshot = Snapshot(objects=world.objects(), conf=drawn.conf, now=world.now)
+    snapshot = Snapshot(objects=world.objects(), conf=world.conf, now=world.now)
     unchanged = simulate(snapshot)
     jobs = sorted(waiting.values(), key=lambda found: found.group)
     return [_judge(seed, snapshot, job, unchanged) for job in jobs]

@@ -107,5 +107,8 @@ _TEXTS: Final[dict[str, Callable[[Unblock], str]]] = {
     "bind-claim": _named("bind claim {target} to a volume"),
     "free-claim": _named("end the pod that uses claim {target}"),
     "add-volume": _named("create a free volume that suits claim {target}"),
+    "remove-field": _named(
+        "remove {target} from the manifest, or wait for a release that supports it"
+    ),
     "fix": _named("correct the manifest"),
 }
