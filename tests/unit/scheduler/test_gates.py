@@ -2,9 +2,10 @@
 
 import pytest
 
-from tests.unit.scheduler.objects import gang, group, node, nodes, pod, queue
+from tests.unit.scheduler.objects import EPOCH, gang, group, node, nodes, pod, queue
 from tests.unit.scheduler.recording import Recording
 from tests.unit.scheduler.shell import NAMESPACE, Shell, pod_body
+from tests.unit.scheduler.test_pod_status import EIGHT, fresh_gang, later, named
 from tests.unit.scheduler.world import World, reason_of
 from vc_clock import run_virtual
 from vc_messages.sessions import Stage
@@ -13,6 +14,7 @@ from vc_model.kinds import PODGROUPS, PODS
 from vc_model.meta import ApiObject
 from vc_scheduler.logic.actions.queue_gates import GATES_PAUSE_SECONDS
 from vc_scheduler.logic.conf import Conf, PluginConf
+from vc_scheduler.logic.pod_status import POD_CONDITION_SECONDS
 
 OTHER = "example.com/license"
 
@@ -202,3 +204,23 @@ def test_the_shell_writes_the_gate_once_and_binds_when_a_node_comes() -> None:
             assert annotations[QUEUE_ALLOCATED] == "true"
 
     run_virtual(story())
+
+
+@pytest.mark.parametrize(
+    ("left", "told"), [("320", EIGHT), ("360", [*EIGHT, "g-9"])], ids=["closed", "lifted"]
+)
+def test_a_pod_behind_a_gate_keeps_what_the_api_server_wrote(left: str, told: list[str]) -> None:
+    """Until its queue has room for it: then its gate is lifted, and it waits for a node like the others."""
+    world = World(nodes(1), queue(capability={"cpu": left}), fresh_gang())
+    gated = pod("g-8", group="g", role="w", requests={"cpu": "40"}, gates=["else"], created=EPOCH)
+    waits = pod(
+        "g-9",
+        group="g",
+        role="w",
+        requests={"cpu": "40"},
+        gates=[QUEUE_ALLOCATION_GATE],
+        created=EPOCH,
+    )
+    world.put(gated, waits)
+    world.session()
+    assert named(later(world, POD_CONDITION_SECONDS)) == told

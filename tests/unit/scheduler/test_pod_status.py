@@ -123,26 +123,6 @@ def test_pods_beyond_the_minimum_behind_a_job_of_a_fifo_queue_name_the_queue() -
     assert said(world, "g-9").endswith("queue 'default' is fifo, and a job before this one waits")
 
 
-@pytest.mark.parametrize(
-    ("left", "told"), [("320", EIGHT), ("360", [*EIGHT, "g-9"])], ids=["closed", "lifted"]
-)
-def test_a_pod_behind_a_gate_keeps_what_the_api_server_wrote(left: str, told: list[str]) -> None:
-    """Until its queue has room for it: then its gate is lifted, and it waits for a node like the others."""
-    world = World(nodes(1), queue(capability={"cpu": left}), fresh_gang())
-    gated = pod("g-8", group="g", role="w", requests={"cpu": "40"}, gates=["else"], created=EPOCH)
-    waits = pod(
-        "g-9",
-        group="g",
-        role="w",
-        requests={"cpu": "40"},
-        gates=["scheduling.volcano.sh/queue-allocation-gate"],
-        created=EPOCH,
-    )
-    world.put(gated, waits)
-    world.session()
-    assert named(later(world, POD_CONDITION_SECONDS)) == told
-
-
 def test_a_pod_that_rests_after_a_failed_bind_says_why_like_the_others() -> None:
     world = World(nodes(8), queue(), fresh_gang())
     world.columns.unassume("ns/g-3", "pod-g-3", now=EPOCH + POD_CONDITION_SECONDS - 0.5)
