@@ -55,6 +55,7 @@ _BY_CONTROLLERS: Final = (
     ),
     _mark(keys.CLOSED_BY_PARENT, "written on queues that were closed with their parent", on=()),
     _mark("volcano.sh/last-queue-command", "written on queues: the last Command", on=()),
+    _mark(keys.QUEUE_ALLOCATED, "written on pods whose queue-allocation gate was lifted", on=()),
     _mark("volcano.sh/usage", "label of the usage ledger's ConfigMaps", on=()),
 )
 

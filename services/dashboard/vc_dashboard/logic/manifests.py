@@ -41,6 +41,7 @@ _FACTS: Final[dict[tuple[object, object], Kind]] = {
         kinds.CLAIMS,
         kinds.VOLUMES,
         kinds.STORAGECLASSES,
+        kinds.NAMESPACES,
     )
 }
 """Kinds that are taken as they are written. Pods and pod groups are made by those who make them: write a
