@@ -247,3 +247,28 @@ def test_upstream_mode_says_volcanos_words_first() -> None:
     assert ask("/jobs/validate", raw).message.startswith("spec.tasks: []: ")
     kept = ask("/queues/validate", None, world(compat=Compat.UPSTREAM), operation="DELETE", name="default")  # fmt: skip
     assert kept.message.startswith("`default` queue can not be deleted: metadata.name: ")
+
+
+@pytest.mark.parametrize(
+    ("raw", "words"),
+    [
+        (job(minAvailable=99), "job 'minAvailable' should not be greater than total replicas in tasks: spec.minAvailable: 99: "),
+        (job(tasks=[task("a"), task("a")]), "duplicated task name a: spec.tasks[1].name: "),
+        (job(tasks=[task("a", replicas=1, minAvailable=2)], minAvailable=1), "'minAvailable' is greater than 'replicas' in task: a: spec.tasks[0].minAvailable: 2: "),
+        (job(plugins={"nope": []}), "unable to find job plugin: nope: spec.plugins[nope]: "),
+        (job(queue="none"), 'unable to find job queue: queues.scheduling.volcano.sh "none" not found: spec.queue: '),
+        (job(queue="shut"), "can only submit job to queue with state `Open`, queue `shut` status is `Closed`: spec.queue: "),
+        (job(queue="root"), "can not submit job to root queue: spec.queue: "),
+        (job(tasks=[task("a", dependsOn={"name": ["a"]})]), "job has dependencies between tasks, but doesn't form a directed acyclic graph(DAG): "),
+        (with_policies({"event": "PodFailed", "exitCode": 1, "action": "AbortJob"}), "must not specify event and exitCode simultaneously: "),
+        (with_policies({"action": "AbortJob"}), "either event and exitCode should be specified: "),
+        (with_policies({"exitCode": 0, "action": "AbortJob"}), "0 is not a valid error code: "),
+        (with_policies(EVENT, EVENT), "duplicate event PodFailed: "),
+        (with_policies({"event": "*", "action": "AbortJob"}, EVENT), "if there's * here, no other policy should be here: "),
+    ],
+    ids=lambda value: value.split(":")[0] if isinstance(value, str) else "",
+)  # fmt: skip
+def test_upstream_mode_has_volcanos_words_for(raw: Any, words: str) -> None:
+    known = world(read_queue(queue("shut"), state="Closed"), compat=Compat.UPSTREAM)
+    assert words in ask("/jobs/validate", raw, known).message
+    assert words.split(": ")[0] not in ask("/jobs/validate", raw).message

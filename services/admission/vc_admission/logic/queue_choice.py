@@ -20,11 +20,18 @@ def state_of(world: World, name: str) -> str:
     return (queue.status.state or OPEN) if queue is not None else ""
 
 
-def check_queue_open(found: Findings, path: str, name: str, *, world: World) -> bool:
+def check_queue_open(
+    found: Findings, path: str, name: str, *, world: World, submitted: str = "PodGroup"
+) -> bool:
     """Refuse a queue that is unknown or does not take jobs; whether it is fine."""
     if name not in world.queues:
         if world.complete:
-            found.refuse(path, "there is no such queue; create it first", value=name)
+            found.refuse(
+                path,
+                "there is no such queue; create it first",
+                value=name,
+                upstream=f'unable to find job queue: queues.scheduling.volcano.sh "{name}" not found',
+            )
         else:
             found.warn(path, f"queue {name!r} is not in the files, so it was not checked")
         return False
@@ -35,6 +42,8 @@ def check_queue_open(found: Findings, path: str, name: str, *, world: World) -> 
             f"the queue is {state} and takes no new jobs; open it with "
             f"'vcctl queue operate -n {name} -a open' or name another queue",
             value=name,
+            upstream=f"can only submit {submitted} to queue with state `Open`, "
+            f"queue `{name}` status is `{state}`",
         )
     return state == OPEN
 
@@ -42,13 +51,19 @@ def check_queue_open(found: Findings, path: str, name: str, *, world: World) -> 
 def check_queue_takes_jobs(found: Findings, path: str, name: str, *, world: World) -> None:
     """Refuse a queue that cannot hold jobs itself."""
     if name == ROOT_QUEUE:
-        found.refuse(path, "root takes no jobs; name a leaf queue below it", value=name)
+        found.refuse(
+            path,
+            "root takes no jobs; name a leaf queue below it",
+            value=name,
+            upstream="can not submit job to root queue",
+        )
         return
     children = world.children.get(name, ())
-    if check_queue_open(found, path, name, world=world) and children:
+    if check_queue_open(found, path, name, world=world, submitted="job") and children:
         shown = ", ".join(children[:CHILDREN_SHOWN_MAX])
         found.refuse(
             path,
             f"the queue has child queues and only leaf queues take jobs; name one of: {shown}",
             value=name,
+            upstream=f"can only submit job to leaf queue, queue `{name}` has {len(children)} child queues",
         )

@@ -56,12 +56,18 @@ def check_gang(found: Findings, spec: JobSpec) -> None:
     """The gang must be possible at all; also checked when a job is scaled."""
     total = sum(task.replicas for task in spec.tasks)
     if spec.min_available < 0:
-        found.refuse("spec.minAvailable", "must be 0 or more", value=spec.min_available)
+        found.refuse(
+            "spec.minAvailable",
+            "must be 0 or more",
+            value=spec.min_available,
+            upstream="job 'minAvailable' must be >= 0",
+        )
     if spec.min_available > total:
         found.refuse(
             "spec.minAvailable",
             f"is more than the {total} replicas of all tasks; lower it or raise replicas",
             value=spec.min_available,
+            upstream="job 'minAvailable' should not be greater than total replicas in tasks",
         )
 
 
@@ -70,7 +76,10 @@ def _check_plugins(found: Findings, spec: JobSpec, *, world: World) -> None:
         if name not in world.plugins:
             known = ", ".join(sorted(world.plugins))
             found.refuse(
-                f"spec.plugins[{name}]", f"there is no such plugin; known are {known}", value=name
+                f"spec.plugins[{name}]",
+                f"there is no such plugin; known are {known}",
+                value=name,
+                upstream=f"unable to find job plugin: {name}",
             )
     if "mpi" not in spec.plugins:
         return

@@ -43,27 +43,45 @@ def check_policies(
         place = f"{path}[{index}]"
         named = events_of(policy, compat=compat)
         if named and policy.exit_code is not None:
-            found.refuse(place, "has both an event and an exitCode; split it into two policies")
+            found.refuse(
+                place,
+                "has both an event and an exitCode; split it into two policies",
+                upstream="must not specify event and exitCode simultaneously",
+            )
         elif policy.exit_code is not None:
             _check_exit_code(found, place, policy.exit_code, seen=exit_codes)
         elif named:
             _check_events(found, place, named, seen=events)
             _check_action(found, place, policy.action)
         else:
-            found.refuse(place, "needs an event, events or an exitCode; add one of them")
+            found.refuse(
+                place,
+                "needs an event, events or an exitCode; add one of them",
+                upstream="either event and exitCode should be specified",
+            )
     if ANY_EVENT in events and len(events) > 1:
         others = ", ".join(sorted(event for event in events if event != ANY_EVENT))
-        found.refuse(path, f"'*' covers every event, so it must be alone; remove {others} or '*'")
+        found.refuse(
+            path,
+            f"'*' covers every event, so it must be alone; remove {others} or '*'",
+            upstream="if there's * here, no other policy should be here",
+        )
 
 
 def _check_exit_code(found: Findings, path: str, code: int, *, seen: dict[int, str]) -> None:
     if code == 0:
         found.refuse(
-            f"{path}.exitCode", "0 is success and not a failure to act on; name another", value=code
+            f"{path}.exitCode",
+            "0 is success and not a failure to act on; name another",
+            value=code,
+            upstream="0 is not a valid error code",
         )
     elif code in seen:
         found.refuse(
-            f"{path}.exitCode", f"is already used by {seen[code]}; keep one of them", value=code
+            f"{path}.exitCode",
+            f"is already used by {seen[code]}; keep one of them",
+            value=code,
+            upstream=f"duplicate exitCode {code}",
         )
     seen.setdefault(code, path)
 
@@ -72,17 +90,24 @@ def _check_events(found: Findings, path: str, named: list[str], *, seen: dict[st
     for event in named:
         if event in INTERNAL_EVENTS:
             found.refuse(
-                f"{path}.event", f"is internal; use one of {', '.join(EVENTS)}", value=event
+                f"{path}.event",
+                f"is internal; use one of {', '.join(EVENTS)}",
+                value=event,
+                upstream="invalid policy event",
             )
         elif event not in EVENTS:
             found.refuse(
-                f"{path}.event", f"is no event; use one of {', '.join(EVENTS)}", value=event
+                f"{path}.event",
+                f"is no event; use one of {', '.join(EVENTS)}",
+                value=event,
+                upstream="invalid policy event",
             )
         elif event in seen:
             found.refuse(
                 f"{path}.event",
                 f"is already used by {seen[event]}; an event may lead to one action only",
                 value=event,
+                upstream=f"duplicate event {event}",
             )
         seen.setdefault(event, path)
 
@@ -90,5 +115,8 @@ def _check_events(found: Findings, path: str, named: list[str], *, seen: dict[st
 def _check_action(found: Findings, path: str, action: str) -> None:
     if action not in ACTIONS:
         found.refuse(
-            f"{path}.action", f"is no action; use one of {', '.join(ACTIONS)}", value=action
+            f"{path}.action",
+            f"is no action; use one of {', '.join(ACTIONS)}",
+            value=action,
+            upstream="invalid policy action",
         )

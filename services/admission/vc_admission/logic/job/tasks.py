@@ -17,6 +17,9 @@ TASKS_MAX: Final = 1000
 
 TOPOLOGY_POLICIES: Final = ("", "none", "best-effort", "restricted", "single-numa-node")
 NO_TOPOLOGY: Final = ("", "none")
+_NOT_A_DAG: Final = (
+    "job has dependencies between tasks, but doesn't form a directed acyclic graph(DAG)"
+)
 
 
 def check_tasks(found: Findings, spec: JobSpec, *, job_name: str, compat: Compat) -> None:
@@ -40,6 +43,7 @@ def check_tasks(found: Findings, spec: JobSpec, *, job_name: str, compat: Compat
                 f"{path}.name",
                 f"is also the name of tasks[{places[task.name]}]; give each task its own",
                 value=task.name,
+                upstream=f"duplicated task name {task.name}",
             )
         places.setdefault(task.name, index)
         check_sizes(found, path, task)
@@ -51,7 +55,12 @@ def check_tasks(found: Findings, spec: JobSpec, *, job_name: str, compat: Compat
 def check_sizes(found: Findings, path: str, task: TaskSpec) -> None:
     """Replicas, the task's part of the gang, and partitions; also checked when a job is scaled."""
     if task.replicas < 0:
-        found.refuse(f"{path}.replicas", "must be 0 or more", value=task.replicas)
+        found.refuse(
+            f"{path}.replicas",
+            "must be 0 or more",
+            value=task.replicas,
+            upstream=f"'replicas' < 0 in task: {task.name}",
+        )
     if task.min_available is not None:
         if task.min_available < 0:
             found.refuse(f"{path}.minAvailable", "must be 0 or more", value=task.min_available)
@@ -60,6 +69,7 @@ def check_sizes(found: Findings, path: str, task: TaskSpec) -> None:
                 f"{path}.minAvailable",
                 f"is more than replicas {task.replicas}; lower it or raise replicas",
                 value=task.min_available,
+                upstream=f"'minAvailable' is greater than 'replicas' in task: {task.name}",
             )
     _check_partitions(found, path, task)
 
@@ -162,10 +172,12 @@ def _check_order(found: Findings, tasks: list[TaskSpec]) -> None:
             f"task {name!r} depends on a task that is not in this job, so it is not a DAG; "
             "name one that is",
             value=need,
+            upstream=_NOT_A_DAG,
         )
     cycle = find_cycle(needs)
     if cycle:
         found.refuse(
             "spec.tasks.dependsOn",
             f"is not a DAG: {' → '.join(cycle[:10])}; remove one of these dependencies",
+            upstream=_NOT_A_DAG,
         )

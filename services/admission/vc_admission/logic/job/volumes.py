@@ -11,13 +11,16 @@ def check_volumes(found: Findings, path: str, volumes: list[VolumeSpec]) -> None
     for index, volume in enumerate(volumes):
         place = f"{path}[{index}]"
         if not volume.mount_path:
-            found.refuse(f"{place}.mountPath", "is required; say where the claim is mounted")
+            found.refuse(
+                f"{place}.mountPath", "is required; say where the claim is mounted",
+                upstream="mountPath is required",
+            )  # fmt: skip
         elif ":" in volume.mount_path:
             found.refuse(f"{place}.mountPath", "must not contain ':'", value=volume.mount_path)
         elif volume.mount_path in paths:
             found.refuse(
                 f"{place}.mountPath", "is used twice; give each volume its own",
-                value=volume.mount_path,
+                value=volume.mount_path, upstream=f"duplicated mountPath: {volume.mount_path}",
             )  # fmt: skip
         paths.add(volume.mount_path)
         _check_claim(found, place, volume)
