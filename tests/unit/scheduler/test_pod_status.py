@@ -1,7 +1,6 @@
 """PodScheduled=False on every pod that waits, when it is due and only when it says something new."""
 
 import msgspec
-import pytest
 
 from tests.unit.scheduler.objects import EPOCH, group, node, nodes, pod, queue
 from tests.unit.scheduler.world import World
