@@ -1,7 +1,7 @@
 """What an exception says to people: never an empty text.
 
 `str(TimeoutError())` is empty, and so is that of many library errors that are raised without a
-message; a reason made of it says nothing. Whoever forms a reason from an exception uses `describe`.
+message; a reason made of it says nothing. A reason that is made from an exception uses `describe`.
 """
 
 from typing import Final

@@ -1,7 +1,7 @@
 """How long a start is waited for: as long as something happens, and at most so long.
 
 A machine may be slow, so a fixed time is wrong on some of them. What hangs shows nothing new: no line in its log, no
-other reason for not being ready. Both limits come from the environment, and whoever gives up names the one it was.
+other reason for not being ready. Both limits come from the environment, and the error names the limit that was reached.
 """
 
 from collections.abc import Hashable, Mapping

@@ -56,7 +56,7 @@ def warn_without_effect(arguments: argparse.Namespace, prog: str) -> None:
 
 
 def request_log(arguments: argparse.Namespace) -> RequestLog | None:
-    """Where requests are told; None when nobody asked."""
+    """Where requests are logged; None without -v."""
     if getattr(arguments, "verbosity", 0) < REQUESTS_LEVEL:
         return None
     return lambda line: print(line, file=sys.stderr)

@@ -78,7 +78,7 @@ def reason_lines(reason: JsonObject, remedy: JsonObject | None = None) -> Iterat
 
 
 def _remedy_lines(remedy: JsonObject) -> Iterator[str]:
-    """What starts it, whether that was checked, whom it costs, what else would do."""
+    """What starts it, whether that was checked, which pods it evicts, and alternatives."""
     basis = str(remedy.get("basis", ""))
     steps = [str(step) for step in remedy.get("steps") or []]
     for number, step in enumerate(steps):

@@ -95,7 +95,7 @@ class AdmissionService:
         await asyncio.Event().wait()
 
     async def _withdraw(self, ca_bundle: bytes) -> None:
-        """In a bounded time: whoever stops us does not wait for a cluster that is away."""
+        """In a bounded time: a stop does not wait for a cluster that does not answer."""
         try:
             async with asyncio.timeout(WITHDRAW_SECONDS_MAX):
                 await self._registration.withdraw(ca_bundle)

@@ -1,7 +1,7 @@
 """Reasons and session records as the API answers them: amounts are Kubernetes quantities.
 
 On the bus a reason holds its numbers in the integer unit of each resource, because programs compute with
-them. Outside nobody knows that unit: `8000` pods are 8. So the API answers the same structs with each
+them. Clients do not know that unit: `8000` pods are 8. So the API answers the same structs with each
 amount as a quantity (`"8"`, `"500m"`, `"16Gi"`). They inherit every other field: what a reason learns to
 say is answered at once.
 """

@@ -77,7 +77,7 @@ class Conf(msgspec.Struct, frozen=True, kw_only=True):
 
 
 VOLCANO_ACTIONS: Final = ("enqueue", "allocate", "backfill")
-"""Volcano's own default: nobody is evicted."""
+"""Volcano's own default, without eviction."""
 
 
 def default_conf(compat: Compat) -> Conf:

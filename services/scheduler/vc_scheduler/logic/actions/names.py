@@ -31,7 +31,7 @@ class ActionArgumentError(ValueError):
 def with_own_names(written: Any, known: Collection[str]) -> tuple[Any, list[str]]:
     """The parsed file with our names, and what one should know; `known` are actions that exist.
 
-    What is not of the expected form is left as it is: whoever reads the file says what is wrong with it.
+    What is not of the expected form is left as it is: the reader of the file reports what is wrong with it.
     """
     if not isinstance(written, dict) or not isinstance(written.get("actions"), str):
         return written, []
