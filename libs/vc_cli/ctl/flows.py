@@ -30,7 +30,7 @@ _RESOURCES: Final = {"jobflow": JOBFLOWS, "jobtemplate": JOBTEMPLATES}
 
 
 def _say_unsupported(kind: str) -> None:
-    """What admission says of the kind, whether it is asked or not."""
+    """What admission says of the kind, whether it is asked or not; after what was done."""
     from vc_model.support.kinds_batch import JOBFLOW, JOBTEMPLATE
 
     sentence = {"jobflow": JOBFLOW, "jobtemplate": JOBTEMPLATE}[kind]
@@ -46,7 +46,6 @@ def create(arguments: argparse.Namespace) -> int:
     from vc_cli.ctl.files import read_documents
 
     resource, what = _resource(arguments)
-    _say_unsupported(what)
     wanted = (resource.api_version, resource.kind)
     documents = read_documents([Path(arguments.filename)])
     chosen = [d for d in documents if (d.get("apiVersion"), d.get("kind")) == wanted]
@@ -57,13 +56,13 @@ def create(arguments: argparse.Namespace) -> int:
         namespace = metadata(document).get("namespace") or DEFAULT_NAMESPACE
         made = client.create(resource, document, namespace=namespace)
         print(f"create {what} {metadata(made).get('name', '')} successfully")
+    _say_unsupported(what)
     return EXIT_OK
 
 
 def list_objects(arguments: argparse.Namespace) -> int:
     """The list."""
     resource, what = _resource(arguments)
-    _say_unsupported(what)
     client = connect(arguments)
     listing = Listing(
         resource=resource,
@@ -71,7 +70,9 @@ def list_objects(arguments: argparse.Namespace) -> int:
         row=lambda obj: _row(obj, resource, client.now),
         namespace=namespace_of(arguments),
     )
-    return show(client, listing, form=arguments.output, watch=arguments.watch)
+    code = show(client, listing, form=arguments.output, watch=arguments.watch)
+    _say_unsupported(what)
+    return code
 
 
 def get(arguments: argparse.Namespace) -> int:
@@ -93,11 +94,11 @@ def get(arguments: argparse.Namespace) -> int:
 def describe(arguments: argparse.Namespace) -> int:
     """One, whole; YAML reads best."""
     resource, what = _resource(arguments)
-    _say_unsupported(what)
     target = target_of(arguments, what)
     with expected(target, what):
         obj = connect(arguments).get(resource, target.name, namespace=target.namespace)
     print_object(obj, arguments.output or YAML)
+    _say_unsupported(what)
     return EXIT_OK
 
 

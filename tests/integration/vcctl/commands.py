@@ -40,6 +40,7 @@ class Case(NamedTuple):
 
 CASES: Final = (
     Case("vcctl version", r"vcctl \S+\nGit SHA \S+, built \S+\nPython \S+ on \S+ \S+\n"),
+    Case("vcctl help job list", rf"usage: vcctl job list {ROWS}"),
     Case("vcctl completion bash", rf"# bash completion of vcctl{ROWS}"),
     Case("vcctl completion zsh", rf"# zsh completion of vcctl{ROWS}"),
     Case("vcctl completion fish", rf"# fish completion of vcctl{ROWS}"),
@@ -220,4 +221,4 @@ def newest_session(shell: Shell) -> str:
 
 def offline(line: str) -> bool:
     """Whether a command asks no cluster."""
-    return line.startswith(("vcctl version", "vcctl completion", "vcctl validate"))
+    return line.startswith(("vcctl version", "vcctl help", "vcctl completion", "vcctl validate"))

@@ -73,7 +73,10 @@ def test_simulate_says_whom_it_would_evict(shell: Shell, tmp_path: Path) -> None
     client.call("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", body=urgent)
     low = job_file(tmp_path, "low", pods=2, cpu=24, node="node-7", minAvailable=1)
     shell.good(f"vcctl job run -f {low}")
-    becomes(shell, "low", "Running")
+    eventually(  # the pod beyond the minimum waits `surplusDelay`
+        lambda: [row[2] for row in shell.good("vcctl pod list -j low").rows()] == ["Running"] * 2,
+        "both pods run",
+    )
     wanted = {"priorityClassName": "urgent", "node": "node-7"}
     path = job_file(tmp_path, "high", pods=1, cpu=30, **wanted)
     eventually(lambda: "would evict" in shell.run(f"vcctl simulate -f {path}").out, "victims")

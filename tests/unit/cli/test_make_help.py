@@ -15,7 +15,11 @@ _TARGET = re.compile(r"^([^\s.#:$=]+)\s*:(?!=)(.*)$", re.MULTILINE)
 def test_make_help_lists_every_target_with_its_sentence() -> None:
     makefile = (ROOT / "Makefile").read_text()
     told = subprocess.run(
-        ["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True
+        ["make", "--no-print-directory", "help"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout
     listed = {line.split()[0]: line for line in told.splitlines()}
     targets = _TARGET.findall(makefile)
