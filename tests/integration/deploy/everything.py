@@ -127,7 +127,7 @@ class Everything:
             task["template"]["spec"]["nodeSelector"] = {"no-node": "has-this"}
         self.apply(job)
         scheduled = "{.items[*].status.conditions[?(@.type=='PodScheduled')].status}"
-        self.until("pods", scheduled, "False False")
+        self.until("pods -l volcano.sh/job-name=large", scheduled, "False False")
         self._kubectl.ok("delete", "vcjob", "large")
 
     # -- words -----------------------------------------------------------------------------------
