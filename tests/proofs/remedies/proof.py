@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from tests.proofs.remedies.brute_force import single_remedies
 from tests.proofs.remedies.worlds import random_world
 from tests.unit.scheduler.world import World
 from vc_messages.sessions import JobReason, Unblock
@@ -71,7 +72,9 @@ def _judge(seed: int, snapshot: Snapshot, job: JobReason, unchanged: Simulated) 
         kind, wrong = OUT_OF_BUDGET, "the search gave up"
     else:
         kind = NONE_KNOWN
-        wrong = "; ".join(_single_remedies(snapshot, job.group))
+        wrong = "; ".join(
+            (*_single_remedies(snapshot, job.group), *_brute_force(snapshot, job.group))
+        )
     return Verdict(
         seed=seed,
         group=job.group,
@@ -116,6 +119,18 @@ def _single_remedies(snapshot: Snapshot, group: str) -> Iterator[str]:
             if not _fails(snapshot, group, candidate):
                 yield f"{candidate.action} starts it"
                 return
+
+
+def _brute_force(snapshot: Snapshot, group: str) -> Iterator[str]:
+    """The same, with remedies that the search does not know of."""
+    name = group.partition("/")[2]
+    known = _world(snapshot.objects, snapshot.conf, snapshot.now)
+    for what, change in single_remedies(known, known.group(name)):
+        world = _world(snapshot.objects, snapshot.conf, snapshot.now)
+        change(world)
+        _settle(world, until=name)
+        if world.bound(name) >= world.group(name).spec.min_member > 0:
+            yield f"{what} starts it"
 
 
 def _world(objects: list[ApiObject], conf: Conf, now: float) -> World:

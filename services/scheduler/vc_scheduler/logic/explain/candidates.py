@@ -31,6 +31,8 @@ PLENTY: Final = AMOUNT_MAX // 1024
 SHRINK_BY: Final = (2, 4, 8, 64)
 NODES_TIMES: Final = (1, 4, 16)
 """So many times the whole job, on nodes of its own."""
+ROOM_SHAPES_MAX: Final = 64
+"""Shapes of waiting pods for which nodes are proposed together."""
 
 
 class Candidates:
@@ -180,16 +182,22 @@ class Candidates:
     def nodes(self) -> Iterator[Unblock]:
         """Nodes for the whole job, and for others that take them first; then without limits, too."""
         unlimited = self._unlimited()
-        for times in NODES_TIMES:
-            rooms = self._rooms(times)
+        own = [self._rooms(self._own, times) for times in NODES_TIMES]
+        for rooms in (*own, *(self._rooms_for_all(times) for times in NODES_TIMES)):
             if rooms:
                 yield together(rooms)
                 if unlimited:
                     yield together([*unlimited, *rooms])
 
-    def _rooms(self, times: int) -> list[Unblock]:
+    def _rooms_for_all(self, times: int) -> list[Unblock]:
+        """For every pod that waits: jobs before it, in a fifo queue too, need nodes of their own."""
+        waiting = {pod.key: pod for pod in (*self._pods, *self._own) if not pod.spec.node_name}
+        rooms = self._rooms([waiting[key] for key in sorted(waiting)], times)
+        return rooms if len(rooms) <= ROOM_SHAPES_MAX else []
+
+    def _rooms(self, pods: Sequence[Pod], times: int) -> list[Unblock]:
         shapes: dict[tuple[tuple[str, int], ...], tuple[int, Where | None]] = {}
-        for pod in self._own:
+        for pod in pods:
             if not pod.spec.node_name:
                 amounts = asked_for(pod) | {PODS: POD_UNITS}
                 where = Where(labels=pod.spec.node_selector) if pod.spec.node_selector else None
