@@ -110,7 +110,8 @@ class Inherited:
             self.helm("uninstall", release)
         for kind, name in OBJECTS:
             self.kubectl.run("delete", kind, name, "--ignore-not-found")
-        self.kubectl.ok("delete", "crd", "--ignore-not-found", *definitions())
+        self.kubectl.ok("delete", "crd", "--wait=false", "--ignore-not-found", *definitions())
+        self.until_definitions_are_gone()
 
 
 @pytest.fixture(scope="module")
