@@ -31,13 +31,13 @@ def single_remedies(world: World, group: PodGroup) -> Iterator[tuple[str, Change
     for queue in (o for o in world.objects() if isinstance(o, Queue)):
         yield f"quota of queue {queue.key}", _unlimited(queue)
     for quota in (o for o in world.objects() if isinstance(o, ResourceQuota)):
-        yield f"quota {quota.key}", lambda changed, key=quota.key: changed.delete(kinds.QUOTAS, key)
+        yield f"quota {quota.key}", _without(quota)
     yield "priority", lambda changed: _raise_priority(changed, group)
     yield "smaller request", lambda changed: _shrink(changed, group)
     others = sorted({group_of(pod) for pod in world.pods()} - {group.metadata.name, ""})
     for other in others:
-        yield f"end of {other}", lambda changed, names=(other,): _end(changed, names)
-    yield "end of all others", lambda changed: _end(changed, tuple(others))
+        yield f"end of {other}", _ended((other,))
+    yield "end of all others", _ended(tuple(others))
 
 
 def group_of(pod: Pod) -> str:
@@ -64,6 +64,10 @@ def _add_nodes(world: World, group: PodGroup) -> None:
 def _unlimited(queue: Queue) -> Change:
     spec = msgspec.structs.replace(queue.spec, capability={})
     return lambda world: world.put(msgspec.structs.replace(queue, spec=spec))
+
+
+def _without(quota: ResourceQuota) -> Change:
+    return lambda world: world.delete(kinds.QUOTAS, quota.key)
 
 
 def _raise_priority(world: World, group: PodGroup) -> None:
@@ -96,9 +100,12 @@ def _shrink(world: World, group: PodGroup) -> None:
             world.put(msgspec.structs.replace(pod, spec=shrunk))
 
 
-def _end(world: World, names: tuple[str, ...]) -> None:
-    for pod in world.pods():
-        if group_of(pod) in names:
-            world.delete(kinds.PODS, pod.key)
-    for name in names:
-        world.delete(kinds.PODGROUPS, f"ns/{name}")
+def _ended(names: tuple[str, ...]) -> Change:
+    def end(world: World) -> None:
+        for pod in world.pods():
+            if group_of(pod) in names:
+                world.delete(kinds.PODS, pod.key)
+        for name in names:
+            world.delete(kinds.PODGROUPS, f"ns/{name}")
+
+    return end
