@@ -20,6 +20,9 @@ from vc_scheduler.logic.explain.cluster_objects import asked_for, group_of
 from vc_scheduler.logic.explain.simulation import Snapshot
 from vc_scheduler.logic.shares import WEIGHT_MAX
 
+Pairs = tuple[tuple[str, int], ...]
+Labels = tuple[tuple[str, str], ...]
+
 PRIORITY_MAX: Final = 1_000_000_000
 """The highest value that Kubernetes lets users give a class."""
 NEW_CLASS: Final = "above-all-others"
@@ -196,16 +199,23 @@ class Candidates:
         return rooms if len(rooms) <= ROOM_SHAPES_MAX else []
 
     def _rooms(self, pods: Sequence[Pod], times: int) -> list[Unblock]:
-        shapes: dict[tuple[tuple[str, int], ...], tuple[int, Where | None]] = {}
+        counts: dict[tuple[Pairs, Labels], int] = {}
         for pod in pods:
             if not pod.spec.node_name:
                 amounts = asked_for(pod) | {PODS: POD_UNITS}
-                where = Where(labels=pod.spec.node_selector) if pod.spec.node_selector else None
-                key = tuple(sorted(amounts.items()))
-                shapes[key] = (shapes.get(key, (0, None))[0] + 1, where)
+                shape = (
+                    tuple(sorted(amounts.items())),
+                    tuple(sorted(pod.spec.node_selector.items())),
+                )
+                counts[shape] = counts.get(shape, 0) + 1
         return [
-            Unblock(action="add-room", pods=count * times, amounts=dict(amounts), where=where)
-            for amounts, (count, where) in sorted(shapes.items(), key=lambda item: item[0])
+            Unblock(
+                action="add-room",
+                pods=count * times,
+                amounts=dict(amounts),
+                where=Where(labels=dict(labels)) if labels else None,
+            )
+            for (amounts, labels), count in sorted(counts.items())
         ]
 
     def _unlimited(self) -> list[Unblock]:
