@@ -5,15 +5,20 @@ in everything that leaves the API server.
 """
 
 import base64
+import contextlib
 import copy
 import hashlib
 import json
+import zlib
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from vc_model.keys import LAST_APPLIED
 from vc_model.struct import JsonObject
 
+_ZLIB: Final = b"\x78"
+_ZLIB_CHECK: Final = 31
+"""The first two bytes of a stream are a multiple of it."""
 OWN_ANNOTATION: Final = "example.com/connection"
 
 
@@ -130,10 +135,16 @@ def in_any_form(text: str) -> list[bytes]:
     return forms
 
 
+def unpacked(content: bytes) -> bytes:
+    """What is compressed in it (the inputs of recorded sessions are), wherever it begins."""
+    view, found, at = memoryview(content), [], content.find(_ZLIB)
+    while at >= 0:
+        if int.from_bytes(view[at : at + 2], "big") % _ZLIB_CHECK == 0:
+            with contextlib.suppress(zlib.error):
+                found.append(zlib.decompressobj().decompress(view[at:]))
+        at = content.find(_ZLIB, at + 1)
+    return b"".join(found)
+
+
 def _base64(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
-
-
-def whole(objects: list[Any]) -> bytes:
-    """Objects as one text, to be searched."""
-    return json.dumps(objects).encode()

@@ -13,12 +13,12 @@ import msgspec
 import pytest
 from prometheus_client import generate_latest
 
-from tests.builders.planted import Planted
+from tests.builders.planted import Planted, unpacked
 from tests.simulation.stack import CORE, Stack, gang_job
 from tests.simulation.test_key_material import everything_on
 from tests.simulation.traces import Traces
 from vc_clock import run_virtual
-from vc_model.kinds import CLAIMS, EVENTS, JOBS, PODS, REPLICASETS, Kind
+from vc_model.kinds import CLAIMS, EVENTS, PODS, REPLICASETS, Kind
 from vc_model.struct import JsonObject
 
 SERVICES = (*CORE, "plugin-svc", "plugin-ssh", "podgroup-controller")
@@ -75,6 +75,12 @@ def stored(stack: Stack, kind: Kind) -> bytes:
     return b"".join(stack.api.list(stack.api.registry.for_kind(kind)).items)
 
 
+def cached(stack: Stack) -> bytes:
+    """Checkpoints and session records."""
+    kept = stack.snapshot
+    return b"".join((*kept._checkpoints.values(), *kept._sessions.values()))
+
+
 def metrics_of(stack: Stack) -> bytes:
     found: list[bytes] = []
     for service in stack.running.values():
@@ -106,24 +112,23 @@ def test_no_planted_secret_leaves_the_api_server(caplog: pytest.LogCaptureFixtur
             assert wanted <= set(planted.found_in(made)), "pods are as their authors wrote them"
             places = {
                 "the bus": await everything_on(stack.bus),
-                "the snapshot cache": msgspec.msgpack.encode(
-                    [
-                        list(stack.snapshot._checkpoints.values()),
-                        list(stack.snapshot._sessions.values()),
-                    ]
-                ),
+                "the snapshot cache": cached(stack),
                 "logs": "\n".join(r.getMessage() for r in caplog.records).encode(),
                 "spans": repr(traces.spans).encode(),
                 "metrics": metrics_of(stack),
                 "events": stored(stack, EVENTS),
                 "status": msgspec.json.encode(stack.job("tenant").status),
             }
+            places["recorded sessions"] = unpacked(places["the bus"])
+            places["cached sessions"] = unpacked(places["the snapshot cache"])
+            assert b"tenant-worker-0" in places["recorded sessions"]
+            assert b"tenant-worker-0" in places["cached sessions"]
             assert all(places.values()), "nothing was searched"
             assert b"tenant-worker-0" in places["the bus"]
             assert b"default/tenant" in places["the bus"]
             found = {where: planted.found_in(content) for where, content in places.items()}
             assert {where: what for where, what in found.items() if what} == {}
-            assert JOBS.topic.encode() not in places["status"]
+            assert b"tenant-worker-0" in places["the snapshot cache"]
             assert stack.problems == []
 
     with caplog.at_level(logging.DEBUG):

@@ -25,7 +25,7 @@ from vc_runtime.context import Context
 READS_AT_ONCE: Final = 8
 """Requests for jobs that are under way at a time, of one replica."""
 BYTES_MAX: Final = 16 * 1024 * 1024
-"""Of all jobs kept, as JSON; a job larger than this is read again each time."""
+"""Of all jobs kept, as JSON; the newest is kept whatever its size."""
 JOBS_MAX: Final = 4096
 
 
@@ -35,6 +35,8 @@ class Unread(msgspec.Struct, frozen=True, kw_only=True):
     why: str
     retry_after_seconds: float = 0.0
     """As the API server asks; 0 when it does not."""
+    rests_seconds: float = 0.0
+    """Left of the last failure's backoff: nobody was asked."""
     trouble: Trouble | None = None
 
 
@@ -56,6 +58,8 @@ class Manifests:
         self._jobs_max = jobs_max
         self._slots = asyncio.Semaphore(READS_AT_ONCE)
         self._read: OrderedDict[str, _Read] = OrderedDict()
+        self._rests: dict[str, tuple[float, Unread]] = {}
+        """Jobs that could not be read, until when they are not asked for again (monotonic), and why."""
         self._bytes = 0
         """Invariant: the sum over what is kept, and within the bound."""
 
@@ -68,7 +72,19 @@ class Manifests:
         return known.job
 
     async def read(self, job: Job) -> Unread | None:
-        """Read it once; None when `of` has it afterwards, unless it is too large to be kept."""
+        """Read it once; None when `of` has it afterwards."""
+        rests_until, why = self._rests.get(job.key, (0.0, None))
+        left = rests_until - self._context.clock.monotonic()
+        if why is not None and left > 0:
+            return msgspec.structs.replace(why, rests_seconds=left)
+        self._rests.pop(job.key, None)
+        return await self._ask(job)
+
+    def rest(self, key: str, unread: Unread, seconds: float) -> None:
+        """Do not ask again before so long: news of the job come at any time."""
+        self._rests[key] = (self._context.clock.monotonic() + seconds, unread)
+
+    async def _ask(self, job: Job) -> Unread | None:
         metadata = job.metadata
         try:
             async with self._slots:
@@ -77,7 +93,7 @@ class Manifests:
                 )
             found = _decoded(body)
         except NotFoundError:
-            self.forget(job.key)
+            self._drop(job.key)
             return Unread(why="the job is gone")
         except TooManyRequestsError as error:
             return Unread(why=error.message, retry_after_seconds=error.retry_after_seconds)
@@ -87,7 +103,7 @@ class Manifests:
         except msgspec.ValidationError as error:
             return Unread(why=f"the job cannot be read: {error}", trouble=_refused(str(error)))
         if found.metadata.uid != metadata.uid:
-            self.forget(job.key)
+            self._drop(job.key)
             return Unread(why="the job is gone, another one has its name")
         read = _Read(job=found, shown=published_spec(found.spec), size=_size(body))
         self._keep(job.key, read)
@@ -96,17 +112,21 @@ class Manifests:
 
     def forget(self, key: str) -> None:
         """The job is gone, or not ours any more."""
+        self._rests.pop(key, None)
+        self._drop(key)
+
+    def _drop(self, key: str) -> None:
         known = self._read.pop(key, None)
         self._bytes -= known.size if known is not None else 0
 
     def _keep(self, key: str, read: _Read) -> None:
-        self.forget(key)
+        self._drop(key)
         self._read[key] = read
         self._bytes += read.size
         while len(self._read) > 1 and (
             self._bytes > self._bytes_max or len(self._read) > self._jobs_max
         ):
-            self.forget(next(iter(self._read)))
+            self._drop(next(iter(self._read)))
 
 
 def _difference(read: _Read, job: Job) -> str:

@@ -352,8 +352,13 @@ class JobController:
         trouble = next((t for t in troubles if t is not None), None)
         if trouble is not None:
             self._troubles[key] = trouble
+        if unread is not None and unread.rests_seconds and not failed:
+            self._queue.add(key, delay=unread.rests_seconds)
+            return
         told = unread.retry_after_seconds if unread is not None else 0.0
         delay = self._queue.retry(key, least=told)
+        if unread is not None:
+            self._manifests.rest(key, unread, delay)
         why = (failed[0].error or failed[0].status.value) if failed else unread and unread.why
         self._context.log.info("%s: %s; again in %.2f s", key, why, delay)
 
