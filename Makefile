@@ -48,7 +48,7 @@ prove-remedies: $(STAMP) ## 10,000 random waiting jobs: what explain proposes st
 	@$(BIN)/python -m tests.proofs.remedies $(ARGS)
 
 prove-chaos: $(STAMP) ## random histories of deaths, losses and faults: every job completes once (SEEDS=from-to)
-	@$(BIN)/python -W ignore::RuntimeWarning -m tests.proofs.chaos $(ARGS)
+	@$(BIN)/python -m tests.proofs.chaos $(ARGS)
 
 prove-schema: $(STAMP) ## every field, annotation and configuration key has the answer that the support table gives it
 	@PYROCLAST_PROVE=full $(BIN)/python -m pytest -q tests/unit/support $(PYTEST_ARGS)

@@ -6,7 +6,8 @@ done and the answer is lost; a watch breaks off or its version is too old (410).
 
 import inspect
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -46,28 +47,22 @@ class FaultyApi:
             return member
 
         def call(*args: Any, **kwargs: Any) -> Any:
+            if inspect.iscoroutinefunction(member):
+                return self._await(partial(member, *args, **kwargs))
             result = member(*args, **kwargs)
-            if inspect.isasyncgen(result) or hasattr(result, "__anext__"):
-                return self._iterate(result)
-            if inspect.isawaitable(result):
-                return self._await(result)
-            return result
+            return self._iterate(result) if hasattr(result, "__anext__") else result
 
         return call
 
-    async def _await(self, result: Any) -> Any:
+    async def _await(self, request: Callable[[], Awaitable[Any]]) -> Any:
+        """The request is only made here: one that is never awaited leaves nothing behind."""
         faults = self._faults
         if faults.slow_seconds_max:
-            try:
-                await self._clock.sleep(self._random.uniform(0.0, faults.slow_seconds_max))
-            except BaseException:
-                result.close()
-                raise
+            await self._clock.sleep(self._random.uniform(0.0, faults.slow_seconds_max))
         drawn = self._random.random()
         if drawn < faults.busy_rate + faults.refused_rate:
-            result.close()
             raise self._error(busy=drawn < faults.busy_rate)
-        value = await result
+        value = await request()
         if self._random.random() < faults.lost_answer_rate:
             raise self._error(busy=False)
         return value
