@@ -129,7 +129,7 @@ class Restorer:
             else:
                 self._take_rows(*_log_of(name), chunk)
         except Exception as error:  # noqa: BLE001 - of damaged bytes, whatever it is
-            raise CodecError(f"chunk {shown(name)}: {describe(error)}") from None
+            raise CodecError(f"chunk {name[:200]}: {describe(error)}") from None
 
     def _take_rows(self, topic: str, partition: int, chunk: bytes) -> None:
         table = self._tables.get(topic)

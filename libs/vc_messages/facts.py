@@ -121,4 +121,7 @@ def object_of(record: Record) -> ApiObject:
     kind = BY_TOPIC.get(record.topic)
     if kind is None or record.value is None:
         raise CodecError(f"{record.topic} {record.key!r} carries no object")
-    return decode(record.value, into=kind.type, headers=record.headers)
+    obj: ApiObject = decode(record.value, into=kind.type, headers=record.headers)
+    if not obj.metadata.name or obj.key != record.key:
+        raise CodecError(f"key {shown(record.key)} holds an object {shown(obj.key)}")
+    return obj
