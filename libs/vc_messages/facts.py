@@ -19,6 +19,7 @@ from vc_messages.codec import (
 from vc_messages.partition import partition_of
 from vc_messages.published import PROJECTION, published
 from vc_messages.record import Message, Record
+from vc_model.bounded import read_integer, shown
 from vc_model.kinds import BY_TOPIC, Kind
 from vc_model.meta import ApiObject
 
@@ -105,7 +106,7 @@ def identity_of(record: Record) -> Identity:
         return Identity(
             uid=headers[HEADER_UID],
             resource_version=headers[HEADER_RESOURCE_VERSION],
-            stamp=Stamp(incarnation=headers[HEADER_INCARNATION], epoch=int(headers[HEADER_EPOCH])),
+            stamp=Stamp(incarnation=headers[HEADER_INCARNATION], epoch=_epoch(headers)),
             traceparent=headers.get(HEADER_TRACEPARENT, ""),
         )
     except (KeyError, ValueError) as error:
@@ -117,10 +118,20 @@ def is_projected_as_now(record: Record) -> bool:
     return record.headers.get(HEADER_PROJECTION) == PROJECTION
 
 
+def _epoch(headers: dict[str, str]) -> int:
+    written = headers[HEADER_EPOCH]
+    epoch = read_integer(written)
+    if epoch is None:
+        raise ValueError(f"epoch {shown(written)} is no number")
+    return epoch
+
+
 def object_of(record: Record) -> ApiObject:
     """The projection in a fact that is no tombstone, whichever release wrote it."""
     kind = BY_TOPIC.get(record.topic)
     if kind is None or record.value is None:
         raise CodecError(f"{record.topic} {record.key!r} carries no object")
-    obj = decode(record.value, into=kind.type, headers=record.headers)
+    obj: ApiObject = decode(record.value, into=kind.type, headers=record.headers)
+    if not obj.metadata.name or obj.key != record.key:
+        raise CodecError(f"key {shown(record.key)} holds an object {shown(obj.key)}")
     return obj if is_projected_as_now(record) else published(obj)

@@ -11,6 +11,7 @@ from tests.unit.job_controller.test_manifests import SECRET, secret_job
 from tests.unit.job_controller.test_service import on_stack
 from vc_cluster import InvalidError
 from vc_job_controller.logic.concealing import conceal
+from vc_job_controller.logic.decorating import INDEX_MARK
 from vc_messages.effects import CreateObject, DeleteObject
 from vc_model.kinds import CLAIMS, EVENTS, PODS, Kind
 from vc_model.struct import JsonObject
@@ -72,6 +73,27 @@ def test_a_refused_pod_is_told_without_its_secret(caplog: pytest.LogCaptureFixtu
         events = b"".join(stack.api.list(stack.api.registry.for_kind(EVENTS)).items)
         assert b"no-passwords" in events
         for place in (said.encode(), events, await everything_on(stack.bus), caplog.text.encode()):
+            assert SECRET.encode() not in place
+
+    with caplog.at_level("DEBUG"):
+        on_stack(scenario)
+
+
+def test_a_template_that_no_pod_can_be_made_of_is_told_without_its_secret(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Our own mark for the index, in a value of the author's: the number in it is none."""
+
+    async def scenario(stack: Stack) -> None:
+        job = secret_job("a", replicas=2)
+        container = job["spec"]["tasks"][0]["template"]["spec"]["containers"][0]
+        container["env"][0]["value"] = f"{INDEX_MARK}{SECRET}"
+        await stack.submit(job)
+        await asyncio.sleep(20)
+        context: Any = stack.running["job-controller"]
+        told = str(context._context.problems.rows())
+        assert "no pod can be made of its template" in told
+        for place in (told.encode(), await everything_on(stack.bus), caplog.text.encode()):
             assert SECRET.encode() not in place
 
     with caplog.at_level("DEBUG"):

@@ -47,6 +47,10 @@ PLUGIN_WARNING: Final = "PluginWarning"
 """The reason of the Event on a job whose plugin ignores an argument."""
 
 
+class UnusableTemplateError(ValueError):
+    """A template of a form that pods do not have; says which, and nothing of what is in it."""
+
+
 class Work(msgspec.Struct, frozen=True, kw_only=True):
     """What the phase wants done, and what holds it up."""
 
@@ -200,14 +204,19 @@ def _make(
         free = [i for i in indices if pod_name(job, task.name, i) not in blocked]
         if left <= 0:
             return made, True
-        maker = PodMaker(
-            job,
-            whole[task.name],
-            plugins.decorations_of(answers, task.name),
-            group=group,
-            forwarded=forwarded,
-        )
-        made += [maker.make(index) for index in free[:left]]
+        try:
+            maker = PodMaker(
+                job,
+                whole[task.name],
+                plugins.decorations_of(answers, task.name),
+                group=group,
+                forwarded=forwarded,
+            )
+            made += [maker.make(index) for index in free[:left]]
+        except (TypeError, ValueError, AttributeError, KeyError) as error:
+            # Its text may quote the template, and becomes an event and a line in the log.
+            said = f"task {task.name!r}: no pod can be made of its template"
+            raise UnusableTemplateError(f"{said} ({type(error).__name__})") from None
         if len(free) > left:
             return made, True
         left -= len(free)
