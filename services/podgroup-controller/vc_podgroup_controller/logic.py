@@ -17,7 +17,13 @@ from vc_model.graft import merge_patch, to_json
 from vc_model.job import NetworkTopology
 from vc_model.kinds import PODGROUPS, PODS
 from vc_model.kubernetes import Workload
-from vc_model.meta import OwnerReference, controller_of, group_of_version
+from vc_model.meta import (
+    ApiObject,
+    OwnerReference,
+    controller_of,
+    group_of_version,
+    object_key,
+)
 from vc_model.pod import Pod
 from vc_model.pod_requests import pod_requests
 from vc_model.quantity import QuantityError, format_resources, parse_resources
@@ -55,6 +61,18 @@ def group_uid(pod: Pod, scheduler_names: Collection[str]) -> str:
     named = _group_named(pod)
     uid = _lead(pod).uid
     return uid if named in ("", PREFIX + uid) else ""
+
+
+def group_key(obj: ApiObject, scheduler_names: Collection[str]) -> str:
+    """Namespace and uid of the group that an object bears on; empty for none. A reference to a uid of
+    another namespace, which anybody can write, concerns nobody there."""
+    uid = obj.metadata.uid
+    if isinstance(obj, Pod):
+        uid = group_uid(obj, scheduler_names)
+    elif isinstance(obj, PodGroup):
+        name = obj.metadata.name
+        uid = name.removeprefix(PREFIX) if name.startswith(PREFIX) else ""
+    return object_key(obj.metadata.namespace, uid) if uid else ""
 
 
 def decide(seen: Observed) -> list[Effect]:

@@ -23,7 +23,7 @@ from vc_model.meta import ApiObject, object_key, split_key
 from vc_model.pod import Pod
 from vc_model.scheduling import PodGroup
 from vc_podgroup_controller.config import Config
-from vc_podgroup_controller.logic import PREFIX, Observed, decide, group_uid
+from vc_podgroup_controller.logic import PREFIX, Observed, decide, group_key
 from vc_runtime.context import Context
 from vc_runtime.effects import OutcomeStatus
 from vc_runtime.expectations import Expectations
@@ -95,24 +95,11 @@ class PodGroupController:
         for obj in (before, after):
             if obj is None:
                 continue
-            group = self._key_of(obj)
+            group = group_key(obj, self._config.scheduler_names)
             if not group:
                 continue
             self._store(group, change.key, obj, present=obj is after)
             self._queue.add(group)
-
-    def _key_of(self, obj: ApiObject) -> str:
-        """Namespace and uid of the group that an object bears on; empty for none."""
-        uid = self._uid_of(obj)
-        return object_key(obj.metadata.namespace, uid) if uid else ""
-
-    def _uid_of(self, obj: ApiObject) -> str:
-        if isinstance(obj, Pod):
-            return group_uid(obj, self._config.scheduler_names)
-        if isinstance(obj, PodGroup):
-            name = obj.metadata.name
-            return name.removeprefix(PREFIX) if name.startswith(PREFIX) else ""
-        return obj.metadata.uid
 
     def _store(self, group: str, key: str, obj: ApiObject, *, present: bool) -> None:
         if isinstance(obj, Pod):

@@ -51,9 +51,11 @@ class Live:
         return [msgspec.json.decode(item)["metadata"]["name"] for item in page.items]
 
     async def act(self, of: Job, *pods: Pod, **others: Any) -> list[Outcome]:
-        """What a replica does that sees this."""
+        """What a replica does to pods that sees this, when there is no status to write first."""
         decision = decide(observed(of, *pods, podgroup=podgroup(), **others), now=NOW)
-        return await self.applier.apply(decision.effects)
+        to_pods = [e for e in decision.effects if getattr(e, "kind", None) is PODS]
+        assert to_pods
+        return await self.applier.apply(to_pods)
 
 
 def run(test: Callable[[Live], Coroutine[Any, Any, None]]) -> None:
@@ -120,7 +122,10 @@ def test_a_command_for_a_newer_job_of_the_name_is_left_to_it() -> None:
     async def test(live: Live) -> None:
         newer = await live.make(JOBS, of_uid(job(), ""))
         order = await live.make(COMMANDS, command("AbortJob", target=newer.metadata.uid))
-        await live.act(job("Running"), commands=(order,))
+        decision = decide(observed(job("Running"), commands=(order,)), now=NOW)
+        ended = [e for e in decision.effects if isinstance(e, DeleteObject) and e.kind is COMMANDS]
+        (outcome,) = await live.applier.apply(ended)
+        assert outcome.status is OutcomeStatus.STALE
         assert await live.names(COMMANDS) == [order.metadata.name]
 
     run(test)

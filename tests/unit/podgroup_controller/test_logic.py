@@ -9,7 +9,7 @@ from vc_model.kubernetes import Workload, WorkloadSpec, WorkloadStatus
 from vc_model.meta import ObjectMeta, OwnerReference
 from vc_model.pod import Container, Pod, PodSpec, PodStatus, ResourceRequirements
 from vc_model.scheduling import PodGroup, PodGroupSpec
-from vc_podgroup_controller.logic import REVISION_LABEL, Observed, decide, group_uid
+from vc_podgroup_controller.logic import REVISION_LABEL, Observed, decide, group_key, group_uid
 
 OURS = frozenset({"volcano"})
 
@@ -141,6 +141,16 @@ def test_who_is_ours_to_group() -> None:
     assert group_uid(pod(scheduler="default-scheduler"), OURS) == ""
     assert group_uid(pod(**{keys.GROUP_NAME: "somebody's"}), OURS) == ""
     assert group_uid(pod(**{keys.GROUP_NAME_ALTERNATIVE: "somebody's"}), OURS) == ""
+
+
+def test_a_reference_into_another_namespace_concerns_nobody_there() -> None:
+    mine = pod("a", owner="rs-1")
+    there = msgspec.structs.replace(mine.metadata, namespace="another")
+    keys_of = [
+        group_key(each, OURS)
+        for each in (mine, replicaset(), msgspec.structs.replace(mine, metadata=there))
+    ]
+    assert keys_of == ["ns/rs-1", "ns/rs-1", "another/rs-1"]
 
 
 def test_finished_and_going_pods_need_no_group() -> None:

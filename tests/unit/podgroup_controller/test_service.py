@@ -10,7 +10,7 @@ import pytest
 from tests.simulation.stack import Stack
 from vc_clock import run_virtual
 from vc_model import keys
-from vc_model.kinds import COMMANDS, NAMESPACES, PODGROUPS, PODS, QUEUES, REPLICASETS
+from vc_model.kinds import COMMANDS, PODGROUPS, PODS, QUEUES, REPLICASETS
 from vc_model.scheduling import PodGroup, Queue
 from vc_model.struct import JsonObject
 from vc_runtime.context import Service
@@ -54,28 +54,6 @@ def test_a_plain_pod_is_grouped_once_and_counts_in_its_queue() -> None:
             assert stack.problems == []
             life = stack.lives["podgroup-controller"][0]
             assert life.points.count("after cluster.patch") == 1
-
-    run_virtual(main())
-
-
-def test_a_reference_into_another_namespace_concerns_nobody_there() -> None:
-    async def main() -> None:
-        async with Stack(services=SERVICES) as stack:
-            namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a-tenant"}}
-            await stack.cluster.create(NAMESPACES, namespace)
-            lead = await stack.cluster.create(PODS, plain_pod("lead"), namespace="default")
-            uid = lead["metadata"]["uid"]
-            forged = plain_pod("forged")
-            forged["metadata"]["annotations"] = {keys.QUEUE_NAME_ANNOTATION: "forged"}
-            forged["metadata"]["ownerReferences"] = [
-                {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "x", "uid": uid,
-                 "controller": True}
-            ]  # fmt: skip
-            await stack.cluster.create(PODS, forged, namespace="a-tenant")
-            await stack.clock.sleep(10)
-            found = {group.key: group.spec.queue for group in groups(stack)}
-            assert found[f"default/podgroup-{uid}"] == "default"
-            assert stack.problems == []
 
     run_virtual(main())
 
