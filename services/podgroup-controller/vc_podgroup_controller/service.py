@@ -150,7 +150,7 @@ class PodGroupController:
 
     async def _apply(self, uid: str, seen: Observed) -> None:
         failed = False
-        for outcome in await self._lead.applier.apply(decide(seen)):
+        for outcome in await self._lead.applier.apply(decide(seen), epoch=self._lead.epoch):
             kind = getattr(outcome.effect, "kind", None)
             if outcome.status is not OutcomeStatus.DONE:
                 failed = True

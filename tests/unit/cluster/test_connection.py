@@ -203,7 +203,7 @@ async def test_who_we_are_and_what_we_promise(server: ScriptedServer, tmp_path: 
     request = server.seen[0]
     assert request.headers["User-Agent"] == "pyroclast/unit"
     assert request.headers["Content-Type"] == "application/merge-patch+json"
-    assert request.query["timeout"] == "2s"
+    assert request.query["timeout"] == "5s"
 
 
 async def test_an_eviction_of_another_pod_is_not_sent_again(
