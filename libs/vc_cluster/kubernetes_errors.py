@@ -65,6 +65,7 @@ _BY_CODE: Final[dict[int, type[ClusterError]]] = {
     415: UnsupportedMediaTypeError,
     422: InvalidError,
     429: TooManyRequestsError,
+    502: UnavailableError,
     503: UnavailableError,
     504: UnavailableError,
 }

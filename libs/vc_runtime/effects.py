@@ -316,8 +316,8 @@ class EffectApplier:
 
     async def _is_bound(self, effect: BindPod) -> bool:
         pod = await self._context.cluster.get(PODS, name=effect.name, namespace=effect.namespace)
-        same = pod["metadata"]["uid"] == effect.uid
-        return same and pod.get("spec", {}).get("nodeName") == effect.node
+        found = pod["metadata"]["uid"], pod.get("spec", {}).get("nodeName")
+        return found == (effect.uid, effect.node)
 
     async def _evict(self, effect: EvictPod) -> None:
         try:

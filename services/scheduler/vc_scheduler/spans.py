@@ -37,7 +37,7 @@ class SessionTimes(msgspec.Struct, frozen=True, kw_only=True):
     session_id: str
     opened: float
     decided: float
-    epoch: int = 0
+    epoch: int
     """Of the lease under which it decided: whatever it wants is written under no other."""
 
 

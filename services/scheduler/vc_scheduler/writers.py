@@ -87,9 +87,7 @@ class Writers:
         self._spans = spans
         self._wanted = wanted
         self._group_of: Callable[[str], ApiObject | None] = functools.partial(view, PODGROUPS)
-        self.tellers = Tellers(
-            context, columns, lease=lease, slots=slots, wanted=wanted, view=view
-        )
+        self.tellers = Tellers(context, columns, lease=lease, slots=slots, wanted=wanted, view=view)
         self._pod_events = pod_events
         self._queues: list[asyncio.Queue[SessionWork]] = [
             asyncio.Queue(WORK_QUEUED_MAX) for _ in range(WRITERS)

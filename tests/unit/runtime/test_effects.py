@@ -404,9 +404,7 @@ def test_a_bind_is_sent_until_a_slow_server_answers(slow: Exception) -> None:
 def test_a_bind_that_was_done_without_an_answer_is_done() -> None:
     async def test(world: World) -> None:
         bind = await waiting_pod(world)
-        await world.store.bind(
-            namespace="default", name=bind.name, uid=bind.uid, node=bind.node
-        )
+        await world.store.bind(namespace="default", name=bind.name, uid=bind.uid, node=bind.node)
         assert await world.status_of(bind) is OutcomeStatus.DONE
         elsewhere = msgspec.structs.replace(bind, node="m")
         assert await world.status_of(elsewhere) is OutcomeStatus.STALE

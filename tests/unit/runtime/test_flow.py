@@ -64,9 +64,7 @@ def place(name: str) -> dict[str, Any]:
         (PatchObject(kind=PODGROUPS, **place("g"), patch={"spec": {}}), Priority.CREATE),
         (PatchObject(kind=JOBS, **place("j"), patch={"status": {}}), Priority.STATUS),
         (
-            RecordEvent(
-                kind=PODS, **place("p"), uid="u", type="Normal", reason="r", message="m"
-            ),
+            RecordEvent(kind=PODS, **place("p"), uid="u", type="Normal", reason="r", message="m"),
             Priority.EVENT,
         ),
     ],

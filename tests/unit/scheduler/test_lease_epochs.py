@@ -63,9 +63,7 @@ class Replicas(Shell):
         if name != "scheduler":
             return context
         self.ways.append(Jammed(self.cluster))
-        return dataclasses.replace(
-            context, cluster=self.ways[-1], metrics=CollectorRegistry()
-        )
+        return dataclasses.replace(context, cluster=self.ways[-1], metrics=CollectorRegistry())
 
     def leader(self) -> int:
         (number,) = [n for n, each in enumerate(self.schedulers) if each._lead.leading]
@@ -105,9 +103,7 @@ def test_a_bind_of_epoch_1_is_not_written_under_epoch_3() -> None:
             assert shell.schedulers[1 - stale]._lead.epoch == 2
             way.deaf = way.jammed = False
             await shell.stop(f"scheduler-{1 - stale}")
-            await shell.until(
-                lambda: shell.schedulers[stale]._lead.leading, "leading again"
-            )
+            await shell.until(lambda: shell.schedulers[stale]._lead.leading, "leading again")
             way.freed.set()
             for _ in range(400):
                 await shell.clock.sleep(0.05)

@@ -285,7 +285,9 @@ def test_a_merged_status_keeps_the_version_and_the_conditions_of_the_one_it_repl
     assert (word.changes_conditions, word.seen_version) == (True, "7")
 
 
-def test_words_of_two_lease_epochs_that_became_one_are_told_under_the_older_one_or_not_at_all() -> None:
+def test_words_of_two_lease_epochs_that_became_one_are_told_under_the_older_one_or_not_at_all() -> (
+    None
+):
     line = TellingLine()
     line.put("g", change("Inqueue"), due=0.0, epoch=1)
     line.put("g", change("Running"), due=0.0, epoch=3)
