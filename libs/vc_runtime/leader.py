@@ -63,6 +63,8 @@ class Leadership:
         """The Lease as we last wrote it: renewed by one request while nobody else writes it."""
         self._news = asyncio.Event()
         """Set, and replaced, when the lease was renewed or lost."""
+        self._ran_out = False
+        """Whether it was said that the lease ran out."""
         self.outwaited = False
         """Whether we watched the last holder's lease stand still until no write of it could be left."""
         self._observed: tuple[str, object] = ("", None)
@@ -116,18 +118,29 @@ class Leadership:
 
     async def _step(self) -> None:
         began = self._context.clock.monotonic()
+        self._notice()
         try:
             await self._acquire_or_renew(began)
             self._failures = 0
         except ClusterError as error:
             self._failures += 1
             self._context.log.warning("lease %s: %s", self.name, error)
+        self._notice()
         self._tell()
         took = self._context.clock.monotonic() - began
         wait = max(RENEW_SECONDS - took, RENEW_PAUSE_SECONDS)
         if self._failures:
             wait = delay_seconds(self._failures, self._context.chance, longest_seconds=wait)
         await self._context.clock.sleep(wait)
+
+    def _notice(self) -> None:
+        """Say once that the lease ran out, and that it was renewed."""
+        ran_out = not self.leading and not self.passed_on(self.epoch)
+        if ran_out and not self._ran_out:
+            self._context.log.warning("lease %s ran out: nothing is written meanwhile", self.name)
+        elif self._ran_out and not ran_out and self.leading:
+            self._context.log.info("lease %s: leading in epoch %d again", self.name, self.epoch)
+        self._ran_out = ran_out
 
     def _tell(self) -> None:
         """Wake those who wait for the lease."""

@@ -50,6 +50,9 @@ a large session makes the loop stand still."""
 UNREADY_POLL_SECONDS: Final = 0.05
 QUEUE_STATUS_SECONDS: Final = 1.0
 """Between two writes of one queue's `status.allocated`."""
+SESSION_REST_SECONDS_MAX: Final = 0.25
+"""Sessions rest for as long as the last one took, up to this: on a slow machine there are not more of
+them for the same work, and each finds more to do."""
 OWED_SECONDS: Final = 1.0
 """Until the next session when a record was too short for all that has changed."""
 
@@ -87,6 +90,8 @@ class Scheduler:
         self._due_at: float | None = None
         """When a session is wanted even if nothing arrives; wall time, as in decisions."""
         self._ended_at = float("-inf")
+        self._took = 0.0
+        """The last session, in seconds."""
         self._sessions = 0
         self._new_view = True
         self._applied = asyncio.Event()
@@ -174,7 +179,8 @@ class Scheduler:
 
     async def _until_wanted(self) -> None:
         """At once when idle, then at most once per debounce."""
-        rest = self._ended_at + self._config.debounce_seconds - self._context.clock.monotonic()
+        pause = max(self._config.debounce_seconds, min(self._took, SESSION_REST_SECONDS_MAX))
+        rest = self._ended_at + pause - self._context.clock.monotonic()
         if rest > 0:
             await self._context.clock.sleep(rest)
         due = None if self._due_at is None else self._due_at - self._context.clock.now()
@@ -213,7 +219,7 @@ class Scheduler:
         conf = self._conf.conf
         decisions = await self._run_cycle(snapshot, conf, started_at)
         self._ended_at = clock.monotonic()
-        took = self._ended_at - began
+        took = self._took = self._ended_at - began
         self._observer.session(decisions, took_seconds=took)
         if self._lead.lease.passed_on(epoch):  # one that ran out is waited for by the writers
             self._wanted.set()
