@@ -1,21 +1,17 @@
 """Effects applied late, twice, or after somebody else (protocol 12)."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
 from typing import Any
 
 import msgspec
 import pytest
 
-from tests.builders.contexts import memory_context
+from tests.unit.runtime.effects_world import OLDER, OWNER, World, config_map, run
 from vc_bus.limits import TOPIC_MESSAGE_BYTES_MAX
-from vc_clock import LoopClock, run_virtual
-from vc_cluster import ForbiddenError, ServerError, TooManyRequestsError, UnavailableError
+from vc_cluster import ForbiddenError, ServerError, TooManyRequestsError
 from vc_messages.effects import (
     BindPod,
-    CreateObject,
     DeleteObject,
-    Effect,
     EvictPod,
     PatchObject,
     PublishMessage,
@@ -28,89 +24,8 @@ from vc_runtime.applying.terminating import TERMINATING_SECONDS
 from vc_runtime.effects import (
     ATTEMPTS_MAX,
     CONCURRENCY_MAX,
-    EffectApplier,
-    Outcome,
     OutcomeStatus,
 )
-from vc_simcluster.api import Api
-from vc_simcluster.cluster import StoreCluster
-
-OWNER = "11111111-1111-4111-8111-111111111111"
-OLDER = "22222222-2222-4222-8222-222222222222"
-
-
-class FakeLease:
-    """A lease of epoch 1 that may run out, and pass on."""
-
-    def __init__(self, clock: LoopClock) -> None:
-        self._clock = clock
-        self.epoch = 1
-        self.leading = True
-
-    def holds(self, epoch: int) -> bool:
-        return self.leading and self.epoch == epoch
-
-    async def regained(self, epoch: int) -> bool:
-        while self.epoch == epoch and not self.leading:
-            await self._clock.sleep(1.0)
-        return self.epoch == epoch
-
-
-class World:
-    """An embedded cluster that may refuse, and an applier on it."""
-
-    def __init__(self) -> None:
-        self.clock = LoopClock(wall_at_zero=1.8e9)
-        self.store = StoreCluster(Api(clock=self.clock))
-        self.failures: list[Exception] = []
-        self.calls: list[str] = []
-        self.seconds = 0.0
-        """How long an answer takes."""
-        self.lease = FakeLease(self.clock)
-        context = memory_context("job-controller", clock=self.clock, cluster=self)
-        self.applier = EffectApplier(context, lease=self.lease)
-
-    def __getattr__(self, name: str) -> Any:
-        real = getattr(self.store, name)
-
-        async def call(*args: Any, **kwargs: Any) -> Any:
-            self.calls.append(name)
-            if self.seconds:
-                await self.clock.sleep(self.seconds)
-            if self.failures and name != "get":
-                raise self.failures.pop(0)
-            return await real(*args, **kwargs)
-
-        return call
-
-    async def apply(self, *effects: Effect) -> list[Outcome]:
-        return await self.applier.apply(effects, epoch=1)
-
-    async def status_of(self, effect: Effect) -> OutcomeStatus:
-        return (await self.apply(effect))[0].status
-
-
-def run(test: Callable[[World], Coroutine[Any, Any, None]]) -> None:
-    async def main() -> None:
-        await test(World())
-
-    run_virtual(main())
-
-
-def config_map(name: str, *, owner: str = OWNER, owner_name: str = "job") -> CreateObject:
-    reference = {
-        "apiVersion": "batch.volcano.sh/v1alpha1",
-        "kind": "Job",
-        "name": owner_name,
-        "uid": owner,
-        "controller": True,
-    }
-    body = {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": name, "ownerReferences": [reference] if owner else []},
-    }
-    return CreateObject(kind=CONFIGMAPS, namespace="default", name=name, body=body, owner_uid=OWNER)
 
 
 def test_creating_what_is_there_and_ours_is_success() -> None:
@@ -317,97 +232,6 @@ def test_after_a_failed_run_the_rest_is_skipped() -> None:
         patch = PatchObject(kind=CONFIGMAPS, namespace="default", name="a", patch={})
         statuses = [o.status for o in await world.apply(config_map("a"), config_map("b"), patch)]
         assert statuses == [OutcomeStatus.REFUSED, OutcomeStatus.DONE, OutcomeStatus.SKIPPED]
-
-    run(test)
-
-
-def test_what_was_decided_under_another_lease_epoch_is_dropped() -> None:
-    async def test(world: World) -> None:
-        for leading in (False, True):
-            world.lease.epoch, world.lease.leading = 3, leading
-            assert await world.status_of(config_map("a")) is OutcomeStatus.SKIPPED
-        assert world.calls == []
-
-    run(test)
-
-
-def test_a_leader_that_does_not_say_the_epoch_of_its_decision_writes_nothing() -> None:
-    async def test(world: World) -> None:
-        with pytest.raises(ValueError, match="lease epoch"):
-            await world.applier.apply([config_map("a")])
-        assert world.calls == []
-
-    run(test)
-
-
-@pytest.mark.parametrize("epoch", [1, 2])
-def test_writes_wait_for_a_lease_that_ran_out_and_are_dropped_only_if_another_had_it(
-    epoch: int,
-) -> None:
-    async def test(world: World) -> None:
-        world.lease.leading = False
-        applying = asyncio.create_task(world.apply(*(config_map(f"c-{n}") for n in range(100))))
-        await world.clock.sleep(60)
-        assert not applying.done()
-        assert world.calls == []
-        world.lease.epoch, world.lease.leading = epoch, True
-        wanted = OutcomeStatus.DONE if epoch == 1 else OutcomeStatus.SKIPPED
-        assert {outcome.status for outcome in await applying} == {wanted}
-        assert len(world.calls) == (100 if epoch == 1 else 0)
-
-    run(test)
-
-
-def test_a_lease_that_passes_on_while_a_write_stands_in_line_stops_it() -> None:
-    async def test(world: World) -> None:
-        world.seconds = 1.0
-        binds = [config_map(f"c-{n}") for n in range(CONCURRENCY_MAX + 5)]
-        applying = asyncio.create_task(world.apply(*binds))
-        await world.clock.sleep(0.5)
-        world.lease.epoch = 2
-        statuses = [outcome.status for outcome in await applying]
-        assert statuses.count(OutcomeStatus.SKIPPED) == 5
-        assert len(world.calls) == CONCURRENCY_MAX
-
-    run(test)
-
-
-async def waiting_pod(world: World) -> BindPod:
-    body = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": "p"},
-        "spec": {"containers": [{"name": "c", "image": "i"}]},
-    }
-    made = await world.store.create(PODS, body, namespace="default")
-    return BindPod(namespace="default", name="p", uid=made["metadata"]["uid"], node="n")
-
-
-@pytest.mark.parametrize(
-    "slow", [UnavailableError("no answer within 5 s"), TooManyRequestsError("busy")]
-)
-def test_a_bind_is_sent_until_a_slow_server_answers(slow: Exception) -> None:
-    """Given up, it would be decided again and the gang at last released, because of slowness alone."""
-
-    async def test(world: World) -> None:
-        bind = await waiting_pod(world)
-        world.failures = [slow] * (10 * ATTEMPTS_MAX)
-        assert await world.status_of(bind) is OutcomeStatus.DONE
-        world.failures = [ServerError("no")] * 100
-        other = msgspec.structs.replace(bind, name="q")
-        assert await world.status_of(other) is OutcomeStatus.UNAVAILABLE
-        assert len(world.failures) == 100 - ATTEMPTS_MAX, "an answer that says no is no slowness"
-
-    run(test)
-
-
-def test_a_bind_that_was_done_without_an_answer_is_done() -> None:
-    async def test(world: World) -> None:
-        bind = await waiting_pod(world)
-        await world.store.bind(namespace="default", name=bind.name, uid=bind.uid, node=bind.node)
-        assert await world.status_of(bind) is OutcomeStatus.DONE
-        elsewhere = msgspec.structs.replace(bind, node="m")
-        assert await world.status_of(elsewhere) is OutcomeStatus.STALE
 
     run(test)
 
