@@ -11,7 +11,6 @@ from tests.unit.job_controller.test_manifests import SECRET, secret_job
 from tests.unit.job_controller.test_service import on_stack
 from vc_cluster import InvalidError
 from vc_job_controller.logic.concealing import conceal
-from vc_job_controller.logic.decorating import INDEX_MARK
 from vc_messages.effects import CreateObject, DeleteObject
 from vc_model.kinds import CLAIMS, EVENTS, PODS, Kind
 from vc_model.struct import JsonObject
@@ -82,12 +81,10 @@ def test_a_refused_pod_is_told_without_its_secret(caplog: pytest.LogCaptureFixtu
 def test_a_template_that_no_pod_can_be_made_of_is_told_without_its_secret(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Our own mark for the index, in a value of the author's: the number in it is none."""
-
     async def scenario(stack: Stack) -> None:
         job = secret_job("a", replicas=2)
         container = job["spec"]["tasks"][0]["template"]["spec"]["containers"][0]
-        container["env"][0]["value"] = f"{INDEX_MARK}{SECRET}"
+        container["env"] = [SECRET]  # no variable, but a text
         await stack.submit(job)
         await asyncio.sleep(20)
         context: Any = stack.running["job-controller"]
