@@ -66,6 +66,32 @@ def encode(value: msgspec.Struct) -> bytes:
     return data
 
 
+def check_size(value: msgspec.Struct) -> None:
+    """MessageTooLargeError when the texts in it alone are too much for a message.
+
+    Encoding what somebody else made may take gigabytes before its size is known; this ends at the first
+    byte too many.
+    """
+    size, left = 0, [value]
+    while left:
+        part: Any = left.pop()
+        size += 1
+        if isinstance(part, str | bytes):
+            size += len(part)
+        elif isinstance(part, msgspec.Struct):
+            left.extend(getattr(part, name) for name in part.__struct_fields__)
+        elif isinstance(part, dict):
+            left.extend(part.keys())
+            left.extend(part.values())
+        elif isinstance(part, list | tuple | set | frozenset):
+            left.extend(part)
+        if size > MESSAGE_BYTES_MAX:
+            raise MessageTooLargeError(
+                f"{type(value).__name__} takes more than {MESSAGE_BYTES_MAX} bytes; "
+                f"a message takes {MESSAGE_BYTES_MAX} at the most"
+            )
+
+
 def wire_headers(traceparent: str = "") -> dict[str, str]:
     """The headers every message carries."""
     headers = {HEADER_SCHEMA: str(SCHEMA_VERSION), HEADER_CONTENT_TYPE: CONTENT_TYPE}
