@@ -5,7 +5,7 @@ What the user wrote wins: a variable, port, volume, mount or host name that is t
 Added variables go before the user's, because `$(NAME)` in a value can only refer to earlier ones.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from vc_messages.plugins import INDEX_SYMBOL, EnvVar, TaskDecoration
 from vc_model.struct import JsonObject
@@ -18,17 +18,34 @@ TEXT_MARK = "\x00text:"
 
 
 class Variables:
-    """Variables as pods have them, each made once: the pods of a job share them, however many tasks and
-    containers it has. Nobody changes them afterwards."""
+    """The variables of decorations as pods have them, each made once: the pods of a job share them,
+    however many tasks and containers it has. Nobody changes them afterwards."""
 
     def __init__(self) -> None:
-        self._made: dict[int, tuple[EnvVar, JsonObject]] = {}
+        self._made: dict[int, tuple[TaskDecoration, dict[str, JsonObject]]] = {}
+        """By the decoration's place in memory; it is kept so that no other takes that place."""
 
-    def json(self, variable: EnvVar) -> JsonObject:
-        """Of this very object, which is kept so that no other takes its place in memory."""
-        known = self._made.get(id(variable))
+    def added(self, decorations: Iterable[TaskDecoration], taken: set[str]) -> list[JsonObject]:
+        """In order, each name once and none that is taken."""
+        found: list[JsonObject] = []
+        for decoration in decorations:
+            made = self._of(decoration)
+            if taken.isdisjoint(made):
+                found.extend(made.values())
+            else:
+                found.extend(json for name, json in made.items() if name not in taken)
+            taken = taken.union(made)
+        return found
+
+    def _of(self, decoration: TaskDecoration) -> dict[str, JsonObject]:
+        """By name; the first of a name counts."""
+        known = self._made.get(id(decoration))
         if known is None:
-            known = self._made[id(variable)] = (variable, _variable(variable))
+            made: dict[str, JsonObject] = {}
+            for variable in decoration.env:
+                if variable.name not in made:
+                    made[variable.name] = _variable(variable)
+            known = self._made[id(decoration)] = (decoration, made)
         return known[1]
 
 
@@ -40,13 +57,12 @@ def decorate(
     containers = spec.setdefault("containers", [])
     inits = spec.get("initContainers") or []
     for container in containers:
-        _add_env(container, [v for d in decorations for v in d.env], made)
+        _add_env(container, decorations, made)
         for decoration in decorations:
             _add_ports(container, decoration)
             _replace_command(container, decoration)
     for container in inits:
-        added = [v for d in decorations if d.env_in_init_containers for v in d.env]
-        _add_env(container, added, made)
+        _add_env(container, [d for d in decorations if d.env_in_init_containers], made)
         for decoration in (d for d in decorations if d.ports_in_init_containers):
             _add_ports(container, decoration)
     for decoration in decorations:
@@ -62,14 +78,9 @@ def subdomain_of(decorations: Sequence[TaskDecoration]) -> str:
     return next((d.subdomain for d in decorations if d.subdomain), "")
 
 
-def _add_env(container: JsonObject, variables: list[EnvVar], made: Variables) -> None:
+def _add_env(container: JsonObject, decorations: Iterable[TaskDecoration], made: Variables) -> None:
     own = container.get("env") or []
-    taken = {variable.get("name") for variable in own}
-    added: list[JsonObject] = []
-    for variable in variables:
-        if variable.name not in taken:
-            taken.add(variable.name)
-            added.append(made.json(variable))
+    added = made.added(decorations, {variable.get("name") for variable in own})
     if added:
         container["env"] = [*added, *own]
 
