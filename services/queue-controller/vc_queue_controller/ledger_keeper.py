@@ -36,6 +36,7 @@ from vc_queue_controller.logic.ledger_documents import (
 from vc_queue_controller.logic.ledger_rows import Rows, rows_of_hour, usage_row
 from vc_queue_controller.meters import ignored_labels
 from vc_runtime.aside import aside
+from vc_runtime.boundaries import APPLY
 from vc_runtime.context import Context
 from vc_snapshot import SnapshotUnavailableError
 
@@ -97,7 +98,8 @@ class LedgerKeeper:
         seen: dict[str, None] = {}
         for change in changes:
             if change.kind is PODS:
-                self._take_pod(change, now)
+                with self._context.problems.contain(APPLY, PODS, change.key):
+                    self._take_pod(change, now)
                 seen |= {obj.metadata.uid: None for obj in (change.before, change.after) if obj}
             elif change.before is not None and change.kind in NAMING_KINDS:
                 self._before[change.kind, change.key] = change.before

@@ -8,6 +8,7 @@ Added variables go before the user's, because `$(NAME)` in a value can only refe
 from collections.abc import Iterable, Sequence
 
 from vc_messages.plugins import INDEX_SYMBOL, EnvVar, TaskDecoration
+from vc_model.bounded import read_integer
 from vc_model.struct import JsonObject
 
 INDEX_MARK = "\x00index+"
@@ -133,7 +134,7 @@ def _is_marked(variable: JsonObject) -> bool:
 
 def _filled(value: str, index: int) -> str:
     if value.startswith(INDEX_MARK):
-        return str(index + int(value.removeprefix(INDEX_MARK)))
+        return str(index + (read_integer(value.removeprefix(INDEX_MARK)) or 0))
     return value.removeprefix(TEXT_MARK).replace(INDEX_SYMBOL, str(index))
 
 
