@@ -21,17 +21,13 @@ from vc_clock import VirtualLoop
 from vc_cluster import ClusterError, NotFoundError
 from vc_jobplugin.answers import Core, Decorated, Found, Reference
 from vc_jobplugin.config import PluginConfig
-<<<<<<< HEAD
 from vc_messages.codec import (
     HEADER_TRACEPARENT,
-    CodecError,
     MessageTooLargeError,
     check_size,
     decode,
+    unreadable,
 )
-=======
-from vc_messages.codec import HEADER_TRACEPARENT, MessageTooLargeError, decode, unreadable
->>>>>>> main
 from vc_messages.plugins import (
     APPLY,
     REMOVE,
