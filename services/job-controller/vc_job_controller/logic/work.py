@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 
 from vc_job_controller.logic import plugins
+from vc_job_controller.logic.decorating import Variables
 from vc_job_controller.logic.defaults import with_defaults
 from vc_job_controller.logic.dependencies import released_tasks
 from vc_job_controller.logic.observed import Trouble, live_job, sooner
@@ -197,7 +198,7 @@ def _make(
     made: list[Effect] = []
     if _makes_claims(sight):
         made += claim_effects(job)
-    left = CREATES_PER_DECISION_MAX
+    left, variables = CREATES_PER_DECISION_MAX, Variables()
     group = sight.podgroup.metadata.name if sight.podgroup is not None else job.metadata.name
     forwarded = bool(sight.seen.queue and sight.seen.queue.spec.extend_clusters)
     for task, indices in missing:
@@ -211,6 +212,7 @@ def _make(
                 plugins.decorations_of(answers, task.name),
                 group=group,
                 forwarded=forwarded,
+                variables=variables,
             )
             made += [maker.make(index) for index in free[:left]]
         except (TypeError, ValueError, AttributeError, KeyError) as error:
