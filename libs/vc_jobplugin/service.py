@@ -39,6 +39,7 @@ from vc_runtime.context import Context
 from vc_runtime.effects import EffectApplier, Outcome, OutcomeStatus
 from vc_runtime.job_fields import job_fields
 from vc_runtime.letters import dead_letter
+from vc_runtime.topics_owner import TopicsOwner
 from vc_runtime.tracing import Span, Teller
 
 REQUESTS_PER_POLL_MAX: Final = 256
@@ -83,6 +84,9 @@ class PluginService:
             context, concurrency=(config or PluginConfig()).requests_at_once
         )
         self._teller = Teller(context.tracer)
+        self._owner = TopicsOwner(context)
+        self._ours = asyncio.Event()
+        """Set while the topics are known to be our cluster's."""
         self._member: Member | None = None
         self._failures = 0
         self._trouble = "not started"
@@ -103,6 +107,7 @@ class PluginService:
     async def _keep_announced(self) -> None:
         """Put our announcement on the registry, and back on it after a wipe."""
         while True:
+            await self._ours.wait()
             try:
                 if not await self._is_announced():
                     await self._bring_topic()
@@ -139,6 +144,10 @@ class PluginService:
         """Never ends for a bus that is away or was wiped."""
         while True:
             try:
+                if foreign := await self._foreign():
+                    await self._leave()
+                    await self._wait_out(foreign)
+                    continue
                 if self._member is None:
                     await self._join()
                 await self._serve_once()
@@ -148,6 +157,20 @@ class PluginService:
                 away = isinstance(error, BusUnavailableError)
                 why = "bus away" if away else "topics are not what they were"
                 await self._wait_out(f"{why}: {error}")
+
+    async def _foreign(self) -> str:
+        """Why we must not take part; a cluster that does not say which it is counts as another."""
+        try:
+            foreign = await self._owner.foreign()
+        except ClusterError as error:
+            foreign = f"the cluster does not say which it is: {error}"
+        if foreign:
+            self._ours.clear()
+            if foreign != self._trouble:
+                self._context.log.warning("%s", foreign)
+        else:
+            self._ours.set()
+        return foreign
 
     async def _join(self) -> None:
         await self._bring_topic()

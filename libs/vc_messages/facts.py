@@ -16,6 +16,7 @@ from vc_messages.codec import (
     encode,
     wire_headers,
 )
+from vc_messages.incarnations import usable_epoch
 from vc_messages.partition import partition_of
 from vc_messages.record import Message, Record
 from vc_model.kinds import BY_TOPIC, Kind
@@ -100,7 +101,10 @@ def identity_of(record: Record) -> Identity:
         return Identity(
             uid=headers[HEADER_UID],
             resource_version=headers[HEADER_RESOURCE_VERSION],
-            stamp=Stamp(incarnation=headers[HEADER_INCARNATION], epoch=int(headers[HEADER_EPOCH])),
+            stamp=Stamp(
+                incarnation=headers[HEADER_INCARNATION],
+                epoch=usable_epoch(int(headers[HEADER_EPOCH])),
+            ),
             traceparent=headers.get(HEADER_TRACEPARENT, ""),
         )
     except (KeyError, ValueError) as error:
