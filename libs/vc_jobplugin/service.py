@@ -73,8 +73,12 @@ class PluginService:
         config: PluginConfig | None = None,
         *,
         slow: bool = False,
+        acts: bool = True,
     ) -> None:
-        """`slow`: decisions take long enough to be made beside the event loop."""
+        """`slow`: decisions take long enough to be made beside the event loop.
+
+        `acts`: it may write to the cluster, so the topics must be this cluster's.
+        """
         self.name = context.name
         self._context = context
         self._core = core
@@ -84,7 +88,7 @@ class PluginService:
             context, concurrency=(config or PluginConfig()).requests_at_once
         )
         self._teller = Teller(context.tracer)
-        self._owner = TopicsOwner(context)
+        self._owner = TopicsOwner(context) if acts else None
         self._ours = asyncio.Event()
         """Set while the topics are known to be our cluster's."""
         self._member: Member | None = None
@@ -161,7 +165,7 @@ class PluginService:
     async def _foreign(self) -> str:
         """Why we must not take part; a cluster that does not say which it is counts as another."""
         try:
-            foreign = await self._owner.foreign()
+            foreign = await self._owner.foreign() if self._owner else ""
         except ClusterError as error:
             foreign = f"the cluster does not say which it is: {error}"
         if foreign:

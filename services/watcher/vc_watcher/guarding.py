@@ -68,7 +68,8 @@ class TopicsGuard:
 
         `strangers` are keys that stand in the progress topic already.
         """
-        await self._publisher.publish([forgotten_message(key) for key in strangers])
+        if strangers:
+            await self._publisher.publish([forgotten_message(key) for key in strangers])
         reader = await self._context.bus.reader(positions)
         try:
             while True:
