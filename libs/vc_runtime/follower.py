@@ -18,7 +18,7 @@ import msgspec
 
 from vc_bus import BusError, BusUnavailableError
 from vc_cluster import ClusterError
-from vc_messages.codec import CodecError
+from vc_messages.codec import unreadable
 from vc_messages.incarnations import foreign_topics
 from vc_messages.record import Record
 from vc_messages.topics import KINDS_OF_JOBS, Topic
@@ -197,8 +197,10 @@ class Follower:
                 continue
             try:
                 change = self.view.apply(record, received_at=now, live=True)
-            except CodecError as error:
-                await self._refusals.refuse(record, error)
+            except IncarnationChanged:
+                raise
+            except Exception as error:  # noqa: BLE001 - of one record, whatever it is
+                await self._refusals.refuse(record, unreadable(error))
                 continue
             self._refusals.accepted(record)
             if change is not None:

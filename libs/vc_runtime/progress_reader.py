@@ -8,7 +8,7 @@ therefore starts from stale, not from what its buffers say.
 from typing import Final
 
 from vc_bus import Reader
-from vc_messages.codec import CodecError
+from vc_messages.codec import unreadable
 from vc_messages.incarnations import ForeignClusterError
 from vc_messages.record import Record, TopicPartition
 from vc_messages.topics import PROGRESS
@@ -61,9 +61,9 @@ class ProgressReader:
                 view.apply(record, received_at=now, live=record.offset >= self._live_from)
             except IncarnationChanged:
                 continue
-            except CodecError as error:
+            except Exception as error:  # noqa: BLE001 - of one record, whatever it is
                 foreign = foreign or _foreign(error)
-                await self._refusals.refuse(record, error)
+                await self._refusals.refuse(record, unreadable(error))
             else:
                 self._refusals.accepted(record)
         self.foreign = foreign if view.incarnation is None else ""
@@ -80,9 +80,11 @@ class ProgressReader:
             try:
                 live = record.offset >= self._live_from
                 view.apply(record, received_at=called_at, live=live)
-            except CodecError as error:
+            except IncarnationChanged:
+                raise
+            except Exception as error:  # noqa: BLE001 - of one record, whatever it is
                 self.foreign = _foreign(error) or self.foreign
-                await self._refusals.refuse(record, error)
+                await self._refusals.refuse(record, unreadable(error))
             else:
                 self.foreign = "" if record.value is not None else self.foreign
                 self._refusals.accepted(record)
@@ -93,5 +95,5 @@ class ProgressReader:
             self._reader = None
 
 
-def _foreign(error: CodecError) -> str:
+def _foreign(error: Exception) -> str:
     return error.cluster if isinstance(error, ForeignClusterError) else ""

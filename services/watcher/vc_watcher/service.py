@@ -20,6 +20,7 @@ from vc_runtime.backoff import delay_seconds
 from vc_runtime.cluster_uid import read_cluster_uid
 from vc_runtime.context import Context
 from vc_runtime.leader import Leadership
+from vc_runtime.problem_events import tell_problems
 from vc_watcher.claims import Claiming, Claims, ForeignTopicsError
 from vc_watcher.config import Config
 from vc_watcher.guarding import OvertakenError, TopicsGuard
@@ -118,6 +119,7 @@ class WatcherService:
         own = _positions({**fenced, PROGRESS.name: [claims.read_to]})
         async with asyncio.TaskGroup() as group:
             group.create_task(self._guard_lease(stamp))
+            group.create_task(tell_problems(self._context))
             group.create_task(self._tell_progress(publisher, guard))
             group.create_task(guard.run(own, strangers=claims.strangers))
             for watch in self._watches.values():
