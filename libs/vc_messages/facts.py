@@ -16,6 +16,7 @@ from vc_messages.codec import (
     encode,
     wire_headers,
 )
+from vc_messages.incarnations import usable_epoch
 from vc_messages.partition import partition_of
 from vc_messages.published import PROJECTION, published
 from vc_messages.record import Message, Record
@@ -123,7 +124,7 @@ def _epoch(headers: dict[str, str]) -> int:
     epoch = read_integer(written)
     if epoch is None:
         raise ValueError(f"epoch {shown(written)} is no number")
-    return epoch
+    return usable_epoch(epoch)
 
 
 def object_of(record: Record) -> ApiObject:

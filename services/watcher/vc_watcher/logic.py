@@ -149,6 +149,9 @@ class Index:
             self.note_unreadable(record)
             return
         if identity.stamp.incarnation != self.stamp.incarnation:
+            # Nobody believes it, but compaction would keep it in the place of ours.
+            if record.key != FENCE_KEY:
+                self.note_foreign(record.key, uid=identity.uid, partition=record.partition)
             return
         if identity.stamp.epoch < self._epochs.get(record.partition, -1):
             self.note_foreign(record.key, uid=identity.uid, partition=record.partition)
