@@ -23,8 +23,8 @@ from vc_scheduler.logic.inqueue import wake_for_timeout
 from vc_scheduler.logic.nominations import Place
 from vc_scheduler.logic.phases import Outlook, next_status, says_scheduled, was_whole
 from vc_scheduler.logic.pod_status.unscheduled import TASKS_GRACE_SECONDS, UnscheduledPods
-from vc_scheduler.logic.rows import INQUEUE, GroupRow, PodRow
-from vc_scheduler.logic.session import Session
+from vc_scheduler.logic.rows import INQUEUE, PENDING, GroupRow, PodRow
+from vc_scheduler.logic.session import FOLLOW_UP_SECONDS, Session
 
 
 def close(session: Session) -> Decisions:
@@ -97,6 +97,8 @@ def _status(session: Session, group: GroupRow) -> StatusChange | None:
     if due.status is None:
         return None
     wake_for_timeout(session, group, due.status)
+    if due.status.phase == PENDING and group.status.phase not in ("", PENDING):
+        session.wake(session.now + FOLLOW_UP_SECONDS)  # the action enqueue has run, and may let it in again
     tell = due.tell and reason is not None
     return StatusChange(
         namespace=group.namespace,

@@ -43,15 +43,11 @@ def send_back(session: Session) -> None:
 
 
 def wake_for_timeout(session: Session, group: GroupRow, status: PodGroupStatus) -> None:
-    """A status that is about to be written starts the time that `send_back` and `rests` look at."""
+    """A status that is about to be written starts the time that `send_back` looks at. One that sends a group back has
+    another session follow, which asks for the end of its rest."""
     said = _unschedulable_in(status)
-    if said is None or not group.min_resources:
-        return
-    since = read_time(said.last_transition_time)
-    if status.phase == INQUEUE:
-        session.wake(since + INQUEUE_SECONDS)
-    elif said.reason == reasons.INQUEUE_TIMEOUT:
-        session.wake(since + REST_SECONDS)
+    if said is not None and group.min_resources and status.phase == INQUEUE:
+        session.wake(read_time(said.last_transition_time) + INQUEUE_SECONDS)
 
 
 def rests(session: Session, group: GroupRow) -> Reason | None:

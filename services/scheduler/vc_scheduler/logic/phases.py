@@ -134,8 +134,8 @@ def _conditions(
 ) -> list[PodGroupCondition]:
     """Ours brought up to date, everybody else's kept; the time of a condition that stays, stays.
 
-    Only that of Unschedulable starts anew with each phase: it tells since when a group that was let in
-    finds no room (`inqueue.py`). Of pods that others place we say nothing, and only take back what we
+    Only that of Unschedulable starts anew with each phase, also where nothing is said yet: it tells since when
+    a group that was let in finds no room (`inqueue.py`). Of pods that others place we say nothing, and only take back what we
     said while there were none.
     """
     known = row.status
@@ -156,7 +156,7 @@ def _conditions(
     for old in known.conditions:
         new = wanted.pop(old.type, None)
         anew = old.type == UNSCHEDULABLE and phase != known.phase
-        conditions.append(old if new is None else _renew(old, new, stamp, anew=anew))
+        conditions.append(_renew(old, new or old, stamp, anew=anew))
     conditions += [
         msgspec.structs.replace(new, transition_id=stamp[0], last_transition_time=stamp[1])
         for new in wanted.values()

@@ -193,5 +193,6 @@ def same_for_sessions(before: PodRow | None, after: PodRow | None) -> bool:
         and _rules(before) == _rules(after)
         and before.protected_until == after.protected_until
         and (before.unsupported == after.unsupported or confirmed)
+        and (before.queue_gated == after.queue_gated or confirmed)  # its condition is ours to write
         and before.labels == after.labels
     )
