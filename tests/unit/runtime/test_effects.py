@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.builders.contexts import memory_context
+from tests.builders.contexts import memory_cluster, memory_context
 from vc_bus.limits import TOPIC_MESSAGE_BYTES_MAX
 from vc_clock import LoopClock, run_virtual
 from vc_cluster import ForbiddenError, ServerError, TooManyRequestsError
@@ -23,7 +23,7 @@ from vc_messages.effects import (
 )
 from vc_messages.record import Message
 from vc_model.keys import QUEUE_ALLOCATION_GATE
-from vc_model.kinds import CONFIGMAPS, EVENTS, NAMESPACES, PODS
+from vc_model.kinds import CONFIGMAPS, EVENTS, JOBS, NAMESPACES, PODS
 from vc_runtime.applying.terminating import TERMINATING_SECONDS
 from vc_runtime.effects import (
     ATTEMPTS_MAX,
@@ -32,8 +32,6 @@ from vc_runtime.effects import (
     Outcome,
     OutcomeStatus,
 )
-from vc_simcluster.api import Api
-from vc_simcluster.cluster import StoreCluster
 
 OWNER = "11111111-1111-4111-8111-111111111111"
 OLDER = "22222222-2222-4222-8222-222222222222"
@@ -44,7 +42,7 @@ class World:
 
     def __init__(self) -> None:
         self.clock = LoopClock(wall_at_zero=1.8e9)
-        self.store = StoreCluster(Api(clock=self.clock))
+        self.store = memory_cluster(self.clock)
         self.failures: list[Exception] = []
         self.calls: list[str] = []
         self.leading = True
@@ -76,9 +74,16 @@ def run(test: Callable[[World], Coroutine[Any, Any, None]]) -> None:
     run_virtual(main())
 
 
-def config_map(name: str, *, owner: str = OWNER, owner_name: str = "job") -> CreateObject:
+def config_map(
+    name: str,
+    *,
+    owner: str = OWNER,
+    owner_name: str = "job",
+    group: str = "batch.volcano.sh/v1alpha1",
+    wanted_by: str = OWNER,
+) -> CreateObject:
     reference = {
-        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "apiVersion": group,
         "kind": "Job",
         "name": owner_name,
         "uid": owner,
@@ -89,7 +94,14 @@ def config_map(name: str, *, owner: str = OWNER, owner_name: str = "job") -> Cre
         "kind": "ConfigMap",
         "metadata": {"name": name, "ownerReferences": [reference] if owner else []},
     }
-    return CreateObject(kind=CONFIGMAPS, namespace="default", name=name, body=body, owner_uid=OWNER)
+    return CreateObject(
+        kind=CONFIGMAPS,
+        namespace="default",
+        name=name,
+        body=body,
+        owner_uid=wanted_by,
+        owner_kind=JOBS,
+    )
 
 
 def test_creating_what_is_there_and_ours_is_success() -> None:
@@ -98,17 +110,6 @@ def test_creating_what_is_there_and_ours_is_success() -> None:
         assert await world.status_of(config_map("a")) is OutcomeStatus.DONE
         page = await world.store.list(CONFIGMAPS, namespace="default")
         assert len(page.items) == 1
-
-    run(test)
-
-
-def test_what_an_older_incarnation_left_is_removed_and_then_made_anew() -> None:
-    async def test(world: World) -> None:
-        await world.store.create(CONFIGMAPS, config_map("a", owner=OLDER).body, namespace="default")
-        assert await world.status_of(config_map("a")) is OutcomeStatus.STALE
-        assert await world.status_of(config_map("a")) is OutcomeStatus.DONE
-        made = await world.store.get(CONFIGMAPS, name="a", namespace="default")
-        assert made["metadata"]["ownerReferences"][0]["uid"] == OWNER
 
     run(test)
 

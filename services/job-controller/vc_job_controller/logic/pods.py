@@ -17,7 +17,7 @@ from vc_messages.effects import CreateObject
 from vc_messages.plugins import TaskDecoration
 from vc_model import keys
 from vc_model.job import Job, TaskSpec
-from vc_model.kinds import PODS
+from vc_model.kinds import JOBS, PODS
 from vc_model.struct import JsonObject
 
 _FROM_JOB_ANNOTATIONS = (keys.PREEMPTABLE, keys.COOLDOWN_TIME, keys.REVOCABLE_ZONE)
@@ -73,6 +73,7 @@ class PodMaker:
             namespace=job.metadata.namespace,
             name=name,
             owner_uid=job.metadata.uid,
+            owner_kind=JOBS,
             body=body,
         )
 

@@ -10,7 +10,7 @@ import msgspec
 
 from vc_job_controller.logic import plugins
 from vc_job_controller.logic.dependencies import released_tasks
-from vc_job_controller.logic.observed import Trouble, sooner
+from vc_job_controller.logic.observed import Trouble, live_job, sooner
 from vc_job_controller.logic.phases import EXPIRING, FINAL, LIVE, RESTARTING
 from vc_job_controller.logic.podgroup import (
     admits_pods,
@@ -192,14 +192,19 @@ def _make(
 
 
 def _blocking(sight: Sight) -> list[Effect]:
-    """Pods of an earlier job of this name that hold a name we need."""
+    """Pods of an earlier job of this name that hold a name we need; the API server must show that it is
+    an earlier one, because to a stale view those of a later job look the same."""
     job = sight.job
     leftovers = {pod.metadata.name: pod for pod in sight.members.leftovers}
     if not leftovers:
         return []
     wanted = {pod_name(job, t.name, index) for t in job.spec.tasks for index in range(t.replicas)}
     return [
-        _delete(pod)
+        msgspec.structs.replace(
+            _delete(pod),
+            resource_version=pod.metadata.resource_version,
+            only_if_live=live_job(job),
+        )
         for name, pod in leftovers.items()
         if name in wanted and pod.metadata.deletion_timestamp is None
     ]
@@ -253,6 +258,7 @@ def _expiry(job: Job, now: float) -> tuple[list[Effect], float | None]:
         namespace=job.metadata.namespace,
         name=job.metadata.name,
         uid=job.metadata.uid,
+        resource_version=job.metadata.resource_version,  # it may have been resumed
         propagation="Foreground",
     )
     return [expired], None
