@@ -22,7 +22,6 @@ from tests.unit.scheduler.objects import EPOCH, gang, group, node, nodes, pod, q
 from tests.unit.scheduler.storage import claim, storage_class
 from tests.unit.scheduler.test_cdp import WITH_CDP, protected
 from tests.unit.scheduler.test_gates import at_gate
-from tests.unit.scheduler.test_inqueue import INQUEUE_SECONDS
 from tests.unit.scheduler.test_pod_status import fresh_gang
 from tests.unit.scheduler.test_preempt import CLASSES, asking, running
 from tests.unit.scheduler.test_sla import conf as with_sla
@@ -33,6 +32,7 @@ from vc_model.meta import ApiObject
 from vc_scheduler.logic import evictions
 from vc_scheduler.logic.evictions import NOMINATION_SECONDS, Evictions
 from vc_scheduler.logic.holds import Holds
+from vc_scheduler.logic.inqueue import INQUEUE_SECONDS
 from vc_scheduler.logic.pod_status.overlay import ConditionOverlay
 from vc_scheduler.logic.session import Session
 from vc_scheduler.logic.volumes import VolumeColumns
@@ -51,6 +51,9 @@ def refusing(*first: str) -> Callable[[str], bool]:
         return False
 
     return refuses
+
+
+NOTHING: Final = refusing()
 
 
 # -- situations --------------------------------------------------------------------------------------
@@ -113,9 +116,9 @@ def promised_room_is_taken_over_and_there_are_other_victims() -> None:
     life.rest(wakes=2)
 
 
-def half_bound(**how: Callable[[str], bool]) -> Life:
+def half_bound(*, refuses: Callable[[str], bool] = NOTHING) -> Life:
     bound = pod("half-worker-0", group="half", role="worker", requests={"cpu": "40"}, on="node-01")
-    return Life(nodes(1), queue(), gang("half", 2, cpu=40), bound, **how)
+    return Life(nodes(1), queue(), gang("half", 2, cpu=40), [bound], refuses=refuses)
 
 
 def a_half_bound_gang_cannot_be_completed() -> None:
@@ -231,13 +234,15 @@ def a_group_that_went_back_rests_and_others_come() -> None:
     life.rest(wakes=4)
 
 
-def with_claim(*more: ApiObject, given_to: str = "", **how: Callable[[str], bool]) -> Life:
+def with_claim(
+    *more: ApiObject, given_to: str = "", refuses: Callable[[str], bool] = NOTHING
+) -> Life:
     return Life(
         queue(),
         [node("a1", cpu=2, labels={"host": "a1"})],
         [claim("c", node=given_to), storage_class(waits=True)],
         [group("g", minimum=1), using("p", "c"), *more],
-        **how,
+        refuses=refuses,
     )
 
 

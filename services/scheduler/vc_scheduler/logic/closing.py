@@ -98,7 +98,9 @@ def _status(session: Session, group: GroupRow) -> StatusChange | None:
         return None
     wake_for_timeout(session, group, due.status)
     if due.status.phase == PENDING and group.status.phase not in ("", PENDING):
-        session.wake(session.now + FOLLOW_UP_SECONDS)  # the action enqueue has run, and may let it in again
+        session.wake(
+            session.now + FOLLOW_UP_SECONDS
+        )  # the action enqueue has run, and may let it in again
     tell = due.tell and reason is not None
     return StatusChange(
         namespace=group.namespace,

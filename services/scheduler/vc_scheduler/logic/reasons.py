@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from vc_messages.sessions import Amount, Reason, Stage, Unblock
+from vc_messages.sessions import Amount, InnerReason, Reason, Stage, Unblock
 from vc_scheduler.logic.amounts import shown
 from vc_scheduler.logic.rows import GroupRow, QueueRow
 from vc_scheduler.logic.volume_rows import names
@@ -261,20 +261,15 @@ def inqueue_timeout(seconds: float, why: Reason) -> Reason:
         code=INQUEUE_TIMEOUT,
         sentence=(
             f"it was let in for {seconds:g} s and found no room, so others may have its share; "
-            f"{_LET_IN_AGAIN}{why.sentence}"
+            f"it is let in again when its gang fits, or after a rest: {why.sentence}"
         ),
+        inner=InnerReason(stage=why.stage, code=why.code, sentence=why.sentence),
     )
-
-
-_LET_IN_AGAIN: Final = "it is let in again when its gang fits, or after a rest: "
 
 
 def of_pods(reason: Reason) -> str:
     """What keeps the pods of a job from nodes, without what became of its PodGroup meanwhile."""
-    if reason.code != INQUEUE_TIMEOUT:
-        return reason.sentence
-    _, _, why = reason.sentence.partition(_LET_IN_AGAIN)
-    return why or reason.sentence
+    return reason.sentence if reason.inner is None else reason.inner.sentence
 
 
 def over_quota(
