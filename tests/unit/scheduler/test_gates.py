@@ -222,6 +222,17 @@ def test_a_gate_that_is_being_lifted_is_not_lifted_again_with_others() -> None:
     assert lifted_in(world.decide()) == ["g-2"]
 
 
+def test_a_lift_that_failed_is_tried_again_and_the_note_of_it_is_gone() -> None:
+    """After the rest the pod is behind its gate as before, so its gate is lifted anew."""
+    world = small_node_large_queue()
+    (lift,) = world.decide().gates
+    world.columns.lift_gate("ns/g-0", lift.pods[0].uid)
+    world.columns.lift_gate("ns/g-0", lift.pods[0].uid, failed_at=world.now)
+    world.put(world.pod("g-0"))
+    world.now += 60
+    assert lifted_in(world.decide()) == ["g-0"]
+
+
 def test_a_gate_that_somebody_lifts_opens_a_session() -> None:
     world = World(nodes(1, cpu=2), queue(capability={"cpu": "1"}), at_gate("g", 1))
     assert world.session().gates == ()
