@@ -160,7 +160,7 @@ class PodGroupController:
 
     async def _apply(self, key: str, seen: Observed, effects: list[Effect]) -> None:
         failed = False
-        for outcome in await self._lead.applier.apply(effects):
+        for outcome in await self._lead.applier.apply(effects, epoch=self._lead.epoch):
             kind = getattr(outcome.effect, "kind", None)
             if outcome.status is not OutcomeStatus.DONE:
                 failed = True

@@ -47,7 +47,7 @@ class QueueController:
             context,
             config,
             view=lambda: self._lead.view,
-            may_write=lambda: self._taken_over and self._lead.leading,
+            may_write=lambda: self._taken_over and self._lead.goes_on,
             epoch=lambda: self._lead.epoch,
         )
         self._meters = QueueMeters(context)
@@ -101,11 +101,12 @@ class QueueController:
         self._meters.show(seen.queues, seen.groups)
         self._dirty = False
         self._due_at = self._context.clock.monotonic() + self._config.counters_period_seconds
+        epoch = self._lead.epoch
         for effects in decide(seen):
-            await self._apply(effects)
+            await self._apply(effects, epoch)
 
-    async def _apply(self, effects: list[Effect]) -> None:
-        for outcome in await self._lead.applier.apply(effects):
+    async def _apply(self, effects: list[Effect], epoch: int) -> None:
+        for outcome in await self._lead.applier.apply(effects, epoch=epoch):
             kind = getattr(outcome.effect, "kind", None)
             if outcome.status is not OutcomeStatus.DONE:
                 self._dirty = True
