@@ -41,6 +41,7 @@ from vc_messages.effects import (
 from vc_model.kinds import PODS
 from vc_model.struct import JsonObject
 from vc_runtime.applying.flow import lane_of
+from vc_runtime.applying.owners import LiveReads, Standing, owner_of, standing
 from vc_runtime.applying.slots import Slots
 from vc_runtime.applying.terminating import TerminatingNamespaces
 from vc_runtime.backoff import delay_seconds, told_delay_seconds
@@ -120,6 +121,7 @@ class EffectApplier:
         self._lease = lease
         self._slots = slots or Slots(context.clock.monotonic, requests_max=concurrency)
         self._events = EventRecorder(context)
+        self._live = LiveReads(context.cluster)
         self._terminating = TerminatingNamespaces(context.clock.monotonic)
 
     async def apply(self, effects: Sequence[Effect], *, epoch: int | None = None) -> list[Outcome]:
@@ -250,28 +252,29 @@ class EffectApplier:
 
     async def _settle_existing(self, effect: CreateObject, existing: JsonObject) -> JsonObject:
         """Ours: done. Ours but of an older owner: remove it and decide anew. Foreign: hands off."""
-        metadata = existing["metadata"]
         if not effect.owner_uid:
             return existing
-        owner = _controller(existing)
-        if owner.get("uid") == effect.owner_uid and not metadata.get("deletionTimestamp"):
-            return existing
-        wanted = _controller(effect.body)
-        same_line = (owner.get("kind"), owner.get("name")) == (
-            wanted.get("kind"),
-            wanted.get("name"),
-        )
-        if not owner or not same_line:
-            raise _ForeignError(
-                f"{effect.kind.kind} {effect.name!r} exists and is not controlled by this job"
-            )
-        if not metadata.get("deletionTimestamp"):
-            await self._context.cluster.delete(
-                effect.kind,
-                name=effect.name,
-                namespace=effect.namespace,
-                preconditions=Preconditions(uid=metadata["uid"]),
-            )
+        metadata = existing["metadata"]
+        going = bool(metadata.get("deletionTimestamp"))
+        match standing(effect, existing):
+            case Standing.OURS:
+                if not going:
+                    return existing
+            case Standing.FOREIGN:
+                raise _ForeignError(
+                    f"{effect.kind.kind} {effect.name!r} exists and is not controlled by this job"
+                )
+            case Standing.NAMESAKES:
+                await self._live.require(owner_of(effect))
+                if not going:
+                    await self._context.cluster.delete(
+                        effect.kind,
+                        name=effect.name,
+                        namespace=effect.namespace,
+                        preconditions=Preconditions(
+                            uid=metadata["uid"], resource_version=metadata["resourceVersion"]
+                        ),
+                    )
         raise ConflictError(f"{effect.kind.kind} {effect.name!r} of an older owner is going away")
 
     async def _patch(self, effect: PatchObject) -> JsonObject:
@@ -285,17 +288,24 @@ class EffectApplier:
         )
 
     async def _delete(self, effect: DeleteObject) -> None:
+        if effect.only_if_live is not None:
+            await self._live.require(effect.only_if_live)
         try:
             await self._context.cluster.delete(
                 effect.kind,
                 name=effect.name,
                 namespace=effect.namespace,
-                preconditions=Preconditions(uid=effect.uid),
+                preconditions=Preconditions(
+                    uid=effect.uid, resource_version=effect.resource_version
+                ),
                 grace_seconds=effect.grace_seconds,
                 propagation=effect.propagation,
             )
-        except (NotFoundError, ConflictError):
-            return  # that uid is gone already, which is what was wanted
+        except NotFoundError:
+            return  # gone already, which is what was wanted
+        except ConflictError:
+            if effect.resource_version:  # of that uid, it may only have changed: decide anew
+                raise
 
     async def _bind(self, effect: BindPod) -> None:
         if effect.lifts_gate:  # gates can only be removed, so none has come since it was decided
@@ -338,11 +348,3 @@ class _ForeignError(Exception):
 def _run_key(effect: Effect) -> tuple[type, str]:
     kind = getattr(effect, "kind", None)
     return (type(effect), kind.short if kind is not None else "")
-
-
-def _controller(body: JsonObject) -> JsonObject:
-    for owner in body.get("metadata", {}).get("ownerReferences", []):
-        if owner.get("controller"):
-            found: JsonObject = owner
-            return found
-    return {}

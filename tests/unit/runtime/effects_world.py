@@ -3,13 +3,11 @@
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from tests.builders.contexts import memory_context
+from tests.builders.contexts import memory_cluster, memory_context
 from vc_clock import LoopClock, run_virtual
 from vc_messages.effects import CreateObject, Effect
-from vc_model.kinds import CONFIGMAPS
+from vc_model.kinds import CONFIGMAPS, JOBS
 from vc_runtime.effects import EffectApplier, Outcome, OutcomeStatus
-from vc_simcluster.api import Api
-from vc_simcluster.cluster import StoreCluster
 
 OWNER = "11111111-1111-4111-8111-111111111111"
 OLDER = "22222222-2222-4222-8222-222222222222"
@@ -37,7 +35,7 @@ class World:
 
     def __init__(self) -> None:
         self.clock = LoopClock(wall_at_zero=1.8e9)
-        self.store = StoreCluster(Api(clock=self.clock))
+        self.store = memory_cluster(self.clock)
         self.failures: list[Exception] = []
         self.calls: list[str] = []
         self.seconds = 0.0
@@ -73,9 +71,16 @@ def run(test: Callable[[World], Coroutine[Any, Any, None]]) -> None:
     run_virtual(main())
 
 
-def config_map(name: str, *, owner: str = OWNER, owner_name: str = "job") -> CreateObject:
+def config_map(
+    name: str,
+    *,
+    owner: str = OWNER,
+    owner_name: str = "job",
+    group: str = "batch.volcano.sh/v1alpha1",
+    wanted_by: str = OWNER,
+) -> CreateObject:
     reference = {
-        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "apiVersion": group,
         "kind": "Job",
         "name": owner_name,
         "uid": owner,
@@ -86,4 +91,11 @@ def config_map(name: str, *, owner: str = OWNER, owner_name: str = "job") -> Cre
         "kind": "ConfigMap",
         "metadata": {"name": name, "ownerReferences": [reference] if owner else []},
     }
-    return CreateObject(kind=CONFIGMAPS, namespace="default", name=name, body=body, owner_uid=OWNER)
+    return CreateObject(
+        kind=CONFIGMAPS,
+        namespace="default",
+        name=name,
+        body=body,
+        owner_uid=wanted_by,
+        owner_kind=JOBS,
+    )

@@ -38,17 +38,6 @@ def test_creating_what_is_there_and_ours_is_success() -> None:
     run(test)
 
 
-def test_what_an_older_incarnation_left_is_removed_and_then_made_anew() -> None:
-    async def test(world: World) -> None:
-        await world.store.create(CONFIGMAPS, config_map("a", owner=OLDER).body, namespace="default")
-        assert await world.status_of(config_map("a")) is OutcomeStatus.STALE
-        assert await world.status_of(config_map("a")) is OutcomeStatus.DONE
-        made = await world.store.get(CONFIGMAPS, name="a", namespace="default")
-        assert made["metadata"]["ownerReferences"][0]["uid"] == OWNER
-
-    run(test)
-
-
 @pytest.mark.parametrize("owner_name", ["", "another-job"])
 def test_what_is_foreign_is_never_touched(owner_name: str) -> None:
     async def test(world: World) -> None:
