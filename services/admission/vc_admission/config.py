@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import urlsplit
 
+from vc_admission.logic.maxima import Maxima
 from vc_admission.logic.world import QUEUE_DEPTH_MAX, Settings
 from vc_model import variables
 from vc_model.compat import COMPAT
@@ -106,6 +107,30 @@ ALLOCATION_GATE: Final = variables.switch(
     default=False,
     meaning="give pods Volcano's scheduling gate until their queue has room",
 )
+TASKS: Final = variables.integer(
+    "ADMISSION_MAX_TASKS_PER_JOB", 0, low=0, high=1000, meaning="tasks of a vcjob; 0: 1000"
+)
+REPLICAS: Final = variables.integer(
+    "ADMISSION_MAX_REPLICAS_PER_JOB",
+    0,
+    low=0,
+    high=2**31 - 1,
+    meaning="replicas of all tasks of a vcjob; 0: no maximum",
+)
+JOBS_THERE: Final = variables.integer(
+    "ADMISSION_MAX_JOBS_PER_NAMESPACE",
+    0,
+    low=0,
+    high=100_000,
+    meaning="vcjobs in a namespace, finished ones included, counted live; 0: no maximum",
+)
+GROUPS_THERE: Final = variables.integer(
+    "ADMISSION_MAX_PODGROUPS_PER_NAMESPACE",
+    0,
+    low=0,
+    high=100_000,
+    meaning="pod groups in a namespace, counted live; 0: no maximum",
+)
 VARIABLES: Final[tuple[AnyVariable, ...]] = (
     HOST,
     PORT,
@@ -125,6 +150,10 @@ VARIABLES: Final[tuple[AnyVariable, ...]] = (
     ROOT_PROTECTION,
     ALLOCATED_PODS_CHECK,
     ALLOCATION_GATE,
+    TASKS,
+    REPLICAS,
+    JOBS_THERE,
+    GROUPS_THERE,
 )
 
 
@@ -212,6 +241,12 @@ def _settings(env: Mapping[str, str]) -> Settings:
         root_queue_protection=ROOT_PROTECTION.read(env),
         allocated_pods_check=ALLOCATED_PODS_CHECK.read(env) if checked else None,
         queue_allocation_gate=ALLOCATION_GATE.read(env),
+        maxima=Maxima(
+            tasks=TASKS.read(env),
+            replicas=REPLICAS.read(env),
+            jobs=JOBS_THERE.read(env),
+            podgroups=GROUPS_THERE.read(env),
+        ),
         time_zones=frozenset(zoneinfo.available_timezones()),
     )
 

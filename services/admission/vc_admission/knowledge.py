@@ -13,6 +13,7 @@ import msgspec
 
 from vc_admission.config import Config
 from vc_admission.logic.lookups import Lookups
+from vc_admission.logic.maxima import Count
 from vc_admission.logic.resource_groups import (
     ResourceGroup,
     ResourceGroupsError,
@@ -185,6 +186,19 @@ class Knowledge:
                 unfinished = (group.spec.queue or DEFAULT_QUEUE) == queue and not finished
             counted += unfinished
         return counted
+
+    async def count(self, asked: Count, world: World) -> World:
+        """The world with how many objects there are, counted up to the number asked for."""
+        counted, token = 0, ""
+        while counted < asked.most:
+            limit = min(PAGE_OBJECTS, asked.most - counted)
+            page = await self._context.cluster.list(
+                asked.kind, namespace=asked.namespace, limit=limit, continue_token=token
+            )
+            counted, token = counted + len(page.items), page.continue_token
+            if not token:
+                break
+        return msgspec.structs.replace(world, objects_there=counted)
 
     async def _pages(self, kind: Kind, *, pages_max: int) -> AsyncIterator[bytes]:
         """Every object of a kind; an error when there are more than so many pages of them."""

@@ -63,6 +63,12 @@
 - name: ADMISSION_QUEUE_ALLOCATED_PODS_CHECK
   value: {{ $values.queueAllocatedPodsCheck | quote }}
 {{- end }}
+{{- range $value, $name := dict "tasksPerJob" "TASKS_PER_JOB" "replicasPerJob" "REPLICAS_PER_JOB" "jobsPerNamespace" "JOBS_PER_NAMESPACE" "podGroupsPerNamespace" "PODGROUPS_PER_NAMESPACE" }}
+{{- with index $values.maxima $value }}
+- name: ADMISSION_MAX_{{ $name }}
+  value: {{ int64 . | quote }}
+{{- end }}
+{{- end }}
 {{- else if eq .service "dashboard" }}
 - name: DASHBOARD_HOST
   value: "0.0.0.0"

@@ -14,12 +14,14 @@ from vc_admission.logic.findings import Findings, cut
 from vc_admission.logic.hypernode import check_hypernode
 from vc_admission.logic.job.create import check_job
 from vc_admission.logic.job.defaults import default_job
+from vc_admission.logic.job.host_lists import check_host_lists
 from vc_admission.logic.job.tasks import TASKS_MAX
 from vc_admission.logic.job.traps import warn_of_traps
 from vc_admission.logic.job.update import check_job_update
 from vc_admission.logic.jobflow import check_jobflow
 from vc_admission.logic.jobtemplate import check_jobtemplate
 from vc_admission.logic.json_patch import json_patch
+from vc_admission.logic.maxima import check_count, check_sizes
 from vc_admission.logic.pod import AdmittedPod, check_pod, default_pod
 from vc_admission.logic.podgroup import check_podgroup, default_podgroup
 from vc_admission.logic.queue.defaults import default_queue
@@ -84,6 +86,7 @@ def validate(found: Findings, request: Request, world: World, *, endpoint: Endpo
     """Every rule of the kind; what is found goes into `found`."""
     if request.operation == UPDATE and _is_being_deleted(request):
         return
+    check_count(found, world.objects_there, kind=endpoint.kind, maxima=world.settings.maxima)
     _VALIDATORS[endpoint.kind.short](found, request, world)
     if request.operation != DELETE and not too_deep(request.object):
         kind = endpoint.kind.kind
@@ -160,6 +163,16 @@ def _validate_job_update(found: Findings, request: Request, world: World) -> Non
     old = read(_defaulted_job(request.old_object or {}, world), Job, found)
     if job is not None and old is not None:
         check_job_update(found, old=old, new=job)
+        if _grows(old, job):
+            name = job.metadata.name
+            check_host_lists(found, job.spec, job_name=name, world=world)
+            check_sizes(found, job.spec, maxima=world.settings.maxima, before=old.spec)
+
+
+def _grows(old: Job, new: Job) -> bool:
+    """What is there already is not refused: a job that is too large must be able to shrink."""
+    pairs = zip(old.spec.tasks, new.spec.tasks, strict=False)
+    return any(task.replicas > before.replicas for before, task in pairs)
 
 
 def _validate_queue(found: Findings, request: Request, world: World) -> None:

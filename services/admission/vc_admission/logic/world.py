@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from vc_admission.logic.maxima import Maxima
 from vc_admission.logic.resource_groups import ResourceGroup
 from vc_messages.plugins import PluginAnnouncement, PluginArgument
 from vc_model.compat import Compat
@@ -33,6 +34,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a queue in use is protected from deletion; None: as the compatibility setting says."""
     queue_allocation_gate: bool = False
     """Whether pods may ask to be gated until their queue takes them."""
+    maxima: Maxima = Maxima()
     time_zones: frozenset[str] = frozenset()
     """Known names; empty means that they cannot be checked here."""
 
@@ -116,6 +118,8 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     settings: Settings = Settings()
     unfinished_groups: Mapping[str, int] = {}
     """By queue, as far as they were counted for the request: pod groups that are not Completed."""
+    objects_there: int | None = None
+    """Of the request's kind and namespace, where a maximum is set; counted up to that."""
     complete: bool = True
     """Whether what is not here does not exist."""
 
