@@ -134,7 +134,7 @@ async def check_a_denied_service_says_so(deployment: Deployment, kafka: Authoriz
     said = ""
     for _ in range(120):
         try:
-            said = (await http_get(f"http://127.0.0.1:{lives.port}/readyz")).body.decode()
+            said = (await http_get(f"{lives.url}/readyz")).body.decode()
         except OSError:
             said = ""
         if "ACLs forbid" in said:
