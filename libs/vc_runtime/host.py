@@ -16,6 +16,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, ProcessCollecto
 from vc_bus import BusForbiddenError
 from vc_bus.prefixed import forbidden_on
 from vc_clock import Clock
+from vc_model.faults import describe
 from vc_runtime.backoff import delay_seconds
 from vc_runtime.context import Context, Service
 from vc_runtime.listening import PortTakenError
@@ -124,7 +125,7 @@ class Host:
                 if isinstance(error, PortTakenError):
                     context.log.error("%s cannot listen and tries again: %s", name, error.sentence)
                 elif isinstance(error, BusForbiddenError):
-                    context.log.error("%s tries again: %s", name, error)
+                    context.log.error("%s tries again: %s", name, describe(error))
                 else:
                     context.log.exception("%s failed and is started again", name)
             if context.clock.monotonic() - started > HEALTHY_SECONDS:

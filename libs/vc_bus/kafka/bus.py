@@ -117,10 +117,9 @@ class KafkaBus:
         from_end: Iterable[str] = (),
     ) -> KafkaMember:
         await self._logs_of(*topics)
-        with naming_user(self._config.sasl_username):
-            await self._broker.committed(
-                group
-            )  # a group that is forbidden would be joined for ever
+        if self._config.sasl_username:  # a group that is forbidden would be joined for ever
+            with naming_user(self._config.sasl_username):
+                await self._broker.committed(group)
         member = KafkaMember(
             self._config,
             broker=self._broker,
