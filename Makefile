@@ -7,7 +7,7 @@ PYROCLAST_HOME ?= .pyroclast
 export PYROCLAST_HOME
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up stack stack-down status test e2e prove prove-schema prove-remedies prove-chaos support-matrix check fix parts manifests audit bench bench-scheduler bench-cluster bench-overload clean install
+.PHONY: help demo up stack stack-down status test e2e prove prove-schema prove-remedies prove-chaos support-matrix check fix parts acls manifests audit bench bench-scheduler bench-cluster bench-overload clean install
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 17
@@ -68,6 +68,11 @@ fix: $(STAMP) ## let ruff repair what it can
 
 parts: $(STAMP) ## get the real servers for the tests: Kafka, Redis, kube-apiserver, Jaeger (minutes, cached)
 	@$(BIN)/python -m vc_parts get
+
+acls: $(STAMP) ## write the chart's ACLs of Kafka and Redis from the access table
+	@mkdir -p deploy/helm/pyroclast/acls
+	@$(BIN)/pyroclast acls kafka --prefix TOPIC_PREFIX > deploy/helm/pyroclast/acls/kafka-acls.sh
+	@$(BIN)/pyroclast acls redis > deploy/helm/pyroclast/acls/users.acl
 
 manifests: $(STAMP) ## render the Helm chart to deploy/manifests, for people without Helm
 	@$$($(BIN)/python -c 'from vc_parts import obtain; print(obtain("helm").path)') template volcano deploy/helm/pyroclast \
