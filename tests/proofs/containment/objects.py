@@ -99,8 +99,8 @@ def change(kind: Kind, before: ApiObject | None, after: ApiObject | None) -> Cha
 def schedule(rng: random.Random, count: int) -> int:
     """A session over a sound cluster among odd objects: the sound gang is placed, whatever they are."""
     columns = Columns(("volcano",))
-    for obj in _sound():
-        columns.apply(change(_KIND_OF[type(obj)], None, obj))
+    for sound in _sound():
+        columns.apply(change(_KIND_OF[type(sound)], None, sound))
     known: dict[tuple[str, str], ApiObject] = {}
     for number in range(count):
         kind = rng.choice((*KINDS, kinds.PODS, kinds.PODS, kinds.PODGROUPS))
