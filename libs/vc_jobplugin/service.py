@@ -21,7 +21,13 @@ from vc_clock import VirtualLoop
 from vc_cluster import ClusterError, NotFoundError
 from vc_jobplugin.answers import Core, Decorated, Found, Reference
 from vc_jobplugin.config import PluginConfig
-from vc_messages.codec import HEADER_TRACEPARENT, MessageTooLargeError, decode, unreadable
+from vc_messages.codec import (
+    HEADER_TRACEPARENT,
+    MessageTooLargeError,
+    check_size,
+    decode,
+    unreadable,
+)
 from vc_messages.plugins import (
     APPLY,
     REMOVE,
@@ -312,6 +318,7 @@ def _sendable(reply: PluginReply, *, traceparent: str) -> Message:
     A core may put anything into its answer: too much, or what no message can carry.
     """
     try:
+        check_size(reply)
         return _checked(reply_message(reply, traceparent=traceparent))
     except (TypeError, ValueError) as error:
         problem = f"the plugin's answer cannot be sent: {error}"
