@@ -47,7 +47,7 @@ def odd_group(monkeypatch: pytest.MonkeyPatch) -> None:
     def place(session: Session, group: GroupRow, *rest: object) -> object:
         if group.name == "odd":
             raise OverflowError("odd")
-        return real(session, group, *rest)  # type: ignore[arg-type]
+        return real(session, group, *rest)
 
     monkeypatch.setattr(allocating, "place_minimum", place)
 
