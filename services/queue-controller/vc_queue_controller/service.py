@@ -18,6 +18,7 @@ from vc_queue_controller.config import Config
 from vc_queue_controller.ledger_keeper import LedgerKeeper
 from vc_queue_controller.logic import Observed, decide
 from vc_queue_controller.meters import QueueMeters, meter_ledger
+from vc_runtime.boundaries import DECIDE
 from vc_runtime.context import Context
 from vc_runtime.effects import OutcomeStatus
 from vc_runtime.expectations import Expectations
@@ -106,7 +107,16 @@ class QueueController:
         self._dirty = False
         self._due_at = self._context.clock.monotonic() + self._config.counters_period_seconds
         epoch = self._lead.epoch
-        for effects in decide(seen):
+        left_out: list[tuple[Queue, Exception]] = []
+        decided = decide(seen, left_out=left_out)
+        problems = self._context.problems
+        for queue, error in left_out:
+            problems.caught(DECIDE, QUEUES, queue.key, uid=queue.metadata.uid, error=error)
+        standing = {queue.key for queue, _ in left_out}
+        for row in problems.rows():
+            if row.boundary == DECIDE and row.key not in standing:
+                problems.settled(DECIDE, QUEUES, row.key)
+        for effects in decided:
             await self._apply(effects, epoch)
 
     async def _apply(self, effects: list[Effect], epoch: int) -> None:

@@ -38,6 +38,7 @@ from vc_scheduler.logic.snapshot import Snapshot
 from vc_scheduler.observing import Observer
 from vc_scheduler.pacing import QueuePace, SessionPace
 from vc_scheduler.recorder import Held, SessionRecorder
+from vc_scheduler.refilling import changes_of
 from vc_scheduler.spans import GangSpans, SessionTimes
 from vc_scheduler.writers import Writers, pod_key
 
@@ -188,19 +189,7 @@ class Scheduler:
     async def _fill_anew(self) -> bool:
         """The columns are derived from the view: made again, without the objects that broke them."""
         self._rebuild()
-        view, news = self._lead.view, []
-        for kind in KINDS:
-            for key, entry in view.entries(kind).items():
-                if (kind.short, key) not in self._left_out:
-                    news.append(
-                        Change(
-                            kind=kind,
-                            key=key,
-                            partition=entry.partition,
-                            before=None,
-                            after=entry.object,
-                        )
-                    )
+        news = list(changes_of(self._lead.view, without=self._left_out))
         return await self._apply_all(news)
 
     def _report_problems(self) -> None:

@@ -43,9 +43,11 @@ class _Plan(msgspec.Struct, kw_only=True):
     effects: list[list[Effect]] = []
 
 
-def decide(seen: Observed) -> list[list[Effect]]:
+def decide(
+    seen: Observed, *, left_out: list[tuple[Queue, Exception]] | None = None
+) -> list[list[Effect]]:
     """What the queues need, parents first. Each list stands for itself: one that cannot be applied
-    holds up no other."""
+    holds up no other. A queue that cannot be decided on is put into `left_out`, with what went wrong."""
     queues = {queue.metadata.name: queue for queue in seen.queues}
     plan = _Plan()
     plan.effects += [[_make(name)] for name in _MUST_EXIST if name not in queues]
@@ -53,8 +55,14 @@ def decide(seen: Observed) -> list[list[Effect]]:
     counted = count_groups(seen.groups)
     for queue in top_down(seen.queues):
         name = queue.metadata.name
-        if queue.metadata.deletion_timestamp is None:
+        if queue.metadata.deletion_timestamp is not None:
+            continue
+        try:
             _settle(plan, queue, commands.pop(name, []), counted.get(name, Counter()))
+        except Exception as error:
+            if left_out is None:
+                raise
+            left_out.append((queue, error))
     for name in sorted(commands):
         plan.effects.append([_delete(command) for command in commands[name]])  # no such queue
     return plan.effects

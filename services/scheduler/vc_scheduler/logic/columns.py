@@ -26,6 +26,7 @@ from vc_model.node import Node
 from vc_model.pod import Pod
 from vc_model.scheduling import PodGroup, PodGroupStatus, PriorityClass, Queue
 from vc_scheduler.logic.amounts import unreadable
+from vc_scheduler.logic.cache.applying import apply_contained
 from vc_scheduler.logic.cache.assumed import Assumed
 from vc_scheduler.logic.cache.gang_times import GangTimes
 from vc_scheduler.logic.cache.namespaces import TerminatingNamespaces
@@ -106,6 +107,9 @@ class Columns:
 
     def apply(self, change: Change) -> bool:
         """Take a change in; whether it can alter the outcome of a session."""
+        return apply_contained(self._apply, change, self._problems)
+
+    def _apply(self, change: Change) -> bool:
         gone = change.after is None
         match change.after or change.before:
             case Pod() as pod:
