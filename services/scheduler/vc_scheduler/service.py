@@ -243,6 +243,8 @@ class Scheduler:
         session = SessionTimes(session_id=decisions.session_id, opened=opened, decided=decided)
         self._spans.session(decisions, session)
         self._observer.refused(decisions)
+        for group in decisions.let_in:
+            self._columns.let_in(group.group, group.uid, claim=group.claim, now=timing.started_at)
         for at, work in enumerate(group_work(decisions), start=1):
             if self._lay_over(work, now=timing.started_at):
                 self._spans.decided(work, self._group_of(work.group), times=session)

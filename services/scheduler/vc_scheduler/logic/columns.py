@@ -25,8 +25,10 @@ from vc_model.kubernetes import Namespace, PodDisruptionBudget, ResourceQuota
 from vc_model.node import Node
 from vc_model.pod import Pod
 from vc_model.scheduling import PodGroup, PodGroupStatus, PriorityClass, Queue
+from vc_scheduler.logic.amounts import Amounts
 from vc_scheduler.logic.cache.assumed import Assumed
 from vc_scheduler.logic.cache.gang_times import GangTimes
+from vc_scheduler.logic.cache.let_in import LetIn
 from vc_scheduler.logic.cache.namespaces import TerminatingNamespaces
 from vc_scheduler.logic.cache.problems import ObjectProblems
 from vc_scheduler.logic.cache.queue_gates import LiftedGates
@@ -41,7 +43,7 @@ from vc_scheduler.logic.pod_status.overlay import ConditionOverlay
 from vc_scheduler.logic.pods import PodReader, same_for_sessions
 from vc_scheduler.logic.policies import PolicyColumns
 from vc_scheduler.logic.queues import QueueColumns
-from vc_scheduler.logic.rows import ON_NODE, GroupRow, PodRow, Task
+from vc_scheduler.logic.rows import ON_NODE, PENDING, GroupRow, PodRow, Task
 from vc_scheduler.logic.snapshot import Snapshot
 from vc_scheduler.logic.status_notes import StatusNotes, same_status
 from vc_scheduler.logic.volumes import Choices, VolumeColumns
@@ -73,6 +75,7 @@ class Columns:
         self._adopts = False
         """The view is new: promises may be told in it that we do not know."""
         self._gang_times = GangTimes()
+        self._let_in = LetIn()
         self._problems = ObjectProblems()
         self._forget_facts()
 
@@ -130,11 +133,9 @@ class Columns:
                 return self.volumes.put(storage, gone=change.after is None)
 
     def _apply_node(self, node: Node, *, gone: bool) -> bool:
-        if gone:
-            matters, problem = self.nodes.drop(node.metadata.name), ""
-        else:
-            matters, problem = self.nodes.put(node)
-        self._problems.note(f"node {node.metadata.name}", problem)
+        name = node.metadata.name
+        matters, problem = (self.nodes.drop(name), "") if gone else self.nodes.put(node)
+        self._problems.note(f"node {name}", problem)
         return matters
 
     def _apply_budget(self, budget: PodDisruptionBudget, *, gone: bool) -> bool:
@@ -206,6 +207,7 @@ class Columns:
         if gone:
             self._specs.pop(key, None)
             self._notes.drop(key)
+            self._let_in.drop(key)
             self.evictions.settled(key)
             self._problems.note(f"podgroup {key}", "")
             return True
@@ -279,6 +281,13 @@ class Columns:
         """We are going to write this status."""
         self._notes.put(key, uid, status=status, now=now)
         self._dirty[key] = None
+        if status.phase in ("", PENDING):
+            self._let_in.drop(key)
+
+    def let_in(self, key: str, uid: str, *, claim: Amounts, now: float) -> None:
+        """A session of ours enqueued the group, and promised it this."""
+        self._let_in.put(key, uid, claim, now=now)
+        self._dirty[key] = None
 
     def status_written(
         self, key: str, uid: str, *, status: PodGroupStatus, version: str, now: float
@@ -317,7 +326,8 @@ class Columns:
 
     def snapshot(self, session_id: str, *, now: float) -> Snapshot:
         """A copy for one session."""
-        self._dirty.update(dict.fromkeys(self._holds.expired(self.pods, now)))
+        ended = [*self._holds.expired(self.pods, now), *self._let_in.expire(now)]
+        self._dirty.update(dict.fromkeys(ended))
         self.conditions.expire(now)
         self.refresh(now=now, groups_max=len(self._dirty))
         if self._adopts:
@@ -355,7 +365,9 @@ class Columns:
     def _next_expiry(self, now: float) -> float | None:
         """Of everything in the cache that waits for time; asked after what is over was dropped."""
         deadlines = Deadlines(now=now)
-        deadlines.add_all((self._holds, self.volumes, self.evictions, self.conditions))
+        deadlines.add_all(
+            (self._holds, self.volumes, self.evictions, self.conditions, self._let_in)
+        )
         return deadlines.first
 
     def _adopt_nominations(self, now: float) -> None:
@@ -378,9 +390,11 @@ class Columns:
         pods = sorted(self._members.get(key, {}).values(), key=attrgetter("order"))
         held = frozenset(pod.uid for pod in pods if self._holds.holds(pod.uid, now))
         note = self._notes.get(key)
-        row = make_row(spec, pods, held=held, note=note, conditions=self.conditions)
+        claim = self._let_in.of(key, spec.group.metadata.uid)
+        row = make_row(spec, pods, held=held, note=note, conditions=self.conditions, claim=claim)
         self._rows[key] = row
         self.queues.add(row.queue, use_of(row))
+        self._let_in.counted(row)
         if not row.settled:
             self._unsettled[key] = None
         self._gang_times.refresh(row, now)

@@ -79,6 +79,7 @@ class PodReader:
             unsupported=unsupported_in_pod(pod) if pending else "",
             started=pod.status.start_time or "",
             creation_timestamp=metadata.creation_timestamp or "",
+            class_priority=pod.spec.priority,
             gate_names=tuple(
                 gate.name
                 for gate in pod.spec.scheduling_gates
@@ -186,6 +187,7 @@ def same_for_sessions(before: PodRow | None, after: PodRow | None) -> bool:
         before.uid == after.uid
         and before.group == after.group
         and before.order == after.order
+        and before.class_priority == after.class_priority
         and before.shape.key == after.shape.key
         and before.shape.images == after.shape.images
         and (before.status is after.status or confirmed)

@@ -1,0 +1,81 @@
+"""Which pod groups this process enqueued, and what each claims since.
+
+A status is an object's, and whoever may write the object may write it: `Inqueue` in a fact counts for
+nothing by itself. Only what a session of this process decided does. A new leader knows of none, so it
+decides about every Inqueue group without bound pods again. A claim is what the group asked for when it
+was enqueued, whatever is written into it later, and it ends: whoever holds a place in the cluster for
+longer than `CLAIM_SECONDS` without having come to it holds it in vain.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from vc_scheduler.logic.amounts import Amounts
+from vc_scheduler.logic.rows import GroupRow
+
+CLAIM_SECONDS: Final = 600.0
+"""Twice the time after which a group that found no room is sent back (`inqueue.py`)."""
+
+
+class Claim(msgspec.Struct, frozen=True, kw_only=True):
+    """What a group was enqueued with."""
+
+    uid: str
+    amounts: tuple[tuple[str, int], ...]
+    at: float
+    ended: bool = False
+
+
+class LetIn:
+    """By group key; bounded by the groups that there are. Invariant: in the order of `at`."""
+
+    def __init__(self) -> None:
+        self._claims: dict[str, Claim] = {}
+        self._ended: dict[str, Claim] = {}
+        """Claims that are over; the group is still known as enqueued by us."""
+
+    def put(self, key: str, uid: str, amounts: Amounts, *, now: float) -> None:
+        """A session enqueued the group."""
+        self.drop(key)
+        self._claims[key] = Claim(uid=uid, amounts=tuple(sorted(amounts.items())), at=now)
+        if not amounts:
+            self._end(key)
+
+    def drop(self, key: str) -> None:
+        """It is Pending again, or gone."""
+        self._claims.pop(key, None)
+        self._ended.pop(key, None)
+
+    def of(self, key: str, uid: str) -> Claim | None:
+        """The claim of this very group; None for one that we did not enqueue."""
+        claim = self._claims.get(key) or self._ended.get(key)
+        return claim if claim is not None and claim.uid == uid else None
+
+    def counted(self, row: GroupRow) -> None:
+        """A group that has come to what it was enqueued for claims nothing more."""
+        if row.placed and not row.claimed:
+            self._end(row.key)
+
+    def _end(self, key: str) -> None:
+        claim = self._claims.pop(key, None)
+        if claim is not None:
+            self._ended[key] = msgspec.structs.replace(claim, ended=True)
+
+    def expire(self, now: float) -> list[str]:
+        """Groups whose claims end now."""
+        over: list[str] = []
+        for key, claim in self._claims.items():
+            if now < claim.at + CLAIM_SECONDS:
+                break
+            over.append(key)
+        for key in over:
+            self._end(key)
+        return over
+
+    def expiries(self) -> Iterator[float]:
+        """When the first claim ends; the others end later."""
+        first = next(iter(self._claims.values()), None)
+        if first is not None:
+            yield first.at + CLAIM_SECONDS
