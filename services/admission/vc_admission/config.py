@@ -13,6 +13,7 @@ from vc_model.compat import COMPAT
 from vc_model.faults import describe
 from vc_model.scheduler_names import scheduler_names_variable
 from vc_model.variables import AnyVariable
+from vc_runtime.program.shared_variables import POD_NAMESPACE
 
 HOST: Final = variables.text("ADMISSION_HOST", "127.0.0.1", meaning="address to listen on")
 PORT: Final = variables.port(
@@ -106,6 +107,17 @@ ALLOCATION_GATE: Final = variables.switch(
     default=False,
     meaning="give pods Volcano's scheduling gate until their queue has room",
 )
+ACCOUNTS: Final = variables.names(
+    "ADMISSION_ACCOUNTS",
+    (),
+    meaning="user names of our services, separated by commas: of pod groups that anybody else writes, "
+    "status and our annotations are restored; without it nothing is",
+)
+QUEUE_USE_REVIEW: Final = variables.switch(
+    "ADMISSION_QUEUE_USE_REVIEW",
+    default=False,
+    meaning="whoever submits to a queue needs the verb `use` on it (SubjectAccessReview)",
+)
 VARIABLES: Final[tuple[AnyVariable, ...]] = (
     HOST,
     PORT,
@@ -125,6 +137,8 @@ VARIABLES: Final[tuple[AnyVariable, ...]] = (
     ROOT_PROTECTION,
     ALLOCATED_PODS_CHECK,
     ALLOCATION_GATE,
+    ACCOUNTS,
+    QUEUE_USE_REVIEW,
 )
 
 
@@ -212,6 +226,9 @@ def _settings(env: Mapping[str, str]) -> Settings:
         root_queue_protection=ROOT_PROTECTION.read(env),
         allocated_pods_check=ALLOCATED_PODS_CHECK.read(env) if checked else None,
         queue_allocation_gate=ALLOCATION_GATE.read(env),
+        accounts=ACCOUNTS.read(env),
+        system_namespace=POD_NAMESPACE.read(env),
+        queue_use_review=QUEUE_USE_REVIEW.read(env),
         time_zones=frozenset(zoneinfo.available_timezones()),
     )
 

@@ -43,7 +43,7 @@ from vc_scheduler.logic.pod_status.overlay import ConditionOverlay
 from vc_scheduler.logic.pods import PodReader, same_for_sessions
 from vc_scheduler.logic.policies import PolicyColumns
 from vc_scheduler.logic.queues import QueueColumns
-from vc_scheduler.logic.rows import ON_NODE, PENDING, GroupRow, PodRow, Task
+from vc_scheduler.logic.rows import ON_NODE, GroupRow, PodRow, Task
 from vc_scheduler.logic.snapshot import Snapshot
 from vc_scheduler.logic.status_notes import StatusNotes, same_status
 from vc_scheduler.logic.volumes import Choices, VolumeColumns
@@ -122,7 +122,8 @@ class Columns:
             case Namespace() as namespace:
                 gone = change.after is None
                 ends = self.namespaces.put(namespace, gone=gone)
-                return self.peers.put_namespace(namespace, gone=gone) or ends
+                listed = self.queues.access.put_namespace(namespace, gone=gone)
+                return self.peers.put_namespace(namespace, gone=gone) or ends or listed
             case ResourceQuota() as quota:
                 problem, matters = self._policies.put_quota(quota, gone=change.after is None)
                 self._problems.note(f"resourcequota {change.key}", problem)
@@ -281,8 +282,7 @@ class Columns:
         """We are going to write this status."""
         self._notes.put(key, uid, status=status, now=now)
         self._dirty[key] = None
-        if status.phase in ("", PENDING):
-            self._let_in.drop(key)
+        self._let_in.noted(key, status.phase)
 
     def let_in(self, key: str, uid: str, *, claim: Amounts, now: float) -> None:
         """A session of ours enqueued the group, and promised it this."""
@@ -295,8 +295,7 @@ class Columns:
         """The API server took it."""
         if self._notes.written(key, uid, status=status, version=version, now=now):
             self._dirty[key] = None
-            spec = self._specs.get(key)
-            if spec is not None:
+            if (spec := self._specs.get(key)) is not None:
                 self._notes.settle(key, spec.group)
 
     def status_failed(self, key: str, uid: str, *, status: PodGroupStatus) -> None:
@@ -309,8 +308,7 @@ class Columns:
     def forget_absent(self) -> None:
         """The view is complete: whatever we assumed of pods that are not in it is settled."""
         for uid, assumed in list(self.assumed.items()):
-            row = self.pods.get(assumed.key)
-            if row is None or row.uid != uid:
+            if (row := self.pods.get(assumed.key)) is None or row.uid != uid:
                 del self.assumed[uid]
         self.conditions.forget_absent(self.pods)
         self._adopts = True
@@ -349,6 +347,7 @@ class Columns:
             given_up=self.evictions.give_up(now),
             nominated=self.evictions.nominated(),
             queues=self.queues.table(),
+            allowed=self.queues.access.table(),
             use=self.queues.use(),
             priorities=dict(self.queues.priorities),
             never_preempting=frozenset(self.queues.never_preempting),
@@ -365,9 +364,8 @@ class Columns:
     def _next_expiry(self, now: float) -> float | None:
         """Of everything in the cache that waits for time; asked after what is over was dropped."""
         deadlines = Deadlines(now=now)
-        deadlines.add_all(
-            (self._holds, self.volumes, self.evictions, self.conditions, self._let_in)
-        )
+        deadlines.add_all((self._holds, self.volumes, self.evictions))
+        deadlines.add_all((self.conditions, self._let_in))
         return deadlines.first
 
     def _adopt_nominations(self, now: float) -> None:

@@ -12,8 +12,7 @@ from typing import Final
 from vc_messages.sessions import Reason
 from vc_model.scheduling import PodGroupCondition, PodGroupStatus
 from vc_scheduler.logic import reasons
-from vc_scheduler.logic.groups import read_time
-from vc_scheduler.logic.phases import UNSCHEDULABLE
+from vc_scheduler.logic.phases import UNSCHEDULABLE, read_time
 from vc_scheduler.logic.placing import try_minimum
 from vc_scheduler.logic.rows import INQUEUE, GroupRow
 from vc_scheduler.logic.session import Session

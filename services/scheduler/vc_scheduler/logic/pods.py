@@ -23,7 +23,7 @@ from vc_model.meta import controller_of, object_key
 from vc_model.pod import Pod
 from vc_model.times import parse_duration, parse_time
 from vc_scheduler.logic.cache.support import unsupported_in_pod
-from vc_scheduler.logic.groups import read_time
+from vc_scheduler.logic.phases import read_time
 from vc_scheduler.logic.pod_status.effects import waiting_message
 from vc_scheduler.logic.rows import PodRow, Task
 from vc_scheduler.logic.shapes import Shapes

@@ -275,6 +275,8 @@ class QueueRow(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """Where it stands for drf with hierarchy, from the root; empty when it does not say."""
     path_weights: tuple[int, ...] = ()
     """Of each step of the path, in thousandths."""
+    honors_non_preemptable: bool = True
+    """Whether its pods may exempt themselves from eviction."""
     problem: str = ""
     unsupported: str = ""
     """A field of the queue that this release does not support: its jobs are not enqueued."""

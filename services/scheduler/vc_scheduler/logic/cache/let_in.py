@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from vc_scheduler.logic.amounts import Amounts
-from vc_scheduler.logic.rows import GroupRow
+from vc_scheduler.logic.rows import PENDING, GroupRow
 
 CLAIM_SECONDS: Final = 600.0
 """Twice the time after which a group that found no room is sent back (`inqueue.py`)."""
@@ -52,6 +52,11 @@ class LetIn:
         """The claim of this very group; None for one that we did not enqueue."""
         claim = self._claims.get(key) or self._ended.get(key)
         return claim if claim is not None and claim.uid == uid else None
+
+    def noted(self, key: str, phase: str) -> None:
+        """A session decided on this phase: whoever goes back claims nothing."""
+        if phase in ("", PENDING):
+            self.drop(key)
 
     def counted(self, row: GroupRow) -> None:
         """A group that has come to what it was enqueued for claims nothing more."""
