@@ -33,6 +33,7 @@ from vc_cluster.kubernetes_request import (
     with_preconditions,
 )
 from vc_cluster.kubernetes_watch import EventReader, SilentServerError
+from vc_model.bounded import read_version
 from vc_model.kinds import PODS, Kind
 from vc_model.struct import JsonObject
 
@@ -280,7 +281,7 @@ class KubernetesCluster:
         got there again: nothing but a list tells.
         """
         now = (await self.list(kind, namespace=namespace, limit=1)).resource_version
-        if now.isdecimal() and reached.isdecimal() and int(now) < int(reached):
+        if 0 < read_version(now) < read_version(reached):
             raise GoneError(f"{kind.plural}: watched from {reached}, but the server is at {now}")
 
     async def close(self) -> None:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Final, TypeVar
 import msgspec
 
 from vc_messages.topics import MESSAGE_BYTES_MAX
+from vc_model.faults import describe
 
 SCHEMA_VERSION: Final = 1
 """What this release writes."""
@@ -56,8 +57,8 @@ def encode(value: msgspec.Struct) -> bytes:
     """Bytes of a struct; the same struct gives the same bytes under any hash seed."""
     try:
         data = _encoder.encode(value)
-    except (OverflowError, RecursionError) as error:
-        raise CodecError(f"{type(value).__name__} cannot be written: {error}") from None
+    except Exception as error:  # noqa: BLE001 - of numbers, nesting, texts with lone surrogates …
+        raise CodecError(f"{type(value).__name__} cannot be written: {describe(error)}") from None
     if len(data) > MESSAGE_BYTES_MAX:
         raise MessageTooLargeError(
             f"{type(value).__name__} takes {len(data)} bytes; "
@@ -84,9 +85,16 @@ def decode(data: bytes, *, into: type[T], headers: Mapping[str, str]) -> T:
         decoder = _decoders[into] = msgspec.msgpack.Decoder(into)
     try:
         decoded: T = decoder.decode(data)
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise CodecError(f"not a {into.__name__}: {error}") from None
+    except Exception as error:  # noqa: BLE001 - DecodeError, but of texts that are no UTF-8 others too
+        raise CodecError(f"not a {into.__name__}: {describe(error)}") from None
     return decoded
+
+
+def unreadable(error: Exception) -> CodecError:
+    """Whatever a record makes a reader raise, as a reason to put it aside."""
+    if isinstance(error, CodecError):
+        return error
+    return CodecError(f"{type(error).__name__}: {describe(error)}")
 
 
 def check_schema(headers: Mapping[str, str]) -> None:

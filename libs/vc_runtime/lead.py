@@ -15,6 +15,7 @@ from vc_runtime.context import Context
 from vc_runtime.effects import EffectApplier
 from vc_runtime.follower import Follower
 from vc_runtime.leader import Leadership
+from vc_runtime.problem_events import tell_problems
 from vc_runtime.takeover import Takeover
 from vc_runtime.warm_start import WarmStart
 
@@ -32,6 +33,7 @@ class Lead:
     ) -> None:
         """`rest_seconds` lie between two reads of news."""
         self.follower = Follower(context, kinds, warm_start=warm_start, rest_seconds=rest_seconds)
+        self._context = context
         self._leadership = Leadership(context)
         self._takeover = Takeover(context, self._leadership)
         self.applier = EffectApplier(context, may_write=lambda: self.leading)
@@ -72,7 +74,11 @@ class Lead:
         """Hold the Lease while the service's own loops run; until cancelled, or one of them raises."""
         try:
             async with asyncio.TaskGroup() as group:
-                for loop in (self._leadership.run(), *loops):
+                for loop in (self._leadership.run(), self._tell_problems(), *loops):
                     group.create_task(loop)
         finally:
             await self.follower.close()
+
+    async def _tell_problems(self) -> None:
+        """Events on objects that were left out; the leader's, so that each is written once."""
+        await tell_problems(self._context, until_may_write=self._leadership.wait_until_leading)

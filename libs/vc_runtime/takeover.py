@@ -15,6 +15,7 @@ from collections.abc import Sequence
 
 from vc_cluster import Cluster, ClusterError, ForbiddenError, NotFoundError
 from vc_messages.view import View
+from vc_model.bounded import read_version
 from vc_model.kinds import CONFIGMAPS, Kind
 from vc_runtime.context import Context
 from vc_runtime.leader import REQUEST_SECONDS_MAX, Leadership
@@ -65,7 +66,7 @@ class Takeover:
             if kind.optional:
                 return 0
             raise
-        return _number(page.resource_version)
+        return read_version(page.resource_version)
 
     def _where(self, kind: Kind) -> str:
         """ConfigMaps are followed in our own namespace alone, and nobody may list others'."""
@@ -74,8 +75,4 @@ class Takeover:
     def _reached(self, view: View, kind: Kind) -> bool:
         progress = view.progress(kind)
         wanted = self._must_reach.get(kind.short, 0)
-        return progress is not None and _number(progress.resource_version) >= wanted
-
-
-def _number(version: str) -> int:
-    return int(version) if version.isdecimal() else 0
+        return progress is not None and read_version(progress.resource_version) >= wanted

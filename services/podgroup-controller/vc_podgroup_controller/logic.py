@@ -13,6 +13,7 @@ import msgspec
 
 from vc_messages.effects import CreateObject, DeleteObject, Effect, PatchObject
 from vc_model import keys
+from vc_model.bounded import read_count
 from vc_model.graft import merge_patch, to_json
 from vc_model.job import NetworkTopology
 from vc_model.kinds import PODGROUPS, PODS
@@ -148,7 +149,7 @@ def wanted_spec(pod: Pod, owner: Workload | None) -> PodGroupSpec:
 
 def _min_member(owner: Workload | None) -> int:
     said = owner.metadata.annotations.get(keys.GROUP_MIN_MEMBER, "") if owner else ""
-    return int(said) if said.isdecimal() else 1
+    return read_count(said) or 1
 
 
 def _topology(pod: Pod) -> NetworkTopology | None:
@@ -156,9 +157,7 @@ def _topology(pod: Pod) -> NetworkTopology | None:
     tier = pod.metadata.annotations.get(keys.NETWORK_TOPOLOGY_HIGHEST_TIER, "")
     if not mode and not tier:
         return None
-    return NetworkTopology(
-        mode=mode or "hard", highest_tier_allowed=int(tier) if tier.isdecimal() else None
-    )
+    return NetworkTopology(mode=mode or "hard", highest_tier_allowed=read_count(tier))
 
 
 def _each(amounts: Mapping[str, int], count: int) -> dict[str, int]:

@@ -16,6 +16,7 @@ from vc_model.kinds import (
     PODS,
     REPLICASETS,
     STATEFULSETS,
+    Kind,
 )
 from vc_model.kubernetes import Workload
 from vc_model.meta import ApiObject, object_key
@@ -23,6 +24,7 @@ from vc_model.pod import Pod
 from vc_model.scheduling import PodGroup
 from vc_podgroup_controller.config import Config
 from vc_podgroup_controller.logic import PREFIX, Observed, decide, group_uid
+from vc_runtime.boundaries import APPLY, DECIDE
 from vc_runtime.context import Context
 from vc_runtime.effects import OutcomeStatus
 from vc_runtime.expectations import Expectations
@@ -37,6 +39,7 @@ GROUPS_PER_TURN_MAX: Final = 100
 
 REST_SECONDS: Final = 0.05
 """Between two reads of news: most pods are of vcjobs and none of our business."""
+_OWNERS: Final = (REPLICASETS, STATEFULSETS, DAEMONSETS, BATCHJOBS)
 _KINDS: Final = (PODS, PODGROUPS, REPLICASETS, STATEFULSETS, DAEMONSETS, BATCHJOBS)
 
 
@@ -73,8 +76,10 @@ class PodGroupController:
             batch = await self._lead.follower.poll(wait_seconds=self._wait_seconds())
             if batch.rebuilt:
                 self._start_over()
+                self._context.problems.forget(APPLY)
             for change in batch.changes:
-                self._take(change)
+                with self._context.problems.contain(APPLY, change.kind, change.key):
+                    self._take(change)
             self._may_work = await self._lead.may_decide()
             if self._may_work:
                 await self._work()
@@ -131,8 +136,9 @@ class PodGroupController:
                 self._queue.add(uid, delay=UNSEEN_SECONDS)
                 continue
             seen = self._observe(uid)
-            if seen is not None:
-                await self._apply(uid, seen)
+            effects = self._decide(seen) if seen is not None else None
+            if seen is not None and effects is not None:
+                await self._apply(uid, seen, effects)
 
     def _observe(self, uid: str) -> Observed | None:
         pods, owner = self._pods.get(uid, {}), self._owners.get(uid)
@@ -148,9 +154,21 @@ class PodGroupController:
             podgroup=group if isinstance(group, PodGroup) else None,
         )
 
-    async def _apply(self, uid: str, seen: Observed) -> None:
+    def _decide(self, seen: Observed) -> list[Effect] | None:
+        """One group that cannot be decided on is left out until one of its objects changes."""
+        example = seen.owner or seen.pods[0]
+        kind = PODS if isinstance(example, Pod) else _kind_of(example)
+        contained = self._context.problems.contain(
+            DECIDE, kind, example.key, uid=example.metadata.uid
+        )
+        effects: list[Effect] = []
+        with contained:
+            effects = decide(seen)
+        return None if contained.failed else effects
+
+    async def _apply(self, uid: str, seen: Observed, effects: list[Effect]) -> None:
         failed = False
-        for outcome in await self._lead.applier.apply(decide(seen)):
+        for outcome in await self._lead.applier.apply(effects):
             kind = getattr(outcome.effect, "kind", None)
             if outcome.status is not OutcomeStatus.DONE:
                 failed = True
@@ -166,6 +184,10 @@ class PodGroupController:
             self._queue.retry(uid)
         else:
             self._queue.succeeded(uid)
+
+
+def _kind_of(workload: ApiObject) -> Kind:
+    return next((kind for kind in _OWNERS if kind.kind == workload.kind), REPLICASETS)
 
 
 def what_was_done(effect: Effect) -> str:

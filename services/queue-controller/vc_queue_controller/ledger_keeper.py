@@ -31,6 +31,7 @@ from vc_queue_controller.logic.ledger_documents import (
 )
 from vc_queue_controller.logic.ledger_rows import Rows, rows_of_hour, usage_row
 from vc_runtime.aside import aside
+from vc_runtime.boundaries import APPLY
 from vc_runtime.context import Context
 from vc_snapshot import SnapshotUnavailableError
 
@@ -86,7 +87,8 @@ class LedgerKeeper:
             self._forget_published()
         for change in changes:
             if change.kind is PODS:
-                self._take_pod(change, now)
+                with self._context.problems.contain(APPLY, PODS, change.key):
+                    self._take_pod(change, now)
         if ready:
             self.ledger.looking(now=now)
 

@@ -10,11 +10,14 @@ made of.
 
 import asyncio
 import os
+from collections.abc import Iterable
 from typing import Final
 
 from vc_clock import VirtualLoop
+from vc_messages.view import Change
 from vc_model.kinds import CONFIGMAPS, PODGROUPS, Kind
 from vc_model.meta import ApiObject, object_key
+from vc_runtime.boundaries import APPLY, DECIDE, WRITE
 from vc_runtime.checkpoint_writer import CheckpointWriter
 from vc_runtime.context import Context
 from vc_runtime.lead import Lead
@@ -29,6 +32,7 @@ from vc_scheduler.logic.commands import GroupWork, group_work
 from vc_scheduler.logic.conf import Conf
 from vc_scheduler.logic.cycle import check_conf
 from vc_scheduler.logic.decisions import Decisions, QueueAllocated
+from vc_scheduler.logic.faults import set_aside_problem
 from vc_scheduler.logic.ledger import Ledger, Timing
 from vc_scheduler.logic.snapshot import Snapshot
 from vc_scheduler.observing import Observer
@@ -104,6 +108,8 @@ class Scheduler:
         )
         self._queues_written_at: dict[str, float] = {}
         self._problems: dict[str, str] = {}
+        self._left_out: set[tuple[str, str]] = set()
+        """Objects of the view, by kind and key, that are not in the columns until they change."""
 
     def unready(self) -> str:
         return self._lead.unready()
@@ -141,19 +147,62 @@ class Scheduler:
             batch = await self._lead.follower.poll(wait_seconds=POLL_SECONDS)
             self._applied.clear()
             if batch.rebuilt:
-                self._columns.rebuild()
-                self._ledger.forget()
-                self._new_view = True
-                self._wanted.set()
-            for at, change in enumerate(batch.changes, start=1):
-                if change.kind is CONFIGMAPS or self._columns.apply(change):
-                    self._wanted.set()
-                if at % BREATH_CHANGES == 0:
-                    await self._context.clock.sleep(0)
+                self._rebuild()
+                self._context.problems.forget(APPLY)
+                self._left_out.clear()
+            sound = await self._apply_all(batch.changes)
+            while not sound:
+                sound = await self._fill_anew()
             if batch.changes:
                 self._report_problems()
                 self._long_lived.took(len(batch.changes))
             self._applied.set()
+
+    def _rebuild(self) -> None:
+        self._columns.rebuild()
+        self._ledger.forget()
+        self._new_view = True
+        self._wanted.set()
+
+    async def _apply_all(self, changes: Iterable[Change]) -> bool:
+        """One by one; False when one of them left the columns half changed."""
+        sound = True
+        for at, change in enumerate(changes, start=1):
+            place = (change.kind.short, change.key)
+            self._left_out.discard(place)
+            if change.kind is CONFIGMAPS:
+                self._wanted.set()
+                continue
+            obj = change.after or change.before
+            uid = obj.metadata.uid if obj is not None else ""
+            problems = self._context.problems
+            with (contained := problems.contain(APPLY, change.kind, change.key, uid=uid)):
+                if self._columns.apply(change):
+                    self._wanted.set()
+            if contained.failed:
+                self._left_out.add(place)
+                sound = False
+            if at % BREATH_CHANGES == 0:
+                await self._context.clock.sleep(0)
+        return sound
+
+    async def _fill_anew(self) -> bool:
+        """The columns are derived from the view: made again, without the objects that broke them."""
+        self._rebuild()
+        view, news = self._lead.view, []
+        for kind in KINDS:
+            for key, entry in view.entries(kind).items():
+                if (kind.short, key) not in self._left_out:
+                    news.append(
+                        Change(
+                            kind=kind,
+                            key=key,
+                            partition=entry.partition,
+                            before=None,
+                            after=entry.object,
+                        )
+                    )
+        return await self._apply_all(news)
 
     def _report_problems(self) -> None:
         """Say once what is wrong with an object."""
@@ -214,6 +263,7 @@ class Scheduler:
         self._ended_at = clock.monotonic()
         took = self._ended_at - began
         self._observer.session(decisions, took_seconds=took)
+        self._set_aside(decisions, snapshot)
         if not self._lead.goes_on:
             self._wanted.set()
             return
@@ -231,6 +281,22 @@ class Scheduler:
                 extra={"session_id": record.session_id},
             )  # fmt: skip
 
+    def _set_aside(self, decisions: Decisions, snapshot: Snapshot) -> None:
+        """Groups that no session can decide on wait until they change, and are told of."""
+        problems = self._context.problems
+        for fault in decisions.left_out:
+            row = snapshot.everybody.get(fault.group)
+            if row is not None:
+                self._columns.set_aside.put(row, set_aside_problem(fault))
+                problems.caught(DECIDE, PODGROUPS, row.key, uid=row.uid, error=fault.why)
+        for known in problems.rows():
+            if (
+                known.kind == PODGROUPS.short
+                and known.boundary == DECIDE
+                and known.key not in self._columns.set_aside
+            ):
+                problems.settled(DECIDE, known.kind, known.key)
+
     async def _run_cycle(self, snapshot: Snapshot, conf: Conf, now: float) -> Decisions:
         inline = isinstance(asyncio.get_running_loop(), VirtualLoop)
         if inline or not self._config.threads:
@@ -244,11 +310,12 @@ class Scheduler:
         self._spans.session(decisions, session)
         self._observer.refused(decisions)
         for group in decisions.let_in:
-            self._columns.let_in(group.group, group.uid, claim=group.claim, now=timing.started_at)
+            self._columns.let_in.put(group.group, group.uid, group.claim, now=timing.started_at)
         for at, work in enumerate(group_work(decisions), start=1):
             if self._lay_over(work, now=timing.started_at):
-                self._spans.decided(work, self._group_of(work.group), times=session)
-                self._observer.assumed(work, session)
+                with self._context.problems.contain(WRITE, PODGROUPS, work.group, uid=work.uid):
+                    self._spans.decided(work, self._group_of(work.group), times=session)
+                    self._observer.assumed(work, session)
                 await self._writers.hand_over(work, session)
             if at % BREATH_GROUPS == 0:
                 await self._context.clock.sleep(0)

@@ -20,6 +20,7 @@ from vc_model.kinds import WATCHED
 from vc_runtime.backoff import delay_seconds
 from vc_runtime.context import Context
 from vc_runtime.leader import Leadership
+from vc_runtime.problem_events import tell_problems
 from vc_watcher.config import Config
 from vc_watcher.kindwatch import KindWatch
 from vc_watcher.logic import Index
@@ -93,6 +94,7 @@ class WatcherService:
         }
         async with asyncio.TaskGroup() as group:
             group.create_task(self._guard_lease(stamp))
+            group.create_task(tell_problems(self._context))
             group.create_task(self._tell_progress(publisher))
             group.create_task(self._guard_topics(indices, fenced))
             for watch in self._watches.values():

@@ -103,7 +103,7 @@ class World:
         """A world begins with groups that its scheduler let in earlier."""
         if group.status.phase in ("Inqueue", "Running", "Unknown"):
             amounts = dict(read_group(group).min_resources or ())
-            self.columns.let_in(group.key, group.metadata.uid, claim=amounts, now=self.now)
+            self.columns.let_in.put(group.key, group.metadata.uid, amounts, now=self.now)
 
     def delete(self, kind: Kind, key: str) -> None:
         """Remove an object."""
@@ -155,7 +155,7 @@ class World:
                 self._bind(bind)
         self.invariants.bound(decisions)
         for let_in in decisions.let_in:
-            self.columns.let_in(let_in.group, let_in.uid, claim=let_in.claim, now=self.now)
+            self.columns.let_in.put(let_in.group, let_in.uid, let_in.claim, now=self.now)
         for status in decisions.statuses:
             key = object_key(status.namespace, status.name)
             known = self._objects["podgroups", key]

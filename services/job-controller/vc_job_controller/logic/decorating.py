@@ -8,6 +8,7 @@ Added variables go before the user's, because `$(NAME)` in a value can only refe
 from collections.abc import Sequence
 
 from vc_messages.plugins import INDEX_SYMBOL, EnvVar, TaskDecoration
+from vc_model.bounded import read_integer
 from vc_model.struct import JsonObject
 
 INDEX_MARK = "\x00index+"
@@ -73,7 +74,7 @@ def fill_index(spec: JsonObject, index: int) -> None:
             if not isinstance(value, str):
                 continue
             if value.startswith(INDEX_MARK):
-                variable["value"] = str(index + int(value.removeprefix(INDEX_MARK)))
+                variable["value"] = str(index + (read_integer(value.removeprefix(INDEX_MARK)) or 0))
             elif value.startswith(TEXT_MARK):
                 text = value.removeprefix(TEXT_MARK)
                 variable["value"] = text.replace(INDEX_SYMBOL, str(index))

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from vc_model import keys
+from vc_model.bounded import read_count
 from vc_model.job import Job
 from vc_model.meta import controller_of
 from vc_model.pod import Pod
@@ -103,14 +104,15 @@ def read_member(pod: Pod) -> Member | None:
         said.get(keys.TASK_INDEX, ""),
         said.get(keys.JOB_VERSION, ""),
     )
-    if not task or not index.isdecimal() or not version.isdecimal():
+    place, at_version = read_count(index), read_count(version)
+    if not task or place is None or at_version is None:
         return None
     retry = said.get(keys.JOB_RETRY_COUNT, "")
     return Member(
         pod=pod,
         task=task,
-        index=int(index),
-        version=int(version),
-        retry=int(retry) if retry.isdecimal() else 0,
+        index=place,
+        version=at_version,
+        retry=read_count(retry) or 0,
         phase=pod.status.phase or POD_PENDING,
     )

@@ -25,13 +25,14 @@ from vc_model.kubernetes import Namespace, PodDisruptionBudget, ResourceQuota
 from vc_model.node import Node
 from vc_model.pod import Pod
 from vc_model.scheduling import PodGroup, PodGroupStatus, PriorityClass, Queue
-from vc_scheduler.logic.amounts import Amounts
+from vc_scheduler.logic.amounts import unreadable
 from vc_scheduler.logic.cache.assumed import Assumed
 from vc_scheduler.logic.cache.gang_times import GangTimes
 from vc_scheduler.logic.cache.let_in import LetIn
 from vc_scheduler.logic.cache.namespaces import TerminatingNamespaces
 from vc_scheduler.logic.cache.problems import ObjectProblems
 from vc_scheduler.logic.cache.queue_gates import LiftedGates
+from vc_scheduler.logic.cache.set_aside import SetAside
 from vc_scheduler.logic.evictions import Evictions
 from vc_scheduler.logic.groups import GroupSpec, make_row, read_group, use_of
 from vc_scheduler.logic.holds import Holds
@@ -75,8 +76,9 @@ class Columns:
         self._adopts = False
         """The view is new: promises may be told in it that we do not know."""
         self._gang_times = GangTimes()
-        self._let_in = LetIn()
+        self.let_in = LetIn(self._mark_dirty)
         self._problems = ObjectProblems()
+        self.set_aside = SetAside(self._mark_dirty)
         self._forget_facts()
 
     def _forget_facts(self) -> None:
@@ -106,32 +108,32 @@ class Columns:
 
     def apply(self, change: Change) -> bool:
         """Take a change in; whether it can alter the outcome of a session."""
+        gone = change.after is None
         match change.after or change.before:
             case Pod() as pod:
-                return self._apply_pod(change.key, pod, gone=change.after is None)
+                return self._apply_pod(change.key, pod, gone=gone)
             case Node() as node:
-                return self._apply_node(node, gone=change.after is None)
+                return self._apply_node(node, gone=gone)
             case PodGroup() as group:
-                return self._apply_group(change.key, group, gone=change.after is None)
+                return self._apply_group(change.key, group, gone=gone)
             case Queue() as queue:
-                problem, matters = self.queues.put(queue, gone=change.after is None)
+                problem, matters = self.queues.put(queue, gone=gone)
                 self._problems.note(f"queue {queue.metadata.name}", problem)
                 return matters
             case PriorityClass() as priority:
-                return self.queues.put_priority(priority, gone=change.after is None)
+                return self.queues.put_priority(priority, gone=gone)
             case Namespace() as namespace:
-                gone = change.after is None
                 ends = self.namespaces.put(namespace, gone=gone)
                 listed = self.queues.access.put_namespace(namespace, gone=gone)
                 return self.peers.put_namespace(namespace, gone=gone) or ends or listed
             case ResourceQuota() as quota:
-                problem, matters = self._policies.put_quota(quota, gone=change.after is None)
+                problem, matters = self._policies.put_quota(quota, gone=gone)
                 self._problems.note(f"resourcequota {change.key}", problem)
                 return matters
             case PodDisruptionBudget() as budget:
-                return self._apply_budget(budget, gone=change.after is None)
+                return self._apply_budget(budget, gone=gone)
             case storage:
-                return self.volumes.put(storage, gone=change.after is None)
+                return self.volumes.put(storage, gone=gone)
 
     def _apply_node(self, node: Node, *, gone: bool) -> bool:
         name = node.metadata.name
@@ -207,8 +209,9 @@ class Columns:
         self._dirty[key] = None
         if gone:
             self._specs.pop(key, None)
+            self.set_aside.drop(key)
             self._notes.drop(key)
-            self._let_in.drop(key)
+            self.let_in.drop(key)
             self.evictions.settled(key)
             self._problems.note(f"podgroup {key}", "")
             return True
@@ -282,12 +285,7 @@ class Columns:
         """We are going to write this status."""
         self._notes.put(key, uid, status=status, now=now)
         self._dirty[key] = None
-        self._let_in.noted(key, status.phase)
-
-    def let_in(self, key: str, uid: str, *, claim: Amounts, now: float) -> None:
-        """A session of ours enqueued the group, and promised it this."""
-        self._let_in.put(key, uid, claim, now=now)
-        self._dirty[key] = None
+        self.let_in.noted(key, status.phase)
 
     def status_written(
         self, key: str, uid: str, *, status: PodGroupStatus, version: str, now: float
@@ -324,8 +322,8 @@ class Columns:
 
     def snapshot(self, session_id: str, *, now: float) -> Snapshot:
         """A copy for one session."""
-        ended = [*self._holds.expired(self.pods, now), *self._let_in.expire(now)]
-        self._dirty.update(dict.fromkeys(ended))
+        self._dirty.update(dict.fromkeys(self._holds.expired(self.pods, now)))
+        self.let_in.expire(now)
         self.conditions.expire(now)
         self.refresh(now=now, groups_max=len(self._dirty))
         if self._adopts:
@@ -365,7 +363,7 @@ class Columns:
         """Of everything in the cache that waits for time; asked after what is over was dropped."""
         deadlines = Deadlines(now=now)
         deadlines.add_all((self._holds, self.volumes, self.evictions))
-        deadlines.add_all((self.conditions, self._let_in))
+        deadlines.add_all((self.conditions, self.let_in))
         return deadlines.first
 
     def _adopt_nominations(self, now: float) -> None:
@@ -388,11 +386,14 @@ class Columns:
         pods = sorted(self._members.get(key, {}).values(), key=attrgetter("order"))
         held = frozenset(pod.uid for pod in pods if self._holds.holds(pod.uid, now))
         note = self._notes.get(key)
-        claim = self._let_in.of(key, spec.group.metadata.uid)
-        row = make_row(spec, pods, held=held, note=note, conditions=self.conditions, claim=claim)
+        try:
+            row = make_row(spec, pods, held=held, note=note, conditions=self.conditions)
+        except Exception as error:  # noqa: BLE001 - of one group, whatever it is
+            self._problems.note(f"podgroup {key}", unreadable(error))
+            return
+        row = self.let_in.over(self.set_aside.over(row))
         self._rows[key] = row
         self.queues.add(row.queue, use_of(row))
-        self._let_in.counted(row)
         if not row.settled:
             self._unsettled[key] = None
         self._gang_times.refresh(row, now)

@@ -16,6 +16,7 @@ from typing import Final
 import msgspec
 
 from vc_messages.partition import vcjob_owner
+from vc_model.bounded import read_version
 from vc_model.keys import (
     JOB_VERSION,
     SLA_WAITING_TIME,
@@ -25,8 +26,7 @@ from vc_model.keys import (
     TASK_TOPOLOGY_ORDER,
 )
 from vc_model.scheduling import PodGroup, PodGroupStatus
-from vc_scheduler.logic.amounts import Amounts, Problems, read_amounts
-from vc_scheduler.logic.cache.let_in import Claim
+from vc_scheduler.logic.amounts import Amounts, Problems, read_amounts, unreadable
 from vc_scheduler.logic.cache.support import unsupported_in_group
 from vc_scheduler.logic.phases import read_time, rests
 from vc_scheduler.logic.pod_status.overlay import ConditionOverlay
@@ -80,6 +80,22 @@ class GroupSpec(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
 def read_group(group: PodGroup) -> GroupSpec:
     """Parse; what cannot be used is told in `problem`, and the group waits."""
+    try:
+        return _read_group(group)
+    except Exception as error:  # noqa: BLE001 - of one group, whatever it is
+        return GroupSpec(
+            group=group,
+            created=read_time(group.metadata.creation_timestamp),
+            role_minimums=(),
+            min_resources=None,
+            quota_resources=(),
+            annotations={},
+            problem=unreadable(error),
+            unsupported="",
+        )
+
+
+def _read_group(group: PodGroup) -> GroupSpec:
     problems = Problems()
     spec = group.spec
     if not 0 <= spec.min_member <= MEMBER_MAX:
@@ -113,10 +129,8 @@ def make_row(
     held: frozenset[str],
     note: StatusNote | None,
     conditions: ConditionOverlay,
-    claim: Claim | None = None,
 ) -> GroupRow:
-    """Count a group's pods. `pods` in task order, `held` the uids not to be tried now, `claim` what this
-    process enqueued it with."""
+    """Count a group's pods. `pods` in task order, `held` the uids not to be tried now."""
     group = spec.group
     under_way = conditions.messages(group.key)
     counts = _Counts(pods, held)
@@ -167,8 +181,6 @@ def make_row(
         pod_messages=counts.messages(under_way),
         conditions_under_way=under_way,
         pods_rewritten_at=conditions.rewritten_at(group.key),
-        let_in_at=claim.at if claim is not None else None,
-        claim=claim.amounts if claim is not None and not claim.ended else (),
         pods_priority=counts.priority,
     )
     return msgspec.structs.replace(row, settled=row.stranger or rests(row))
@@ -186,7 +198,7 @@ def _status_version(group: PodGroup, note: StatusNote | None) -> str:
 
 def version_number(version: str) -> int:
     """A resourceVersion as a number, 0 for one that is none."""
-    return int(version) if version.isdecimal() else 0
+    return read_version(version)
 
 
 def _of_our_vcjob(group: PodGroup) -> bool:

@@ -43,10 +43,7 @@ _GONE_REASON: Final = "no task of the gang is scheduled any more"
 
 def read_time(text: str | None) -> float:
     """Seconds since the epoch, 0 for none or nonsense: it only orders things."""
-    try:
-        return parse_time(text) or 0.0
-    except ValueError:
-        return 0.0
+    return parse_time(text) or 0.0
 
 
 class Outlook(msgspec.Struct, frozen=True, kw_only=True):

@@ -99,7 +99,7 @@ class Trial:
         for obj in self._facts.values():
             if isinstance(obj, PodGroup) and obj.status.phase in _LET_IN:
                 claim = dict(read_group(obj).min_resources or ())
-                self._columns.let_in(obj.key, obj.metadata.uid, claim=claim, now=self.now)
+                self._columns.let_in.put(obj.key, obj.metadata.uid, claim, now=self.now)
 
     # -- facts -----------------------------------------------------------------------------------
 
@@ -209,7 +209,7 @@ class Trial:
                 leaving.append(ref)
             columns.evictions.nominate(eviction, now=self.now)
         for let_in in decisions.let_in:
-            columns.let_in(let_in.group, let_in.uid, claim=let_in.claim, now=self.now)
+            columns.let_in.put(let_in.group, let_in.uid, let_in.claim, now=self.now)
         for change in decisions.statuses:
             key = object_key(change.namespace, change.name)
             columns.note_status(key, change.uid, status=change.status, now=self.now)

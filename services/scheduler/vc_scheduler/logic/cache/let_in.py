@@ -7,7 +7,7 @@ was enqueued, whatever is written into it later, and it ends: whoever holds a pl
 longer than `CLAIM_SECONDS` without having come to it holds it in vain.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 import msgspec
@@ -31,14 +31,17 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
 class LetIn:
     """By group key; bounded by the groups that there are. Invariant: in the order of `at`."""
 
-    def __init__(self) -> None:
+    def __init__(self, changed: Callable[[str], None]) -> None:
+        """`changed` is told of groups whose rows are to be made anew."""
+        self._changed = changed
         self._claims: dict[str, Claim] = {}
         self._ended: dict[str, Claim] = {}
         """Claims that are over; the group is still known as enqueued by us."""
 
     def put(self, key: str, uid: str, amounts: Amounts, *, now: float) -> None:
-        """A session enqueued the group."""
+        """A session of ours enqueued the group, and promised it this."""
         self.drop(key)
+        self._changed(key)
         self._claims[key] = Claim(uid=uid, amounts=tuple(sorted(amounts.items())), at=now)
         if not amounts:
             self._end(key)
@@ -48,28 +51,29 @@ class LetIn:
         self._claims.pop(key, None)
         self._ended.pop(key, None)
 
-    def of(self, key: str, uid: str) -> Claim | None:
-        """The claim of this very group; None for one that we did not enqueue."""
-        claim = self._claims.get(key) or self._ended.get(key)
-        return claim if claim is not None and claim.uid == uid else None
+    def over(self, row: GroupRow) -> GroupRow:
+        """The row with what it claims; one that has come to what it was enqueued for claims nothing more."""
+        claim = self._claims.get(row.key) or self._ended.get(row.key)
+        if claim is None or claim.uid != row.uid:
+            return row
+        amounts = () if claim.ended else claim.amounts
+        laid = msgspec.structs.replace(row, let_in_at=claim.at, claim=amounts)
+        if laid.placed and not laid.claimed:
+            self._end(row.key)
+        return laid
 
     def noted(self, key: str, phase: str) -> None:
         """A session decided on this phase: whoever goes back claims nothing."""
         if phase in ("", PENDING):
             self.drop(key)
 
-    def counted(self, row: GroupRow) -> None:
-        """A group that has come to what it was enqueued for claims nothing more."""
-        if row.placed and not row.claimed:
-            self._end(row.key)
-
     def _end(self, key: str) -> None:
         claim = self._claims.pop(key, None)
         if claim is not None:
             self._ended[key] = msgspec.structs.replace(claim, ended=True)
 
-    def expire(self, now: float) -> list[str]:
-        """Groups whose claims end now."""
+    def expire(self, now: float) -> None:
+        """Claims end."""
         over: list[str] = []
         for key, claim in self._claims.items():
             if now < claim.at + CLAIM_SECONDS:
@@ -77,7 +81,7 @@ class LetIn:
             over.append(key)
         for key in over:
             self._end(key)
-        return over
+            self._changed(key)
 
     def expiries(self) -> Iterator[float]:
         """When the first claim ends; the others end later."""
