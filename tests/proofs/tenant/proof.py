@@ -31,13 +31,13 @@ from vc_model.kinds import (
 )
 from vc_model.pod import Pod
 from vc_model.scheduling import PodGroup
-from vc_model.struct import JsonObject
+from vc_model.struct import JsonObject, ResourceList
 from vc_simcluster.cluster import StoreCluster
 from vc_simcluster.node_pools import NodePool
 
 GOOD: Final = "good"
 EVIL: Final = attacks.EVIL
-CAPACITY: Final = {"cpu": "16", "memory": "64Gi", "pods": "110"}
+CAPACITY: Final[ResourceList] = {"cpu": "16", "memory": "64Gi", "pods": "110"}
 POOLS: Final = (NodePool(count=2, capacity=CAPACITY),)
 STORM_SECONDS: Final = 120.0
 STARTED_SECONDS_MAX: Final = 3600.0

@@ -9,6 +9,7 @@ from tests.unit.admission.rig import Rig, until
 from vc_admission.logic.world import Settings
 from vc_cluster import ForbiddenError
 from vc_model.kinds import COMMANDS, JOBS, NAMESPACES, PODGROUPS, PODS, QUEUES, QUOTAS
+from vc_model.kubernetes import ResourceQuota
 from vc_model.struct import JsonObject
 from vc_simcluster.cluster import StoreCluster
 
@@ -131,8 +132,13 @@ async def test_classes_of_the_system_are_for_its_namespaces(rig: Rig) -> None:
         await alice.create(PODGROUPS, admitted, namespace="ml")
         none = {"spec": {"hard": {"pods": "0"}}}
         await rig.cluster.patch(QUOTAS, none, name="critical", namespace="ml")
-        found = service.knowledge.follower.view
-        await until(lambda: found.get(QUOTAS, "ml/critical").spec.hard == {"pods": "0"})
+        view = service.knowledge.follower.view
+
+        def is_seen() -> bool:
+            found = view.get(QUOTAS, "ml/critical")
+            return isinstance(found, ResourceQuota) and found.spec.hard == {"pods": "0"}
+
+        await until(is_seen)
         with pytest.raises(ForbiddenError, match="allows no pods in the namespace"):
             await alice.create(PODGROUPS, group("n", priorityClassName="high"), namespace="ml")
 
