@@ -140,6 +140,19 @@ def test_what_could_never_run_claims_nothing() -> None:
     assert world.bound("good") == 1
 
 
+def test_an_annotation_holds_no_room_in_a_queue() -> None:
+    """Ours says that the scheduler lifted a gate; a tenant can write it on a pod of any size."""
+    said = {"volcano.sh/queue-allocated": "true"}
+    world = World(
+        queue(), nodes(1, cpu=8), group("evil", minimum=1),
+        pod("evil-0", group="evil", requests={"cpu": "1000000"}, annotations=said),
+        gang("good", 1, phase="Pending", min_resources={"cpu": "4"}, cpu=4),
+    )  # fmt: skip
+    world.session()
+    assert world.bound("good") == 1
+    assert not world.columns.queues.use()["default"].reserved
+
+
 # -- queues ----------------------------------------------------------------------------------------
 
 

@@ -179,6 +179,7 @@ class World:
 
     def _lift_gate(self, name: str) -> None:
         gated = self.pod(name)
+        self.columns.lift_gate(gated.key, gated.metadata.uid)
         metadata = msgspec.structs.replace(
             gated.metadata, annotations={**gated.metadata.annotations, QUEUE_ALLOCATED: "true"}
         )

@@ -15,8 +15,10 @@ import msgspec
 from vc_messages.sessions import JobReason
 from vc_messages.view import Change
 from vc_model import kinds
+from vc_model.keys import QUEUE_ALLOCATED
 from vc_model.kinds import Kind
 from vc_model.meta import ApiObject, object_key
+from vc_model.pod import Pod
 from vc_model.scheduling import PodGroup
 from vc_scheduler.logic.cache.assumed import Assumed
 from vc_scheduler.logic.columns import KINDS, Columns
@@ -100,6 +102,8 @@ class Trial:
             if isinstance(obj, PodGroup) and obj.status.phase in _LET_IN:
                 claim = dict(read_group(obj).min_resources or ())
                 self._columns.let_in.put(obj.key, obj.metadata.uid, claim, now=self.now)
+            elif isinstance(obj, Pod) and obj.metadata.annotations.get(QUEUE_ALLOCATED) == "true":
+                self._columns.lift_gate(obj.key, obj.metadata.uid)
 
     # -- facts -----------------------------------------------------------------------------------
 
