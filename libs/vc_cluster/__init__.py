@@ -14,6 +14,7 @@ from vc_cluster.errors import (
     NotFoundError,
     ServerError,
     TooManyRequestsError,
+    UnavailableError,
 )
 from vc_cluster.interface import Cluster, ListPage, Preconditions, WatchEvent
 
@@ -30,5 +31,6 @@ __all__ = [
     "Preconditions",
     "ServerError",
     "TooManyRequestsError",
+    "UnavailableError",
     "WatchEvent",
 ]

@@ -132,3 +132,13 @@ class ServerError(ClusterError):
     """The server failed, timed out or could not be reached; whether it acted is unknown."""
 
     temporary = True
+
+
+class UnavailableError(ServerError):
+    """No answer in time, no connection, or a server that says that it cannot now: it is slow or away.
+
+    That says nothing about the request, which may be sent again as often as it takes.
+    """
+
+    code = 503
+    reason = "ServiceUnavailable"

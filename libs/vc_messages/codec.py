@@ -6,7 +6,8 @@ on. Within a version fields may be added with defaults; everything else is a new
 release reads before the next one writes it (docs/adr/0014).
 """
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Final, TypeVar
 
 import msgspec
@@ -23,6 +24,8 @@ CONTENT_TYPE: Final = "application/msgpack"
 _READABLE_SCHEMAS: Final = frozenset(str(n) for n in range(1, SCHEMA_VERSION_READ_MAX + 1))
 _SHOWN_CHARACTERS_MAX: Final = 40
 _VERSION_DIGITS_MAX: Final = 6
+_DEPTH_MAX: Final = 100
+"""Of what is measured before it is written; ours are far less deep."""
 
 HEADER_SCHEMA: Final = "schema"
 HEADER_CONTENT_TYPE: Final = "content-type"
@@ -65,6 +68,36 @@ def encode(value: msgspec.Struct) -> bytes:
             f"a message takes {MESSAGE_BYTES_MAX} at the most"
         )
     return data
+
+
+def check_size(value: msgspec.Struct) -> None:
+    """MessageTooLargeError when the texts in it alone are too much for a message.
+
+    Encoding what somebody else made may take gigabytes before its size is known; this ends at the first
+    byte too many. What is nested too deep is left to the encoder, which refuses it.
+    """
+    size = 0
+    left: list[tuple[Any, int]] = [(value, 0)]
+    while left:
+        part, depth = left.pop()
+        size += 1
+        if isinstance(part, str | bytes):
+            size += len(part)
+        elif depth < _DEPTH_MAX:
+            left.extend((each, depth + 1) for each in _parts(part))
+        if size > MESSAGE_BYTES_MAX:
+            raise MessageTooLargeError(
+                f"{type(value).__name__} takes more than {MESSAGE_BYTES_MAX} bytes; "
+                f"a message takes {MESSAGE_BYTES_MAX} at the most"
+            )
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    if isinstance(value, msgspec.Struct):
+        return (getattr(value, name) for name in value.__struct_fields__)
+    if isinstance(value, dict):
+        return itertools.chain(value.keys(), value.values())
+    return value if isinstance(value, list | tuple | set | frozenset) else ()
 
 
 def wire_headers(traceparent: str = "") -> dict[str, str]:

@@ -34,9 +34,9 @@ class Lead:
         """`rest_seconds` lie between two reads of news."""
         self.follower = Follower(context, kinds, warm_start=warm_start, rest_seconds=rest_seconds)
         self._context = context
-        self._leadership = Leadership(context)
-        self._takeover = Takeover(context, self._leadership)
-        self.applier = EffectApplier(context, may_write=lambda: self.leading)
+        self.lease = Leadership(context)
+        self._takeover = Takeover(context, self.lease)
+        self.applier = EffectApplier(context, lease=self.lease)
 
     @property
     def view(self) -> View:
@@ -46,7 +46,7 @@ class Lead:
     @property
     def leading(self) -> bool:
         """Whether a write begun now ends before anybody else can lead. Ask before each write."""
-        return self._leadership.leading
+        return self.lease.leading
 
     @property
     def epoch(self) -> int:
@@ -56,7 +56,7 @@ class Lead:
     @property
     def goes_on(self) -> bool:
         """Whether we lead under the same lease as when we took over."""
-        return self.leading and self._takeover.epoch == self._leadership.epoch
+        return self.lease.holds(self._takeover.epoch)
 
     def unready(self) -> str:
         """Why the view may not be decided on; empty when it may."""
@@ -74,11 +74,11 @@ class Lead:
         """Hold the Lease while the service's own loops run; until cancelled, or one of them raises."""
         try:
             async with asyncio.TaskGroup() as group:
-                for loop in (self._leadership.run(), self._tell_problems(), *loops):
+                for loop in (self.lease.run(), self._tell_problems(), *loops):
                     group.create_task(loop)
         finally:
             await self.follower.close()
 
     async def _tell_problems(self) -> None:
         """Events on objects that were left out; the leader's, so that each is written once."""
-        await tell_problems(self._context, until_may_write=self._leadership.wait_until_leading)
+        await tell_problems(self._context, until_may_write=self.lease.wait_until_leading)

@@ -1,6 +1,7 @@
 """Beginning to lead: wait until the view holds everything the last leader may have done.
 
-A leader that was just followed may have had a write under way. Its successor outwaits that write,
+A leader that gave its lease up may have had a write under way. Its successor outwaits that write (a
+lease that ran out was outwaited before it was taken),
 asks the API server how far it is (a list with limit 1 of every kind it needs), and decides nothing
 before the progress of each has reached that version (protocol 11). Who made the Lease at the birth of
 the cluster follows nobody; who made it later may follow one whose Lease was deleted.
@@ -46,7 +47,7 @@ class Takeover:
     async def _ask(self, kinds: Sequence[Kind]) -> None:
         """How far is the cluster, in each kind?"""
         epoch, alone = self._leadership.epoch, self._leadership.follows_nobody
-        if not alone:
+        if not alone and not self._leadership.outwaited:
             await self._context.clock.sleep(REQUEST_SECONDS_MAX)
         cluster = self._context.cluster
         try:

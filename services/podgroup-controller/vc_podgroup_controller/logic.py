@@ -18,7 +18,13 @@ from vc_model.graft import merge_patch, to_json
 from vc_model.job import NetworkTopology
 from vc_model.kinds import PODGROUPS, PODS
 from vc_model.kubernetes import Workload
-from vc_model.meta import OwnerReference, controller_of
+from vc_model.meta import (
+    ApiObject,
+    OwnerReference,
+    controller_of,
+    group_of_version,
+    object_key,
+)
 from vc_model.pod import Pod
 from vc_model.pod_requests import pod_requests
 from vc_model.quantity import QuantityError, format_resources, parse_resources
@@ -58,17 +64,43 @@ def group_uid(pod: Pod, scheduler_names: Collection[str]) -> str:
     return uid if named in ("", PREFIX + uid) else ""
 
 
+def group_key(obj: ApiObject, scheduler_names: Collection[str]) -> str:
+    """Namespace and uid of the group that an object bears on; empty for none. A reference to a uid of
+    another namespace, which anybody can write, concerns nobody there."""
+    uid = obj.metadata.uid
+    if isinstance(obj, Pod):
+        uid = group_uid(obj, scheduler_names)
+    elif isinstance(obj, PodGroup):
+        name = obj.metadata.name
+        uid = name.removeprefix(PREFIX) if name.startswith(PREFIX) else ""
+    return object_key(obj.metadata.namespace, uid) if uid else ""
+
+
 def decide(seen: Observed) -> list[Effect]:
     """Make or mend the group, then tell the pods which it is."""
     if seen.owner is not None and seen.owner.spec.replicas == 0 and not seen.pods:
-        return _drop(seen.podgroup)
-    pods = [p for p in seen.pods if p.metadata.deletion_timestamp is None]
+        return _drop(seen.podgroup, seen.owner)
+    pods = [p for p in seen.pods if p.metadata.deletion_timestamp is None and _is_of(seen.owner, p)]
     pods = sorted((p for p in pods if p.status.phase not in _ENDED), key=lambda pod: pod.key)
     if not pods:
         return []
     name = PREFIX + _lead(pods[0]).uid
     unnamed = [pod for pod in pods if not _group_named(pod)]
     return [*_keep(seen, _example(pods, seen.owner), name), *(_name(pod, name) for pod in unnamed)]
+
+
+def _is_of(owner: Workload | None, member: Pod | PodGroup) -> bool:
+    """Whether the workload controls it, by group, kind and uid; anybody can write a reference that has
+    only its uid. Of a workload that we do not follow only the reference is known."""
+    if owner is None:
+        return True
+    found = controller_of(member.metadata)
+    return (
+        found is not None
+        and found.uid == owner.metadata.uid
+        and found.kind == owner.kind
+        and group_of_version(found.api_version) == group_of_version(owner.api_version)
+    )
 
 
 def _example(pods: list[Pod], owner: Workload | None) -> Pod:
@@ -212,9 +244,11 @@ def _name(pod: Pod, group: str) -> PatchObject:
     )
 
 
-def _drop(podgroup: PodGroup | None) -> list[Effect]:
-    """A workload that was scaled to nothing holds no place in its queue."""
+def _drop(podgroup: PodGroup | None, owner: Workload) -> list[Effect]:
+    """A workload that was scaled to nothing holds no place in its queue; what is not its stays."""
     if podgroup is None or podgroup.metadata.deletion_timestamp is not None:
+        return []
+    if not _is_of(owner, podgroup):
         return []
     return [
         DeleteObject(

@@ -54,6 +54,9 @@ a large session makes the loop stand still."""
 UNREADY_POLL_SECONDS: Final = 0.05
 QUEUE_STATUS_SECONDS: Final = 1.0
 """Between two writes of one queue's `status.allocated`."""
+SESSION_REST_SECONDS_MAX: Final = 0.25
+"""Sessions rest for as long as the last one took, up to this: on a slow machine there are not more of
+them for the same work, and each finds more to do."""
 OWED_SECONDS: Final = 1.0
 """Until the next session when a record was too short for all that has changed."""
 
@@ -78,7 +81,7 @@ class Scheduler:
             context,
             CHECKPOINT,
             view=lambda: self._lead.view,
-            may_write=lambda: self._lead.leading and not self._lead.unready(),
+            may_write=lambda: self._lead.goes_on and not self._lead.unready(),
         )
         self._columns = Columns(config.scheduler_names)
         self._columns.pod_condition_seconds = config.pod_condition_seconds
@@ -91,6 +94,8 @@ class Scheduler:
         self._due_at: float | None = None
         """When a session is wanted even if nothing arrives; wall time, as in decisions."""
         self._ended_at = float("-inf")
+        self._took = 0.0
+        """The last session, in seconds."""
         self._sessions = 0
         self._new_view = True
         self._applied = asyncio.Event()
@@ -99,7 +104,7 @@ class Scheduler:
         self._writers = Writers(
             context,
             self._columns,
-            may_write=lambda: self._lead.leading,
+            lease=self._lead.lease,
             observer=self._observer,
             spans=self._spans,
             wanted=self._wanted,
@@ -138,7 +143,7 @@ class Scheduler:
             self._conf.see(self._lead.view.get(CONFIGMAPS, key))
         self._observer.meters.conf_refused(self._conf.refused)
         for event in self._conf.untold():
-            self._writers.tellers.event(event)
+            self._writers.tellers.event(event, epoch=self._lead.epoch)
 
     # -- facts -----------------------------------------------------------------------------------
 
@@ -223,7 +228,8 @@ class Scheduler:
 
     async def _until_wanted(self) -> None:
         """At once when idle, then at most once per debounce."""
-        rest = self._ended_at + self._config.debounce_seconds - self._context.clock.monotonic()
+        pause = max(self._config.debounce_seconds, min(self._took, SESSION_REST_SECONDS_MAX))
+        rest = self._ended_at + pause - self._context.clock.monotonic()
         if rest > 0:
             await self._context.clock.sleep(rest)
         due = None if self._due_at is None else self._due_at - self._context.clock.now()
@@ -255,26 +261,27 @@ class Scheduler:
                 return
         started_at, began = clock.now(), clock.monotonic()
         self._sessions += 1
-        session_id = f"{self._lead.epoch}-{self._sessions}"
+        epoch = self._lead.epoch
+        session_id = f"{epoch}-{self._sessions}"
         snapshot = self._columns.snapshot(session_id, now=started_at)
         self._observer.meters.opened(clock.monotonic() - opening)
         conf = self._conf.conf
         decisions = await self._run_cycle(snapshot, conf, started_at)
         self._ended_at = clock.monotonic()
-        took = self._ended_at - began
+        took = self._took = self._ended_at - began
         self._observer.session(decisions, took_seconds=took)
         self._set_aside(decisions, snapshot)
-        if not self._lead.goes_on:
+        if self._lead.lease.passed_on(epoch):  # one that ran out is waited for by the writers
             self._wanted.set()
             return
         self._due_at = decisions.wake_at
         timing = Timing(started_at=started_at, took_ms=took * 1000)
-        await self._carry_out(decisions, timing)
+        await self._carry_out(decisions, timing, epoch)
         record = self._ledger.record(decisions, timing)
         if self._ledger.owes:
             self._wake_by(clock.now() + OWED_SECONDS)
         if record is not None:
-            await self._recorder.keep(Held(record, decisions, snapshot, conf, started_at))
+            await self._recorder.keep(Held(record, decisions, snapshot, conf, started_at, epoch))
             self._context.log.info(
                 "session %s: %d let in, %d pods bound, %d jobs wait",
                 record.session_id, len(record.enqueued), record.bound_pods, record.waiting,
@@ -303,10 +310,12 @@ class Scheduler:
             return self._observer.run_cycle(snapshot, conf, now)
         return await asyncio.to_thread(self._observer.run_cycle, snapshot, conf, now)
 
-    async def _carry_out(self, decisions: Decisions, timing: Timing) -> None:
+    async def _carry_out(self, decisions: Decisions, timing: Timing, epoch: int) -> None:
         """Group by group: lay it over the columns, then hand it to its writer."""
         opened, decided = timing.started_at, timing.started_at + timing.took_ms / 1000
-        session = SessionTimes(session_id=decisions.session_id, opened=opened, decided=decided)
+        session = SessionTimes(
+            session_id=decisions.session_id, opened=opened, decided=decided, epoch=epoch
+        )
         self._spans.session(decisions, session)
         self._observer.refused(decisions)
         for group in decisions.let_in:
@@ -321,11 +330,11 @@ class Scheduler:
                 await self._context.clock.sleep(0)
         for waiting in decisions.waiting:
             self._columns.conditions.put(waiting, now=timing.started_at)
-            self._writers.pods_wait(waiting)
+            self._writers.pods_wait(waiting, epoch=epoch)
             await self._context.clock.sleep(0)
         for queue in decisions.queues:
             if self._queue_is_due(queue):
-                self._writers.tellers.queue(queue)
+                self._writers.tellers.queue(queue, epoch=epoch)
 
     def _lay_over(self, work: GroupWork, *, now: float) -> bool:
         """Assume the binds and note the status; False when a member left since the snapshot: then

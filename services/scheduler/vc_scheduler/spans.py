@@ -38,6 +38,8 @@ class SessionTimes(msgspec.Struct, frozen=True, kw_only=True):
     session_id: str
     opened: float
     decided: float
+    epoch: int
+    """Of the lease under which it decided: whatever it wants is written under no other."""
 
 
 class GangSpans:

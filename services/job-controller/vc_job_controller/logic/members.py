@@ -13,7 +13,7 @@ import msgspec
 from vc_model import keys
 from vc_model.bounded import read_count
 from vc_model.job import Job
-from vc_model.meta import controller_of
+from vc_model.kinds import JOBS
 from vc_model.pod import Pod
 
 POD_PENDING = "Pending"
@@ -60,7 +60,7 @@ class Members:
 
     def __init__(self, job: Job, pods: Iterable[Pod]) -> None:
         self.leftovers: list[Pod] = []
-        """Pods of an earlier job of the same name."""
+        """Pods of another job of the same name: an earlier one, or a later one if our view is stale."""
         self._by_task: dict[str, dict[int, Member]] = {task.name: {} for task in job.spec.tasks}
         self.strangers: list[Member] = []
         """Ours, but of a task the job does not have."""
@@ -68,8 +68,7 @@ class Members:
             self._take(job, pod)
 
     def _take(self, job: Job, pod: Pod) -> None:
-        owner = controller_of(pod.metadata)
-        if owner is None or owner.uid != job.metadata.uid:
+        if not JOBS.controls(pod.metadata, uid=job.metadata.uid):
             self.leftovers.append(pod)
             return
         member = read_member(pod)

@@ -4,11 +4,12 @@ from collections.abc import Mapping
 
 import msgspec
 
-from vc_messages.effects import Effect
+from vc_messages.effects import Effect, LiveObject
 from vc_messages.plugins import PluginAnnouncement, PluginReply, PluginRequest
 from vc_model.compat import Compat
 from vc_model.job import Command, Job
 from vc_model.keys import SCHEDULER_NAME
+from vc_model.kinds import JOBS
 from vc_model.pod import Pod
 from vc_model.scheduling import PodGroup, PriorityClass, Queue
 
@@ -33,6 +34,8 @@ class Observed(msgspec.Struct, frozen=True, kw_only=True):
     """One job and everything that bears on it, as the view shows it now."""
 
     job: Job
+    manifest: Job | None = None
+    """The same job whole, if it was read: its templates are no outlines, its annotations all there."""
     pods: tuple[Pod, ...] = ()
     """Controlled by a vcjob of this name; of which incarnation, the decision finds out."""
     podgroup: PodGroup | None = None
@@ -70,9 +73,21 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     questions: tuple[PluginRequest, ...] = ()
     """For the plugins, after the effects."""
     wake_after_seconds: float | None = None
+    wants_manifest: bool = False
+    """More is to be done once the job was read whole: nothing is made of outlines."""
     late: bool = False
     """The status says more than was written: to be decided again when counters are due."""
     trouble: Trouble | None = None
+
+
+def live_job(job: Job) -> LiveObject:
+    """The proof that every other job of this name is gone: this very one exists."""
+    return LiveObject(
+        kind=JOBS,
+        namespace=job.metadata.namespace,
+        name=job.metadata.name,
+        uid=job.metadata.uid,
+    )
 
 
 def sooner(first: float | None, second: float | None) -> float | None:
