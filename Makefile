@@ -42,7 +42,7 @@ test: $(STAMP) ## run the tests; parts that are absent are skipped with a senten
 e2e: $(STAMP) ## hurt the real stack: kills, pauses, outages (PYROCLAST_E2E=full for the whole counts)
 	@$(BIN)/python -m pytest -s tests/e2e $(PYTEST_ARGS)
 
-prove: prove-schema prove-remedies prove-chaos prove-containment ## run all proofs (minutes to hours; samples of them run with the tests)
+prove: prove-schema prove-remedies prove-chaos prove-containment prove-tenant ## run all proofs (minutes to hours; samples of them run with the tests)
 
 prove-remedies: $(STAMP) ## 10,000 random waiting jobs: what explain proposes starts each of them (ARGS='--jobs N')
 	@$(BIN)/python -m tests.proofs.remedies $(ARGS)
@@ -52,6 +52,9 @@ prove-chaos: $(STAMP) ## random histories of deaths, losses and faults: every jo
 
 prove-containment: $(STAMP) ## 1,000,000 odd inputs at every boundary: none stops a service (SEEDS=from-to)
 	@$(BIN)/python -m tests.proofs.containment $(ARGS)
+
+prove-tenant: $(STAMP) ## random objects of a hostile tenant: the jobs of others start all the same (SEEDS=from-to)
+	@$(BIN)/python -m tests.proofs.tenant $(ARGS)
 
 prove-schema: $(STAMP) ## every field, annotation and configuration key has the answer that the support table gives it
 	@PYROCLAST_PROVE=full $(BIN)/python -m pytest -q tests/unit/support $(PYTEST_ARGS)

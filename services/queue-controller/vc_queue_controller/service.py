@@ -101,6 +101,7 @@ class QueueController:
             queues=tuple(q for q in view.objects(QUEUES) if isinstance(q, Queue)),
             groups=tuple(g for g in view.objects(PODGROUPS) if isinstance(g, PodGroup)),
             commands=tuple(c for c in view.objects(COMMANDS) if isinstance(c, Command)),
+            heeded_namespace="" if self._config.commands_vetted else self._context.namespace,
         )
         self._meters.show(seen.queues, seen.groups)
         self._shown = True

@@ -299,6 +299,8 @@ class Scheduler:
         )
         self._spans.session(decisions, session)
         self._observer.refused(decisions)
+        for group in decisions.let_in:
+            self._columns.let_in.put(group.group, group.uid, group.claim, now=timing.started_at)
         for at, work in enumerate(group_work(decisions), start=1):
             if self._lay_over(work, now=timing.started_at):
                 with self._context.problems.contain(WRITE, PODGROUPS, work.group, uid=work.uid):
