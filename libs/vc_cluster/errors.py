@@ -132,3 +132,7 @@ class ServerError(ClusterError):
     """The server failed, timed out or could not be reached; whether it acted is unknown."""
 
     temporary = True
+
+
+class NoDateError(ServerError):
+    """The server answered, but not what time it is."""

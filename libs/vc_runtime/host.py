@@ -13,11 +13,12 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, ProcessCollector
 
-from vc_clock import Clock
+from vc_clock import Clock, ServerClock
 from vc_runtime.backoff import delay_seconds
 from vc_runtime.context import Context, Service
 from vc_runtime.listening import PortTakenError
 from vc_runtime.metered_cluster import MeteredCluster
+from vc_runtime.time_keeper import TimeKeeper
 
 STOP_SECONDS_MAX: Final = 10.0
 """How long services may take to clean up; what is still running then is abandoned."""
@@ -80,6 +81,8 @@ class Host:
         ]
         lag = _measure_loop_lag(self._any_context().clock, self._loop_lags)
         tasks += [asyncio.create_task(lag, name="loop-lag")]
+        if keeper := self._time_keeper():
+            tasks += [asyncio.create_task(keeper.run(), name="time-keeper")]
         try:
             await asyncio.gather(*tasks)
         finally:
@@ -88,6 +91,15 @@ class Host:
             _, left = await asyncio.wait(tasks, timeout=STOP_SECONDS_MAX)
             for task in left:
                 self._any_context().log.error("%s did not stop in time", task.get_name())
+
+    def _time_keeper(self) -> TimeKeeper | None:
+        """For the clock that all services of a process share."""
+        context = self._any_context()
+        if not isinstance(context.clock, ServerClock):
+            return None
+        keeper = TimeKeeper(context.clock, context.cluster, context.log)
+        keeper.add_meters(self._meters)
+        return keeper
 
     def _any_context(self) -> Context:
         return next(iter(self._builds.values()))[0]

@@ -4,6 +4,7 @@ Nothing is handed over by reference: bodies are copied on the way in, answers on
 caller that changes what it was given changes nothing else.
 """
 
+import math
 from collections.abc import AsyncIterator
 
 from vc_cluster.interface import ListPage, Preconditions, WatchEvent
@@ -144,6 +145,9 @@ class StoreCluster:
             "deleteOptions": options,
         }
         await self.api.evict(namespace=namespace, name=name, eviction=eviction)
+
+    async def date(self) -> float:
+        return float(math.floor(self.api.clock.now()))
 
     async def close(self) -> None:
         """Nothing to let go of: the store belongs to whoever made it."""

@@ -107,7 +107,9 @@ class JobController:
         self._busy = {}
 
     def unready(self) -> str:
-        return self._jobs.unready() or self._reference.unready()
+        return (
+            self._context.time_unknown() or self._jobs.unready() or self._reference.unready()
+        )
 
     async def run(self) -> None:
         try:
@@ -207,13 +209,13 @@ class JobController:
             if seen is None:
                 return
             self._spans.looked(seen)
-            began = self._context.clock.now()
+            began = self._context.clock.wall()
             decision = self._decide(key, seen)
             if decision is None:
                 return
             outcomes = await self._applier.apply(self._effects(key, decision, seen.traceparent))
             self._spans.worked(seen, outcomes, began=began)
-            self._meters.worked(seen, outcomes, now=self._context.clock.now())
+            self._meters.worked(seen, outcomes, now=self._context.clock.wall())
             if line := what_was_done(seen, outcomes):
                 self._context.log.info(line, extra=fields_of(seen.job, queue=seen.job.spec.queue))
             if self._busy.get(key) is task:
@@ -241,7 +243,11 @@ class JobController:
         if entry is None or not isinstance(entry.object, Job):
             self._forget(key)
             return None
-        if self._jobs.unready(partition_of_key(key)) or self._reference.unready():
+        if (
+            self._context.time_unknown()
+            or self._jobs.unready(partition_of_key(key))
+            or self._reference.unready()
+        ):
             self._queue.add(key, delay=UNREADY_SECONDS)
             return None
         if self._expectations.unseen(key, view):

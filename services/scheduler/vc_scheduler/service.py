@@ -9,6 +9,7 @@ made of.
 """
 
 import asyncio
+import math
 import os
 from typing import Final
 
@@ -103,6 +104,8 @@ class Scheduler:
             pod_events=config.pod_events,
         )
         self._queues_written_at: dict[str, float] = {}
+        """Monotonic."""
+        self._clock_moved = context.clock_moved_seconds()
         self._problems: dict[str, str] = {}
 
     def unready(self) -> str:
@@ -177,12 +180,21 @@ class Scheduler:
         rest = self._ended_at + self._config.debounce_seconds - self._context.clock.monotonic()
         if rest > 0:
             await self._context.clock.sleep(rest)
+        self._follow_clock()
         due = None if self._due_at is None else self._due_at - self._context.clock.now()
         try:
             async with asyncio.timeout(None if due is None else max(0.0, due)):
                 await self._wanted.wait()
         except TimeoutError:
             self._wanted.set()
+
+    def _follow_clock(self) -> None:
+        """Our own timers are times of the API server's clock: they go with it when it is set."""
+        moved = self._context.clock_moved_seconds() - self._clock_moved
+        if moved:
+            self._clock_moved += moved
+            self._columns.shift(moved)
+            self._due_at = None if self._due_at is None else self._due_at + moved
 
     async def _may_decide(self) -> bool:
         """Leading, complete and fresh (protocol 6, 7, 11)."""
@@ -193,6 +205,7 @@ class Scheduler:
         clock = self._context.clock
         opening = clock.monotonic()
         self._wanted.clear()
+        self._follow_clock()
         self._due_at = None
         await self._look_at_conf_map()
         if self._new_view:
@@ -204,7 +217,7 @@ class Scheduler:
             if self._new_view:  # the columns are being filled anew
                 self._wanted.set()
                 return
-        started_at, began = clock.now(), clock.monotonic()
+        started_at, began, opened = clock.now(), clock.monotonic(), clock.wall()
         self._sessions += 1
         session_id = f"{self._lead.epoch}-{self._sessions}"
         snapshot = self._columns.snapshot(session_id, now=started_at)
@@ -219,7 +232,8 @@ class Scheduler:
             return
         self._due_at = decisions.wake_at
         timing = Timing(started_at=started_at, took_ms=took * 1000)
-        await self._carry_out(decisions, timing)
+        times = SessionTimes(session_id=session_id, opened=opened, decided=opened + took)
+        await self._carry_out(decisions, times, now=started_at)
         record = self._ledger.record(decisions, timing)
         if self._ledger.owes:
             self._wake_by(clock.now() + OWED_SECONDS)
@@ -237,21 +251,19 @@ class Scheduler:
             return self._observer.run_cycle(snapshot, conf, now)
         return await asyncio.to_thread(self._observer.run_cycle, snapshot, conf, now)
 
-    async def _carry_out(self, decisions: Decisions, timing: Timing) -> None:
+    async def _carry_out(self, decisions: Decisions, session: SessionTimes, *, now: float) -> None:
         """Group by group: lay it over the columns, then hand it to its writer."""
-        opened, decided = timing.started_at, timing.started_at + timing.took_ms / 1000
-        session = SessionTimes(session_id=decisions.session_id, opened=opened, decided=decided)
         self._spans.session(decisions, session)
         self._observer.refused(decisions)
         for at, work in enumerate(group_work(decisions), start=1):
-            if self._lay_over(work, now=timing.started_at):
+            if self._lay_over(work, now=now):
                 self._spans.decided(work, self._group_of(work.group), times=session)
                 self._observer.assumed(work, session)
                 await self._writers.hand_over(work, session)
             if at % BREATH_GROUPS == 0:
                 await self._context.clock.sleep(0)
         for waiting in decisions.waiting:
-            self._columns.conditions.put(waiting, now=timing.started_at)
+            self._columns.conditions.put(waiting, now=now)
             self._writers.pods_wait(waiting)
             await self._context.clock.sleep(0)
         for queue in decisions.queues:
@@ -309,10 +321,10 @@ class Scheduler:
         return self._object(PODGROUPS, key)
 
     def _queue_is_due(self, queue: QueueAllocated) -> bool:
-        now = self._context.clock.now()
-        due_at = self._queues_written_at.get(queue.queue, 0.0) + QUEUE_STATUS_SECONDS
-        if now < due_at:
-            self._wake_by(due_at)
+        now = self._context.clock.monotonic()
+        rest = self._queues_written_at.get(queue.queue, -math.inf) + QUEUE_STATUS_SECONDS - now
+        if rest > 0:
+            self._wake_by(self._context.clock.now() + rest)
             return False
         self._queues_written_at[queue.queue] = now
         return True

@@ -358,6 +358,12 @@ class Columns:
         deadlines.add_all((self._holds, self.volumes, self.evictions, self.conditions))
         return deadlines.first
 
+    def shift(self, seconds: float) -> None:
+        """The API server's clock was set: what we wait for ourselves takes as long as before."""
+        parts = (self._holds, self.volumes, self.evictions, self.conditions, self._gang_times)
+        for part in parts:
+            part.shift(seconds)
+
     def _adopt_nominations(self, now: float) -> None:
         """Promises that a predecessor told the pods of: ours from now on."""
         self._adopts = False

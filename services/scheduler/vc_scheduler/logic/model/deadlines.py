@@ -17,6 +17,10 @@ class Expiring(Protocol):
         """When each entry ends; times that have passed are allowed."""
         ...
 
+    def shift(self, seconds: float) -> None:
+        """The clock that `now` comes from was set by so much: every entry lasts as long as it did."""
+        ...
+
 
 class Deadlines:
     """Times after `now`, of which the first one counts."""
