@@ -55,7 +55,7 @@ def phase_of(stack: Stack, name: str) -> str:
 @pytest.mark.parametrize("ahead", [HOUR, -HOUR])
 def test_a_ttl_lasts_as_long_whichever_replica_has_the_job(ahead: float) -> None:
     names = [f"job-{number}" for number in range(6)]
-    ttl = 1800
+    ttl = 200
 
     async def main() -> None:
         skew = {REPLICAS[1]: ahead}
@@ -91,12 +91,12 @@ def test_a_pending_time_out_is_neither_early_nor_late(ahead: float) -> None:
         async with Stack(pools=ONE_NODE, ahead_seconds={"job-controller": ahead}) as stack:
             await stack.clock.sleep(5)
             job = gang_job("wide", replicas=2, min_available=1, cpu="6", run_seconds=9999)
-            policy = {"event": "PodPending", "action": "AbortJob", "timeout": "10m"}
+            policy = {"event": "PodPending", "action": "AbortJob", "timeout": "2m"}
             job["spec"]["policies"] = [policy]
             await stack.submit(job)
             await stack.until(lambda: len(stack.pods()) == 2, seconds=30, what="its pods are there")
             created = [parse_time(pod.metadata.creation_timestamp) for pod in stack.pods()]
-            due = min(at for at in created if at is not None) + 600
+            due = min(at for at in created if at is not None) + 120
             await stack.clock.sleep(due - stack.clock.now() - 0.1)
             assert stack.job("wide").status.state.phase == "Running"
             await stack.clock.sleep(0.1 + LATE_SECONDS_MAX)
@@ -141,7 +141,7 @@ tiers:
 - plugins:
   - name: sla
     arguments:
-      sla-waiting-time: 20m
+      sla-waiting-time: 3m
   - name: gang
 - plugins:
   - name: overcommit
@@ -167,7 +167,7 @@ def test_sla_counts_from_the_creation_by_the_api_servers_clock(ahead: float) -> 
             await stack.submit(gang_job("second", replicas=1, cpu="6", run_seconds=9999))
             await stack.until(lambda: phase_of(stack, "second") != "", seconds=30, what="a group")
             created = parse_time(group_of(stack, "second")["metadata"]["creationTimestamp"]) or 0.0
-            await stack.clock.sleep(created + 1200 - stack.clock.now() - 0.1)
+            await stack.clock.sleep(created + 180 - stack.clock.now() - 0.1)
             assert phase_of(stack, "second") == "Pending"
             await stack.clock.sleep(0.1 + LATE_SECONDS_MAX)
             assert phase_of(stack, "second") == "Inqueue"
