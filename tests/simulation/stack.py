@@ -22,6 +22,8 @@ from vc_clock import Clock, LoopClock, ServerClock
 from vc_model.job import Job
 from vc_model.kinds import JOBS, NAMESPACES, NODES, PODS
 from vc_model.pod import Pod
+from vc_model.pod_requests import pod_requests
+from vc_model.pod_resize import with_held_requests
 from vc_model.quantity import parse_resources
 from vc_model.struct import JsonObject
 from vc_runtime.context import Context, Service
@@ -190,8 +192,7 @@ class Stack:
         used: Counter[str] = Counter()
         for pod in self.pods():
             if pod.spec.node_name == node and pod.status.phase in ("Pending", "Running"):
-                for container in pod.spec.containers:
-                    used.update(parse_resources(container.resources.requests))
+                used.update(pod_requests(with_held_requests(pod).spec))
         status = self.api.get(self.api.registry.for_kind(NODES), name=node)["status"]
         allocatable = parse_resources(status["allocatable"])
         for resource, amount in used.items():
