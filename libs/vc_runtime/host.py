@@ -50,6 +50,11 @@ class Host:
         )
         self._loop_lags: deque[float] = deque([0.0], maxlen=LOOP_LAG_SAMPLES)
         self._loop_lag.set_function(lambda: max(self._loop_lags))
+        self._clock_ahead = Gauge(
+            "pyroclast_clock_ahead_seconds",
+            "By how much the machine's clock is ahead of the API server's, which deadlines use.",
+            registry=self._meters,
+        )
         self._restarts = Counter(
             "pyroclast_service_restarts",
             "How often a service of this process raised and was started again.",
@@ -97,9 +102,9 @@ class Host:
         context = self._any_context()
         if not isinstance(context.clock, ServerClock):
             return None
-        keeper = TimeKeeper(context.clock, context.cluster, context.log)
-        keeper.add_meters(self._meters)
-        return keeper
+        clock = context.clock
+        self._clock_ahead.set_function(lambda: clock.ahead_seconds)
+        return TimeKeeper(clock, context.cluster, context.log)
 
     def _any_context(self) -> Context:
         return next(iter(self._builds.values()))[0]

@@ -8,8 +8,6 @@ what is uncertain, then one when nothing else was heard for a while.
 import logging
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Gauge
-
 from vc_clock import ServerClock
 from vc_cluster import Cluster, ClusterError, NoDateError
 
@@ -35,15 +33,6 @@ class TimeKeeper:
         self._narrowings = 0
         self._dateless = 0
         self._steps = 0
-
-    def add_meters(self, registry: CollectorRegistry) -> None:
-        """What operators see of it."""
-        ahead = Gauge(
-            "pyroclast_clock_ahead_seconds",
-            "By how much this machine's clock is ahead of the API server's; deadlines use the latter.",
-            registry=registry,
-        )
-        ahead.set_function(lambda: self._clock.ahead_seconds)
 
     async def run(self) -> None:
         """Ask, then wait for as long as nothing is uncertain."""
