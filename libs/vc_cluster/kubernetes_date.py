@@ -17,7 +17,7 @@ class DateListener(Protocol):
         ...
 
 
-def no_listener(_date: float, *, sent: float, received: float) -> None:  # noqa: ARG001 - a DateListener
+def no_listener(_date: float, *, sent: float, received: float) -> None:
     """Nobody wants to know."""
 
 

@@ -15,6 +15,9 @@ PERIOD_SECONDS: Final = 30.0
 """The longest time without an answer: our clocks drift apart by at most 15 ms in it."""
 
 RETRY_SECONDS: Final = 1.0
+RETRY_LONGEST_SECONDS: Final = 5.0
+"""Where no answer comes: some services need no API server and may not reach it."""
+
 WIDTH_WANTED_SECONDS: Final = 0.1
 NARROWINGS_MAX: Final = 6
 """Requests to get there: each halves a second. A server that answers slowly is not asked for ever."""
@@ -32,6 +35,7 @@ class TimeKeeper:
         self._log = log
         self._narrowings = 0
         self._dateless = 0
+        self._failures = 0
         self._steps = 0
 
     async def run(self) -> None:
@@ -46,9 +50,13 @@ class TimeKeeper:
             date = await self._cluster.date()
         except NoDateError as error:
             self._without_date(error)
-        except ClusterError as error:  # a refusal has a date as well, which the connection has heard
+        except (
+            ClusterError
+        ) as error:  # a refusal has a date as well, which the connection has heard
+            self._failures += 1
             self._log.debug("the API server's time was asked for in vain: %s", error)
         else:
+            self._failures = 0
             self._clock.observe(date, sent=sent, received=self._clock.monotonic())
         if self._clock.steps != self._steps:
             self._steps, self._narrowings = self._clock.steps, 0
@@ -66,7 +74,8 @@ class TimeKeeper:
     async def _wait(self) -> None:
         clock = self._clock
         if not clock.known or clock.doubted:
-            await clock.sleep(RETRY_SECONDS)
+            doubled = RETRY_SECONDS * (1 << min(max(self._failures - 1, 0), 8))
+            await clock.sleep(min(doubled, RETRY_LONGEST_SECONDS))
             return
         if clock.width_seconds > WIDTH_WANTED_SECONDS and self._narrowings < NARROWINGS_MAX:
             self._narrowings += 1

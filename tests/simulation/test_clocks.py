@@ -163,7 +163,9 @@ def test_sla_counts_from_the_creation_by_the_api_servers_clock(ahead: float) -> 
             await stack.cluster.create(CONFIGMAPS, body, namespace="volcano-system")
             await stack.clock.sleep(5)
             await stack.submit(gang_job("first", replicas=1, cpu="6", run_seconds=9999))
-            await stack.until(lambda: phase_of(stack, "first") == "Running", seconds=30, what="runs")
+            await stack.until(
+                lambda: phase_of(stack, "first") == "Running", seconds=30, what="runs"
+            )
             await stack.submit(gang_job("second", replicas=1, cpu="6", run_seconds=9999))
             await stack.until(lambda: phase_of(stack, "second") != "", seconds=30, what="a group")
             created = parse_time(group_of(stack, "second")["metadata"]["creationTimestamp"]) or 0.0

@@ -107,9 +107,7 @@ class JobController:
         self._busy = {}
 
     def unready(self) -> str:
-        return (
-            self._context.time_unknown() or self._jobs.unready() or self._reference.unready()
-        )
+        return self._context.time_unknown() or self._jobs.unready() or self._reference.unready()
 
     async def run(self) -> None:
         try:

@@ -169,9 +169,7 @@ def test_a_small_correction_backwards_is_waited_out() -> None:
         before = clock.now()
 
 
-@pytest.mark.parametrize(
-    "date", [0.0, -1.0, math.nan, math.inf, -math.inf, DATE_MAX, 4e8, 1e300]
-)
+@pytest.mark.parametrize("date", [0.0, -1.0, math.nan, math.inf, -math.inf, DATE_MAX, 4e8, 1e300])
 def test_what_is_no_time_is_ignored(date: float) -> None:
     machine, _, clock = pair()
     clock.observe(date, sent=machine.moment, received=machine.moment)
