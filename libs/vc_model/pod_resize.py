@@ -92,7 +92,11 @@ def _largest(known: ContainerStatus | PodStatus) -> Amounts:
 
 
 def _has_sources(status: PodStatus) -> bool:
-    listed = (status, *status.container_statuses, *status.init_container_statuses)
+    listed: tuple[PodStatus | ContainerStatus, ...] = (
+        status,
+        *status.container_statuses,
+        *status.init_container_statuses,
+    )
     return any(part.resources is not None or part.allocated_resources for part in listed)
 
 
