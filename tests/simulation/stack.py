@@ -13,6 +13,7 @@ from typing import Any, Final, Self
 import msgspec
 
 from tests.builders.contexts import memory_context, our_registry
+from tests.simulation.api_faults import ApiFaults, FaultyApi
 from tests.simulation.machines import SkewedClock
 from tests.simulation.mortal import Life, Mortal, ProcessDied
 from tests.simulation.traces import Traces
@@ -53,6 +54,7 @@ class Stack:
         seed: int = 0,
         services: Iterable[str] = CORE,
         faults: Faults | None = None,
+        api_faults: ApiFaults | None = None,
         pools: Iterable[NodePool] = DEFAULT_POOLS,
         die_at: tuple[str, int] | None = None,
         traces: Traces | None = None,
@@ -66,6 +68,7 @@ class Stack:
         """
         services = tuple(services)
         self._seed = seed
+        self._api_faults = api_faults
         self._die_at = die_at
         self._traces = traces if traces is not None else Traces()
         self.clock = LoopClock(wall_at_zero=wall_at_zero)
@@ -87,6 +90,8 @@ class Stack:
         self.problems: list[str] = []
         self.created: Counter[str] = Counter()
         """Pods created, by name and owner's uid."""
+        self.faulty: list[FaultyApi] = []
+        """What each life saw of an API server with faults."""
         self._tasks: list[asyncio.Task[None]] = []
         self._paused: set[str] = set()
 
@@ -124,10 +129,15 @@ class Stack:
 
     def _context(self, name: str, life: Life, clock: Clock) -> Context:
         number = len(self.lives[name])
+        cluster: Any = self.cluster
+        if self._api_faults is not None:
+            seed = f"{self._seed}/api/{name}/{number}"
+            cluster = FaultyApi(cluster, self._api_faults, clock=self.clock, seed=seed)
+            self.faulty.append(cluster)
         return Context(
             name=name.partition("@")[0],
             bus=Mortal(self.bus, life, name="bus"),
-            cluster=Mortal(self.cluster, life, name="cluster"),
+            cluster=Mortal(cluster, life, name="cluster"),
             snapshot=Mortal(self.snapshot, life, name="snapshot"),
             clock=clock,
             identity=f"{name}-{number}",

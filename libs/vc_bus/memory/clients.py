@@ -44,12 +44,13 @@ class MemoryReader:
         while True:
             if self._closed:
                 raise BusClosedError("this reader was closed")
-            records = self._follower.take(max_records) if self._broker.running else []
+            running = self._broker.running
+            records = self._follower.take(max_records) if running else []
             now = self._clock.monotonic()
             if records or now >= deadline:
                 return records
-            wake_at = min(deadline, self._follower.ready_at or deadline)
-            await self._follower.wait(wake_at - now)
+            ready_at = self._follower.ready_at if running else None
+            await self._follower.wait(min(deadline, ready_at or deadline) - now)
 
     def positions(self) -> dict[TopicPartition, int]:
         return dict(self._follower.positions)
@@ -134,7 +135,8 @@ class MemoryMember:
         return self._group.committed.get(log.at, log.start)
 
     def _wake_at(self, deadline: float) -> float:
-        moments = (deadline, self._follower.ready_at, self._group.next_expiry())
+        ready_at = self._follower.ready_at if self._broker.running else None
+        moments = (deadline, ready_at, self._group.next_expiry())
         return min(moment for moment in moments if moment is not None)
 
     def _check(self) -> None:

@@ -132,6 +132,26 @@ def test_a_reader_reads_nothing_in_an_outage_and_wakes_at_its_end() -> None:
     run_virtual(main())
 
 
+@pytest.mark.parametrize("grouped", [False, True], ids=["reader", "member"])
+def test_a_late_record_is_waited_for_in_an_outage_without_polling_again(grouped: bool) -> None:
+    async def main() -> None:
+        clock = LoopClock()
+        bus = MemoryBus(clock, faults=Faults(delay_rate=1.0, delay_seconds_max=3.0))
+        name = await new_topic(bus)
+        await bus.publish(numbered(name, 1))
+        reader = await (bus.member("group", [name]) if grouped else bus.reader(at_start(name)))
+        await reader.poll(max_records=9, wait_seconds=0)
+        bus.stop()
+        waiting = asyncio.ensure_future(reader.poll(max_records=9, wait_seconds=60))
+        await clock.sleep(20)
+        bus.start()
+        polled = await waiting
+        assert len(polled if isinstance(polled, list) else polled.records) == 1
+        assert clock.monotonic() == pytest.approx(20)
+
+    run_virtual(asyncio.wait_for(main(), 100))
+
+
 def test_closing_frees_those_who_wait_for_the_broker() -> None:
     async def main() -> None:
         bus = MemoryBus(LoopClock())
