@@ -41,6 +41,8 @@ OWN_KEYS: Final[dict[str, tuple[str, ...]]] = {
     "dashboard": (
         "REDIS_URL",
         "DASHBOARD_HOST",
+        "DASHBOARD_HOSTS",
+        "DASHBOARD_ANONYMOUS",
         "PYROCLAST_DASHBOARD_PORT",
         SCHEDULER_NAMES,
         *SCHEDULER_CONFIGURATION,

@@ -12,6 +12,7 @@ from vc_model.kinds import Kind
 from vc_model.struct import JsonObject
 from vc_simcluster.api import Api
 from vc_simcluster.failures import bad_request
+from vc_simcluster.http_reviews import answer_review
 from vc_simcluster.patches import MERGE_PATCH
 
 
@@ -65,6 +66,8 @@ class StoreCluster:
         return self.api.get(self.api.registry.for_kind(kind), name=name, namespace=namespace)
 
     async def create(self, kind: Kind, body: JsonObject, *, namespace: str = "") -> JsonObject:
+        if review := answer_review(kind.plural, body):
+            return review
         resource = self.api.registry.for_kind(kind)
         return await self.api.create(resource, body, namespace=namespace, user=self._user)
 

@@ -17,6 +17,14 @@ _ANSWERS: Final[dict[str, JsonObject]] = {
         "incomplete": False,
     },
     "selfsubjectreviews": {"userInfo": {"username": USER, "groups": list(_GROUPS)}},
+    "subjectaccessreviews": {
+        "allowed": True,
+        "reason": "the embedded cluster allows everything",
+    },
+    "tokenreviews": {
+        "authenticated": True,
+        "user": {"username": USER, "groups": list(_GROUPS)},
+    },
 }
 
 
