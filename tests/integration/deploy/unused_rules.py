@@ -10,6 +10,7 @@ _BATCH, _SCHEDULING = "batch.volcano.sh", "scheduling.volcano.sh"
 _CRASH = "after a crash between create and the fact of it: whose is the object that is there?"
 _STALE = "an object that an older job of the same name left behind is removed first"
 _COUNTED = "the same event again after a minute, or after a restart, is counted up"
+_CALLER = "a caller with a token: whose it is, and what they may list"
 _OWNER = (
     "checked, not asked: whoever makes an object that holds back its owner's deletion must be "
     "allowed to (admission plugin OwnerReferencesPermissionEnforcement, on in this test)"
@@ -36,6 +37,8 @@ UNUSED: dict[Right, str] = {
     Right("scheduler", "", "events", "patch"): _COUNTED,
     Right("admission", "", "namespaces", "get"): "a namespace younger than the view",
     Right("admission", _SCHEDULING, "queues", "get"): "a queue younger than the view",
+    Right("dashboard", "authentication.k8s.io", "tokenreviews", "create"): _CALLER,
+    Right("dashboard", "authorization.k8s.io", "subjectaccessreviews", "create"): _CALLER,
     **{
         Right(service, _BATCH, "jobs/finalizers", "update"): _OWNER
         for service in ("job-controller", "plugin-svc", "plugin-ssh", "plugin-ray")
