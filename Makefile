@@ -7,7 +7,7 @@ PYROCLAST_HOME ?= .pyroclast
 export PYROCLAST_HOME
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up stack stack-down status test e2e prove prove-schema prove-remedies prove-chaos support-matrix check fix parts manifests audit bench bench-scheduler bench-cluster clean install
+.PHONY: help demo up stack stack-down status test e2e prove prove-schema prove-remedies prove-chaos support-matrix check fix parts manifests audit bench bench-scheduler bench-cluster bench-overload clean install
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 17
@@ -91,6 +91,9 @@ bench-scheduler: $(STAMP) ## sessions at 100 to 10,000 nodes, and how long the e
 
 bench-cluster: $(STAMP) ## measure any cluster with vcjobs: ARGS='--kubeconfig FILE …'; --help lists the rest
 	@$(BIN)/python -m bench.cluster $(ARGS)
+
+bench-overload: $(STAMP) ## beside processes that take 25 and 67 % of the CPU; BASE=commit measures its quiet time too
+	@$(BIN)/python -m bench.bench_overload $(if $(BASE),--base $(BASE)) $(ARGS)
 
 clean: ## remove what make made in this folder
 	rm -rf $(VENV) $(PYROCLAST_HOME) bench/results .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist

@@ -71,8 +71,8 @@ class RealStack:
                 node = node_object(pool, number, now=now)
                 group.create_task(self.cluster.create(NODES, node))
 
-    async def start_services(self) -> None:
-        """Each in its own process; returns when all are ready."""
+    async def start_services(self, *, source: Path | None = None) -> None:
+        """Each in its own process; returns when all are ready. `source` is another checkout to run from."""
         addresses = Addresses(
             kafka=self.kafka.bootstrap_servers,
             redis=self.redis.url,
@@ -85,6 +85,7 @@ class RealStack:
         for name in SERVICES:
             self._health_ports[name] = port = free_port()
             env = environment_of(name, addresses, health_port=port, inherited=os.environ)
+            env |= {"PYTHONPATH": _python_path(source)} if source is not None else {}
             log = self.home / "logs" / f"{name}.log"
             children.append(Child(name, command_of(name), env=env, log=log))
             self.pids[name] = children[-1].start().number
@@ -192,6 +193,12 @@ async def _connect(stack: RealStack) -> None:
         limits=Limits(write_seconds_max=WRITE_SECONDS_MAX),
     )
     stack.ending.push_async_callback(stack.cluster.close)
+
+
+def _python_path(source: Path) -> str:
+    """Before what is installed, so that a checkout's services and libraries are run."""
+    folders = [source / "libs", *sorted((source / "services").iterdir())]
+    return os.pathsep.join(str(folder) for folder in folders)
 
 
 async def _stop_together(children: list[Child]) -> None:

@@ -131,6 +131,7 @@ class EmbeddedStack:
             host="127.0.0.1",
             port=self._metrics_port,
             variable=settings.METRICS_PORT,
+            problems=self.host.problems,
         )
         self.health_port = await health.start()
         self._exit.push_async_callback(health.stop)

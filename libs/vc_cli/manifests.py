@@ -4,8 +4,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-import yaml
-
+from vc_model import bounded_yaml
 from vc_model.struct import JsonObject
 
 MANIFEST_BYTES_MAX: Final = 3 * 1024 * 1024
@@ -32,14 +31,14 @@ def _documents(file: Path) -> Iterator[JsonObject]:
         if file.stat().st_size > MANIFEST_BYTES_MAX:
             raise ManifestError(f"{file}: larger than {MANIFEST_BYTES_MAX} bytes")
         text = file.read_text(encoding="utf-8")
-        for number, document in enumerate(yaml.safe_load_all(text), 1):
+        for number, document in enumerate(bounded_yaml.load_all(text), 1):
             if document is not None:
                 yield _checked(document, f"{file}, document {number}")
     except OSError as error:
         raise ManifestError(f"{file}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise ManifestError(f"{file}: not UTF-8 text") from None
-    except yaml.YAMLError as error:
+    except bounded_yaml.YamlError as error:
         raise ManifestError(f"{file}: not YAML: {' '.join(str(error).split())}") from None
 
 

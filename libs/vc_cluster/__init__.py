@@ -15,6 +15,7 @@ from vc_cluster.errors import (
     NotFoundError,
     ServerError,
     TooManyRequestsError,
+    UnavailableError,
 )
 from vc_cluster.interface import Cluster, ListPage, Preconditions, WatchEvent
 
@@ -32,5 +33,6 @@ __all__ = [
     "Preconditions",
     "ServerError",
     "TooManyRequestsError",
+    "UnavailableError",
     "WatchEvent",
 ]

@@ -134,5 +134,15 @@ class ServerError(ClusterError):
     temporary = True
 
 
+class UnavailableError(ServerError):
+    """No answer in time, no connection, or a server that says that it cannot now: it is slow or away.
+
+    That says nothing about the request, which may be sent again as often as it takes.
+    """
+
+    code = 503
+    reason = "ServiceUnavailable"
+
+
 class NoDateError(ServerError):
     """The server answered, but not what time it is."""

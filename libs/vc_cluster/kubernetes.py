@@ -34,10 +34,14 @@ from vc_cluster.kubernetes_request import (
     with_preconditions,
 )
 from vc_cluster.kubernetes_watch import EventReader, SilentServerError
-from vc_model.kinds import PODS, Kind
+from vc_model.bounded import read_version
+from vc_model.kinds import LEASES, PODS, Kind
 from vc_model.struct import JsonObject
 
 _T = TypeVar("_T")
+
+LEASE_REQUESTS_MAX: Final = 4
+"""Of one process; each Lease that it holds has one under way at a time."""
 
 MERGE_PATCH: Final = "application/merge-patch+json"
 
@@ -94,6 +98,9 @@ class KubernetesCluster:
 
     def __init__(self, connection: ApiConnection) -> None:
         self._connection = connection
+        self._leases: ApiConnection | None = None
+        """Opened by the first request about a Lease: a renewal waits behind no other request, neither
+        for a slot nor for a socket."""
         self._limits = connection.limits
         self.requests = connection.requests
         """Requests sent, by verb and `Kind.short`, for metrics and for tests that count writes."""
@@ -124,7 +131,7 @@ class KubernetesCluster:
             seconds_max=self._limits.list_seconds_max,
             repeatable=True,
         )
-        page = _decode(_list_decoder, await self._connection.call(call), doing=str(call))
+        page = _decode(_list_decoder, await self._way(kind).call(call), doing=str(call))
         return ListPage(
             items=[bytes(item) for item in page.items or ()],
             resource_version=page.metadata.resource_version,
@@ -176,7 +183,7 @@ class KubernetesCluster:
             seconds_max=self._limits.get_seconds_max,
             repeatable=True,
         )
-        return _decode(_object_decoder, await self._connection.call(call), doing=str(call))
+        return _decode(_object_decoder, await self._way(kind).call(call), doing=str(call))
 
     async def create(self, kind: Kind, body: JsonObject, *, namespace: str = "") -> JsonObject:
         path = collection_path(kind, namespace)
@@ -284,7 +291,7 @@ class KubernetesCluster:
         got there again: nothing but a list tells.
         """
         now = (await self.list(kind, namespace=namespace, limit=1)).resource_version
-        if now.isdecimal() and reached.isdecimal() and int(now) < int(reached):
+        if 0 < read_version(now) < read_version(reached):
             raise GoneError(f"{kind.plural}: watched from {reached}, but the server is at {now}")
 
     async def date(self) -> float:
@@ -299,7 +306,20 @@ class KubernetesCluster:
         return await self._connection.date(call)
 
     async def close(self) -> None:
+        if self._leases is not None:
+            await self._leases.close()
         await self._connection.close()
+
+    def _way(self, kind: Kind) -> ApiConnection:
+        """The connection for requests about a kind."""
+        if kind is not LEASES:
+            return self._connection
+        if self._leases is None:
+            limits = msgspec.structs.replace(
+                self._limits, requests_max=LEASE_REQUESTS_MAX, watches_max=1
+            )
+            self._leases = self._connection.beside(limits)
+        return self._leases
 
     async def _write(
         self,
@@ -322,7 +342,7 @@ class KubernetesCluster:
             content_type=content_type,
             seconds_max=seconds,
         )
-        return _decode(_object_decoder, await self._connection.call(call), doing=str(call))
+        return _decode(_object_decoder, await self._way(kind).call(call), doing=str(call))
 
 
 def _decode(decoder: "msgspec.json.Decoder[_T]", body: bytes, *, doing: str) -> _T:

@@ -24,6 +24,7 @@ from vc_cluster.errors import (
     TooLargeError,
     TooManyRequestsError,
     UnauthorizedError,
+    UnavailableError,
     UnsupportedMediaTypeError,
 )
 
@@ -45,9 +46,9 @@ _BY_REASON: Final[dict[str, type[ClusterError]]] = {
     "Invalid": InvalidError,
     "NotFound": NotFoundError,
     "RequestEntityTooLarge": TooLargeError,
-    "ServerTimeout": ServerError,
-    "ServiceUnavailable": ServerError,
-    "Timeout": ServerError,
+    "ServerTimeout": UnavailableError,
+    "ServiceUnavailable": UnavailableError,
+    "Timeout": UnavailableError,
     "TooManyRequests": TooManyRequestsError,
     "Unauthorized": UnauthorizedError,
     "UnsupportedMediaType": UnsupportedMediaTypeError,
@@ -57,13 +58,16 @@ _BY_CODE: Final[dict[int, type[ClusterError]]] = {
     401: UnauthorizedError,
     403: ForbiddenError,
     404: NotFoundError,
-    408: ServerError,
+    408: UnavailableError,
     409: ConflictError,
     410: GoneError,
     413: TooLargeError,
     415: UnsupportedMediaTypeError,
     422: InvalidError,
     429: TooManyRequestsError,
+    502: UnavailableError,
+    503: UnavailableError,
+    504: UnavailableError,
 }
 
 _VERSION_AHEAD: Final = "ResourceVersionTooLarge"

@@ -28,6 +28,7 @@ from vc_cluster.errors import (
     TooLargeError,
     TooManyRequestsError,
     UnauthorizedError,
+    UnavailableError,
 )
 from vc_cluster.kubernetes_config import Access
 from vc_cluster.kubernetes_date import DateListener, no_listener, read_date
@@ -59,7 +60,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Under way at a time, watches not counted; further ones wait for a slot."""
     watches_max: int = 64
     """Open at a time; one more is an error, since waiting for one to end could take for ever."""
-    write_seconds_max: float = 2.0
+    write_seconds_max: float = 5.0
     """A leader starts no write when less of its lease remains (`vc_runtime.leader`)."""
     get_seconds_max: float = 5.0
     list_seconds_max: float = 60.0
@@ -129,6 +130,7 @@ class ApiConnection:
         self.requests: Counter[tuple[str, str]] = Counter()
         """Requests sent, by verb and kind; a repeated read counts each time."""
         self._access = access
+        self._service = service
         self._clock = clock
         self._chance = chance
         self._on_date = on_date
@@ -160,13 +162,22 @@ class ApiConnection:
             if value
         }
 
+    def beside(self, limits: Limits) -> "ApiConnection":
+        """Another connection to the same server, with sockets and slots of its own and the same count."""
+        other = ApiConnection(
+            self._access, service=self._service, clock=self._clock, limits=limits,
+            chance=self._chance,
+        )  # fmt: skip
+        other.requests = self.requests
+        return other
+
     async def call(self, call: Call) -> bytes:
         """The body of a successful answer; everything else is a ClusterError."""
         try:
             async with asyncio.timeout(call.seconds_max):
                 return await self._repeat(call)
         except TimeoutError as error:
-            raise ServerError(f"{call}: no answer within {call.seconds_max:g} s") from error
+            raise UnavailableError(f"{call}: no answer within {call.seconds_max:g} s") from error
 
     async def date(self, call: Call) -> float:
         """The `Date` of a successful answer; its body is not read."""
@@ -241,7 +252,7 @@ class ApiConnection:
             async with asyncio.timeout(call.seconds_max):
                 return await self._authorised(call, socket)
         except TimeoutError as error:
-            raise ServerError(f"{call}: not opened within {call.seconds_max:g} s") from error
+            raise UnavailableError(f"{call}: not opened within {call.seconds_max:g} s") from error
 
     async def _authorised(
         self, call: Call, socket: aiohttp.ClientTimeout
@@ -304,6 +315,6 @@ def _payload(body: bytes | None) -> bytes | io.BytesIO | None:
     return io.BytesIO(body) if body is not None and len(body) > _WHOLE_BYTES_MAX else body
 
 
-def _broken(call: Call, error: Exception) -> ServerError:
+def _broken(call: Call, error: Exception) -> UnavailableError:
     """The way failed, not the request; aiohttp's own words name no secrets."""
-    return ServerError(f"{call}: {type(error).__name__}: {describe(error)}")
+    return UnavailableError(f"{call}: {type(error).__name__}: {describe(error)}")

@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 
 from vc_messages.plugins import PluginArgument
+from vc_model.bounded import read_count
 from vc_model.compat import Compat
 
 _TRUE: Final = frozenset({"1", "t", "T", "true", "TRUE", "True"})
@@ -115,7 +116,7 @@ def _wrong(flag: Flag, value: str) -> str:
         return f"argument --{flag.name}={shown}: write true or false"
     if not flag.number:
         return ""
-    if not value.isdecimal() or not flag.least <= int(value) <= flag.most:
+    if read_count(value) is None or not flag.least <= int(value) <= flag.most:
         return f"argument --{flag.name}={shown}: write a number from {flag.least} to {flag.most}"
     return ""
 

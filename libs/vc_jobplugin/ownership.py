@@ -4,6 +4,7 @@ from vc_jobplugin.answers import Found
 from vc_messages.effects import CreateObject, DeleteObject
 from vc_model.job import Job
 from vc_model.kinds import JOBS, Kind
+from vc_model.meta import group_of_version
 from vc_model.struct import JsonObject
 
 
@@ -22,7 +23,13 @@ def owner_reference(job: Job) -> JsonObject:
 def is_of(job: Job, body: JsonObject | None) -> bool:
     """Whether an object is there and this very job controls it."""
     owners = (body or {}).get("metadata", {}).get("ownerReferences") or []
-    return any(o.get("controller") and o.get("uid") == job.metadata.uid for o in owners)
+    return any(
+        owner.get("controller")
+        and owner.get("uid") == job.metadata.uid
+        and owner.get("kind") == JOBS.kind
+        and group_of_version(str(owner.get("apiVersion", ""))) == JOBS.group
+        for owner in owners
+    )
 
 
 def create_owned(job: Job, kind: Kind, name: str, *, content: JsonObject) -> CreateObject:
@@ -32,6 +39,7 @@ def create_owned(job: Job, kind: Kind, name: str, *, content: JsonObject) -> Cre
         namespace=job.metadata.namespace,
         name=name,
         owner_uid=job.metadata.uid,
+        owner_kind=JOBS,
         body={
             "apiVersion": kind.api_version,
             "kind": kind.kind,
@@ -53,6 +61,7 @@ def delete_owned(job: Job, found: Found) -> tuple[DeleteObject, ...]:
             namespace=reference.namespace,
             name=reference.name,
             uid=body["metadata"]["uid"],
+            resource_version=body["metadata"].get("resourceVersion", ""),
         )
         for reference, body in found.items()
         if is_of(job, body)

@@ -21,7 +21,13 @@ from vc_clock import VirtualLoop
 from vc_cluster import ClusterError, NotFoundError
 from vc_jobplugin.answers import Core, Decorated, Found, Reference
 from vc_jobplugin.config import PluginConfig
-from vc_messages.codec import HEADER_TRACEPARENT, CodecError, MessageTooLargeError, decode
+from vc_messages.codec import (
+    HEADER_TRACEPARENT,
+    MessageTooLargeError,
+    check_size,
+    decode,
+    unreadable,
+)
 from vc_messages.plugins import (
     APPLY,
     REMOVE,
@@ -209,16 +215,16 @@ class PluginService:
         """What goes back for a record; only reads and writes the cluster."""
         try:
             request = decode(record.value or b"", into=PluginRequest, headers=record.headers)
-        except CodecError as error:
-            return _Answer(message=dead_letter(self._context, record, error))
+        except Exception as error:  # noqa: BLE001 - of one record, whatever it is
+            return _Answer(message=dead_letter(self._context, record, unreadable(error)))
         traceparent = record.headers.get(HEADER_TRACEPARENT, "")
         try:
             reply = await self._reply_or_problem(request)
             if reply is None:
                 return None
             return _Answer(message=_sendable(reply, traceparent=traceparent), request=request)
-        except CodecError as error:
-            return _Answer(message=dead_letter(self._context, record, error))
+        except Exception as error:  # noqa: BLE001 - of one record, whatever it is
+            return _Answer(message=dead_letter(self._context, record, unreadable(error)))
 
     async def _reply_or_problem(self, request: PluginRequest) -> PluginReply | None:
         """Whatever a core raises, wherever: the same request would raise it for ever."""
@@ -312,6 +318,7 @@ def _sendable(reply: PluginReply, *, traceparent: str) -> Message:
     A core may put anything into its answer: too much, or what no message can carry.
     """
     try:
+        check_size(reply)
         return _checked(reply_message(reply, traceparent=traceparent))
     except (TypeError, ValueError) as error:
         problem = f"the plugin's answer cannot be sent: {error}"

@@ -22,6 +22,8 @@ from vc_messages.facts import Identity, Stamp
 from vc_messages.record import TopicPartition
 from vc_messages.topics import BY_NAME, PARTITIONS, fact_partitions
 from vc_messages.view import Entry, ViewState
+from vc_model.bounded import read_count, shown
+from vc_model.faults import describe
 from vc_model.kinds import BY_TOPIC, Kind
 
 SLICE_ROWS_MEAN: Final = 512
@@ -126,8 +128,8 @@ class Restorer:
                 self._head = msgspec.msgpack.decode(chunk, type=_Head)
             else:
                 self._take_rows(*_log_of(name), chunk)
-        except msgspec.DecodeError as error:
-            raise CodecError(f"chunk {name}: {error}") from None
+        except Exception as error:  # noqa: BLE001 - of damaged bytes, whatever it is
+            raise CodecError(f"chunk {name[:200]}: {describe(error)}") from None
 
     def _take_rows(self, topic: str, partition: int, chunk: bytes) -> None:
         table = self._tables.get(topic)
@@ -229,9 +231,10 @@ def _row_of(key: str, entry: Entry) -> _Row[Any]:
 def _log_of(name: str) -> tuple[str, int]:
     topic, _, rest = name.partition("/")
     partition = rest.partition("/")[0]
-    if not partition.isdecimal() or int(partition) >= PARTITIONS:
-        raise CodecError(f"chunk {name!r} is of no log")
-    return topic, int(partition)
+    number = read_count(partition, most=PARTITIONS - 1)
+    if number is None:
+        raise CodecError(f"chunk {shown(name)} is of no log")
+    return topic, number
 
 
 @functools.cache

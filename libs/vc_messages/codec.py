@@ -6,12 +6,14 @@ on. Within a version fields may be added with defaults; everything else is a new
 release reads before the next one writes it (docs/adr/0014).
 """
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Final, TypeVar
 
 import msgspec
 
 from vc_messages.topics import MESSAGE_BYTES_MAX
+from vc_model.faults import describe
 
 SCHEMA_VERSION: Final = 1
 """What this release writes."""
@@ -22,6 +24,8 @@ CONTENT_TYPE: Final = "application/msgpack"
 _READABLE_SCHEMAS: Final = frozenset(str(n) for n in range(1, SCHEMA_VERSION_READ_MAX + 1))
 _SHOWN_CHARACTERS_MAX: Final = 40
 _VERSION_DIGITS_MAX: Final = 6
+_DEPTH_MAX: Final = 100
+"""Of what is measured before it is written; ours are far less deep."""
 
 HEADER_SCHEMA: Final = "schema"
 HEADER_CONTENT_TYPE: Final = "content-type"
@@ -56,14 +60,44 @@ def encode(value: msgspec.Struct) -> bytes:
     """Bytes of a struct; the same struct gives the same bytes under any hash seed."""
     try:
         data = _encoder.encode(value)
-    except (OverflowError, RecursionError) as error:
-        raise CodecError(f"{type(value).__name__} cannot be written: {error}") from None
+    except Exception as error:  # noqa: BLE001 - of numbers, nesting, texts with lone surrogates …
+        raise CodecError(f"{type(value).__name__} cannot be written: {describe(error)}") from None
     if len(data) > MESSAGE_BYTES_MAX:
         raise MessageTooLargeError(
             f"{type(value).__name__} takes {len(data)} bytes; "
             f"a message takes {MESSAGE_BYTES_MAX} at the most"
         )
     return data
+
+
+def check_size(value: msgspec.Struct) -> None:
+    """MessageTooLargeError when the texts in it alone are too much for a message.
+
+    Encoding what somebody else made may take gigabytes before its size is known; this ends at the first
+    byte too many. What is nested too deep is left to the encoder, which refuses it.
+    """
+    size = 0
+    left: list[tuple[Any, int]] = [(value, 0)]
+    while left:
+        part, depth = left.pop()
+        size += 1
+        if isinstance(part, str | bytes):
+            size += len(part)
+        elif depth < _DEPTH_MAX:
+            left.extend((each, depth + 1) for each in _parts(part))
+        if size > MESSAGE_BYTES_MAX:
+            raise MessageTooLargeError(
+                f"{type(value).__name__} takes more than {MESSAGE_BYTES_MAX} bytes; "
+                f"a message takes {MESSAGE_BYTES_MAX} at the most"
+            )
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    if isinstance(value, msgspec.Struct):
+        return (getattr(value, name) for name in value.__struct_fields__)
+    if isinstance(value, dict):
+        return itertools.chain(value.keys(), value.values())
+    return value if isinstance(value, list | tuple | set | frozenset) else ()
 
 
 def wire_headers(traceparent: str = "") -> dict[str, str]:
@@ -84,9 +118,16 @@ def decode(data: bytes, *, into: type[T], headers: Mapping[str, str]) -> T:
         decoder = _decoders[into] = msgspec.msgpack.Decoder(into)
     try:
         decoded: T = decoder.decode(data)
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise CodecError(f"not a {into.__name__}: {error}") from None
+    except Exception as error:  # noqa: BLE001 - DecodeError, but of texts that are no UTF-8 others too
+        raise CodecError(f"not a {into.__name__}: {describe(error)}") from None
     return decoded
+
+
+def unreadable(error: Exception) -> CodecError:
+    """Whatever a record makes a reader raise, as a reason to put it aside."""
+    if isinstance(error, CodecError):
+        return error
+    return CodecError(f"{type(error).__name__}: {describe(error)}")
 
 
 def check_schema(headers: Mapping[str, str]) -> None:

@@ -21,12 +21,24 @@ class _Effect(msgspec.Struct, frozen=True, kw_only=True):
     name: str
 
 
+class LiveObject(msgspec.Struct, frozen=True, kw_only=True):
+    """An object that must exist with this uid when it is read at the API server."""
+
+    kind: Kind
+    namespace: str = ""
+    name: str
+    uid: str
+
+
 class CreateObject(_Effect, frozen=True, kw_only=True):
     """Make it, unless it is there and ours."""
 
     body: JsonObject
     owner_uid: str = ""
     """Of the controller: AlreadyExists is success only if the existing object has it."""
+    owner_kind: Kind | None = None
+    """The controller's kind, where an object that an older controller of the same kind and name left is
+    removed first; None: whatever another controller has is never touched."""
 
 
 class PatchObject(_Effect, frozen=True, kw_only=True):
@@ -42,6 +54,10 @@ class DeleteObject(_Effect, frozen=True, kw_only=True):
     """End the object of that uid, and no other."""
 
     uid: str
+    resource_version: str = ""
+    """Where given, the object must not have changed since the decision saw it."""
+    only_if_live: LiveObject | None = None
+    """Whatever else had this one's name is proven gone by a live read of it: a view may be stale."""
     grace_seconds: int | None = None
     propagation: str = ""
 

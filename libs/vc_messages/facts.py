@@ -18,6 +18,7 @@ from vc_messages.codec import (
 )
 from vc_messages.partition import partition_of
 from vc_messages.record import Message, Record
+from vc_model.bounded import read_integer, shown
 from vc_model.kinds import BY_TOPIC, Kind
 from vc_model.meta import ApiObject
 
@@ -100,11 +101,19 @@ def identity_of(record: Record) -> Identity:
         return Identity(
             uid=headers[HEADER_UID],
             resource_version=headers[HEADER_RESOURCE_VERSION],
-            stamp=Stamp(incarnation=headers[HEADER_INCARNATION], epoch=int(headers[HEADER_EPOCH])),
+            stamp=Stamp(incarnation=headers[HEADER_INCARNATION], epoch=_epoch(headers)),
             traceparent=headers.get(HEADER_TRACEPARENT, ""),
         )
     except (KeyError, ValueError) as error:
         raise CodecError(f"a fact without usable headers: {error}") from None
+
+
+def _epoch(headers: dict[str, str]) -> int:
+    written = headers[HEADER_EPOCH]
+    epoch = read_integer(written)
+    if epoch is None:
+        raise ValueError(f"epoch {shown(written)} is no number")
+    return epoch
 
 
 def object_of(record: Record) -> ApiObject:
@@ -112,4 +121,7 @@ def object_of(record: Record) -> ApiObject:
     kind = BY_TOPIC.get(record.topic)
     if kind is None or record.value is None:
         raise CodecError(f"{record.topic} {record.key!r} carries no object")
-    return decode(record.value, into=kind.type, headers=record.headers)
+    obj: ApiObject = decode(record.value, into=kind.type, headers=record.headers)
+    if not obj.metadata.name or obj.key != record.key:
+        raise CodecError(f"key {shown(record.key)} holds an object {shown(obj.key)}")
+    return obj

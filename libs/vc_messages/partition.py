@@ -21,9 +21,7 @@ def partition_of_key(key: str) -> int:
 def vcjob_owner(obj: ApiObject) -> OwnerReference | None:
     """The vcjob that controls the object, or that a Command is for."""
     owner = obj.target if isinstance(obj, Command) else controller_of(obj.metadata)
-    if owner is None or owner.kind != kinds.JOBS.kind:
-        return None
-    return owner if owner.api_version == kinds.JOBS.api_version else None
+    return owner if kinds.JOBS.is_kind_of(owner) else None
 
 
 def owning_key(obj: ApiObject) -> str:

@@ -65,9 +65,16 @@ class TaskDecoration(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobDecoration(msgspec.Struct, frozen=True, kw_only=True):
-    """A plugin's answer: per task name, what its pods get."""
+    """A plugin's answer: per task name, what its pods get.
+
+    What is the same for all tasks is said once, in `shared`: variables about each of a thousand tasks,
+    repeated for each of them, are a million.
+    """
 
     tasks: dict[str, TaskDecoration] = {}
+    shared: TaskDecoration | None = None
+    """What the pods of every task get, after what `tasks` says of their own. Only in an answer to a
+    question with `takes_shared`."""
 
 
 class PluginRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,6 +85,9 @@ class PluginRequest(msgspec.Struct, frozen=True, kw_only=True):
     arguments: list[str]
     job: Job
     spec_hash: str
+    takes_shared: bool = False
+    """Whoever asks understands `JobDecoration.shared`. A release that does not never says so, and is
+    answered task by task."""
 
 
 class PluginReply(msgspec.Struct, frozen=True, kw_only=True):

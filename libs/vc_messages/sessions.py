@@ -16,6 +16,7 @@ from vc_messages.codec import CodecError, decode, encode, wire_headers
 from vc_messages.partition import partition_of_key
 from vc_messages.record import Message, Record
 from vc_messages.topics import SESSIONS
+from vc_model.faults import describe
 
 BINDS_RECORDED_MAX: Final = 5_000
 REASONS_RECORDED_MAX: Final = 1_000
@@ -226,8 +227,8 @@ def entry_of(data: bytes) -> SessionEntry:
     """Read it back; CodecError when it is none of ours."""
     try:
         return _entry_decoder.decode(data)
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise CodecError(f"not a session's entry: {error}") from None
+    except Exception as error:  # noqa: BLE001 - of damaged bytes, whatever it is
+        raise CodecError(f"not a session's entry: {describe(error)}") from None
 
 
 _entry_encoder: Final = msgspec.msgpack.Encoder(order="deterministic")

@@ -11,12 +11,17 @@ from typing import Final
 
 import msgspec
 
-from vc_messages.codec import decode, encode, wire_headers
+from vc_messages.codec import CodecError, decode, encode, wire_headers
 from vc_messages.partition import partition_of_key
 from vc_messages.record import Message, Record
 from vc_messages.topics import USAGE_LEDGER
+from vc_model.bounded import read_integer, shown
 
 HOUR_SECONDS: Final = 3600
+HOUR_MAX: Final = 253_402_300_799
+"""The last second that a calendar knows."""
+UNITS_MAX: Final = 10**40
+"""Of one row: more than the bytes of any cluster for an hour, and still a number that can be printed."""
 
 
 class UsageKey(msgspec.Struct, frozen=True, order=True):
@@ -76,4 +81,10 @@ def usage_of(record: Record) -> UsageRow | None:
     """Read it back; None for a row that is gone."""
     if record.value is None:
         return None
-    return decode(record.value, into=UsageRow, headers=record.headers)
+    row = decode(record.value, into=UsageRow, headers=record.headers)
+    if not 0 <= row.hour <= HOUR_MAX:
+        raise CodecError(f"hour {row.hour} is none")
+    for resource, units in row.held.items():
+        if read_integer(units, least=-UNITS_MAX, most=UNITS_MAX) is None:
+            raise CodecError(f"{shown(resource)} holds {shown(units)}, which is no number")
+    return row

@@ -19,6 +19,7 @@ from vc_messages.facts import FENCE_KEY, Identity, identity_of, object_of
 from vc_messages.progress import PROGRESS_STALE_SECONDS, Progress, progress_of
 from vc_messages.record import Record, TopicPartition
 from vc_messages.topics import PARTITIONS, PROGRESS, fact_partitions
+from vc_model.bounded import read_version
 from vc_model.kinds import BY_TOPIC, Kind
 from vc_model.meta import ApiObject
 
@@ -320,7 +321,6 @@ def _known_better(known: Entry, identity: Identity, partition: int) -> bool:
             known.identity.uid == identity.uid
             and known.identity.resource_version == identity.resource_version
         )
-    try:
-        return int(known.identity.resource_version) > int(identity.resource_version)
-    except ValueError:
-        return False
+    return (
+        read_version(known.identity.resource_version) > read_version(identity.resource_version) > 0
+    )

@@ -5,7 +5,13 @@ from typing import Final
 import msgspec
 
 from vc_model import job, kubernetes, node, pod, scheduling
-from vc_model.meta import ApiObject
+from vc_model.meta import (
+    ApiObject,
+    ObjectMeta,
+    OwnerReference,
+    controller_of,
+    group_of_version,
+)
 
 
 class Kind(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,6 +35,19 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def topic(self) -> str:
         return f"cluster.{self.short}"
+
+    def is_kind_of(self, owner: OwnerReference | None) -> bool:
+        """Whether a reference is to an object of this kind: `Job` alone is batch/v1's as well as ours."""
+        return (
+            owner is not None
+            and owner.kind == self.kind
+            and group_of_version(owner.api_version) == self.group
+        )
+
+    def controls(self, metadata: ObjectMeta, *, uid: str) -> bool:
+        """Whether the object of this kind and uid is the controller: group, kind and uid decide."""
+        owner = controller_of(metadata)
+        return owner is not None and owner.uid == uid and self.is_kind_of(owner)
 
     def path(self, namespace: str = "", name: str = "") -> str:
         """The URL path of the collection or of one object."""

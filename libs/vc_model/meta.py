@@ -62,3 +62,8 @@ def controller_of(metadata: ObjectMeta) -> OwnerReference | None:
         if owner.controller:
             return owner
     return None
+
+
+def group_of_version(api_version: str) -> str:
+    """The API group of an `apiVersion`; empty for the core group."""
+    return api_version.rpartition("/")[0]

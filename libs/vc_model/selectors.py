@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from vc_model.bounded import read_integer
 from vc_model.struct import ApiStruct
 
 _TERMS_MAX: Final = 100
@@ -50,9 +51,8 @@ def requirement_matches(need: LabelSelectorRequirement, labels: Mapping[str, str
 
 def _compares(value: str | None, need: LabelSelectorRequirement) -> bool:
     """`Gt` and `Lt` compare integers; anything else does not match."""
-    try:
-        left, right = int(value or ""), int(need.values[0])
-    except (ValueError, IndexError):
+    left, right = read_integer(value), read_integer(need.values[0] if need.values else None)
+    if left is None or right is None:
         return False
     return left > right if need.operator == "Gt" else left < right
 

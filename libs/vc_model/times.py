@@ -9,6 +9,7 @@ _DURATION_UNIT_SECONDS: Final = {
 }  # fmt: skip
 _DURATION_PART: Final = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(h|ms|m|s|us|µs|ns)", re.ASCII)
 _DURATION_LENGTH_MAX: Final = 64
+_TIME_LENGTH_MAX: Final = 64
 
 
 class DurationError(ValueError):
@@ -16,8 +17,16 @@ class DurationError(ValueError):
 
 
 def parse_time(text: str | None) -> float | None:
-    """Seconds since the epoch; None for none."""
-    return datetime.fromisoformat(text).timestamp() if text else None
+    """Seconds since the epoch; None for none, and for what is no time: whoever asks when something was
+    written by a tenant must do without an answer. One without an offset is taken for UTC."""
+    if not isinstance(text, str) or not text or len(text) > _TIME_LENGTH_MAX:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+        aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+        return aware.timestamp()
+    except (ValueError, OverflowError):
+        return None
 
 
 def format_time(seconds: float) -> str:

@@ -10,6 +10,7 @@ from prometheus_client import CollectorRegistry, Counter
 from vc_bus import Bus
 from vc_clock import Clock, ServerClock
 from vc_cluster import Cluster
+from vc_runtime.problems import Problems
 from vc_runtime.tracing import NoTracer, Tracer
 from vc_snapshot import SnapshotStore
 
@@ -49,6 +50,8 @@ class Context:
     """Where the steps of jobs are told."""
     dead_letters: Counter = field(init=False)
     """Counted for the service as a whole, however many logs it follows."""
+    problems: Problems = field(init=False)
+    """Objects and records that could not be processed, and were left out."""
 
     def __post_init__(self) -> None:
         letters = Counter(
@@ -58,6 +61,8 @@ class Context:
             registry=self.metrics,
         )
         object.__setattr__(self, "dead_letters", letters)
+        problems = Problems(self.name, registry=self.metrics, log=self.log)
+        object.__setattr__(self, "problems", problems)
 
     def time_unknown(self) -> str:
         """Why nothing may be decided that depends on the time; empty when the time is known."""

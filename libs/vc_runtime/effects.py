@@ -1,16 +1,20 @@
 """Applying what a decision wants, safely: late, twice, or after somebody else.
 
 Effects of one decision are applied in their order; neighbours of the same kind go out together,
-within a bound. Temporary failures are tried again with jitter; who waits for its next attempt keeps
-nobody else from writing. What cannot be applied is an `Outcome`, not an exception: the shell looks
-again and decides anew. So is an eviction that a disruption budget refuses: it may be refused for hours.
+within bounds and in an order that `applying.flow` knows. Temporary failures are tried again with jitter; who
+waits for its next attempt keeps nobody else from writing. What cannot be applied is an `Outcome`, not an
+exception: the shell looks again and decides anew. So is an eviction that a disruption budget refuses: it may
+be refused for hours.
+
+A service with a Lease gives the epoch of its decision with every write. While the lease has run out and nobody
+else has it, writes wait; what was decided under another epoch is dropped (protocol 11).
 """
 
 import asyncio
 import enum
 import itertools
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final
+from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
@@ -22,6 +26,7 @@ from vc_cluster import (
     NotFoundError,
     Preconditions,
     TooManyRequestsError,
+    UnavailableError,
 )
 from vc_messages.effects import (
     BindPod,
@@ -35,6 +40,9 @@ from vc_messages.effects import (
 )
 from vc_model.kinds import PODS
 from vc_model.struct import JsonObject
+from vc_runtime.applying.flow import lane_of
+from vc_runtime.applying.owners import LiveReads, Standing, owner_of, standing
+from vc_runtime.applying.slots import Slots
 from vc_runtime.applying.terminating import TerminatingNamespaces
 from vc_runtime.backoff import delay_seconds, told_delay_seconds
 from vc_runtime.context import Context
@@ -60,7 +68,7 @@ class OutcomeStatus(enum.Enum):
     UNAVAILABLE = "unavailable"
     """Temporary, and tried often enough for now."""
     SKIPPED = "skipped"
-    """We no longer lead, or an effect before it failed."""
+    """Another epoch has begun, or an effect before it failed."""
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,6 +83,28 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """Refused because the namespace is being deleted: it will not be taken there any more."""
 
 
+class Lease(Protocol):
+    """What the writes of a leader depend on (`leader.Leadership`)."""
+
+    def holds(self, epoch: int) -> bool:
+        """Whether what was decided under that epoch may be written now."""
+        ...
+
+    async def regained(self, epoch: int) -> bool:
+        """Wait while the lease has run out and nobody else has it; whether it holds then."""
+        ...
+
+
+class _Answer(NamedTuple):
+    """Of one attempt."""
+
+    outcome: Outcome
+    told_seconds: float = 0.0
+    """How long the server wants us to wait."""
+    slow: bool = False
+    """The server is slow, busy or away: nothing is wrong with the effect."""
+
+
 class EffectApplier:
     """Applies effects for one service."""
 
@@ -82,18 +112,26 @@ class EffectApplier:
         self,
         context: Context,
         *,
-        may_write: Callable[[], bool] = lambda: True,
+        lease: Lease | None = None,
         concurrency: int = CONCURRENCY_MAX,
+        slots: Slots | None = None,
     ) -> None:
-        """`may_write` is asked immediately before each write: a leader looks at its lease."""
+        """`lease` is asked immediately before each write; appliers that share `slots` share their bound."""
         self._context = context
-        self._may_write = may_write
-        self._slots = asyncio.Semaphore(concurrency)
+        self._lease = lease
+        self._slots = slots or Slots(context.clock.monotonic, requests_max=concurrency)
         self._events = EventRecorder(context)
+        self._live = LiveReads(context.cluster)
         self._terminating = TerminatingNamespaces(context.clock.monotonic)
 
-    async def apply(self, effects: Sequence[Effect]) -> list[Outcome]:
-        """Apply in order; after a run with a failure the rest is skipped."""
+    async def apply(self, effects: Sequence[Effect], *, epoch: int | None = None) -> list[Outcome]:
+        """Apply in order; after a run with a failure the rest is skipped.
+
+        `epoch` is that of the lease under which they were decided; who has a lease must say it.
+        """
+        if self._lease is not None and epoch is None:
+            raise ValueError("effects of a leader need the lease epoch of their decision")
+        turn = next(self._slots.turns)
         outcomes: list[Outcome] = []
         failed = False
         for _, run in itertools.groupby(effects, key=_run_key):
@@ -101,30 +139,45 @@ class EffectApplier:
             if failed:
                 outcomes += [Outcome(effect=e, status=OutcomeStatus.SKIPPED) for e in members]
                 continue
-            done = await self._apply_run(members)
+            done = await self._apply_run(members, turn, epoch or 0)
             outcomes += done
             failed = any(o.status is not OutcomeStatus.DONE for o in done)
         return outcomes
 
-    async def _apply_run(self, effects: list[Effect]) -> list[Outcome]:
+    async def _apply_run(self, effects: list[Effect], turn: int, epoch: int) -> list[Outcome]:
         if len(effects) == 1:
-            return [await self._apply_one(effects[0])]
+            return [await self._apply_one(effects[0], turn, epoch)]
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._apply_one(effect)) for effect in effects]
+            tasks = [group.create_task(self._apply_one(e, turn, epoch)) for e in effects]
         return [task.result() for task in tasks]
 
-    async def _apply_one(self, effect: Effect) -> Outcome:
-        for attempt in itertools.count(1):
-            async with self._slots:
-                if not self._may_write():
-                    return Outcome(
-                        effect=effect, status=OutcomeStatus.SKIPPED, error="no longer leading"
-                    )
-                outcome, told_seconds = await self._ask(effect)
-            if outcome.status is not OutcomeStatus.UNAVAILABLE or attempt >= ATTEMPTS_MAX:
-                return outcome
-            await self._context.clock.sleep(self._rest_seconds(attempt, told_seconds))
-        raise AssertionError("unreachable: the loop is left by return")
+    async def _apply_one(self, effect: Effect, turn: int, epoch: int) -> Outcome:
+        """Binds of a gang that was begun are sent until the server answers: were they given up because it
+        is slow, the same gang would be decided, and at last released, again and again."""
+        attempts = waits = 0
+        while True:
+            answer = await self._attempt(effect, turn, epoch)
+            if answer.outcome.status is not OutcomeStatus.UNAVAILABLE:
+                return answer.outcome
+            waits += 1
+            attempts += not (answer.slow and isinstance(effect, BindPod))
+            if attempts >= ATTEMPTS_MAX:
+                return answer.outcome
+            await self._context.clock.sleep(self._rest_seconds(waits, answer.told_seconds))
+
+    async def _attempt(self, effect: Effect, turn: int, epoch: int) -> _Answer:
+        """One attempt under a lease that holds, when it is our turn."""
+        while True:
+            if self._lease is not None and not await self._lease.regained(epoch):
+                return _Answer(
+                    Outcome(effect=effect, status=OutcomeStatus.SKIPPED, error="no longer leading")
+                )
+            async with self._slots.slot(lane_of(effect), turn) as slot:
+                if self._lease is not None and not self._lease.holds(epoch):
+                    continue  # it ran out while we stood in line
+                answer = await self._ask(effect)
+                slot.overloaded = answer.slow
+                return answer
 
     def _rest_seconds(self, attempt: int, told_seconds: float) -> float:
         """Before the next attempt: what the server asked for, or longer and longer."""
@@ -133,7 +186,7 @@ class EffectApplier:
             return told_delay_seconds(told_seconds, chance)
         return delay_seconds(attempt, chance)
 
-    async def _ask(self, effect: Effect) -> tuple[Outcome, float]:
+    async def _ask(self, effect: Effect) -> _Answer:
         """One attempt, unless its namespace is known to take nothing new."""
         refusal = self._terminating.refusal(effect)
         if not refusal:
@@ -141,11 +194,11 @@ class EffectApplier:
         refused = Outcome(
             effect=effect, status=OutcomeStatus.REFUSED, error=refusal, namespace_terminating=True
         )
-        return refused, 0.0
+        return _Answer(refused)
 
-    async def _try(self, effect: Effect) -> tuple[Outcome, float]:
-        """One attempt, its failure told as an outcome; and how long the server wants us to wait."""
-        told_seconds, terminating = 0.0, False
+    async def _try(self, effect: Effect) -> _Answer:
+        """One attempt, its failure told as an outcome."""
+        told_seconds, terminating, slow = 0.0, False, False
         written: JsonObject | None = None
         try:
             written = await self._write(effect)
@@ -158,20 +211,21 @@ class EffectApplier:
             why = error.message
         except TooManyRequestsError as error:
             told_seconds, why = error.retry_after_seconds, error.message
-            status = OutcomeStatus.REFUSED if error.by_budget else OutcomeStatus.UNAVAILABLE
+            slow = not error.by_budget
+            status = OutcomeStatus.UNAVAILABLE if slow else OutcomeStatus.REFUSED
         except ClusterError as error:
             terminating = self._terminating.answered(effect, error)
             status = OutcomeStatus.UNAVAILABLE if error.temporary else OutcomeStatus.REFUSED
-            why = error.message
+            why, slow = error.message, isinstance(error, UnavailableError)
         except OversizeError as error:
             status, why = OutcomeStatus.REFUSED, str(error)
         except BusError as error:  # away, or wiped: the watcher brings the topics back
-            status, why = OutcomeStatus.UNAVAILABLE, str(error)
+            status, why, slow = OutcomeStatus.UNAVAILABLE, str(error), True
         outcome = Outcome(
             effect=effect, status=status, written=written, error=why,
             namespace_terminating=terminating,
         )  # fmt: skip
-        return outcome, told_seconds
+        return _Answer(outcome, told_seconds, slow)
 
     async def _write(self, effect: Effect) -> JsonObject | None:
         writers: dict[type, Callable[..., Awaitable[JsonObject | None]]] = {
@@ -198,28 +252,29 @@ class EffectApplier:
 
     async def _settle_existing(self, effect: CreateObject, existing: JsonObject) -> JsonObject:
         """Ours: done. Ours but of an older owner: remove it and decide anew. Foreign: hands off."""
-        metadata = existing["metadata"]
         if not effect.owner_uid:
             return existing
-        owner = _controller(existing)
-        if owner.get("uid") == effect.owner_uid and not metadata.get("deletionTimestamp"):
-            return existing
-        wanted = _controller(effect.body)
-        same_line = (owner.get("kind"), owner.get("name")) == (
-            wanted.get("kind"),
-            wanted.get("name"),
-        )
-        if not owner or not same_line:
-            raise _ForeignError(
-                f"{effect.kind.kind} {effect.name!r} exists and is not controlled by this job"
-            )
-        if not metadata.get("deletionTimestamp"):
-            await self._context.cluster.delete(
-                effect.kind,
-                name=effect.name,
-                namespace=effect.namespace,
-                preconditions=Preconditions(uid=metadata["uid"]),
-            )
+        metadata = existing["metadata"]
+        going = bool(metadata.get("deletionTimestamp"))
+        match standing(effect, existing):
+            case Standing.OURS:
+                if not going:
+                    return existing
+            case Standing.FOREIGN:
+                raise _ForeignError(
+                    f"{effect.kind.kind} {effect.name!r} exists and is not controlled by this job"
+                )
+            case Standing.NAMESAKES:
+                await self._live.require(owner_of(effect))
+                if not going:
+                    await self._context.cluster.delete(
+                        effect.kind,
+                        name=effect.name,
+                        namespace=effect.namespace,
+                        preconditions=Preconditions(
+                            uid=metadata["uid"], resource_version=metadata["resourceVersion"]
+                        ),
+                    )
         raise ConflictError(f"{effect.kind.kind} {effect.name!r} of an older owner is going away")
 
     async def _patch(self, effect: PatchObject) -> JsonObject:
@@ -233,17 +288,24 @@ class EffectApplier:
         )
 
     async def _delete(self, effect: DeleteObject) -> None:
+        if effect.only_if_live is not None:
+            await self._live.require(effect.only_if_live)
         try:
             await self._context.cluster.delete(
                 effect.kind,
                 name=effect.name,
                 namespace=effect.namespace,
-                preconditions=Preconditions(uid=effect.uid),
+                preconditions=Preconditions(
+                    uid=effect.uid, resource_version=effect.resource_version
+                ),
                 grace_seconds=effect.grace_seconds,
                 propagation=effect.propagation,
             )
-        except (NotFoundError, ConflictError):
-            return  # that uid is gone already, which is what was wanted
+        except NotFoundError:
+            return  # gone already, which is what was wanted
+        except ConflictError:
+            if effect.resource_version:  # of that uid, it may only have changed: decide anew
+                raise
 
     async def _bind(self, effect: BindPod) -> None:
         if effect.lifts_gate:  # gates can only be removed, so none has come since it was decided
@@ -254,9 +316,18 @@ class EffectApplier:
                 namespace=effect.namespace,
                 preconditions=Preconditions(uid=effect.uid),
             )
-        await self._context.cluster.bind(
-            namespace=effect.namespace, name=effect.name, uid=effect.uid, node=effect.node
-        )
+        try:
+            await self._context.cluster.bind(
+                namespace=effect.namespace, name=effect.name, uid=effect.uid, node=effect.node
+            )
+        except ConflictError:  # perhaps with itself: an attempt whose answer did not come
+            if not await self._is_bound(effect):
+                raise
+
+    async def _is_bound(self, effect: BindPod) -> bool:
+        pod = await self._context.cluster.get(PODS, name=effect.name, namespace=effect.namespace)
+        found = pod["metadata"]["uid"], pod.get("spec", {}).get("nodeName")
+        return found == (effect.uid, effect.node)
 
     async def _evict(self, effect: EvictPod) -> None:
         try:
@@ -277,11 +348,3 @@ class _ForeignError(Exception):
 def _run_key(effect: Effect) -> tuple[type, str]:
     kind = getattr(effect, "kind", None)
     return (type(effect), kind.short if kind is not None else "")
-
-
-def _controller(body: JsonObject) -> JsonObject:
-    for owner in body.get("metadata", {}).get("ownerReferences", []):
-        if owner.get("controller"):
-            found: JsonObject = owner
-            return found
-    return {}

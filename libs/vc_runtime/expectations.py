@@ -11,6 +11,7 @@ from collections.abc import Iterable
 import msgspec
 
 from vc_messages.view import View
+from vc_model.bounded import read_version
 from vc_model.kinds import Kind
 from vc_model.meta import object_key
 from vc_model.struct import JsonObject
@@ -33,9 +34,9 @@ class Expectations:
         for kind, body in written:
             metadata = body["metadata"]
             version = metadata.get("resourceVersion", "")
-            if version.isdecimal():
+            if number := read_version(version):
                 key = object_key(metadata.get("namespace", ""), metadata["name"])
-                self._writes.setdefault(work_key, []).append(_Write(kind, key, int(version)))
+                self._writes.setdefault(work_key, []).append(_Write(kind, key, number))
 
     def unseen(self, work_key: str, view: View) -> bool:
         """Whether the view still has to show something we wrote for this key."""
@@ -67,4 +68,4 @@ def _seen(write: _Write, view: View) -> bool:
 
 
 def _number(version: str) -> int:
-    return int(version) if version.isdecimal() else 0
+    return read_version(version)

@@ -17,7 +17,7 @@ from typing import Final
 import msgspec
 
 from vc_bus import BusError, BusUnavailableError
-from vc_messages.codec import CodecError
+from vc_messages.codec import unreadable
 from vc_messages.record import Record
 from vc_messages.topics import KINDS_OF_JOBS, Topic
 from vc_messages.view import Change, IncarnationChanged, View, ViewState
@@ -170,8 +170,10 @@ class Follower:
                 continue
             try:
                 change = self.view.apply(record, received_at=now, live=True)
-            except CodecError as error:
-                await self._refusals.refuse(record, error)
+            except IncarnationChanged:
+                raise
+            except Exception as error:  # noqa: BLE001 - of one record, whatever it is
+                await self._refusals.refuse(record, unreadable(error))
                 continue
             self._refusals.accepted(record)
             if change is not None:

@@ -24,13 +24,15 @@ class HealthServer:
         host: str,
         port: int,
         variable: str = "HEALTH_PORT",
+        problems: Callable[[], Mapping[str, Sequence[str]]] = dict,
     ) -> None:
-        """`variable` chooses the port; it is named when that is taken."""
+        """`variable` chooses the port; it is named when that is taken. `problems` are lines by service."""
         self._services = services
         self._registries = registries
         self._host = host
         self._port = port
         self._variable = variable
+        self._problems = problems
         self._runner: web.AppRunner | None = None
 
     async def start(self) -> int:
@@ -51,7 +53,9 @@ class HealthServer:
             await self._runner.cleanup()
 
     async def _healthz(self, _: web.Request) -> web.Response:
-        return web.Response(text="ok\n")
+        """Alive; below it the objects that were left out, since all else goes on without them."""
+        lines = [f"{name}: {line}" for name, rows in self._problems().items() for line in rows]
+        return web.Response(text="\n".join(["ok", *lines]) + "\n")
 
     async def _readyz(self, _: web.Request) -> web.Response:
         """Not ready is 503, with the reason of each service that is not."""

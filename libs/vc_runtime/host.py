@@ -18,6 +18,7 @@ from vc_runtime.backoff import delay_seconds
 from vc_runtime.context import Context, Service
 from vc_runtime.listening import PortTakenError
 from vc_runtime.metered_cluster import MeteredCluster
+from vc_runtime.problems import Problems
 from vc_runtime.time_keeper import TimeKeeper
 
 STOP_SECONDS_MAX: Final = 10.0
@@ -40,6 +41,7 @@ class Host:
         self._builds = builds
         self._services: dict[str, Service] = {}
         self._registries: dict[str, CollectorRegistry] = {}
+        self._problems: dict[str, Problems] = {}
         self._meters = CollectorRegistry()
         """Of the process itself: memory, CPU, open files, its event loop."""
         ProcessCollector(registry=self._meters)
@@ -73,6 +75,10 @@ class Host:
     def services(self) -> Mapping[str, Service]:
         """The services as they run now."""
         return self._services
+
+    def problems(self) -> dict[str, list[str]]:
+        """Objects and records that were left out, by service."""
+        return {name: lines for name, rows in self._problems.items() if (lines := rows.lines())}
 
     def registries(self) -> list[CollectorRegistry]:
         """The meters of the services as they run now; a restarted service has new ones."""
@@ -115,6 +121,7 @@ class Host:
             started = context.clock.monotonic()
             fresh = metered(context)
             self._registries[name] = fresh.metrics
+            self._problems[name] = fresh.problems
             service = self._services[name] = build(fresh)
             self._ready.labels(name).set_function(partial(_is_ready, service))
             try:

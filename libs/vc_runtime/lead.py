@@ -15,6 +15,7 @@ from vc_runtime.context import Context
 from vc_runtime.effects import EffectApplier
 from vc_runtime.follower import Follower
 from vc_runtime.leader import Leadership
+from vc_runtime.problem_events import tell_problems
 from vc_runtime.takeover import Takeover
 from vc_runtime.warm_start import WarmStart
 
@@ -33,9 +34,10 @@ class Lead:
         """`rest_seconds` lie between two reads of news."""
         self._context = context
         self.follower = Follower(context, kinds, warm_start=warm_start, rest_seconds=rest_seconds)
-        self._leadership = Leadership(context)
-        self._takeover = Takeover(context, self._leadership)
-        self.applier = EffectApplier(context, may_write=lambda: self.leading)
+        self._context = context
+        self.lease = Leadership(context)
+        self._takeover = Takeover(context, self.lease)
+        self.applier = EffectApplier(context, lease=self.lease)
 
     @property
     def view(self) -> View:
@@ -45,7 +47,7 @@ class Lead:
     @property
     def leading(self) -> bool:
         """Whether a write begun now ends before anybody else can lead. Ask before each write."""
-        return self._leadership.leading
+        return self.lease.leading
 
     @property
     def epoch(self) -> int:
@@ -55,7 +57,7 @@ class Lead:
     @property
     def goes_on(self) -> bool:
         """Whether we lead under the same lease as when we took over."""
-        return self.leading and self._takeover.epoch == self._leadership.epoch
+        return self.lease.holds(self._takeover.epoch)
 
     def unready(self) -> str:
         """Why the view may not be decided on; empty when it may."""
@@ -73,7 +75,11 @@ class Lead:
         """Hold the Lease while the service's own loops run; until cancelled, or one of them raises."""
         try:
             async with asyncio.TaskGroup() as group:
-                for loop in (self._leadership.run(), *loops):
+                for loop in (self.lease.run(), self._tell_problems(), *loops):
                     group.create_task(loop)
         finally:
             await self.follower.close()
+
+    async def _tell_problems(self) -> None:
+        """Events on objects that were left out; the leader's, so that each is written once."""
+        await tell_problems(self._context, until_may_write=self.lease.wait_until_leading)

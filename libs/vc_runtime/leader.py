@@ -10,6 +10,9 @@ A Lease that is not there says nothing about its holder: somebody may have delet
 it leads on until its next renewal. Its holder makes it again, in the same epoch. Everybody else waits
 as for a lease that stands still, and goes on counting from the highest epoch it has seen. Only at the
 birth of a cluster, when nobody can have led, the first candidate leads at once.
+
+A lease that ran out is not lost yet: as long as nobody else took it, its holder writes nothing, renews it
+in the same epoch, and goes on where it stopped. It is lost when another holder was seen.
 """
 
 import asyncio
@@ -31,10 +34,13 @@ from vc_model.times import format_micro_time
 from vc_runtime.backoff import delay_seconds
 from vc_runtime.context import Context
 
-LEASE_SECONDS: Final = 6
+LEASE_SECONDS: Final = 15
 RENEW_SECONDS: Final = 2.0
-REQUEST_SECONDS_MAX: Final = 2.0
-"""A write takes at most this long; nobody starts one when less of the lease remains."""
+"""From one renewal to the next; of an API server that takes longer, one follows the other."""
+RENEW_PAUSE_SECONDS: Final = 0.5
+REQUEST_SECONDS_MAX: Final = 5.0
+"""A write takes at most this long; nobody starts one when less of the lease remains. So a leader that
+cannot renew stops writing after 10 s: the margins of Kubernetes' own leader election."""
 
 UNTIL_LEADING_POLL_SECONDS: Final = 0.05
 
@@ -52,6 +58,15 @@ class Leadership:
         self.epoch = 0
         """The Lease's transition count when we last held it."""
         self._renewed_at: float | None = None
+        """When the last successful renewal was sent; None when another holder was seen since."""
+        self._held: JsonObject | None = None
+        """The Lease as we last wrote it: renewed by one request while nobody else writes it."""
+        self._news = asyncio.Event()
+        """Set, and replaced, when the lease was renewed or lost."""
+        self._ran_out = False
+        """Whether it was said that the lease ran out."""
+        self.outwaited = False
+        """Whether we watched the last holder's lease stand still until no write of it could be left."""
         self._observed: tuple[str, object] = ("", None)
         self._observed_at = 0.0
         self._seen = False
@@ -72,6 +87,22 @@ class Leadership:
         age = self._context.clock.monotonic() - self._renewed_at
         return age < LEASE_SECONDS - REQUEST_SECONDS_MAX
 
+    def holds(self, epoch: int) -> bool:
+        """Whether what was decided under that epoch may be written now."""
+        return self.leading and self.epoch == epoch
+
+    def passed_on(self, epoch: int) -> bool:
+        """Whether somebody else led since: nothing that was decided under that epoch is written any more."""
+        return self._renewed_at is None or self.epoch != epoch
+
+    async def regained(self, epoch: int) -> bool:
+        """Wait while the lease has run out and nobody else has it; whether we hold it in that epoch."""
+        while not self.holds(epoch):
+            if self.passed_on(epoch):
+                return False
+            await self._news.wait()
+        return True
+
     @property
     def follows_nobody(self) -> bool:
         """Whether nobody can have led before us: what they had under way need not be waited for."""
@@ -86,24 +117,47 @@ class Leadership:
             await asyncio.shield(self.release())
 
     async def _step(self) -> None:
+        began = self._context.clock.monotonic()
+        self._notice()
         try:
-            await self._acquire_or_renew()
+            await self._acquire_or_renew(began)
             self._failures = 0
         except ClusterError as error:
             self._failures += 1
             self._context.log.warning("lease %s: %s", self.name, error)
-        wait = RENEW_SECONDS
+        self._notice()
+        self._tell()
+        took = self._context.clock.monotonic() - began
+        wait = max(RENEW_SECONDS - took, RENEW_PAUSE_SECONDS)
         if self._failures:
             wait = delay_seconds(self._failures, self._context.chance, longest_seconds=wait)
         await self._context.clock.sleep(wait)
+
+    def _notice(self) -> None:
+        """Say once that the lease ran out, and that it was renewed."""
+        ran_out = not self.leading and not self.passed_on(self.epoch)
+        if ran_out and not self._ran_out:
+            self._context.log.warning("lease %s ran out: nothing is written meanwhile", self.name)
+        elif self._ran_out and not ran_out and self.leading:
+            self._context.log.info("lease %s: leading in epoch %d again", self.name, self.epoch)
+        self._ran_out = ran_out
+
+    def _tell(self) -> None:
+        """Wake those who wait for the lease."""
+        news, self._news = self._news, asyncio.Event()
+        news.set()
 
     async def wait_until_leading(self) -> None:
         """Return when we lead."""
         while not self.leading:
             await self._context.clock.sleep(UNTIL_LEADING_POLL_SECONDS)
 
-    async def _acquire_or_renew(self) -> None:
-        sent_at = self._context.clock.monotonic()
+    async def _acquire_or_renew(self, sent_at: float) -> None:
+        if self._held is not None and not self.passed_on(self.epoch):
+            held, self._held = self._held, None
+            if await self._write(held, sent_at, transitions=self.epoch):
+                return  # nobody wrote it since we did
+            sent_at = self._context.clock.monotonic()
         try:
             lease = await self._get()
         except NotFoundError:
@@ -115,8 +169,10 @@ class Leadership:
         if spec.get("holderIdentity") == self._context.identity and self._renewed_at is not None:
             await self._write(lease, sent_at, transitions=self._epoch_seen)
         elif self._is_over(lease):
-            await self._write(lease, sent_at, transitions=self._epoch_seen + 1)
-            self._context.log.info("leading %s, epoch %d", self.name, self.epoch)
+            outwaited = bool(spec.get("holderIdentity"))
+            if await self._write(lease, sent_at, transitions=self._epoch_seen + 1):
+                self.outwaited = outwaited
+                self._context.log.info("leading %s, epoch %d", self.name, self.epoch)
         else:
             self._renewed_at = None
 
@@ -158,6 +214,7 @@ class Leadership:
             self._first_epoch = self.epoch
         elif self._missing_for(sent_at) > LEASE_SECONDS + REQUEST_SECONDS_MAX:
             await self._create(sent_at, transitions=max(self._epoch_seen, self.epoch) + 1)
+            self.outwaited = True
             self._context.log.info("lease %s was made anew: leading %s", self.name, self.leading)
 
     def _missing_for(self, now: float) -> float:
@@ -194,23 +251,30 @@ class Leadership:
             "spec": self._spec(transitions),
         }
         try:
-            await self._context.cluster.create(LEASES, body, namespace=self._context.namespace)
+            made = await self._context.cluster.create(
+                LEASES, body, namespace=self._context.namespace
+            )
         except AlreadyExistsError:
             self._renewed_at = None  # somebody was faster; look again
             return
-        self._seen = True
+        self._seen, self._held = True, strip_nulls(made)
         self.epoch, self._renewed_at = transitions, sent_at
 
-    async def _write(self, lease: JsonObject, sent_at: float, *, transitions: int) -> None:
+    async def _write(self, lease: JsonObject, sent_at: float, *, transitions: int) -> bool:
+        """Whether nobody wrote it since the version that is given."""
         spec = self._spec(transitions)
         if transitions == self.epoch and self._renewed_at is not None:
             spec["acquireTime"] = lease["spec"].get("acquireTime", spec["acquireTime"])
         body = {**lease, "spec": spec}
         try:
-            await self._context.cluster.replace(LEASES, body, namespace=self._context.namespace)
+            written = await self._context.cluster.replace(
+                LEASES, body, namespace=self._context.namespace
+            )
         except (ConflictError, NotFoundError):
-            return  # somebody was faster; look again
+            return False  # somebody was faster; look again
+        self._held = strip_nulls(written)
         self.epoch, self._renewed_at = transitions, sent_at
+        return True
 
     async def raise_epoch(self, above: int) -> None:
         """Grow past an epoch that was seen elsewhere: the Lease was deleted and made anew.
@@ -226,7 +290,8 @@ class Leadership:
         """Give the lease up, if it is ours; whoever waits may lead at once."""
         if self._renewed_at is None:
             return
-        self._renewed_at = None
+        self._renewed_at = self._held = None
+        self._tell()
         try:
             lease = await self._get()
             if lease.get("spec", {}).get("holderIdentity") == self._context.identity:

@@ -8,7 +8,7 @@ therefore starts from stale, not from what its buffers say.
 from typing import Final
 
 from vc_bus import Reader
-from vc_messages.codec import CodecError
+from vc_messages.codec import unreadable
 from vc_messages.record import Record, TopicPartition
 from vc_messages.topics import PROGRESS
 from vc_messages.view import IncarnationChanged, View
@@ -57,8 +57,8 @@ class ProgressReader:
                 view.apply(record, received_at=now, live=record.offset >= self._live_from)
             except IncarnationChanged:
                 continue
-            except CodecError as error:
-                await self._refusals.refuse(record, error)
+            except Exception as error:  # noqa: BLE001 - of one record, whatever it is
+                await self._refusals.refuse(record, unreadable(error))
             else:
                 self._refusals.accepted(record)
 
@@ -74,8 +74,10 @@ class ProgressReader:
             try:
                 live = record.offset >= self._live_from
                 view.apply(record, received_at=called_at, live=live)
-            except CodecError as error:
-                await self._refusals.refuse(record, error)
+            except IncarnationChanged:
+                raise
+            except Exception as error:  # noqa: BLE001 - of one record, whatever it is
+                await self._refusals.refuse(record, unreadable(error))
             else:
                 self._refusals.accepted(record)
 

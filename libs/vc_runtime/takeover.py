@@ -1,6 +1,7 @@
 """Beginning to lead: wait until the view holds everything the last leader may have done.
 
-A leader that was just followed may have had a write under way. Its successor outwaits that write,
+A leader that gave its lease up may have had a write under way. Its successor outwaits that write (a
+lease that ran out was outwaited before it was taken),
 asks the API server how far it is (a list with limit 1 of every kind it needs), and decides nothing
 before the progress of each has reached that version (protocol 11). Who made the Lease at the birth of
 the cluster follows nobody; who made it later may follow one whose Lease was deleted.
@@ -15,6 +16,7 @@ from collections.abc import Sequence
 
 from vc_cluster import Cluster, ClusterError, ForbiddenError, NotFoundError
 from vc_messages.view import View
+from vc_model.bounded import read_version
 from vc_model.kinds import CONFIGMAPS, Kind
 from vc_runtime.context import Context
 from vc_runtime.leader import REQUEST_SECONDS_MAX, Leadership
@@ -45,7 +47,7 @@ class Takeover:
     async def _ask(self, kinds: Sequence[Kind]) -> None:
         """How far is the cluster, in each kind?"""
         epoch, alone = self._leadership.epoch, self._leadership.follows_nobody
-        if not alone:
+        if not alone and not self._leadership.outwaited:
             await self._context.clock.sleep(REQUEST_SECONDS_MAX)
         cluster = self._context.cluster
         try:
@@ -65,7 +67,7 @@ class Takeover:
             if kind.optional:
                 return 0
             raise
-        return _number(page.resource_version)
+        return read_version(page.resource_version)
 
     def _where(self, kind: Kind) -> str:
         """ConfigMaps are followed in our own namespace alone, and nobody may list others'."""
@@ -74,8 +76,4 @@ class Takeover:
     def _reached(self, view: View, kind: Kind) -> bool:
         progress = view.progress(kind)
         wanted = self._must_reach.get(kind.short, 0)
-        return progress is not None and _number(progress.resource_version) >= wanted
-
-
-def _number(version: str) -> int:
-    return int(version) if version.isdecimal() else 0
+        return progress is not None and read_version(progress.resource_version) >= wanted

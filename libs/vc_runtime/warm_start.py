@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from typing import Final
 
 from vc_messages.checkpoints import Restorer
-from vc_messages.codec import CodecError
 from vc_messages.facts import Stamp
 from vc_messages.view import View, ViewState
+from vc_model.faults import describe
 from vc_runtime.context import Context
 from vc_snapshot import Checkpoint, SnapshotUnavailableError
 from vc_snapshot.validity import LogSpan, why_unusable
@@ -42,8 +42,8 @@ class WarmStart:
             if not why:
                 try:
                     return await self._restore(checkpoint, view)
-                except CodecError as error:
-                    why = str(error)
+                except Exception as error:  # noqa: BLE001 - of damaged bytes, whatever it is
+                    why = describe(error)
         self._context.log.info("cold start: checkpoint %s not used: %s", self._name, why)
         return None
 

@@ -7,10 +7,12 @@ be read is the sender's mistake and is answered with a sentence that says where.
 from typing import Final
 
 import msgspec
-import yaml
 from aiohttp import web
 
 from vc_cluster.errors import BadRequestError, TooLargeError, UnsupportedMediaTypeError
+from vc_model import bounded_yaml
+from vc_model.bounded import read_integer
+from vc_model.faults import describe
 from vc_model.struct import Json, JsonObject
 from vc_simcluster.http_protobuf import PROTOBUF_TYPE, decode_object
 
@@ -105,13 +107,13 @@ def _parse(raw: bytes, *, is_yaml: bool) -> Json:
     """JSON first, even when YAML is announced: most YAML bodies are JSON, and it is faster."""
     try:
         return msgspec.json.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except Exception as error:  # noqa: BLE001 - of one body, whatever it is
         if not is_yaml:
             raise BadRequestError(f"the body of the request is not JSON: {error}") from None
     try:
-        return _plain(yaml.safe_load(raw))
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError, TypeError) as error:
-        raise BadRequestError(f"the body of the request is not YAML: {error}") from None
+        return _plain(bounded_yaml.load(raw))
+    except Exception as error:  # noqa: BLE001 - of one body, whatever it is
+        raise BadRequestError(f"the body of the request is not YAML: {describe(error)}") from None
 
 
 def _plain(value: Json) -> Json:
@@ -124,10 +126,10 @@ def query_int(request: web.Request, name: str, default: int = 0) -> int:
     text = request.query.get(name, "")
     if not text:
         return default
-    try:
-        return int(text)
-    except ValueError:
-        raise BadRequestError(f"{name}: {text[:40]!r} is not a whole number") from None
+    number = read_integer(text)
+    if number is None:
+        raise BadRequestError(f"{name}: {text[:40]!r} is not a whole number")
+    return number
 
 
 def query_bool(request: web.Request, name: str) -> bool:

@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 from aiohttp import web
 
-from vc_cluster.errors import ClusterError, TooLargeError, TooManyRequestsError
+from vc_cluster.errors import BadRequestError, ClusterError, TooLargeError, TooManyRequestsError
 from vc_model.faults import describe
 from vc_model.struct import JsonObject
 
@@ -31,6 +31,14 @@ _REASONS: Final = {
     413: "RequestEntityTooLarge",
     415: "UnsupportedMediaType",
 }
+
+OF_THE_REQUEST: Final = (
+    ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError,
+)  # fmt: skip
+"""What values of an unexpected sort in a body make us raise: with another it would not have happened. A request
+without a body has little in it, and what that little can be is known: there it is a fault of ours."""
+_PATH_SHOWN_MAX: Final = 200
+_WHAT_MAX: Final = 400
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -105,9 +113,12 @@ async def answer_errors(request: web.Request, handler: Handler) -> web.StreamRes
     except ConnectionError:
         raise  # the client has gone: there is nobody to answer
     except Exception as error:
-        _log.exception("request %s %s failed", request.method, request.path)
+        _log.exception("request %s %s failed", request.method, request.path[:_PATH_SHOWN_MAX])
         if STREAMING.get():
             raise  # the answer has begun: all that is left is to cut it off
+        if request.method != "GET" and isinstance(error, OF_THE_REQUEST):
+            what = f"the request cannot be processed: {type(error).__name__}: {describe(error)}"
+            return error_response(BadRequestError(what[:_WHAT_MAX]))
         return error_response(ClusterError(f"Internal error occurred: {describe(error)}"))
 
 

@@ -27,6 +27,9 @@ _DEFAULT: Final = Printer(
 )
 
 
+UNKNOWN_CELL: Final = "<unknown>"
+
+
 class Tables:
     """Makes tables of one resource, as one request wants them."""
 
@@ -55,12 +58,20 @@ class Tables:
         }
 
     def _row(self, obj: JsonObject, now: float) -> JsonObject:
-        row: JsonObject = {"cells": self._printer.cells(obj, now)}
+        row: JsonObject = {"cells": self._cells(obj, now)}
         if self._include == "Object":
             row["object"] = obj
         elif self._include != "None":
             row["object"] = partial_metadata(obj)
         return row
+
+    def _cells(self, obj: JsonObject, now: float) -> list[Json]:
+        """One object that cannot be shown has its name shown; the table has the others too."""
+        try:
+            return self._printer.cells(obj, now)
+        except Exception:  # noqa: BLE001 - of one object, whatever it is
+            name = str((obj.get("metadata") or {}).get("name", ""))
+            return [name, *([UNKNOWN_CELL] * (len(self._printer.columns) - 1))]
 
 
 def partial_metadata(obj: JsonObject) -> JsonObject:

@@ -16,6 +16,7 @@ from vc_model.struct import JsonObject
 from vc_model.times import format_time
 from vc_simcluster.admission import Admission, AdmissionRequest, warn
 from vc_simcluster.builtin_resources import CRDS
+from vc_simcluster.builtin_shapes import check_types
 from vc_simcluster.builtin_validation import builtin_faults
 from vc_simcluster.defaults import fill_defaults
 from vc_simcluster.definitions import definition_faults, establish
@@ -260,6 +261,7 @@ class Writer:
             faults += builtin_faults(resource, obj, old)
         if faults:
             raise invalid(resource, obj["metadata"]["name"], faults)
+        check_types(resource, obj)
 
 
 def read_object(resource: Resource, body: JsonObject) -> JsonObject:

@@ -47,6 +47,8 @@ REPLACED_SECONDS: Final = 8
 time between two saves, so that there are two at the most."""
 SWITCH_ATTEMPTS_MAX: Final = 5
 """A head may be switched by somebody else; who loses this often is not the leader it believes to be."""
+PIECES_MAX: Final = 1_000_000
+"""Of one checkpoint; a head that names more was not written by us."""
 LOAD_ATTEMPTS_MAX: Final = 5
 """A head may be switched while its chunks are read."""
 
@@ -232,7 +234,8 @@ class RedisSnapshot:
             return []
         with _answered():
             found = await self._client.lrange(self._session_keys[0], 0, limit - 1)
-        return [_raw(one).decode() for one in found]
+        ids = (_text(_raw(one)) for one in found)
+        return [one for one in ids if one is not None]
 
     async def close(self) -> None:
         await self._client.aclose()
@@ -264,8 +267,9 @@ def _checkpoint_of(head: _Head, chunks: dict[str, bytes]) -> Checkpoint:
 
 
 def _raw(answer: bytes | str | None) -> bytes:
-    """The client does not decode, which its types cannot say."""
-    assert isinstance(answer, bytes)
+    """The client does not decode, which its types cannot say; another sort of answer is of another key."""
+    if not isinstance(answer, bytes):
+        raise RedisError(f"an answer of type {type(answer).__name__}")
     return answer
 
 
@@ -274,8 +278,19 @@ def _read_head(answer: bytes | str | None) -> _Head | None:
     if answer is None:
         return None
     try:
-        return msgspec.msgpack.decode(_raw(answer), type=_Head)
-    except msgspec.DecodeError:
+        head = msgspec.msgpack.decode(_raw(answer), type=_Head)
+    except Exception:  # noqa: BLE001 - of damaged bytes, whatever it is
+        return None
+    pieces = head.pieces.values()
+    bounded = all(0 <= count <= PIECES_MAX for count in pieces) and sum(pieces) <= PIECES_MAX
+    return head if bounded else None
+
+
+def _text(raw: bytes) -> str | None:
+    """An id; None for one that nobody of ours has written."""
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
         return None
 
 

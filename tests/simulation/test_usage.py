@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from prometheus_client import CollectorRegistry, generate_latest
 
 from tests.simulation.stack import CORE, WALL_AT_ZERO, Stack, gang_job
 from vc_bus.memory import MemoryBus
@@ -14,12 +15,14 @@ from vc_cluster import ForbiddenError
 from vc_messages.record import TopicPartition
 from vc_messages.topics import USAGE_LEDGER
 from vc_messages.usage import UsageRow, usage_of
-from vc_model.kinds import CONFIGMAPS, Kind
+from vc_model import keys
+from vc_model.kinds import CONFIGMAPS, PODGROUPS, PODS, QUEUES, Kind
 from vc_model.pod import Pod
 from vc_model.struct import JsonObject
 from vc_model.times import parse_time
 from vc_queue_controller.ledger_store import CHECKPOINT
 from vc_queue_controller.logic.ledger_documents import PREFIX, entries_of, hours_of, unpack_hour
+from vc_queue_controller.service import QueueController
 from vc_simcluster.cluster import StoreCluster
 
 HOUR = int(WALL_AT_ZERO) // 3600 * 3600
@@ -114,6 +117,77 @@ def test_a_job_that_is_deleted_while_it_runs_is_charged_to_its_end() -> None:
             assert not stack.problems
 
     run_virtual(main())
+
+
+def test_a_label_puts_no_pod_on_another_bill() -> None:
+    async def main() -> None:
+        services = (*CORE, "podgroup-controller")
+        stack = Stack(seed=8, services=services, wall_at_zero=HOUR + 3600 - BEGINS_BEFORE)
+        async with stack:
+            await stack.clock.sleep(5)
+            await _make_queue(stack, "team")
+            await stack.submit(gang_job("train", replicas=2, queue="team", run_seconds=30))
+            forged = _plain_pod("forged", run_seconds=30)
+            forged["metadata"]["labels"] = {keys.QUEUE_NAME: "team", keys.JOB_NAME: "train"}
+            await stack.cluster.create(PODS, forged, namespace="default")
+            await stack.until(lambda: len(_running(stack)) == 3, seconds=60, what="they run")
+            await stack.clock.sleep(BEGINS_BEFORE + SETTLED_SECONDS - stack.clock.monotonic())
+            rows = {(row.queue, row.job) for row in (await _told(stack.bus)).values()}
+            assert rows == {("team", "train"), ("default", "forged")}
+            page = generate_latest(_metrics_of(stack.running["queue-controller"])).decode()
+            for label in ("queue", "job"):
+                assert f'pyroclast_usage_labels_ignored_total{{label="{label}"}} 1.0' in page
+            assert not stack.problems
+
+    run_virtual(main())
+
+
+def test_the_queue_of_a_finished_job_is_known_when_everything_else_is_lost() -> None:
+    """Its pod group is gone by then."""
+
+    async def main() -> None:
+        async with Stack(seed=9, wall_at_zero=HOUR + 3600 - BEGINS_BEFORE) as stack:
+            await stack.clock.sleep(5)
+            await _make_queue(stack, "team")
+            await stack.submit(gang_job("train", replicas=2, queue="team", run_seconds=20))
+            groups = stack.api.registry.for_kind(PODGROUPS)
+            await stack.until(lambda: len(_running(stack)) == 2, seconds=60, what="it runs")
+            await stack.until(lambda: not stack.api.list(groups).items, seconds=60, what="it ended")
+            stack.bus.delete_topics()
+            stack.snapshot.flush()
+            stack.kill("queue-controller")
+            await stack.clock.sleep(BEGINS_BEFORE + SETTLED_SECONDS - stack.clock.monotonic())
+            rows = {(row.queue, row.job) for row in (await _told(stack.bus)).values()}
+            assert rows == {("team", "train")}
+
+    run_virtual(main())
+
+
+def _metrics_of(service: object) -> CollectorRegistry:
+    assert isinstance(service, QueueController)
+    return service._context.metrics
+
+
+async def _make_queue(stack: Stack, name: str) -> None:
+    body = {"apiVersion": QUEUES.api_version, "kind": QUEUES.kind, "metadata": {"name": name}}
+    await stack.cluster.create(QUEUES, {**body, "spec": {"weight": 1}})
+
+
+def _plain_pod(name: str, *, run_seconds: float) -> JsonObject:
+    requests = {"cpu": "1", "memory": "1Gi"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": name,
+            "annotations": {"sim.pyroclast.io/run-seconds": str(run_seconds)},
+        },
+        "spec": {
+            "schedulerName": "volcano",
+            "restartPolicy": "Never",
+            "containers": [{"name": "c", "image": "i", "resources": {"requests": requests}}],
+        },
+    }
 
 
 class Refusing(StoreCluster):

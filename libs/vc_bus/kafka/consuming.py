@@ -13,6 +13,7 @@ from aiokafka.errors import KafkaError
 from vc_bus.kafka.config import KafkaConfig
 from vc_bus.kafka.ending import end
 from vc_bus.kafka.errors import translated
+from vc_bus.kafka.lenient_records import read_leniently
 from vc_bus.kafka.pacing import pace_metadata
 from vc_bus.limits import POLL_BYTES_MAX, TOPIC_MESSAGE_BYTES_MAX
 from vc_messages.record import Record, TopicPartition
@@ -39,6 +40,7 @@ def fetch_settings(config: KafkaConfig) -> dict[str, Any]:
 
 async def start(consumer: AIOKafkaConsumer) -> None:
     """Connect, or leave nothing behind."""
+    read_leniently()
     pace_metadata(consumer._client)  # noqa: SLF001 - a consumer shows its client to nobody
     with translated("connecting"):
         try:

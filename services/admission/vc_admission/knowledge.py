@@ -20,7 +20,7 @@ from vc_admission.logic.resource_groups import (
 )
 from vc_admission.logic.world import BUILT_IN_PLUGINS, World, children_of
 from vc_cluster import NotFoundError, ServerError
-from vc_messages.codec import CodecError, decode
+from vc_messages.codec import decode, unreadable
 from vc_messages.plugins import PluginAnnouncement
 from vc_messages.record import Record
 from vc_messages.topics import PLUGIN_REGISTRY
@@ -30,10 +30,12 @@ from vc_model.kinds import CONFIGMAPS, NAMESPACES, PODGROUPS, QUEUES, Kind
 from vc_model.kubernetes import ConfigMap, Namespace
 from vc_model.meta import object_key
 from vc_model.scheduling import PodGroup, Queue
+from vc_runtime.boundaries import DECODE
 from vc_runtime.context import Context
 from vc_runtime.follower import Batch, Follower
 from vc_runtime.letters import send_to_dead_letters
 
+_NAME_SHOWN_MAX: Final = 253
 LIVE_LIST_SECONDS: Final = 1.0
 """How long a live list of queues is used while the view is not ready."""
 
@@ -107,8 +109,8 @@ class Knowledge:
             return
         try:
             announced = decode(record.value, into=PluginAnnouncement, headers=record.headers)
-        except CodecError as error:
-            await send_to_dead_letters(self._context, record, error)
+        except Exception as error:  # noqa: BLE001 - of one record, whatever it is
+            await send_to_dead_letters(self._context, record, unreadable(error))
             return
         if announced.plugin in self._plugins or len(self._plugins) < PLUGINS_MAX:
             self._plugins[announced.plugin] = announced
@@ -167,17 +169,21 @@ class Knowledge:
     async def _list_queues(self) -> dict[str, Queue]:
         queues: dict[str, Queue] = {}
         async for item in self._pages(QUEUES, pages_max=PAGES_MAX):
-            queue = msgspec.convert(strip_nulls(msgspec.json.decode(item)), Queue)
-            queues[queue.metadata.name] = queue
+            with self._context.problems.contain(DECODE, QUEUES.short, name_in(item)):
+                queue = msgspec.convert(strip_nulls(msgspec.json.decode(item)), Queue)
+                queues[queue.metadata.name] = queue
         return queues
 
     async def _count_unfinished(self, queue: str) -> int:
         """Pod groups of a queue that are not Completed; counted live, because queues are rarely deleted."""
         counted = 0
         async for item in self._pages(PODGROUPS, pages_max=GROUP_PAGES_MAX):
-            group = msgspec.convert(strip_nulls(msgspec.json.decode(item)), PodGroup)
-            finished = group.status.phase == FINISHED_GROUP
-            counted += (group.spec.queue or DEFAULT_QUEUE) == queue and not finished
+            unfinished = True  # one that cannot be read holds its queue: nobody knows which that is
+            with self._context.problems.contain(DECODE, PODGROUPS.short, name_in(item)):
+                group = msgspec.convert(strip_nulls(msgspec.json.decode(item)), PodGroup)
+                finished = group.status.phase == FINISHED_GROUP
+                unfinished = (group.spec.queue or DEFAULT_QUEUE) == queue and not finished
+            counted += unfinished
         return counted
 
     async def _pages(self, kind: Kind, *, pages_max: int) -> AsyncIterator[bytes]:
@@ -207,3 +213,17 @@ class Knowledge:
             )
         except NotFoundError:
             return None
+
+
+class _Named(msgspec.Struct):
+    metadata: dict[str, object] = {}
+
+
+def name_in(item: bytes) -> str:
+    """Which object it is, as far as that can be read."""
+    try:
+        return str(msgspec.json.decode(item, type=_Named).metadata.get("name", ""))[
+            :_NAME_SHOWN_MAX
+        ]
+    except Exception:  # noqa: BLE001 - of damaged bytes, whatever it is
+        return ""

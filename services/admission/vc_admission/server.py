@@ -21,6 +21,7 @@ from vc_admission.meters import ALLOWED, NO_REVIEW, REFUSED, UNAVAILABLE, Admiss
 from vc_cluster import ClusterError
 from vc_model.kinds import JOBS
 from vc_model.meta import object_key
+from vc_runtime.boundaries import DECIDE
 from vc_runtime.context import Context
 from vc_runtime.job_fields import job_fields
 from vc_runtime.listening import Wanted, said_once
@@ -89,6 +90,9 @@ class AdmissionServer:
             text = f"the cluster could not be asked: {error}\n"
             return web.Response(status=503, text=text), UNAVAILABLE
         response = review(request, world, endpoint=endpoint)
+        if response.fault:
+            key = object_key(request.namespace, request.name)
+            self._context.problems.caught(DECIDE, endpoint.kind.short, key, error=response.fault)
         if not response.allowed:
             self._context.log.info(
                 "refused %s of %s %s/%s: %s",
@@ -108,8 +112,8 @@ def _fields(request: Request, endpoint: Endpoint) -> dict[str, str | int]:
     key = object_key(request.namespace, request.name)
     if endpoint.kind is not JOBS:
         return {endpoint.kind.kind.lower(): key, "operation": request.operation}
-    metadata = (request.object or request.old_object or {}).get("metadata") or {}
-    uid = str(metadata.get("uid") or "")
+    metadata = (request.object or request.old_object or {}).get("metadata")
+    uid = str(metadata.get("uid") or "") if isinstance(metadata, dict) else ""
     fields: dict[str, str | int] = job_fields(key, uid) if uid else {"job": key}
     return {**fields, "operation": request.operation}
 

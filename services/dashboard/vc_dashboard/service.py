@@ -21,7 +21,7 @@ from vc_dashboard.logic.trying import Ground
 from vc_dashboard.logic.usage import UsageMemory
 from vc_dashboard.past import Past
 from vc_dashboard.server import DashboardServer
-from vc_messages.codec import CodecError
+from vc_messages.codec import unreadable
 from vc_messages.record import Record
 from vc_messages.sessions import session_of
 from vc_messages.topics import SESSIONS, USAGE_LEDGER
@@ -113,8 +113,8 @@ class DashboardService:
                 session = session_of(record)
                 self.sessions.take(session)
                 self.epochs.take_session(session)
-        except CodecError as error:
-            await send_to_dead_letters(self._context, record, error)
+        except Exception as error:  # noqa: BLE001 - of one record, whatever it is
+            await send_to_dead_letters(self._context, record, unreadable(error))
 
     async def _watch_invariants(self) -> None:
         while True:

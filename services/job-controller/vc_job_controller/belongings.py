@@ -6,11 +6,11 @@ thrown away with the view.
 
 from typing import TypeVar
 
-from vc_messages.partition import owning_key
+from vc_messages.partition import owning_key, vcjob_owner
 from vc_messages.view import Change
 from vc_model.job import Command
-from vc_model.kinds import COMMANDS, JOBS, PODS
-from vc_model.meta import ApiObject, controller_of
+from vc_model.kinds import COMMANDS, PODS
+from vc_model.meta import ApiObject
 from vc_model.pod import Pod
 from vc_model.scheduling import PodGroup
 
@@ -75,8 +75,6 @@ def _store(tables: dict[str, dict[str, T]], job_key: str, key: str, obj: T | Non
 
 def _job_key(change: Change, obj: ApiObject) -> str:
     """The job an object belongs to; empty when to none."""
-    if change.kind in (PODS, COMMANDS):
-        owner = obj.target if isinstance(obj, Command) else controller_of(obj.metadata)
-        if owner is None or owner.kind != JOBS.kind or owner.api_version != JOBS.api_version:
-            return ""
+    if change.kind in (PODS, COMMANDS) and vcjob_owner(obj) is None:
+        return ""
     return owning_key(obj)

@@ -6,7 +6,7 @@ Every replica reads all of it, whichever jobs are its own.
 import msgspec
 
 from vc_job_controller.logic.volumes import named_claims
-from vc_messages.codec import CodecError, decode
+from vc_messages.codec import decode, unreadable
 from vc_messages.plugins import PluginAnnouncement
 from vc_messages.record import Record
 from vc_messages.topics import PLUGIN_REGISTRY
@@ -64,8 +64,8 @@ class Reference:
             return
         try:
             said = decode(record.value, into=PluginAnnouncement, headers=record.headers)
-        except CodecError as error:
-            await send_to_dead_letters(self._context, record, error)
+        except Exception as error:  # noqa: BLE001 - of one record, whatever it is
+            await send_to_dead_letters(self._context, record, unreadable(error))
             return
         self.registry[said.plugin] = said
 

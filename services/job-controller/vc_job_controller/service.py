@@ -26,20 +26,24 @@ from vc_job_controller.pacing import Pacing
 from vc_job_controller.reference import Reference
 from vc_job_controller.spans import JobSpans
 from vc_job_controller.telling import trouble_of, what_was_done
-from vc_messages.codec import CodecError, decode
+from vc_messages.codec import decode, unreadable
 from vc_messages.effects import DeleteObject, Effect, PatchObject, PublishMessage
 from vc_messages.partition import partition_of_key
 from vc_messages.plugins import PluginReply, request_message
+from vc_messages.record import Record
 from vc_messages.topics import PLUGIN_REPLIES
+from vc_model.bounded import read_version
 from vc_model.job import Job
 from vc_model.keys import DEFAULT_QUEUE
 from vc_model.kinds import COMMANDS, JOBS, PODGROUPS, PODS
+from vc_runtime.boundaries import APPLY, DECIDE
 from vc_runtime.context import Context
 from vc_runtime.effects import EffectApplier, Outcome, OutcomeStatus
 from vc_runtime.expectations import Expectations
 from vc_runtime.follower import Batch, Follower
 from vc_runtime.job_fields import fields_of
 from vc_runtime.letters import send_to_dead_letters
+from vc_runtime.problem_events import tell_problems
 from vc_runtime.workqueue import WorkQueue
 
 GROUP: Final = "vc-job-controller"
@@ -114,6 +118,7 @@ class JobController:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._follow_reference())
                 group.create_task(self._follow_jobs(group))
+                group.create_task(tell_problems(self._context))
         finally:
             await self._jobs.close()
             await self._reference.close()
@@ -152,18 +157,21 @@ class JobController:
         if batch.rebuilt:
             self._start_over()
         for change in batch.changes:
-            self._wake(self._belongings.take(change))
+            with self._context.problems.contain(APPLY, change.kind, change.key):
+                self._wake(self._belongings.take(change))
         for record in batch.records:
             try:
-                reply = decode(record.value or b"", into=PluginReply, headers=record.headers)
-            except CodecError as error:
-                await send_to_dead_letters(self._context, record, error)
-                continue
-            took = self._conversations.round_trip(reply, now=self._context.clock.monotonic())
-            if took is not None:
-                self._meters.answered(reply.plugin, took)
-            if self._conversations.note_answer(reply):
-                self._queue.add(reply.job_key)
+                self._take_reply(record)
+            except Exception as error:  # noqa: BLE001 - of one record, whatever it is
+                await send_to_dead_letters(self._context, record, unreadable(error))
+
+    def _take_reply(self, record: Record) -> None:
+        reply = decode(record.value or b"", into=PluginReply, headers=record.headers)
+        took = self._conversations.round_trip(reply, now=self._context.clock.monotonic())
+        if took is not None:
+            self._meters.answered(reply.plugin, took)
+        if self._conversations.note_answer(reply):
+            self._queue.add(reply.job_key)
 
     def _wake(self, keys: Iterable[str]) -> None:
         """Soon, or for a large job a little later: its news come in by the thousand."""
@@ -201,23 +209,17 @@ class JobController:
         self._start_due(group)
 
     async def _work(self, key: str) -> None:
+        """One job that cannot be read must not stop the others: it is left out, told of on the job, and
+        looked at again later and when it changes."""
         task = asyncio.current_task()
+        entry = self._jobs.view.entries(JOBS).get(key)
+        uid = entry.identity.uid if entry is not None else ""
+        contained = self._context.problems.contain(DECIDE, JOBS, key, uid=uid)
         try:
-            seen = self._observe(key)
-            if seen is None:
-                return
-            self._spans.looked(seen)
-            began = self._context.clock.wall()
-            decision = self._decide(key, seen)
-            if decision is None:
-                return
-            outcomes = await self._applier.apply(self._effects(key, decision, seen.traceparent))
-            self._spans.worked(seen, outcomes, began=began)
-            self._meters.worked(seen, outcomes, now=self._context.clock.wall())
-            if line := what_was_done(seen, outcomes):
-                self._context.log.info(line, extra=fields_of(seen.job, queue=seen.job.spec.queue))
-            if self._busy.get(key) is task:
-                self._take_outcomes(key, decision, outcomes)
+            with contained:
+                await self._work_on(key, task)
+            if contained.failed and self._busy.get(key) is task:
+                self._queue.retry(key)
         finally:
             if self._busy.get(key) is task:
                 del self._busy[key]
@@ -225,14 +227,20 @@ class JobController:
                     self._again.discard(key)
                     self._queue.add(key)
 
-    def _decide(self, key: str, seen: Observed) -> Decision | None:
-        """One job that cannot be read must not stop the others: it is set aside, and named."""
-        try:
-            return decide(seen, now=self._context.clock.now())
-        except Exception:
-            self._context.log.exception("cannot decide about %s", key)
-            self._queue.retry(key)
-            return None
+    async def _work_on(self, key: str, task: "asyncio.Task[None] | None") -> None:
+        seen = self._observe(key)
+        if seen is None:
+            return
+        self._spans.looked(seen)
+        began = self._context.clock.wall()
+        decision = decide(seen, now=began)
+        outcomes = await self._applier.apply(self._effects(key, decision, seen.traceparent))
+        self._spans.worked(seen, outcomes, began=began)
+        self._meters.worked(seen, outcomes, now=self._context.clock.wall())
+        if line := what_was_done(seen, outcomes):
+            self._context.log.info(line, extra=fields_of(seen.job, queue=seen.job.spec.queue))
+        if self._busy.get(key) is task:
+            self._take_outcomes(key, decision, outcomes)
 
     def _observe(self, key: str) -> Observed | None:
         """Everything about a job; None when nothing may be decided about it now."""
@@ -286,9 +294,9 @@ class JobController:
             progress.resource_version if progress else "",
             job.metadata.resource_version,
         )
-        if not reached.isdecimal() or not wanted.isdecimal():
+        if not read_version(reached) or not read_version(wanted):
             return True
-        return int(reached) >= int(wanted)
+        return read_version(reached) >= read_version(wanted)
 
     # -- acting ----------------------------------------------------------------------------------
 

@@ -21,7 +21,7 @@ from vc_messages.trace import PODGROUP_SPAN, PODS_SPAN, ROOT_SPAN, START_SPAN, a
 from vc_model import keys
 from vc_model.job import Job
 from vc_model.kinds import JOBS, PODGROUPS, PODS
-from vc_model.meta import ApiObject, controller_of
+from vc_model.meta import ApiObject
 from vc_model.pod import Pod
 from vc_model.times import parse_time
 from vc_runtime.context import Context
@@ -161,11 +161,8 @@ def own_pods(seen: Observed) -> list[Pod]:
 
 
 def _is_of_attempt(job: Job, obj: ApiObject) -> bool:
-    owner = controller_of(obj.metadata)
     version = obj.metadata.annotations.get(keys.JOB_VERSION, "0")
-    return (
-        owner is not None and owner.uid == job.metadata.uid and version == str(job.status.version)
-    )
+    return JOBS.controls(obj.metadata, uid=job.metadata.uid) and version == str(job.status.version)
 
 
 def first_pods(job: Job) -> int:

@@ -7,6 +7,8 @@ as made, a foreign one is the applier's to find and the user's to mend.
 
 from typing import Final
 
+from msgspec import structs
+
 from vc_jobplugin.answers import Decorated, Found, Reference
 from vc_jobplugin.arguments import Flag, Parsed, described, parse
 from vc_jobplugin.hosts import hosts, subdomain, variable_name
@@ -20,10 +22,11 @@ from vc_messages.plugins import (
     PluginRequest,
     TaskDecoration,
 )
+from vc_messages.topics import MESSAGE_BYTES_MAX
 from vc_model import keys
 from vc_model.compat import Compat
 from vc_model.graft import merge_patch
-from vc_model.job import Job, TaskSpec
+from vc_model.job import Job
 from vc_model.kinds import CONFIGMAPS, NETWORKPOLICIES, SERVICES
 from vc_model.struct import JsonObject
 
@@ -36,6 +39,13 @@ FLAGS: Final = (
     Flag(name=PUBLISH, switch=True, meaning="resolve pods before they are ready"),
     Flag(name=DISABLE_POLICY, switch=True, meaning="let pods of other jobs in"),
 )
+
+
+SUFFIXES: Final = ("HOSTS", "HOST", "NUM")
+SUFFIXES_UPSTREAM: Final = ("HOSTS", "NUM")
+"""Of the variables about a task."""
+VARIABLE_BYTES_MIN: Final = 64
+"""One takes at least so much in an answer."""
 
 
 class SvcCore:
@@ -63,9 +73,12 @@ class SvcCore:
             policy = {"spec": _network_policy(job)}
             effects.append(create_owned(job, NETWORKPOLICIES, job.metadata.name, content=policy))
         effects += _keep_configmap(job, found.get(_references(job)[0]), compat=self._compat)
-        tasks = {task.name: _decoration(job, task, compat=self._compat) for task in job.spec.tasks}
+        if not request.takes_shared and (problem := _too_large(job)):
+            return Decorated(problem=problem)
         return Decorated(
-            decoration=JobDecoration(tasks=tasks), effects=tuple(effects), warnings=parsed.ignored
+            decoration=_decoration(job, compat=self._compat, shares=request.takes_shared),
+            effects=tuple(effects),
+            warnings=parsed.ignored,
         )
 
     def remove(self, request: PluginRequest, found: Found) -> Decorated:
@@ -144,13 +157,12 @@ def _network_policy(job: Job) -> JsonObject:
     }
 
 
-def _decoration(job: Job, task: TaskSpec, *, compat: Compat) -> TaskDecoration:
+def _decoration(job: Job, *, compat: Compat, shares: bool) -> JobDecoration:
+    """The same for all tasks, but for subdomains that templates name; said once to who understands it."""
     name = configmap_name(job)
-    suffixes = ("HOSTS", "HOST", "NUM") if compat is Compat.LENIENT else ("HOSTS", "NUM")
-    variables = [
-        variable_name(other.name, suffix) for other in job.spec.tasks for suffix in suffixes
-    ]
-    return TaskDecoration(
+    suffixes = SUFFIXES if compat is Compat.LENIENT else SUFFIXES_UPSTREAM
+    variables = [variable_name(task.name, suffix) for task in job.spec.tasks for suffix in suffixes]
+    common = TaskDecoration(
         env=[
             EnvVar(name=each, value_from={"configMapKeyRef": {"name": name, "key": each}})
             for each in variables
@@ -158,5 +170,25 @@ def _decoration(job: Job, task: TaskSpec, *, compat: Compat) -> TaskDecoration:
         volumes=[{"name": name, "configMap": {"name": name}}],
         mounts=[{"name": name, "mountPath": MOUNT_PATH}],
         hostname_from_pod=True,
-        subdomain=subdomain(job, task),
+        subdomain=job.metadata.name,
+    )
+    domains = {task.name: subdomain(job, task) for task in job.spec.tasks}
+    if not shares:
+        return JobDecoration(
+            tasks={n: structs.replace(common, subdomain=domain) for n, domain in domains.items()}
+        )
+    own = {n: d for n, d in domains.items() if d != common.subdomain}
+    tasks = {n: TaskDecoration(subdomain=domain) for n, domain in own.items()}
+    return JobDecoration(tasks=tasks, shared=common)
+
+
+def _too_large(job: Job) -> str:
+    """Whether an answer task by task could not be sent; known before a million variables are made."""
+    tasks = len(job.spec.tasks)
+    least = tasks * tasks * len(SUFFIXES_UPSTREAM) * VARIABLE_BYTES_MIN
+    if least <= MESSAGE_BYTES_MAX:
+        return ""
+    return (
+        f"spec.tasks has {tasks} tasks: variables about each in each take {least} bytes or more and an "
+        f"answer takes {MESSAGE_BYTES_MAX} at the most; upgrade the job-controller, which takes them once"
     )

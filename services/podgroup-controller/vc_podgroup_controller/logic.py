@@ -13,11 +13,18 @@ import msgspec
 
 from vc_messages.effects import CreateObject, DeleteObject, Effect, PatchObject
 from vc_model import keys
+from vc_model.bounded import read_count
 from vc_model.graft import merge_patch, to_json
 from vc_model.job import NetworkTopology
 from vc_model.kinds import PODGROUPS, PODS
 from vc_model.kubernetes import Workload
-from vc_model.meta import OwnerReference, controller_of
+from vc_model.meta import (
+    ApiObject,
+    OwnerReference,
+    controller_of,
+    group_of_version,
+    object_key,
+)
 from vc_model.pod import Pod
 from vc_model.pod_requests import pod_requests
 from vc_model.quantity import QuantityError, format_resources, parse_resources
@@ -57,17 +64,43 @@ def group_uid(pod: Pod, scheduler_names: Collection[str]) -> str:
     return uid if named in ("", PREFIX + uid) else ""
 
 
+def group_key(obj: ApiObject, scheduler_names: Collection[str]) -> str:
+    """Namespace and uid of the group that an object bears on; empty for none. A reference to a uid of
+    another namespace, which anybody can write, concerns nobody there."""
+    uid = obj.metadata.uid
+    if isinstance(obj, Pod):
+        uid = group_uid(obj, scheduler_names)
+    elif isinstance(obj, PodGroup):
+        name = obj.metadata.name
+        uid = name.removeprefix(PREFIX) if name.startswith(PREFIX) else ""
+    return object_key(obj.metadata.namespace, uid) if uid else ""
+
+
 def decide(seen: Observed) -> list[Effect]:
     """Make or mend the group, then tell the pods which it is."""
     if seen.owner is not None and seen.owner.spec.replicas == 0 and not seen.pods:
-        return _drop(seen.podgroup)
-    pods = [p for p in seen.pods if p.metadata.deletion_timestamp is None]
+        return _drop(seen.podgroup, seen.owner)
+    pods = [p for p in seen.pods if p.metadata.deletion_timestamp is None and _is_of(seen.owner, p)]
     pods = sorted((p for p in pods if p.status.phase not in _ENDED), key=lambda pod: pod.key)
     if not pods:
         return []
     name = PREFIX + _lead(pods[0]).uid
     unnamed = [pod for pod in pods if not _group_named(pod)]
     return [*_keep(seen, _example(pods, seen.owner), name), *(_name(pod, name) for pod in unnamed)]
+
+
+def _is_of(owner: Workload | None, member: Pod | PodGroup) -> bool:
+    """Whether the workload controls it, by group, kind and uid; anybody can write a reference that has
+    only its uid. Of a workload that we do not follow only the reference is known."""
+    if owner is None:
+        return True
+    found = controller_of(member.metadata)
+    return (
+        found is not None
+        and found.uid == owner.metadata.uid
+        and found.kind == owner.kind
+        and group_of_version(found.api_version) == group_of_version(owner.api_version)
+    )
 
 
 def _example(pods: list[Pod], owner: Workload | None) -> Pod:
@@ -148,7 +181,7 @@ def wanted_spec(pod: Pod, owner: Workload | None) -> PodGroupSpec:
 
 def _min_member(owner: Workload | None) -> int:
     said = owner.metadata.annotations.get(keys.GROUP_MIN_MEMBER, "") if owner else ""
-    return int(said) if said.isdecimal() else 1
+    return read_count(said) or 1
 
 
 def _topology(pod: Pod) -> NetworkTopology | None:
@@ -156,9 +189,7 @@ def _topology(pod: Pod) -> NetworkTopology | None:
     tier = pod.metadata.annotations.get(keys.NETWORK_TOPOLOGY_HIGHEST_TIER, "")
     if not mode and not tier:
         return None
-    return NetworkTopology(
-        mode=mode or "hard", highest_tier_allowed=int(tier) if tier.isdecimal() else None
-    )
+    return NetworkTopology(mode=mode or "hard", highest_tier_allowed=read_count(tier))
 
 
 def _each(amounts: Mapping[str, int], count: int) -> dict[str, int]:
@@ -213,9 +244,11 @@ def _name(pod: Pod, group: str) -> PatchObject:
     )
 
 
-def _drop(podgroup: PodGroup | None) -> list[Effect]:
-    """A workload that was scaled to nothing holds no place in its queue."""
+def _drop(podgroup: PodGroup | None, owner: Workload) -> list[Effect]:
+    """A workload that was scaled to nothing holds no place in its queue; what is not its stays."""
     if podgroup is None or podgroup.metadata.deletion_timestamp is not None:
+        return []
+    if not _is_of(owner, podgroup):
         return []
     return [
         DeleteObject(

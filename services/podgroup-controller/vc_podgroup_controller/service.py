@@ -1,6 +1,7 @@
 """The shell: follow pods and their controllers, lead, and keep the group of each in step.
 
-Work is keyed by the uid that names the group. A new leader first waits until its view has reached
+Work is keyed by namespace and the uid that names the group: a reference to a uid of another namespace,
+which anybody can write, concerns nobody there. A new leader first waits until its view has reached
 what the API server had when it began to lead.
 """
 
@@ -16,13 +17,15 @@ from vc_model.kinds import (
     PODS,
     REPLICASETS,
     STATEFULSETS,
+    Kind,
 )
 from vc_model.kubernetes import Workload
-from vc_model.meta import ApiObject, object_key
+from vc_model.meta import ApiObject, object_key, split_key
 from vc_model.pod import Pod
 from vc_model.scheduling import PodGroup
 from vc_podgroup_controller.config import Config
-from vc_podgroup_controller.logic import PREFIX, Observed, decide, group_uid
+from vc_podgroup_controller.logic import PREFIX, Observed, decide, group_key
+from vc_runtime.boundaries import APPLY, DECIDE
 from vc_runtime.context import Context
 from vc_runtime.effects import OutcomeStatus
 from vc_runtime.expectations import Expectations
@@ -37,6 +40,7 @@ GROUPS_PER_TURN_MAX: Final = 100
 
 REST_SECONDS: Final = 0.05
 """Between two reads of news: most pods are of vcjobs and none of our business."""
+_OWNERS: Final = (REPLICASETS, STATEFULSETS, DAEMONSETS, BATCHJOBS)
 _KINDS: Final = (PODS, PODGROUPS, REPLICASETS, STATEFULSETS, DAEMONSETS, BATCHJOBS)
 
 
@@ -73,8 +77,10 @@ class PodGroupController:
             batch = await self._lead.follower.poll(wait_seconds=self._wait_seconds())
             if batch.rebuilt:
                 self._start_over()
+                self._context.problems.forget(APPLY)
             for change in batch.changes:
-                self._take(change)
+                with self._context.problems.contain(APPLY, change.kind, change.key):
+                    self._take(change)
             self._may_work = await self._lead.may_decide()
             if self._may_work:
                 await self._work()
@@ -94,52 +100,44 @@ class PodGroupController:
         for obj in (before, after):
             if obj is None:
                 continue
-            uid = self._uid_of(obj)
-            if not uid:
+            group = group_key(obj, self._config.scheduler_names)
+            if not group:
                 continue
-            self._store(uid, change.key, obj, present=obj is after)
-            self._queue.add(uid)
+            self._store(group, change.key, obj, present=obj is after)
+            self._queue.add(group)
 
-    def _uid_of(self, obj: ApiObject) -> str:
+    def _store(self, group: str, key: str, obj: ApiObject, *, present: bool) -> None:
         if isinstance(obj, Pod):
-            return group_uid(obj, self._config.scheduler_names)
-        if isinstance(obj, PodGroup):
-            name = obj.metadata.name
-            return name.removeprefix(PREFIX) if name.startswith(PREFIX) else ""
-        return obj.metadata.uid
-
-    def _store(self, uid: str, key: str, obj: ApiObject, *, present: bool) -> None:
-        if isinstance(obj, Pod):
-            pods = self._pods.setdefault(uid, {})
+            pods = self._pods.setdefault(group, {})
             if present:
                 pods[key] = obj
             else:
                 pods.pop(key, None)
             if not pods:
-                del self._pods[uid]
+                del self._pods[group]
         elif isinstance(obj, Workload):
             if present:
-                self._owners[uid] = obj
+                self._owners[group] = obj
             else:
-                self._owners.pop(uid, None)
+                self._owners.pop(group, None)
 
     # -- acting ----------------------------------------------------------------------------------
 
     async def _work(self) -> None:
-        for uid in self._queue.take_due(limit=GROUPS_PER_TURN_MAX):
-            if self._expectations.unseen(uid, self._lead.view):
-                self._queue.add(uid, delay=UNSEEN_SECONDS)
+        for key in self._queue.take_due(limit=GROUPS_PER_TURN_MAX):
+            if self._expectations.unseen(key, self._lead.view):
+                self._queue.add(key, delay=UNSEEN_SECONDS)
                 continue
-            seen = self._observe(uid)
-            if seen is not None:
-                await self._apply(uid, seen)
+            seen = self._observe(key)
+            effects = self._decide(seen) if seen is not None else None
+            if seen is not None and effects is not None:
+                await self._apply(key, seen, effects)
 
-    def _observe(self, uid: str) -> Observed | None:
-        pods, owner = self._pods.get(uid, {}), self._owners.get(uid)
-        anyone = owner or next(iter(pods.values()), None)
-        if anyone is None:
+    def _observe(self, key: str) -> Observed | None:
+        pods, owner = self._pods.get(key, {}), self._owners.get(key)
+        if owner is None and not pods:
             return None
-        group = self._lead.view.get(PODGROUPS, object_key(anyone.metadata.namespace, PREFIX + uid))
+        group = self._lead.view.get(PODGROUPS, _group_key(key))
         if isinstance(group, PodGroup) and group.metadata.uid in self._ended:
             group = None
         return Observed(
@@ -148,24 +146,40 @@ class PodGroupController:
             podgroup=group if isinstance(group, PodGroup) else None,
         )
 
-    async def _apply(self, uid: str, seen: Observed) -> None:
+    def _decide(self, seen: Observed) -> list[Effect] | None:
+        """One group that cannot be decided on is left out until one of its objects changes."""
+        example = seen.owner or seen.pods[0]
+        kind = PODS if isinstance(example, Pod) else _kind_of(example)
+        contained = self._context.problems.contain(
+            DECIDE, kind, example.key, uid=example.metadata.uid
+        )
+        effects: list[Effect] = []
+        with contained:
+            effects = decide(seen)
+        return None if contained.failed else effects
+
+    async def _apply(self, key: str, seen: Observed, effects: list[Effect]) -> None:
         failed = False
-        for outcome in await self._lead.applier.apply(decide(seen)):
+        for outcome in await self._lead.applier.apply(effects, epoch=self._lead.epoch):
             kind = getattr(outcome.effect, "kind", None)
             if outcome.status is not OutcomeStatus.DONE:
                 failed = True
-                self._context.log.info("not done: %s", outcome.error, extra=_fields(uid, seen))
+                self._context.log.info("not done: %s", outcome.error, extra=_fields(key, seen))
                 continue
             if kind is PODGROUPS and (line := what_was_done(outcome.effect)):
-                self._context.log.info(line, len(seen.pods), extra=_fields(uid, seen))
+                self._context.log.info(line, len(seen.pods), extra=_fields(key, seen))
             if outcome.written is not None and kind in _KINDS:
-                self._expectations.expect(uid, [(kind, outcome.written)])
+                self._expectations.expect(key, [(kind, outcome.written)])
             elif seen.podgroup is not None and outcome.written is None:
                 self._ended.add(seen.podgroup.metadata.uid)
         if failed:
-            self._queue.retry(uid)
+            self._queue.retry(key)
         else:
-            self._queue.succeeded(uid)
+            self._queue.succeeded(key)
+
+
+def _kind_of(workload: ApiObject) -> Kind:
+    return next((kind for kind in _OWNERS if kind.kind == workload.kind), REPLICASETS)
 
 
 def what_was_done(effect: Effect) -> str:
@@ -180,11 +194,16 @@ def what_was_done(effect: Effect) -> str:
     return ""
 
 
-def _fields(uid: str, seen: Observed) -> dict[str, str | int]:
+def _fields(key: str, seen: Observed) -> dict[str, str | int]:
     """The group, and its vcjob and trace where its pods have one."""
     anyone = seen.owner or next(iter(seen.pods), None)
-    namespace = anyone.metadata.namespace if anyone is not None else ""
-    return {**fields_of(anyone), "group": object_key(namespace, PREFIX + uid)}
+    return {**fields_of(anyone), "group": _group_key(key)}
+
+
+def _group_key(key: str) -> str:
+    """Of the pod group that work is about."""
+    namespace, uid = split_key(key)
+    return object_key(namespace, PREFIX + uid)
 
 
 def _uid(obj: ApiObject | None) -> str:

@@ -12,16 +12,20 @@ from typing import Final
 
 from vc_bus import BusError
 from vc_cluster import ClusterError
+from vc_messages.partition import vcjob_owner
 from vc_messages.record import Message
 from vc_messages.usage import HOUR_SECONDS, no_usage_message, usage_message
 from vc_messages.view import Change, View
-from vc_model.kinds import PODGROUPS, PODS
-from vc_model.meta import object_key
+from vc_model.job import Job
+from vc_model.keys import DEFAULT_QUEUE
+from vc_model.kinds import JOBS, PODGROUPS, PODS, Kind
+from vc_model.meta import ApiObject, object_key
 from vc_model.pod import Pod
 from vc_model.scheduling import PodGroup
 from vc_queue_controller.config import Config
 from vc_queue_controller.ledger_store import LedgerStore, LostLeadershipError
 from vc_queue_controller.logic.ledger import Ledger
+from vc_queue_controller.logic.ledger_accounts import Account
 from vc_queue_controller.logic.ledger_documents import (
     DocumentError,
     day_of,
@@ -30,7 +34,9 @@ from vc_queue_controller.logic.ledger_documents import (
     unpack_hour,
 )
 from vc_queue_controller.logic.ledger_rows import Rows, rows_of_hour, usage_row
+from vc_queue_controller.meters import ignored_labels
 from vc_runtime.aside import aside
+from vc_runtime.boundaries import APPLY
 from vc_runtime.context import Context
 from vc_snapshot import SnapshotUnavailableError
 
@@ -38,6 +44,8 @@ OPEN_PERIOD_SECONDS: Final = 60.0
 """Between two writes of the open hours to the API server, if anything changed."""
 PUBLISHED_TOGETHER_MAX: Final = 500
 """Messages in one go."""
+NAMING_KINDS: Final = (PODGROUPS, JOBS)
+"""What says to which queue a pod belongs."""
 GRACE_DAYS: Final = 3
 """How far beyond the oldest day that is kept we look for days to drop."""
 
@@ -61,6 +69,7 @@ class LedgerKeeper:
         self._may_write = may_write
         self._epoch = epoch
         self.ledger = Ledger(scheduler_names=config.scheduler_names)
+        self._ignored = ignored_labels(context)
         self._store = LedgerStore(context, may_write=may_write)
         self._loaded: int | None = None
         """Epoch in which the kept state was read."""
@@ -71,6 +80,8 @@ class LedgerKeeper:
         self._kept = -1
         """Changes of the ledger that the API server has."""
         self._keep_at = 0.0
+        self._before: dict[tuple[Kind, str], ApiObject] = {}
+        """Groups and jobs as they were before the changes that are being taken in."""
         self._troubles: frozenset[str] = frozenset()
         """What went wrong in this period so far."""
         self._troubles_before: frozenset[str] = frozenset()
@@ -84,9 +95,17 @@ class LedgerKeeper:
         if rebuilt:
             self.ledger.look_anew()
             self._forget_published()
+        seen: dict[str, None] = {}
         for change in changes:
             if change.kind is PODS:
-                self._take_pod(change, now)
+                with self._context.problems.contain(APPLY, PODS, change.key):
+                    self._take_pod(change, now)
+                seen |= {obj.metadata.uid: None for obj in (change.before, change.after) if obj}
+            elif change.before is not None and change.kind in NAMING_KINDS:
+                self._before[change.kind, change.key] = change.before
+        self._name_queues(seen)
+        self._before.clear()
+        self._tell_ignored()
         if ready:
             self.ledger.looking(now=now)
 
@@ -96,6 +115,11 @@ class LedgerKeeper:
             self.ledger.see(after, now=now)
         if before is not None and (after is None or after.metadata.uid != before.metadata.uid):
             self.ledger.miss(before.metadata.uid, now=now)
+
+    def _tell_ignored(self) -> None:
+        for label, pods in self.ledger.labels_ignored.items():
+            self._ignored.labels(label).inc(pods)
+        self.ledger.labels_ignored.clear()
 
     def _forget_published(self) -> None:
         self._published, self._told_closed = {}, False
@@ -128,7 +152,8 @@ class LedgerKeeper:
             return
         if self._loaded != self._epoch():
             await self._load(now)
-        self._name_queues()
+        self._name_queues([account.uid for account in self.ledger.unnamed()])
+        self._tell_ignored()
         for step in (
             self._close_hours,
             self._tell_closed,
@@ -167,12 +192,31 @@ class LedgerKeeper:
         self._keep_at = 0.0
         self._loaded = epoch
 
-    def _name_queues(self) -> None:
-        view = self._view()
-        for account in self.ledger.unnamed():
-            group = view.get(PODGROUPS, object_key(account.namespace, account.group))
-            if isinstance(group, PodGroup):
-                self.ledger.name_queue(account.uid, group.spec.queue)
+    def _name_queues(self, uids: Iterable[str]) -> None:
+        """Of pods that have none yet: what a pod's labels say of that is not believed."""
+        for uid in uids:
+            account = self.ledger.accounts.get(uid)
+            if account is not None and not account.queue:
+                self.ledger.name_queue(uid, self._queue_of(account))
+
+    def _queue_of(self, account: Account) -> str:
+        """Of its pod group; when that is gone, of the vcjob that controls the pod; empty when not known."""
+        naming = self.ledger.namings.get(account.uid)
+        job_uid = naming.job_uid if naming is not None else ""
+        for group in self._known(PODGROUPS, account.namespace, account.group):
+            owner = vcjob_owner(group)
+            if isinstance(group, PodGroup) and not (owner and job_uid and owner.uid != job_uid):
+                return group.spec.queue or DEFAULT_QUEUE
+        for job in self._known(JOBS, account.namespace, account.job):
+            if isinstance(job, Job) and job.metadata.uid == job_uid:
+                return job.spec.queue or DEFAULT_QUEUE
+        return ""
+
+    def _known(self, kind: Kind, namespace: str, name: str) -> Iterable[ApiObject]:
+        """As it is, and as it was before the changes that came with the pod's."""
+        key = object_key(namespace, name)
+        found = (self._view().get(kind, key), self._before.get((kind, key)))
+        return (obj for obj in found if obj is not None)
 
     async def _close_hours(self, now: float) -> None:
         while (hour := self.ledger.closable(now=now)) is not None:

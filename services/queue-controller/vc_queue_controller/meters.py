@@ -1,9 +1,9 @@
 """What the leader tells about queues and the ledger; who does not lead tells nothing of them."""
 
-from collections import Counter
+import collections
 from collections.abc import Callable, Iterable, Sequence
 
-from prometheus_client import Gauge
+from prometheus_client import Counter, Gauge
 
 from vc_model.scheduling import PodGroup, Queue
 from vc_queue_controller.logic.counters import FIELDS, count_groups
@@ -35,13 +35,26 @@ class QueueMeters:
         counted = count_groups(groups)
         for field, gauge in self._groups.items():
             gauge.show({(n,): float(counted[n][field]) if n in counted else 0.0 for n in names})
-        states = Counter(queue.status.state or "Open" for queue in queues)
+        states = collections.Counter(queue.status.state or "Open" for queue in queues)
         self._states.show({(state,): float(count) for state, count in states.items()})
 
     def clear(self) -> None:
         """Somebody else leads, and tells."""
         for gauge in (*self._groups.values(), self._states):
             gauge.show({})
+
+
+def ignored_labels(context: Context) -> Counter:
+    """Labels that would put a pod on another bill."""
+    counter = Counter(
+        "pyroclast_usage_labels_ignored_total",
+        "Pods whose label names another queue or job than their pod group and controller; not believed.",
+        ("label",),
+        registry=context.metrics,
+    )
+    for label in ("queue", "job"):
+        counter.labels(label)
+    return counter
 
 
 def meter_ledger(context: Context, ledger: Ledger, *, leading: Callable[[], bool]) -> None:

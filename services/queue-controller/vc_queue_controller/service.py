@@ -12,7 +12,7 @@ from typing import Final
 from vc_messages.effects import CreateObject, Effect, PatchObject, RecordEvent
 from vc_model.job import Command
 from vc_model.keys import DEFAULT_QUEUE, ROOT_QUEUE
-from vc_model.kinds import COMMANDS, PODGROUPS, PODS, QUEUES
+from vc_model.kinds import COMMANDS, JOBS, PODGROUPS, PODS, QUEUES
 from vc_model.scheduling import PodGroup, Queue
 from vc_queue_controller.config import Config
 from vc_queue_controller.ledger_keeper import LedgerKeeper
@@ -26,7 +26,9 @@ from vc_runtime.lead import Lead
 POLL_SECONDS: Final = 0.1
 REST_SECONDS: Final = 0.1
 """Between two reads of news: counters may be that late."""
-_KINDS: Final = (QUEUES, PODGROUPS, COMMANDS, PODS)
+_KINDS: Final = (QUEUES, PODGROUPS, COMMANDS, PODS, JOBS)
+_DECIDING: Final = (QUEUES, PODGROUPS, COMMANDS)
+"""The others are for the ledger; no queue is looked at because of them."""
 _ALL: Final = "queues"
 
 
@@ -45,7 +47,7 @@ class QueueController:
             context,
             config,
             view=lambda: self._lead.view,
-            may_write=lambda: self._taken_over and self._lead.leading,
+            may_write=lambda: self._taken_over and self._lead.goes_on,
             epoch=lambda: self._lead.epoch,
         )
         self._meters = QueueMeters(context)
@@ -71,7 +73,7 @@ class QueueController:
             self._usage.take(batch.changes, rebuilt=batch.rebuilt, ready=ready)
             if batch.rebuilt:
                 self._expectations.clear()
-            if batch.rebuilt or any(change.kind is not PODS for change in batch.changes):
+            if batch.rebuilt or any(change.kind in _DECIDING for change in batch.changes):
                 self._dirty = True
             if self._epoch != self._lead.epoch:
                 self._epoch, self._dirty = self._lead.epoch, True
@@ -99,11 +101,12 @@ class QueueController:
         self._meters.show(seen.queues, seen.groups)
         self._dirty = False
         self._due_at = self._context.clock.monotonic() + self._config.counters_period_seconds
+        epoch = self._lead.epoch
         for effects in decide(seen):
-            await self._apply(effects)
+            await self._apply(effects, epoch)
 
-    async def _apply(self, effects: list[Effect]) -> None:
-        for outcome in await self._lead.applier.apply(effects):
+    async def _apply(self, effects: list[Effect], epoch: int) -> None:
+        for outcome in await self._lead.applier.apply(effects, epoch=epoch):
             kind = getattr(outcome.effect, "kind", None)
             if outcome.status is not OutcomeStatus.DONE:
                 self._dirty = True

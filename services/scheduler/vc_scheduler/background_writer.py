@@ -63,25 +63,27 @@ class BackgroundWriter:
     def __len__(self) -> int:
         return len(self._queue)
 
-    def waiting(self, waiting: WaitingPods, group: ApiObject | None, *, pod_events: bool) -> None:
+    def waiting(
+        self, waiting: WaitingPods, group: ApiObject | None, *, pod_events: bool, epoch: int
+    ) -> None:
         """Write the condition of each pod, and with `pod_events` the event that shows it to people."""
         for pod in waiting.pods:
             key = object_key(pod.namespace, pod.name)
-            self._queue.put(key, PodCondition(pod=pod, message=waiting.message))
+            self._queue.put(key, PodCondition(pod=pod, message=waiting.message), epoch)
             if pod_events:
-                self._queue.put(key, PodEvent(pod=pod, message=waiting.message))
+                self._queue.put(key, PodEvent(pod=pod, message=waiting.message), epoch)
         if waiting.beyond and group is not None:
-            self.events(job_waits(group, waiting.message))
+            self.events(job_waits(group, waiting.message), epoch=epoch)
         self._news.set()
 
-    def assigned(self, binds: Iterable[BindPod]) -> None:
+    def assigned(self, binds: Iterable[BindPod], *, epoch: int) -> None:
         """Tell of each pod that it has a node."""
-        self.events(assigned(bind) for bind in binds)
+        self.events((assigned(bind) for bind in binds), epoch=epoch)
 
-    def events(self, events: Iterable[RecordEvent]) -> None:
+    def events(self, events: Iterable[RecordEvent], *, epoch: int) -> None:
         """Record these, of each object and reason the newest."""
         for event in events:
-            self._queue.put(f"{event.uid} {event.reason}", event)
+            self._queue.put(f"{event.uid} {event.reason}", event, epoch)
         self._news.set()
 
     async def run(self) -> None:
@@ -92,14 +94,15 @@ class BackgroundWriter:
 
     async def _write_all(self) -> None:
         while True:
-            await self._write(await self._next())
+            write, epoch = await self._next()
+            await self._write(write, epoch)
 
-    async def _next(self) -> BackgroundWrite:
+    async def _next(self) -> tuple[BackgroundWrite, int]:
         while True:
             now = self._context.clock.monotonic()
-            write = self._queue.take(now)
-            if write is not None:
-                return write
+            taken = self._queue.take(now)
+            if taken is not None:
+                return taken
             self._news.clear()
             rest = self._queue.rest_seconds(now)
             try:
@@ -108,17 +111,17 @@ class BackgroundWriter:
             except TimeoutError:
                 continue
 
-    async def _write(self, write: BackgroundWrite) -> None:
+    async def _write(self, write: BackgroundWrite, epoch: int) -> None:
         match write:
             case PodCondition():
-                await self._write_condition(write)
+                await self._write_condition(write, epoch)
             case PodEvent(pod=pod, message=message):
                 if self._waits(pod):
-                    await self._applier.apply([failed_scheduling(pod, message)])
+                    await self._applier.apply([failed_scheduling(pod, message)], epoch=epoch)
             case RecordEvent():
-                await self._applier.apply([write])
+                await self._applier.apply([write], epoch=epoch)
 
-    async def _write_condition(self, condition: PodCondition) -> None:
+    async def _write_condition(self, condition: PodCondition, epoch: int) -> None:
         conditions, uid = self._columns.conditions, condition.pod.uid
         pod = self._view(PODS, object_key(condition.pod.namespace, condition.pod.name))
         if not self._waits(condition.pod) or not isinstance(pod, Pod):
@@ -129,7 +132,7 @@ class BackgroundWriter:
         if patch is None:
             conditions.drop(uid)
             return
-        outcome = (await self._applier.apply([patch]))[0]
+        outcome = (await self._applier.apply([patch], epoch=epoch))[0]
         if outcome.status is OutcomeStatus.DONE and outcome.written is not None:
             conditions.written(uid, outcome.written["metadata"]["resourceVersion"])
             return

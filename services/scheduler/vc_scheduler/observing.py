@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from vc_model.meta import ApiObject
 from vc_model.scheduling import PodGroup
 from vc_model.times import parse_time
+from vc_runtime.boundaries import DECIDE
 from vc_runtime.context import Context
 from vc_runtime.effects import Outcome
 from vc_runtime.job_fields import fields_of
@@ -49,7 +50,8 @@ class Observer:
         decisions = run_cycle(snapshot, conf, now, self._stopwatch)
         due = clock.monotonic() - self._figured_at >= FIGURES_SECONDS
         if due and not decisions.left_out:  # what raised in the session would raise again
-            self._figures = figures(snapshot, conf, now)
+            with self._context.problems.contain(DECIDE, "figures", ""):
+                self._figures = figures(snapshot, conf, now)
             self._figured_at = clock.monotonic()
         return decisions
 
@@ -59,6 +61,7 @@ class Observer:
         for fault in decisions.left_out:
             if fault not in self._faults:
                 what = f"plugin {fault.plugin}" if fault.plugin else f"action {fault.action or '-'}"
+                what = f"podgroup {fault.group}" if fault.group else what
                 self._context.log.error("%s raised and is left out: %s", what, fault.why)
         self._faults = decisions.left_out
         if self._figures is not None:

@@ -23,7 +23,7 @@ from vc_messages.codec import CodecError
 from vc_messages.effects import PublishMessage
 from vc_messages.sessions import SessionEntry, SessionRecord, entry_bytes, session_message
 from vc_runtime.context import Context
-from vc_runtime.effects import EffectApplier
+from vc_runtime.effects import EffectApplier, OutcomeStatus
 from vc_scheduler.logic import frames
 from vc_scheduler.logic.conf import Conf
 from vc_scheduler.logic.decisions import Decisions
@@ -57,6 +57,8 @@ class Held(NamedTuple):
     snapshot: Snapshot
     conf: Conf
     now: float
+    epoch: int
+    """Of the lease under which it decided."""
 
 
 class _Chain(msgspec.Struct):
@@ -102,7 +104,11 @@ class SessionRecorder:
         while True:
             held, with_input = await self._queue.get()
             try:
-                await self._applier.apply([PublishMessage(message=session_message(held.record))])
+                told = PublishMessage(message=session_message(held.record))
+                (outcome,) = await self._applier.apply([told], epoch=held.epoch)
+                if outcome.status is OutcomeStatus.SKIPPED:  # somebody else leads, and records
+                    self._chain = _Chain()
+                    continue
                 await self._append(held, with_input=with_input)
             except (SnapshotUnavailableError, CodecError) as error:
                 self._chain = _Chain()

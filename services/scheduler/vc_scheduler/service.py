@@ -11,11 +11,14 @@ made of.
 import asyncio
 import math
 import os
+from collections.abc import Iterable
 from typing import Final
 
 from vc_clock import VirtualLoop
+from vc_messages.view import Change
 from vc_model.kinds import CONFIGMAPS, PODGROUPS, Kind
 from vc_model.meta import ApiObject, object_key
+from vc_runtime.boundaries import APPLY, DECIDE, WRITE
 from vc_runtime.checkpoint_writer import CheckpointWriter
 from vc_runtime.context import Context
 from vc_runtime.lead import Lead
@@ -24,18 +27,19 @@ from vc_runtime.warm_start import WarmStart
 from vc_scheduler.conf_source import CONF_LOOK_SECONDS, ConfSource
 from vc_scheduler.config import Config
 from vc_scheduler.extensions import load_extensions
-from vc_scheduler.logic.cache.assumed import Assumed
 from vc_scheduler.logic.columns import KINDS, Columns
-from vc_scheduler.logic.commands import GroupWork, group_work
+from vc_scheduler.logic.commands import group_work
 from vc_scheduler.logic.conf import Conf
 from vc_scheduler.logic.cycle import check_conf
 from vc_scheduler.logic.decisions import Decisions, QueueAllocated
+from vc_scheduler.logic.faults import set_aside_problem
 from vc_scheduler.logic.ledger import Ledger, Timing
 from vc_scheduler.logic.snapshot import Snapshot
 from vc_scheduler.observing import Observer
+from vc_scheduler.overlaying import lay_over
 from vc_scheduler.recorder import Held, SessionRecorder
 from vc_scheduler.spans import GangSpans, SessionTimes
-from vc_scheduler.writers import Writers, pod_key
+from vc_scheduler.writers import Writers
 
 FOLLOWED: Final = (*KINDS, CONFIGMAPS)
 """What sessions are made of, and what they are told to do."""
@@ -51,6 +55,9 @@ a large session makes the loop stand still."""
 UNREADY_POLL_SECONDS: Final = 0.05
 QUEUE_STATUS_SECONDS: Final = 1.0
 """Between two writes of one queue's `status.allocated`."""
+SESSION_REST_SECONDS_MAX: Final = 0.25
+"""Sessions rest for as long as the last one took, up to this: on a slow machine there are not more of
+them for the same work, and each finds more to do."""
 OWED_SECONDS: Final = 1.0
 """Until the next session when a record was too short for all that has changed."""
 
@@ -75,7 +82,7 @@ class Scheduler:
             context,
             CHECKPOINT,
             view=lambda: self._lead.view,
-            may_write=lambda: self._lead.leading and not self._lead.unready(),
+            may_write=lambda: self._lead.goes_on and not self._lead.unready(),
         )
         self._columns = Columns(config.scheduler_names)
         self._columns.pod_condition_seconds = config.pod_condition_seconds
@@ -88,6 +95,8 @@ class Scheduler:
         self._due_at: float | None = None
         """When a session is wanted even if nothing arrives; wall time, as in decisions."""
         self._ended_at = float("-inf")
+        self._took = 0.0
+        """The last session, in seconds."""
         self._sessions = 0
         self._new_view = True
         self._applied = asyncio.Event()
@@ -96,7 +105,7 @@ class Scheduler:
         self._writers = Writers(
             context,
             self._columns,
-            may_write=lambda: self._lead.leading,
+            lease=self._lead.lease,
             observer=self._observer,
             spans=self._spans,
             wanted=self._wanted,
@@ -107,6 +116,8 @@ class Scheduler:
         """Monotonic."""
         self._clock_moved = context.clock_moved_seconds()
         self._problems: dict[str, str] = {}
+        self._left_out: set[tuple[str, str]] = set()
+        """Objects of the view, by kind and key, that are not in the columns until they change."""
 
     def unready(self) -> str:
         return self._lead.unready()
@@ -135,7 +146,7 @@ class Scheduler:
             self._conf.see(self._lead.view.get(CONFIGMAPS, key))
         self._observer.meters.conf_refused(self._conf.refused)
         for event in self._conf.untold():
-            self._writers.tellers.event(event)
+            self._writers.tellers.event(event, epoch=self._lead.epoch)
 
     # -- facts -----------------------------------------------------------------------------------
 
@@ -144,19 +155,62 @@ class Scheduler:
             batch = await self._lead.follower.poll(wait_seconds=POLL_SECONDS)
             self._applied.clear()
             if batch.rebuilt:
-                self._columns.rebuild()
-                self._ledger.forget()
-                self._new_view = True
-                self._wanted.set()
-            for at, change in enumerate(batch.changes, start=1):
-                if change.kind is CONFIGMAPS or self._columns.apply(change):
-                    self._wanted.set()
-                if at % BREATH_CHANGES == 0:
-                    await self._context.clock.sleep(0)
+                self._rebuild()
+                self._context.problems.forget(APPLY)
+                self._left_out.clear()
+            sound = await self._apply_all(batch.changes)
+            while not sound:
+                sound = await self._fill_anew()
             if batch.changes:
                 self._report_problems()
                 self._long_lived.took(len(batch.changes))
             self._applied.set()
+
+    def _rebuild(self) -> None:
+        self._columns.rebuild()
+        self._ledger.forget()
+        self._new_view = True
+        self._wanted.set()
+
+    async def _apply_all(self, changes: Iterable[Change]) -> bool:
+        """One by one; False when one of them left the columns half changed."""
+        sound = True
+        for at, change in enumerate(changes, start=1):
+            place = (change.kind.short, change.key)
+            self._left_out.discard(place)
+            if change.kind is CONFIGMAPS:
+                self._wanted.set()
+                continue
+            obj = change.after or change.before
+            uid = obj.metadata.uid if obj is not None else ""
+            problems = self._context.problems
+            with (contained := problems.contain(APPLY, change.kind, change.key, uid=uid)):
+                if self._columns.apply(change):
+                    self._wanted.set()
+            if contained.failed:
+                self._left_out.add(place)
+                sound = False
+            if at % BREATH_CHANGES == 0:
+                await self._context.clock.sleep(0)
+        return sound
+
+    async def _fill_anew(self) -> bool:
+        """The columns are derived from the view: made again, without the objects that broke them."""
+        self._rebuild()
+        view, news = self._lead.view, []
+        for kind in KINDS:
+            for key, entry in view.entries(kind).items():
+                if (kind.short, key) not in self._left_out:
+                    news.append(
+                        Change(
+                            kind=kind,
+                            key=key,
+                            partition=entry.partition,
+                            before=None,
+                            after=entry.object,
+                        )
+                    )
+        return await self._apply_all(news)
 
     def _report_problems(self) -> None:
         """Say once what is wrong with an object."""
@@ -177,7 +231,8 @@ class Scheduler:
 
     async def _until_wanted(self) -> None:
         """At once when idle, then at most once per debounce."""
-        rest = self._ended_at + self._config.debounce_seconds - self._context.clock.monotonic()
+        pause = max(self._config.debounce_seconds, min(self._took, SESSION_REST_SECONDS_MAX))
+        rest = self._ended_at + pause - self._context.clock.monotonic()
         if rest > 0:
             await self._context.clock.sleep(rest)
         self._follow_clock()
@@ -219,31 +274,51 @@ class Scheduler:
                 return
         started_at, began, opened = clock.now(), clock.monotonic(), clock.wall()
         self._sessions += 1
-        session_id = f"{self._lead.epoch}-{self._sessions}"
+        epoch = self._lead.epoch
+        session_id = f"{epoch}-{self._sessions}"
         snapshot = self._columns.snapshot(session_id, now=started_at)
         self._observer.meters.opened(clock.monotonic() - opening)
         conf = self._conf.conf
         decisions = await self._run_cycle(snapshot, conf, started_at)
         self._ended_at = clock.monotonic()
-        took = self._ended_at - began
+        took = self._took = self._ended_at - began
         self._observer.session(decisions, took_seconds=took)
-        if not self._lead.goes_on:
+        self._set_aside(decisions, snapshot)
+        if self._lead.lease.passed_on(epoch):  # one that ran out is waited for by the writers
             self._wanted.set()
             return
         self._due_at = decisions.wake_at
         timing = Timing(started_at=started_at, took_ms=took * 1000)
-        times = SessionTimes(session_id=session_id, opened=opened, decided=opened + took)
+        times = SessionTimes(
+            session_id=session_id, opened=opened, decided=opened + took, epoch=epoch
+        )
         await self._carry_out(decisions, times, now=started_at)
         record = self._ledger.record(decisions, timing)
         if self._ledger.owes:
             self._wake_by(clock.now() + OWED_SECONDS)
         if record is not None:
-            await self._recorder.keep(Held(record, decisions, snapshot, conf, started_at))
+            await self._recorder.keep(Held(record, decisions, snapshot, conf, started_at, epoch))
             self._context.log.info(
                 "session %s: %d let in, %d pods bound, %d jobs wait",
                 record.session_id, len(record.enqueued), record.bound_pods, record.waiting,
                 extra={"session_id": record.session_id},
             )  # fmt: skip
+
+    def _set_aside(self, decisions: Decisions, snapshot: Snapshot) -> None:
+        """Groups that no session can decide on wait until they change, and are told of."""
+        problems = self._context.problems
+        for fault in decisions.left_out:
+            row = snapshot.everybody.get(fault.group)
+            if row is not None:
+                self._columns.set_aside.put(row, set_aside_problem(fault))
+                problems.caught(DECIDE, PODGROUPS, row.key, uid=row.uid, error=fault.why)
+        for known in problems.rows():
+            if (
+                known.kind == PODGROUPS.short
+                and known.boundary == DECIDE
+                and known.key not in self._columns.set_aside
+            ):
+                problems.settled(DECIDE, known.kind, known.key)
 
     async def _run_cycle(self, snapshot: Snapshot, conf: Conf, now: float) -> Decisions:
         inline = isinstance(asyncio.get_running_loop(), VirtualLoop)
@@ -256,63 +331,22 @@ class Scheduler:
         self._spans.session(decisions, session)
         self._observer.refused(decisions)
         for at, work in enumerate(group_work(decisions), start=1):
-            if self._lay_over(work, now=now):
-                self._spans.decided(work, self._group_of(work.group), times=session)
-                self._observer.assumed(work, session)
+            if not lay_over(self._columns, work, self._group_of(work.group), now=now):
+                self._wanted.set()
+            else:
+                with self._context.problems.contain(WRITE, PODGROUPS, work.group, uid=work.uid):
+                    self._spans.decided(work, self._group_of(work.group), times=session)
+                    self._observer.assumed(work, session)
                 await self._writers.hand_over(work, session)
             if at % BREATH_GROUPS == 0:
                 await self._context.clock.sleep(0)
         for waiting in decisions.waiting:
             self._columns.conditions.put(waiting, now=now)
-            self._writers.pods_wait(waiting)
+            self._writers.pods_wait(waiting, epoch=session.epoch)
             await self._context.clock.sleep(0)
         for queue in decisions.queues:
             if self._queue_is_due(queue):
-                self._writers.tellers.queue(queue)
-
-    def _lay_over(self, work: GroupWork, *, now: float) -> bool:
-        """Assume the binds and note the status; False when a member left since the snapshot: then
-        nobody is evicted for it either."""
-        gang = work.gang.binds if work.gang is not None else ()
-        if not all(self._columns.bindable(pod_key(bind), bind.uid) for bind in gang):
-            self._wanted.set()
-            return False
-        if not self._still_waits(work):
-            self._wanted.set()
-            return False
-        for bind in gang:
-            self._columns.assume(Assumed(key=pod_key(bind), uid=bind.uid, node=bind.node))
-        for choice in work.claims:
-            self._columns.volumes.choose(choice)
-        for pod in work.gates.pods if work.gates is not None else ():
-            self._columns.lift_gate(object_key(pod.namespace, pod.name), pod.uid)
-        if work.eviction is not None:
-            for pod in work.eviction.pods:
-                self._columns.evict(object_key(pod.namespace, pod.name), pod.uid)
-            self._columns.evictions.nominate(work.eviction, now=now)
-        if work.takeover is not None:
-            self._columns.evictions.take_over(work.takeover, now=now)
-        if gang:
-            self._columns.evictions.settled(work.group)
-        if work.status is not None:
-            self._columns.note_status(work.group, work.uid, status=work.status.status, now=now)
-        return True
-
-    def _still_waits(self, work: GroupWork) -> bool:
-        """Whether those for whom room is made, or promised, are all there and wait."""
-        promise = work.eviction or work.takeover
-        if promise is None:
-            return True
-        group = self._group_of(work.group)
-        return (
-            group is not None
-            and group.metadata.uid == promise.uid
-            and not group.metadata.deletion_timestamp
-            and all(
-                self._columns.bindable(object_key(place.namespace, place.name), place.uid)
-                for place in promise.places
-            )
-        )
+                self._writers.tellers.queue(queue, epoch=session.epoch)
 
     def _object(self, kind: Kind, key: str) -> ApiObject | None:
         return self._lead.view.get(kind, key)

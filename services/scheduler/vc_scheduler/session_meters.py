@@ -40,7 +40,7 @@ class SizeMeters:
         self._groups.observe(decisions.groups)
         self._nodes.set(decisions.nodes)
         for fault in decisions.left_out:
-            self._faults.labels(fault.plugin or fault.action).inc()
+            self._faults.labels("podgroup" if fault.group else fault.plugin or fault.action).inc()
 
 
 class WaitingMeters:

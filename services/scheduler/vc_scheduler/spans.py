@@ -15,6 +15,7 @@ import msgspec
 from vc_messages.partition import owning_key, vcjob_owner
 from vc_messages.trace import BIND_SPAN, SESSION_SPAN, attempt_span, session_trace
 from vc_messages.view import View
+from vc_model.bounded import read_version
 from vc_model.keys import JOB_VERSION, QUEUE_NAME
 from vc_model.kinds import PODGROUPS, PODS
 from vc_model.meta import ApiObject, object_key
@@ -37,6 +38,8 @@ class SessionTimes(msgspec.Struct, frozen=True, kw_only=True):
     session_id: str
     opened: float
     decided: float
+    epoch: int
+    """Of the lease under which it decided: whatever it wants is written under no other."""
 
 
 class GangSpans:
@@ -153,7 +156,7 @@ def _says_scheduled(status: PodGroupStatus, session_id: str) -> bool:
 def _attempt(obj: ApiObject) -> int:
     """The attempt of the job that an object was made for."""
     version = obj.metadata.annotations.get(JOB_VERSION, "")
-    return int(version) if version.isdecimal() else 0
+    return read_version(version)
 
 
 def _recovered_attributes(pods: list[Pod]) -> Attributes:

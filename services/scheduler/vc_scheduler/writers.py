@@ -1,7 +1,7 @@
 """Carries decisions out, beside the sessions.
 
 What is done (claims, binds, releases, evictions) and what is only told (`tellers.py`) go different ways,
-with requests of their own at the API server: a bind never waits behind statuses. Work of one group
+and share requests at the API server of which binds get the next one: no bind waits behind statuses. Work of one group
 goes to one writer, so its writes keep their order; a status goes to the tellers after the binds it
 speaks of, and so does any later one. What the API server makes of a write goes back into the columns;
 `wanted` asks for a session when that changes the outcome. A bind whose fate is unknown is settled by a
@@ -18,12 +18,13 @@ from typing import Final, NamedTuple
 import msgspec
 
 from vc_cluster import ClusterError, NotFoundError
-from vc_messages.effects import BindPod, PatchObject
+from vc_messages.effects import BindPod, Effect, PatchObject
 from vc_model.kinds import PODGROUPS, PODS
 from vc_model.meta import ApiObject, object_key
+from vc_runtime.applying.slots import Slots
 from vc_runtime.backoff import delay_seconds
 from vc_runtime.context import Context
-from vc_runtime.effects import CONCURRENCY_MAX, EffectApplier, Outcome, OutcomeStatus
+from vc_runtime.effects import CONCURRENCY_MAX, EffectApplier, Lease, Outcome, OutcomeStatus
 from vc_scheduler.background_writer import View
 from vc_scheduler.config import PodEvents
 from vc_scheduler.logic.cache.assumed import Assumed
@@ -49,11 +50,9 @@ from vc_scheduler.logic.decisions import (
 )
 from vc_scheduler.observing import Observer
 from vc_scheduler.spans import GangSpans, SessionTimes
-from vc_scheduler.tellers import TELLERS, Tellers
+from vc_scheduler.tellers import Tellers
 
 WRITERS: Final = 16
-REQUESTS_MAX: Final = CONCURRENCY_MAX - TELLERS
-"""Under way at a time, over all writers; with the tellers' as many as any service has."""
 WORK_QUEUED_MAX: Final = 1_000
 """Per writer; a session waits when its writer is that far behind."""
 
@@ -73,7 +72,7 @@ class Writers:
         context: Context,
         columns: Columns,
         *,
-        may_write: Callable[[], bool],
+        lease: Lease,
         observer: Observer,
         spans: GangSpans,
         wanted: asyncio.Event,
@@ -81,13 +80,14 @@ class Writers:
         pod_events: PodEvents,
     ) -> None:
         self._context = context
-        self._applier = EffectApplier(context, may_write=may_write, concurrency=REQUESTS_MAX)
+        slots = Slots(context.clock.monotonic, requests_max=CONCURRENCY_MAX)
+        self._applier = EffectApplier(context, lease=lease, slots=slots)
         self._columns = columns
         self._observer = observer
         self._spans = spans
         self._wanted = wanted
         self._group_of: Callable[[str], ApiObject | None] = functools.partial(view, PODGROUPS)
-        self.tellers = Tellers(context, columns, may_write=may_write, wanted=wanted, view=view)
+        self.tellers = Tellers(context, columns, lease=lease, slots=slots, wanted=wanted, view=view)
         self._pod_events = pod_events
         self._queues: list[asyncio.Queue[SessionWork]] = [
             asyncio.Queue(WORK_QUEUED_MAX) for _ in range(WRITERS)
@@ -104,11 +104,11 @@ class Writers:
         queued = sum(queue.qsize() for queue in self._queues)
         return queued + len(self.tellers) + len(self.tellers.background)
 
-    def pods_wait(self, waiting: WaitingPods) -> None:
+    def pods_wait(self, waiting: WaitingPods, *, epoch: int) -> None:
         """Have the pods say why they wait, when nothing else is to be written."""
         group = self._group_of(waiting.group)
         on_wait = self._pod_events.on_wait
-        self.tellers.background.waiting(waiting, group, pod_events=on_wait)
+        self.tellers.background.waiting(waiting, group, pod_events=on_wait, epoch=epoch)
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -136,6 +136,10 @@ class Writers:
                 del self._at_work[work.group]
                 self._in_doubt.discard(work.group)
 
+    async def _apply(self, effects: Sequence[Effect], session: SessionTimes) -> list[Outcome]:
+        """Under the lease of the session that wants them, or not at all."""
+        return await self._applier.apply(effects, epoch=session.epoch)
+
     async def _write_group(self, work: GroupWork, session: SessionTimes) -> None:
         """Binds, then the status that speaks of them, then who else is to be told."""
         began = self._context.clock.wall()
@@ -149,14 +153,14 @@ class Writers:
         elif work.status is not None:
             self._columns.status_failed(work.group, work.uid, status=work.status.status)
         if work.gates is not None:
-            await self._lift_gates(work.gates)
+            await self._lift_gates(work.gates, session)
         if work.release is not None:
             await self._release(work.release, session)
         if work.withdrawal is not None:
-            await self._applier.apply(withdrawal_effects(work.withdrawal))
+            await self._apply(withdrawal_effects(work.withdrawal), session)
         if work.takeover is not None:
             self._observer.takes_over(work.group, work.takeover.lost, session)
-            await self._applier.apply(nomination_effects(work.takeover.places))
+            await self._apply(nomination_effects(work.takeover.places), session)
         if work.eviction is not None:
             self._observer.evicting(work, session)
             await self._evict(work.eviction, session)
@@ -166,11 +170,11 @@ class Writers:
         if work.status is not None:
             self._observer.let_in(work, session)
             self._spans.bound(work, self._group_of(work.group), times=session, began=began)
-            self.tellers.status(work.status, let_in=work.let_in)
+            self.tellers.status(work.status, let_in=work.let_in, epoch=session.epoch)
 
     async def _give_claims(self, work: GroupWork, session: SessionTimes) -> None:
         """What the API server does not take is chosen anew after a rest."""
-        outcomes = await self._applier.apply([claim_effect(choice) for choice in work.claims])
+        outcomes = await self._apply([claim_effect(choice) for choice in work.claims], session)
         refused: list[tuple[str, str]] = []
         for choice, outcome in zip(work.claims, outcomes, strict=True):
             if outcome.status is not OutcomeStatus.DONE:
@@ -179,9 +183,9 @@ class Writers:
                 self._wanted.set()
         self._observer.claims_refused(work.group, refused, session)
 
-    async def _lift_gates(self, lift: GateLift) -> None:
+    async def _lift_gates(self, lift: GateLift, session: SessionTimes) -> None:
         """Pods whose gate stays rest before it is tried again."""
-        outcomes = await self._applier.apply(gate_effects(lift))
+        outcomes = await self._apply(gate_effects(lift), session)
         for pod, outcome in zip(lift.pods, outcomes, strict=True):
             if outcome.status is not OutcomeStatus.DONE:
                 key, now = object_key(pod.namespace, pod.name), self._context.clock.now()
@@ -191,7 +195,7 @@ class Writers:
     async def _release(self, release: Release, session: SessionTimes) -> None:
         """Members that the API server keeps (a disruption budget) are asked for again after a rest."""
         self._observer.releasing(release.group, session)
-        outcomes = await self._applier.apply(release_effects(release))
+        outcomes = await self._apply(release_effects(release), session)
         kept = [outcome for outcome in outcomes if outcome.status is not OutcomeStatus.DONE]
         if kept:
             self._observer.members_stay(release.group, kept, session)
@@ -201,11 +205,11 @@ class Writers:
 
     async def _evict(self, eviction: Eviction, session: SessionTimes) -> None:
         """Victims that the API server keeps (a disruption budget) stay, and others are looked for."""
-        told = await self._applier.apply(nomination_effects(eviction.places))
+        told = await self._apply(nomination_effects(eviction.places), session)
         if any(outcome.status is OutcomeStatus.STALE for outcome in told):
             await self._keep_victims(eviction, told, session)
             return
-        outcomes = await self._applier.apply(eviction_effects(eviction))
+        outcomes = await self._apply(eviction_effects(eviction), session)
         stay: list[Outcome] = []
         gone: list[PodRef] = []
         now = self._context.clock.now()
@@ -219,11 +223,11 @@ class Writers:
         if any(_refused(outcome) for outcome in stay):
             self._columns.evictions.evictions_refused(eviction.group, now=now)
         if stay:
-            await self._victims_stay(eviction, told, some_left=bool(gone))
+            await self._victims_stay(eviction, told, session, some_left=bool(gone))
             self._wanted.set()
         self._observer.victims_stay(eviction, stay, session)
         for event in eviction_events(msgspec.structs.replace(eviction, pods=tuple(gone))):
-            self.tellers.event(event)
+            self.tellers.event(event, epoch=session.epoch)
 
     async def _keep_victims(
         self, eviction: Eviction, told: Sequence[Outcome], session: SessionTimes
@@ -231,7 +235,7 @@ class Writers:
         """A pod that they were to make room for is gone: nobody leaves for it, nor for the others, which
         are told so."""
         self._columns.evictions.settled(eviction.group)
-        await self._withdraw(eviction, told)
+        await self._withdraw(eviction, told, session)
         for pod in eviction.pods:
             key = object_key(pod.namespace, pod.name)
             self._columns.unevict(key, pod.uid, now=None)
@@ -239,16 +243,23 @@ class Writers:
         self._wanted.set()
 
     async def _victims_stay(
-        self, eviction: Eviction, told: Sequence[Outcome], *, some_left: bool
+        self,
+        eviction: Eviction,
+        told: Sequence[Outcome],
+        session: SessionTimes,
+        *,
+        some_left: bool,
     ) -> None:
         """What some victims freed stays reserved for the job; where none left, it is promised nothing."""
         goes_on = self._columns.evictions.victims_stay(
             eviction.group, some_left=some_left, now=self._context.clock.now()
         )
         if not goes_on:
-            await self._withdraw(eviction, told)
+            await self._withdraw(eviction, told, session)
 
-    async def _withdraw(self, eviction: Eviction, told: Sequence[Outcome]) -> None:
+    async def _withdraw(
+        self, eviction: Eviction, told: Sequence[Outcome], session: SessionTimes
+    ) -> None:
         """The pods that were told of a place are told that it is theirs no more."""
         done = {o.effect.uid: None for o in told if isinstance(o.effect, PatchObject) and o.written}
         pods = tuple(
@@ -256,11 +267,12 @@ class Writers:
             for place in eviction.places
             if place.uid in done
         )
-        await self._applier.apply(withdrawal_effects(Withdrawal(group=eviction.group, pods=pods)))
+        withdrawal = Withdrawal(group=eviction.group, pods=pods)
+        await self._apply(withdrawal_effects(withdrawal), session)
 
     async def _bind(self, gang: GangBind, session: SessionTimes) -> bool:
         """Whether the whole gang was bound."""
-        outcomes = await self._applier.apply(gang.binds)
+        outcomes = await self._apply(gang.binds, session)
         failed = [outcome for outcome in outcomes if outcome.status is not OutcomeStatus.DONE]
         for outcome in failed:
             if outcome.namespace_terminating and isinstance(outcome.effect, BindPod):
@@ -270,7 +282,7 @@ class Writers:
             self._observer.bind_failed(gang, failed, session)
         if self._pod_events.on_bind:
             done = [b for b, o in zip(gang.binds, outcomes, strict=True) if o not in failed]
-            self.tellers.background.assigned(done)
+            self.tellers.background.assigned(done, epoch=session.epoch)
         return not failed
 
     def _doubt(self, outcome: Outcome) -> None:

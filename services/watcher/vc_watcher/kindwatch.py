@@ -285,6 +285,7 @@ class KindWatch:
             self._settling.overtake(obj.key)
         if event.type == "DELETED" and obj is not None:
             uid = obj.uid if isinstance(obj, Bare) else obj.metadata.uid
+            self._facts.gone(obj.key)
             messages = self._index.gone(obj.key, uid=uid)
         elif isinstance(obj, ApiObject):
             messages = self._facts.messages_of(obj)

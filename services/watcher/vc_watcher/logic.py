@@ -31,6 +31,8 @@ from vc_messages.partition import partition_of
 from vc_messages.record import Message, Record
 from vc_messages.topics import fact_partitions
 from vc_messages.trace import traceparent_of
+from vc_model.bounded import read_version
+from vc_model.faults import describe
 from vc_model.graft import strip_nulls
 from vc_model.job import Job
 from vc_model.keys import LAST_APPLIED
@@ -97,8 +99,8 @@ class Decoder:
             obj = self._typed.decode(raw)
         except msgspec.ValidationError:
             obj = self._decode_forgiving(raw)
-        except (msgspec.DecodeError, RecursionError) as error:
-            raise UnreadableError(f"not JSON: {error}") from None
+        except Exception as error:  # noqa: BLE001 - texts that are no UTF-8, nesting, numbers
+            raise UnreadableError(f"not JSON: {describe(error)}") from None
         if not obj.kind:  # items of a list carry neither
             obj = msgspec.structs.replace(
                 obj, api_version=self._kind.api_version, kind=self._kind.kind
@@ -111,7 +113,7 @@ class Decoder:
         """Which object it is, whatever else is wrong with it; UnreadableError when not even that."""
         try:
             metadata = _bare_decoder.decode(raw).metadata
-        except (msgspec.DecodeError, RecursionError) as error:
+        except Exception as error:  # noqa: BLE001 - as above
             raise UnreadableError(f"it has no name: {error}") from None
         return Bare(object_key(metadata.namespace, metadata.name), metadata.uid)
 
@@ -119,8 +121,8 @@ class Decoder:
         try:
             plain = strip_nulls(msgspec.json.decode(raw))
             return msgspec.convert(plain, type=self._kind.type)
-        except (msgspec.ValidationError, RecursionError) as error:
-            raise UnreadableError(str(error)) from None
+        except Exception as error:  # noqa: BLE001 - as above
+            raise UnreadableError(describe(error)) from None
 
 
 def without_secrets(obj: ApiObject) -> ApiObject:
@@ -319,4 +321,4 @@ def _is_older(one: Known, *, than: Known) -> bool:
 
 def is_lower(version: str, other: str) -> bool:
     """Whether the first version is before the second; False when one of them is no number."""
-    return version.isdecimal() and other.isdecimal() and int(version) < int(other)
+    return 0 < read_version(version) < read_version(other)

@@ -7,7 +7,7 @@ that puts. What the API server said is only claimed (`reached`) after the bus ha
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Final
 
@@ -34,11 +34,23 @@ class TermOverError(Exception):
 
 
 class Publisher:
-    """Publishes for one term of leadership; refuses when the term is over."""
+    """Publishes for one term of leadership; refuses when the term is over.
 
-    def __init__(self, context: Context, *, may_write: Callable[[], bool]) -> None:
+    While the lease has run out and nobody else has it, publishes wait: what was read is kept, and nothing
+    is listed or published again when it is renewed.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        *,
+        may_write: Callable[[], bool],
+        regained: Callable[[], Awaitable[bool]] | None = None,
+    ) -> None:
+        """`regained` waits for a lease that ran out; without it the term is over then."""
         self._context = context
         self._may_write = may_write
+        self._regained = regained
         self.departed_at = NEVER
         """When events of any kind last left; monotonic. Kinds that wait for the next departure leave
         in the same moment, so that readers are woken once for all of them."""
@@ -47,8 +59,9 @@ class Publisher:
         """Publish and wait; a bus that is away is waited for, nothing is dropped."""
         attempt = 0
         while True:
-            if not self._may_write():
-                raise TermOverError("lost the lease")
+            while not self._may_write():
+                if self._regained is None or not await self._regained():
+                    raise TermOverError("lost the lease")
             try:
                 return await self._context.bus.publish(messages)
             except BusUnavailableError as error:

@@ -1,7 +1,9 @@
 """The shell: lead, prepare the topics, keep every kind in step, tell how far we are.
 
-One *term* lasts from getting the lease until losing it or until the topics are not what they were.
-Each term starts from what the topics and the API server say, never from memory.
+One *term* lasts from getting the lease until somebody else has it or until the topics are not what they
+were. A lease that runs out and is renewed without another holder ends no term: nothing is published
+meanwhile, and then it goes on. Each term starts from what the topics and the API server say, never from
+memory.
 """
 
 import asyncio
@@ -20,6 +22,7 @@ from vc_model.kinds import WATCHED
 from vc_runtime.backoff import delay_seconds
 from vc_runtime.context import Context
 from vc_runtime.leader import Leadership
+from vc_runtime.problem_events import tell_problems
 from vc_watcher.config import Config
 from vc_watcher.kindwatch import KindWatch
 from vc_watcher.logic import Index
@@ -75,7 +78,11 @@ class WatcherService:
 
     async def _term(self) -> None:
         stamp = await self._stamp()
-        publisher = Publisher(self._context, may_write=lambda: self._holds(stamp))
+        publisher = Publisher(
+            self._context,
+            may_write=lambda: self._leadership.holds(stamp.epoch),
+            regained=lambda: self._leadership.regained(stamp.epoch),
+        )
         ends = {topic.name: await self._context.bus.end_offsets(topic.name) for topic in FACTS}
         indices = await self._read_back(stamp, ends)
         await self._outgrow(stamp, indices)
@@ -93,6 +100,7 @@ class WatcherService:
         }
         async with asyncio.TaskGroup() as group:
             group.create_task(self._guard_lease(stamp))
+            group.create_task(tell_problems(self._context))
             group.create_task(self._tell_progress(publisher))
             group.create_task(self._guard_topics(indices, fenced))
             for watch in self._watches.values():
@@ -190,14 +198,14 @@ class WatcherService:
 
     # -- what runs beside the kinds --------------------------------------------------------------
 
-    def _holds(self, stamp: Stamp) -> bool:
-        """Whether this term may still write; asked before each publish."""
-        return self._leadership.leading and self._leadership.epoch == stamp.epoch
-
     async def _guard_lease(self, stamp: Stamp) -> None:
-        """End the term when the lease is lost."""
-        while self._holds(stamp):
+        """End the term when somebody else has the lease."""
+        lease, epoch = self._leadership, stamp.epoch
+        while await lease.regained(epoch):
             await self._context.clock.sleep(LEASE_LOOK_SECONDS)
+            if not lease.holds(epoch) and not lease.passed_on(epoch):
+                self._trouble = "the lease ran out: nothing is published until it is renewed"
+                self._context.log.warning(self._trouble)
         raise TermOverError("lost the lease")
 
     async def _tell_progress(self, publisher: Publisher) -> None:

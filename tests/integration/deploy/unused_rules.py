@@ -9,23 +9,31 @@ from tests.integration.deploy.asked import Right
 _BATCH, _SCHEDULING = "batch.volcano.sh", "scheduling.volcano.sh"
 _CRASH = "after a crash between create and the fact of it: whose is the object that is there?"
 _STALE = "an object that an older job of the same name left behind is removed first"
+_NAMESAKE = "before an object of another job of the same name is removed: is that job gone?"
 _COUNTED = "the same event again after a minute, or after a restart, is counted up"
 _CALLER = "a caller with a token: whose it is, and what they may list"
+_LEFT_OUT = "an object that cannot be processed, or is larger than a message, is told so"
 _OWNER = (
     "checked, not asked: whoever makes an object that holds back its owner's deletion must be "
     "allowed to (admission plugin OwnerReferencesPermissionEnforcement, on in this test)"
 )
 
 UNUSED: dict[Right, str] = {
-    Right("watcher", "", "events", "create"): "an object larger than a message is told so",
+    Right("watcher", "", "events", "create"): _LEFT_OUT,
     Right("watcher", "", "events", "patch"): _COUNTED,
     Right("job-controller", "", "pods", "get"): _CRASH,
     Right("job-controller", _SCHEDULING, "podgroups", "get"): _CRASH,
     Right("job-controller", "", "persistentvolumeclaims", "get"): _CRASH,
     Right("job-controller", "", "persistentvolumeclaims", "delete"): _STALE,
     Right("job-controller", "", "events", "patch"): _COUNTED,
+    **{
+        Right(service, _BATCH, "jobs", "get"): _NAMESAKE
+        for service in ("job-controller", "plugin-svc", "plugin-ray")
+    },
     Right("plugin-ssh", "", "events", "patch"): _COUNTED,
     Right("podgroup-controller", _SCHEDULING, "podgroups", "get"): _CRASH,
+    Right("podgroup-controller", "", "events", "create"): _LEFT_OUT,
+    Right("podgroup-controller", "", "events", "patch"): _COUNTED,
     Right("queue-controller", _SCHEDULING, "queues", "get"): _CRASH,
     Right("queue-controller", "", "events", "patch"): _COUNTED,
     Right("queue-controller", "", "configmaps", "get"): "the usage of hours that are over",

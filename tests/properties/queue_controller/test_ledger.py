@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from vc_messages.usage import HOUR_SECONDS, UsageKey
 from vc_model.keys import GROUP_NAME, JOB_NAME, QUEUE_NAME
-from vc_model.meta import ObjectMeta
+from vc_model.kinds import JOBS
+from vc_model.meta import ObjectMeta, OwnerReference
 from vc_model.pod import (
     Container,
     ContainerState,
@@ -85,8 +86,17 @@ def _pod(life: Life, *, finished: bool) -> Pod:
             name=f"p{life.number}",
             namespace="ns",
             uid=f"uid-{life.number}",
-            labels={JOB_NAME: life.key.job, QUEUE_NAME: life.key.queue},
+            labels={JOB_NAME: "forged", QUEUE_NAME: "forged"},
             annotations={GROUP_NAME: life.key.job},
+            owner_references=[
+                OwnerReference(
+                    api_version=JOBS.api_version,
+                    kind=JOBS.kind,
+                    name=life.key.job,
+                    uid=f"uid-of-{life.key.job}",
+                    controller=True,
+                )
+            ],
         ),
         spec=PodSpec(
             node_name="n",
@@ -157,7 +167,15 @@ class Keeper:
         elif pod is not None and pod != known:
             self.told[uid] = pod
             self.log.append((uid, pod))
-            self.ledger.see(pod, now=EPOCH + second)
+            self.see(pod, now=EPOCH + second)
+
+    def see(self, pod: Pod, *, now: float) -> None:
+        """A pod whose group is known."""
+        self.ledger.see(pod, now=now)
+        uid = pod.metadata.uid
+        if uid in self.ledger.accounts:
+            life = self.lives[int(uid.removeprefix("uid-"))]
+            self.ledger.name_queue(uid, life.key.queue)
 
     def read_again(self, at: int, *, from_log: bool) -> None:
         """A view that is rebuilt: from the whole log, or from the facts that hold now."""
@@ -167,7 +185,7 @@ class Keeper:
             if pod is None:
                 self.ledger.miss(uid, now=EPOCH + at)
             else:
-                self.ledger.see(pod, now=EPOCH + at)
+                self.see(pod, now=EPOCH + at)
         self.ledger.looking(now=EPOCH + at)
 
     def lead(self, at: int) -> None:
@@ -202,7 +220,7 @@ class Keeper:
                 self.cache = None
             case "twice":
                 for pod in self.told.values():
-                    self.ledger.see(pod, now=EPOCH + at)
+                    self.see(pod, now=EPOCH + at)
             case "replay":
                 self.read_again(at, from_log=True)
 

@@ -19,10 +19,11 @@ from tests.unit.cluster.scripted_server import (
 from vc_cluster import ConflictError, NotFoundError, ServerError, TooManyRequestsError
 from vc_cluster.errors import UnauthorizedError
 from vc_cluster.kubernetes_http import READ_ATTEMPTS_MAX, Limits
-from vc_model.kinds import CONFIGMAPS, PODS
+from vc_model.kinds import CONFIGMAPS, LEASES, PODS
 from vc_runtime.leader import REQUEST_SECONDS_MAX
 
 BODY = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+LEASE = {"metadata": {"name": "l", "resourceVersion": "1"}}
 BUSY = refuses(429, "TooManyRequests", headers={"Retry-After": "0.01"})
 FAULTS: dict[str, Answer] = {
     "busy": BUSY,
@@ -158,6 +159,34 @@ async def test_no_more_requests_at_a_time_than_allowed(
     assert server.open_most == 4
 
 
+async def test_a_renewal_waits_behind_no_other_request(
+    server: ScriptedServer, tmp_path: Path
+) -> None:
+    """Neither for a slot nor for a socket: it has a connection of its own."""
+    sockets: dict[str, set[object]] = {"leases": set(), "pods": set()}
+
+    async def answers(request: web.Request) -> web.StreamResponse:
+        kind = "leases" if "/leases/" in request.path else "pods"
+        sockets[kind].add(request.transport)
+        late = 0.0 if kind == "leases" else 1.0
+        return await after(late, says(BODY))(request)
+
+    server.then(answers)
+    limits = Limits(requests_max=2, get_seconds_max=10.0)
+    async with connected(server, tmp_path, limits=limits) as cluster:
+        reads = [asyncio.create_task(cluster.get(PODS, name="a", namespace="n")) for _ in range(6)]
+        await asyncio.sleep(0.3)
+        began = asyncio.get_running_loop().time()
+        for _ in range(3):
+            await cluster.replace(LEASES, LEASE, namespace="n")
+        assert asyncio.get_running_loop().time() - began < 0.5
+        assert not any(read.done() for read in reads)
+        await asyncio.gather(*reads)
+        assert cluster.requests["replace", "leases"] == 3
+    assert len(sockets["leases"]) == 1
+    assert not sockets["leases"] & sockets["pods"]
+
+
 async def test_a_refused_token_is_renewed_once(server: ScriptedServer, tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("old")
@@ -203,7 +232,7 @@ async def test_who_we_are_and_what_we_promise(server: ScriptedServer, tmp_path: 
     request = server.seen[0]
     assert request.headers["User-Agent"] == "pyroclast/unit"
     assert request.headers["Content-Type"] == "application/merge-patch+json"
-    assert request.query["timeout"] == "2s"
+    assert request.query["timeout"] == "5s"
 
 
 async def test_an_eviction_of_another_pod_is_not_sent_again(

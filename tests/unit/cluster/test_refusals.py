@@ -20,6 +20,7 @@ from vc_cluster.errors import (
     BadRequestError,
     TooLargeError,
     UnauthorizedError,
+    UnavailableError,
     UnsupportedMediaTypeError,
 )
 from vc_cluster.kubernetes_errors import (
@@ -65,11 +66,11 @@ CASES = (
     Case(id="too many", code=429, reason="TooManyRequests", error=TooManyRequestsError),
     Case(id="too many, in plain text", code=429, body=b"slow down", error=TooManyRequestsError),
     Case(id="internal error", code=500, reason="InternalError", error=ServerError),
-    Case(id="server time-out", code=500, reason="ServerTimeout", error=ServerError),
-    Case(id="shutting down", code=503, reason="ServiceUnavailable", error=ServerError),
-    Case(id="time-out", code=504, reason="Timeout", error=ServerError),
-    Case(id="request time-out of a proxy", code=408, body=b"", error=ServerError),
-    Case(id="a gateway's page", code=502, body=b"<html>Bad Gateway</html>", error=ServerError),
+    Case(id="server time-out", code=500, reason="ServerTimeout", error=UnavailableError),
+    Case(id="shutting down", code=503, reason="ServiceUnavailable", error=UnavailableError),
+    Case(id="time-out", code=504, reason="Timeout", error=UnavailableError),
+    Case(id="request time-out of a proxy", code=408, body=b"", error=UnavailableError),
+    Case(id="a gateway's page", code=502, body=b"<html>Bad Gateway</html>", error=UnavailableError),
     Case(id="a redirect", code=302, body=b"", error=ServerError),
     Case(
         id="a version the server has not reached",

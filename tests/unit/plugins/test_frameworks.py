@@ -10,7 +10,7 @@ from tests.builders.contexts import memory_context
 from tests.unit.job_controller.builders import job, task
 from tests.unit.plugins.test_plugins import answer, of_task, owned, request
 from vc_cli.services import build_of
-from vc_job_controller.logic.decorating import decorate, fill_index
+from vc_job_controller.logic.decorating import IndexMarks, decorate
 from vc_jobplugin.answers import Core, Decorated, MakesNothing, Reference
 from vc_messages.effects import CreateObject, DeleteObject
 from vc_messages.topics import PLUGINS
@@ -30,8 +30,7 @@ def pod(decorated: Decorated, of: TaskSpec, index: int) -> dict[str, Any]:
     """The spec of a pod after decoration."""
     spec: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(of.template["spec"]))
     decorate(spec, [of_task(decorated, of.name)])
-    fill_index(spec, index)
-    return spec
+    return IndexMarks(spec).filled(index)
 
 
 # -- tensorflow --------------------------------------------------------------------------------------

@@ -14,10 +14,11 @@ from vc_messages.effects import CreateObject, DeleteObject, PatchObject, RecordE
 from vc_messages.plugins import PluginRequest, TaskDecoration
 from vc_model.compat import Compat
 from vc_model.job import Job
-from vc_model.kinds import CONFIGMAPS, JOBS, SECRETS
+from vc_model.kinds import CONFIGMAPS, JOBS, SECRETS, SERVICES
 from vc_plugin_env.logic import EnvCore
 from vc_plugin_mpi.logic import MpiCore
 from vc_plugin_pytorch.logic import PytorchCore
+from vc_plugin_ray.logic import RayCore
 from vc_plugin_ssh.keypairs import make_key_pair
 from vc_plugin_ssh.logic import KeyPair
 from vc_plugin_ssh.service import SshCore
@@ -233,11 +234,37 @@ def test_svc_without_a_policy_and_with_early_names() -> None:
     assert made[0].body["spec"]["publishNotReadyAddresses"] is True
 
 
-def owned(uid: str = "job-1", **content: object) -> dict[str, object]:
+def owned(
+    uid: str = "job-1",
+    *,
+    group: str = "batch.volcano.sh/v1alpha1",
+    kind: str = "Job",
+    **content: object,
+) -> dict[str, object]:
+    owner = {"apiVersion": group, "kind": kind, "name": "j", "uid": uid, "controller": True}
     return {
-        "metadata": {"uid": "x", "ownerReferences": [{"uid": uid, "controller": True}]},
+        "metadata": {"uid": "x", "resourceVersion": "7", "ownerReferences": [owner]},
         **content,
     }
+
+
+FOREIGN = [
+    pytest.param(owned("another job"), id="another job's"),
+    pytest.param(owned(group="batch/v1"), id="a batch Job's"),
+    pytest.param(owned(kind="JobFlow"), id="another kind's"),
+]
+
+
+@pytest.mark.parametrize("foreign", FOREIGN)
+def test_what_another_owner_has_is_neither_used_nor_removed(foreign: dict[str, object]) -> None:
+    removal = request(verb="remove")
+    service = Reference(SERVICES, "ns", "j")
+    for core in (SvcCore(), RayCore()):
+        assert core.remove(removal, {service: foreign}).effects == ()
+    assert ssh().remove(removal, {SECRET: foreign}).effects == ()
+    made: list[str] = []
+    answer(ssh(made), found={SECRET: {**foreign, "data": {"id_ed25519": "eA=="}}})
+    assert made == ["ed25519"], "their keys are not ours"
 
 
 def test_svc_refreshes_hosts_and_removes_only_its_own() -> None:
@@ -248,6 +275,8 @@ def test_svc_refreshes_hosts_and_removes_only_its_own() -> None:
     removal = request(verb="remove")
     ended = core.remove(removal, {reference: owned()}).effects
     assert [type(e) for e in ended] == [DeleteObject]
+    assert isinstance(ended[0], DeleteObject)
+    assert (ended[0].uid, ended[0].resource_version) == ("x", "7"), "as it was read, or not at all"
     assert core.remove(removal, {reference: owned("another job")}).effects == ()
 
 

@@ -166,7 +166,11 @@ class Failure(msgspec.Struct, frozen=True):
 
 FAILURES = [
     Failure("it cannot say what it looks at", None, "the plugin failed on this job", blind=True),
-    Failure("its answer is larger than a message", too_much, "cannot be sent: PluginReply takes"),
+    Failure(
+        "its answer is larger than a message",
+        too_much,
+        "cannot be sent: PluginReply takes more than",
+    ),
     Failure("its answer cannot be written", unspeakable, "cannot be sent"),
     Failure("it answers nothing", nothing, "the plugin failed on this job"),
 ]

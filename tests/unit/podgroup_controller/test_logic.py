@@ -1,6 +1,7 @@
 """Pod groups of plain pods: names, minimums, queues, and who is left alone."""
 
 import msgspec
+import pytest
 
 from vc_messages.effects import CreateObject, DeleteObject, PatchObject
 from vc_model import keys
@@ -8,7 +9,7 @@ from vc_model.kubernetes import Workload, WorkloadSpec, WorkloadStatus
 from vc_model.meta import ObjectMeta, OwnerReference
 from vc_model.pod import Container, Pod, PodSpec, PodStatus, ResourceRequirements
 from vc_model.scheduling import PodGroup, PodGroupSpec
-from vc_podgroup_controller.logic import REVISION_LABEL, Observed, decide, group_uid
+from vc_podgroup_controller.logic import REVISION_LABEL, Observed, decide, group_key, group_uid
 
 OURS = frozenset({"volcano"})
 
@@ -37,6 +38,8 @@ def pod(name: str = "p", *, owner: str = "", scheduler: str = "volcano", **annot
 
 def replicaset(replicas: int = 3, *, notes: dict[str, str] | None = None) -> Workload:
     return Workload(
+        api_version="apps/v1",
+        kind="ReplicaSet",
         metadata=ObjectMeta(name="rs", namespace="ns", uid="rs-1", annotations=notes or {}),
         spec=WorkloadSpec(replicas=replicas),
     )
@@ -92,10 +95,44 @@ def test_a_group_that_is_right_is_left_alone_and_a_wrong_one_mended() -> None:
 
 
 def test_a_workload_scaled_to_nothing_gives_its_group_up() -> None:
-    held = PodGroup(metadata=ObjectMeta(name="podgroup-rs-1", uid="g"))
+    held = PodGroup(
+        metadata=ObjectMeta(
+            name="podgroup-rs-1",
+            uid="g",
+            owner_references=pod(owner="rs-1").metadata.owner_references,
+        )
+    )
     (gone,) = decide(Observed(pods=(), owner=replicaset(0), podgroup=held))
     assert isinstance(gone, DeleteObject)
     assert gone.uid == "g"
+
+
+def forged(name: str, **reference: str) -> Pod:
+    """A pod whose controller reference has the uid of the replica set, and is to something else."""
+    plain = pod(name, owner="rs-1", **{keys.QUEUE_NAME_ANNOTATION: "forged"})
+    (owner,) = plain.metadata.owner_references
+    owners = [msgspec.structs.replace(owner, **reference)]
+    return msgspec.structs.replace(
+        plain, metadata=msgspec.structs.replace(plain.metadata, owner_references=owners)
+    )
+
+
+@pytest.mark.parametrize("reference", [{"kind": "Job"}, {"api_version": "example.com/v1"}])
+def test_a_reference_that_has_only_the_uid_of_a_workload_is_not_its(
+    reference: dict[str, str],
+) -> None:
+    first = forged("a", **reference)
+    create, patch = decide(Observed(pods=(first, pod("b", owner="rs-1")), owner=replicaset()))
+    assert isinstance(create, CreateObject)
+    assert isinstance(patch, PatchObject)
+    assert create.body["spec"].get("queue", "") == "", "it speaks for nobody"
+    assert patch.name == "b"
+    theirs = PodGroup(
+        metadata=ObjectMeta(
+            name="podgroup-rs-1", uid="g", owner_references=first.metadata.owner_references
+        )
+    )
+    assert decide(Observed(pods=(), owner=replicaset(0), podgroup=theirs)) == []
 
 
 def test_who_is_ours_to_group() -> None:
@@ -106,6 +143,16 @@ def test_who_is_ours_to_group() -> None:
     assert group_uid(pod(**{keys.GROUP_NAME_ALTERNATIVE: "somebody's"}), OURS) == ""
 
 
+def test_a_reference_into_another_namespace_concerns_nobody_there() -> None:
+    mine = pod("a", owner="rs-1")
+    there = msgspec.structs.replace(mine.metadata, namespace="another")
+    keys_of = [
+        group_key(each, OURS)
+        for each in (mine, replicaset(), msgspec.structs.replace(mine, metadata=there))
+    ]
+    assert keys_of == ["ns/rs-1", "ns/rs-1", "another/rs-1"]
+
+
 def test_finished_and_going_pods_need_no_group() -> None:
     done = msgspec.structs.replace(pod(), status=PodStatus(phase="Succeeded"))
     assert decide(Observed(pods=(done,))) == []
@@ -113,6 +160,8 @@ def test_finished_and_going_pods_need_no_group() -> None:
 
 def _statefulset(revision: str) -> Workload:
     return Workload(
+        api_version="apps/v1",
+        kind="ReplicaSet",
         metadata=ObjectMeta(name="rs", namespace="ns", uid="rs-1"),
         spec=WorkloadSpec(replicas=3),
         status=WorkloadStatus(update_revision=revision),

@@ -1,21 +1,17 @@
 """Effects applied late, twice, or after somebody else (protocol 12)."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
 from typing import Any
 
 import msgspec
 import pytest
 
-from tests.builders.contexts import memory_context
+from tests.unit.runtime.effects_world import OLDER, OWNER, World, config_map, run
 from vc_bus.limits import TOPIC_MESSAGE_BYTES_MAX
-from vc_clock import LoopClock, run_virtual
 from vc_cluster import ForbiddenError, ServerError, TooManyRequestsError
 from vc_messages.effects import (
     BindPod,
-    CreateObject,
     DeleteObject,
-    Effect,
     EvictPod,
     PatchObject,
     PublishMessage,
@@ -28,68 +24,8 @@ from vc_runtime.applying.terminating import TERMINATING_SECONDS
 from vc_runtime.effects import (
     ATTEMPTS_MAX,
     CONCURRENCY_MAX,
-    EffectApplier,
-    Outcome,
     OutcomeStatus,
 )
-from vc_simcluster.api import Api
-from vc_simcluster.cluster import StoreCluster
-
-OWNER = "11111111-1111-4111-8111-111111111111"
-OLDER = "22222222-2222-4222-8222-222222222222"
-
-
-class World:
-    """An embedded cluster that may refuse, and an applier on it."""
-
-    def __init__(self) -> None:
-        self.clock = LoopClock(wall_at_zero=1.8e9)
-        self.store = StoreCluster(Api(clock=self.clock))
-        self.failures: list[Exception] = []
-        self.calls: list[str] = []
-        self.leading = True
-        context = memory_context("job-controller", clock=self.clock, cluster=self)
-        self.applier = EffectApplier(context, may_write=lambda: self.leading)
-
-    def __getattr__(self, name: str) -> Any:
-        real = getattr(self.store, name)
-
-        async def call(*args: Any, **kwargs: Any) -> Any:
-            self.calls.append(name)
-            if self.failures and name != "get":
-                raise self.failures.pop(0)
-            return await real(*args, **kwargs)
-
-        return call
-
-    async def apply(self, *effects: Effect) -> list[Outcome]:
-        return await self.applier.apply(effects)
-
-    async def status_of(self, effect: Effect) -> OutcomeStatus:
-        return (await self.apply(effect))[0].status
-
-
-def run(test: Callable[[World], Coroutine[Any, Any, None]]) -> None:
-    async def main() -> None:
-        await test(World())
-
-    run_virtual(main())
-
-
-def config_map(name: str, *, owner: str = OWNER, owner_name: str = "job") -> CreateObject:
-    reference = {
-        "apiVersion": "batch.volcano.sh/v1alpha1",
-        "kind": "Job",
-        "name": owner_name,
-        "uid": owner,
-        "controller": True,
-    }
-    body = {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": name, "ownerReferences": [reference] if owner else []},
-    }
-    return CreateObject(kind=CONFIGMAPS, namespace="default", name=name, body=body, owner_uid=OWNER)
 
 
 def test_creating_what_is_there_and_ours_is_success() -> None:
@@ -98,17 +34,6 @@ def test_creating_what_is_there_and_ours_is_success() -> None:
         assert await world.status_of(config_map("a")) is OutcomeStatus.DONE
         page = await world.store.list(CONFIGMAPS, namespace="default")
         assert len(page.items) == 1
-
-    run(test)
-
-
-def test_what_an_older_incarnation_left_is_removed_and_then_made_anew() -> None:
-    async def test(world: World) -> None:
-        await world.store.create(CONFIGMAPS, config_map("a", owner=OLDER).body, namespace="default")
-        assert await world.status_of(config_map("a")) is OutcomeStatus.STALE
-        assert await world.status_of(config_map("a")) is OutcomeStatus.DONE
-        made = await world.store.get(CONFIGMAPS, name="a", namespace="default")
-        assert made["metadata"]["ownerReferences"][0]["uid"] == OWNER
 
     run(test)
 
@@ -296,15 +221,6 @@ def test_after_a_failed_run_the_rest_is_skipped() -> None:
         patch = PatchObject(kind=CONFIGMAPS, namespace="default", name="a", patch={})
         statuses = [o.status for o in await world.apply(config_map("a"), config_map("b"), patch)]
         assert statuses == [OutcomeStatus.REFUSED, OutcomeStatus.DONE, OutcomeStatus.SKIPPED]
-
-    run(test)
-
-
-def test_who_no_longer_leads_writes_nothing() -> None:
-    async def test(world: World) -> None:
-        world.leading = False
-        assert await world.status_of(config_map("a")) is OutcomeStatus.SKIPPED
-        assert world.calls == []
 
     run(test)
 

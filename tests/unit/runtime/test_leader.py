@@ -264,3 +264,94 @@ def test_who_cannot_ask_how_old_the_cluster_is_takes_it_for_old() -> None:
         assert not one.follows_nobody
 
     run(test)
+
+
+def test_a_lease_that_ran_out_is_regained_in_the_same_epoch_when_nobody_took_it() -> None:
+    async def test(world: World) -> None:
+        deaf = Deaf(world.cluster)
+        one = world.candidate("one", cluster=deaf)
+        await world.clock.sleep(5)
+        deaf.deaf = True
+        waiting = asyncio.create_task(one.regained(1))
+        assert await waiting, "it still holds"
+        await world.clock.sleep(10 * LEASE_SECONDS)
+        assert not one.leading
+        assert not one.passed_on(1), "nobody else has it"
+        waiting = asyncio.create_task(one.regained(1))
+        await world.clock.sleep(LEASE_SECONDS)
+        assert not waiting.done()
+        deaf.deaf = False
+        await world.clock.sleep(2 * RENEW_SECONDS)
+        assert waiting.done()
+        assert waiting.result() is True
+        assert (one.leading, one.epoch, one.holds(1), one.holds(2)) == (True, 1, True, False)
+
+    run(test)
+
+
+def test_who_waits_for_a_lease_that_another_took_is_told_so_and_again_after_it_comes_back() -> None:
+    async def test(world: World) -> None:
+        deaf = Deaf(world.cluster)
+        one = world.candidate("one", cluster=deaf)
+        await world.clock.sleep(0.1)
+        two = world.candidate("two")
+        await world.clock.sleep(5)
+        deaf.deaf = True
+        while one.leading:
+            await world.clock.sleep(0.1)
+        waiting = asyncio.create_task(one.regained(1))
+        await two.wait_until_leading()
+        deaf.deaf = False
+        await world.clock.sleep(2 * RENEW_SECONDS)
+        assert waiting.done()
+        assert waiting.result() is False
+        world.tasks[1].cancel()
+        await one.wait_until_leading()
+        assert one.epoch == 3
+        assert one.passed_on(1)
+        assert not await one.regained(1), "epoch 1 is over, although we lead again"
+        assert await one.regained(3)
+
+    run(test)
+
+
+class Counting:
+    """Counts requests, and answers late."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.asked: list[str] = []
+        self.seconds = 0.0
+
+    def __getattr__(self, name: str) -> Any:
+        async def call(*args: Any, **named: Any) -> Any:
+            self.asked.append(name)
+            await self._world.clock.sleep(self.seconds)
+            return await getattr(self._world.cluster, name)(*args, **named)
+
+        return call
+
+
+def test_a_renewal_is_one_request_every_two_seconds() -> None:
+    async def test(world: World) -> None:
+        counting = Counting(world)
+        one = world.candidate("one", cluster=counting)
+        await one.wait_until_leading()
+        counting.asked.clear()
+        await world.clock.sleep(30 * RENEW_SECONDS)
+        assert counting.asked == ["replace"] * 30
+
+    run(test)
+
+
+def test_an_api_server_that_answers_just_in_time_costs_no_lease() -> None:
+    async def test(world: World) -> None:
+        counting = Counting(world)
+        one = world.candidate("one", cluster=counting)
+        await one.wait_until_leading()
+        counting.seconds = REQUEST_SECONDS_MAX * 0.9
+        for _ in range(600):
+            await world.clock.sleep(0.1)
+            assert one.leading
+
+    run(test)

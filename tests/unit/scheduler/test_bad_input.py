@@ -18,10 +18,10 @@ from vc_model.node import Node, NodeStatus
 from vc_model.pod import ClaimReference, Volume
 from vc_model.selectors import LabelSelector, LabelSelectorRequirement
 from vc_model.struct import ResourceList
+from vc_scheduler.logic.cache.amount_columns import RESOURCES_MAX
 from vc_scheduler.logic.conf import Conf, PluginConf
 from vc_scheduler.logic.cycle import UnknownActionError, check_conf
 from vc_scheduler.logic.framework import UnknownPluginError
-from vc_scheduler.logic.nodes import RESOURCES_MAX
 
 
 def broken_node(allocatable: ResourceList) -> Node:
@@ -109,7 +109,7 @@ def test_thousands_of_resource_names_do_not_widen_the_columns_without_bound() ->
     )
     world = World(queue(), nodes(1), [wide], gang("g", 1, cpu=1))
     decisions = world.decide()
-    assert len(world.columns.nodes.resources) <= RESOURCES_MAX
+    assert len(world.columns.nodes.amounts.resources) <= RESOURCES_MAX
     assert decisions.bound_pods == 1
 
 

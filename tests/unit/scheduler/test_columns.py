@@ -168,5 +168,5 @@ def test_rows_of_nodes_are_used_again() -> None:
         world.put(node(f"n-{turn}"), pod(f"p-{turn}", requests={"cpu": 1}, on=f"n-{turn}"))
         world.delete(kinds.NODES, f"n-{turn}")
         world.delete_pod(f"p-{turn}")
-    assert world.columns.nodes.used.shape[0] <= 64
-    assert not world.columns.nodes.used.any()
+    assert world.columns.nodes.amounts.used.shape[0] <= 64
+    assert not world.columns.nodes.amounts.used.any()

@@ -13,8 +13,9 @@ from tests.unit.scheduler.test_resourcequota import quota
 from tests.unit.scheduler.test_trials import halves
 from tests.unit.scheduler.world import World
 from vc_model.meta import ApiObject
+from vc_scheduler.logic.cache.amount_columns import VECTORS_MAX
 from vc_scheduler.logic.conf import Conf, PluginConf
-from vc_scheduler.logic.nodes import VECTORS_MAX, NodeColumns
+from vc_scheduler.logic.nodes import NodeColumns
 from vc_scheduler.logic.shapes import Shapes
 from vc_scheduler.logic.table import MASKS_MAX, Filtered
 
@@ -110,7 +111,7 @@ def test_requests_that_were_seen_once_are_not_kept_for_ever() -> None:
         shape = shapes.of(pod("p", requests={"cpu": f"{n + 1}m"}).spec)
         columns.add_pod("n", shape)
         columns.remove_pod("n", shape)
-    assert len(columns._vectors) <= VECTORS_MAX
+    assert len(columns.amounts._vectors) <= VECTORS_MAX
     assert not columns.table().used.any()
 
 

@@ -20,7 +20,7 @@ from vc_scheduler.logic.nominations import Place
 from vc_scheduler.observing import Observer
 from vc_scheduler.spans import SessionTimes
 
-SESSION = SessionTimes(session_id="7-3", opened=1.0, decided=2.0)
+SESSION = SessionTimes(session_id="7-3", opened=1.0, decided=2.0, epoch=1)
 KEY = "ml/train"
 OWNER = OwnerReference(
     api_version=JOBS.api_version, kind=JOBS.kind, name="train", uid="u-1", controller=True

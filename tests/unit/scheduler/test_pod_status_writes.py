@@ -94,7 +94,7 @@ def event(name: str) -> PodEvent:
 def taken(entries: BackgroundQueue, *, now: float) -> list[BackgroundWrite]:
     found: list[BackgroundWrite] = []
     while (write := entries.take(now)) is not None:
-        found.append(write)
+        found.append(write[0])
     return found
 
 

@@ -285,6 +285,17 @@ def test_a_merged_status_keeps_the_version_and_the_conditions_of_the_one_it_repl
     assert (word.changes_conditions, word.seen_version) == (True, "7")
 
 
+def test_words_of_two_lease_epochs_that_became_one_are_told_under_the_older_one_or_not_at_all() -> (
+    None
+):
+    line = TellingLine()
+    line.put("g", change("Inqueue"), due=0.0, epoch=1)
+    line.put("g", change("Running"), due=0.0, epoch=3)
+    line.put("h", change("Running"), due=0.0, epoch=3)
+    taken = [line.take(now=0.0, awaited_first=True) for _ in range(2)]
+    assert [(each.key, each.epoch) for each in taken if each is not None] == [("g", 1), ("h", 3)]
+
+
 def test_a_refusal_is_told_as_long_as_it_holds() -> None:
     line = TellingLine()
     line.put("g", refused("no room"), due=0.0)

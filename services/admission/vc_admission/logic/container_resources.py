@@ -91,7 +91,10 @@ def _fill(container: Json) -> Json:
     resources = container.get("resources") if isinstance(container, dict) else None
     if not isinstance(resources, dict) or not isinstance(resources.get("requests"), dict):
         return container
-    limits: JsonObject = dict(resources.get("limits") or {})
+    written = resources.get("limits") or {}
+    if not isinstance(written, dict):  # validation says so
+        return container
+    limits: JsonObject = dict(written)
     missing = {
         resource: amount
         for resource, amount in resources["requests"].items()

@@ -10,6 +10,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from vc_admission.logic.findings import Findings, cut
+from vc_model.faults import describe
 from vc_model.graft import strip_nulls
 from vc_model.struct import Json, JsonObject
 
@@ -45,9 +46,9 @@ def read(raw: JsonObject, into: type[T], found: Findings) -> T | None:
         return None
     try:
         return msgspec.convert(strip_nulls(raw), into)
-    except (msgspec.ValidationError, RecursionError) as error:
-        match = _PLACE.match(str(error))
-        what = match["what"] if match else str(error)
+    except Exception as error:  # noqa: BLE001 - numbers, nesting, texts
+        match = _PLACE.match(describe(error))
+        what = match["what"] if match else describe(error)
         path = (match["path"] or "object") if match else "object"
         found.refuse(path, cut(what.replace("`", ""), _ERROR_CHARACTERS_MAX))
         return None

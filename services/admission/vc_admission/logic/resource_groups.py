@@ -8,8 +8,9 @@ Configured in the admission ConfigMap as upstream does (`volcano-admission.conf`
 from typing import Final
 
 import msgspec
-import yaml
 
+from vc_model import bounded_yaml
+from vc_model.faults import describe
 from vc_model.struct import ApiStruct, Json, JsonObject
 
 GROUPS_MAX: Final = 200
@@ -57,12 +58,12 @@ def parse_resource_groups(text: str) -> tuple[ResourceGroup, ...]:
     if len(text) > CONFIGURATION_CHARACTERS_MAX:
         raise ResourceGroupsError(f"larger than {CONFIGURATION_CHARACTERS_MAX} characters")
     try:
-        loaded = yaml.safe_load(text) or {}
+        loaded = bounded_yaml.load(text) or {}
         groups = msgspec.convert(loaded, _Configuration).resource_groups
         for group in groups:
             group.affinity_object()
-    except (yaml.YAMLError, msgspec.DecodeError, RecursionError) as error:
-        raise ResourceGroupsError(str(error)) from None
+    except Exception as error:  # noqa: BLE001 - YAML has keys and values of every sort
+        raise ResourceGroupsError(describe(error)) from None
     if len(groups) > GROUPS_MAX:
         raise ResourceGroupsError(f"{len(groups)} groups; at most {GROUPS_MAX} are read")
     return tuple(groups)

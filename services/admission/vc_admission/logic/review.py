@@ -10,7 +10,7 @@ from typing import Final
 
 from vc_admission.logic.cronjob import check_cronjob
 from vc_admission.logic.endpoints import DELETE, UPDATE, Endpoint
-from vc_admission.logic.findings import Findings
+from vc_admission.logic.findings import Findings, cut
 from vc_admission.logic.hypernode import check_hypernode
 from vc_admission.logic.job.create import check_job
 from vc_admission.logic.job.defaults import default_job
@@ -30,17 +30,33 @@ from vc_admission.logic.support import answer
 from vc_admission.logic.wire import Request, Response
 from vc_admission.logic.world import World
 from vc_model import kinds
+from vc_model.faults import describe
 from vc_model.graft import strip_nulls
 from vc_model.job import CronJob, Job, JobFlow, JobTemplate
 from vc_model.scheduling import HyperNode, PodGroup, Queue
 from vc_model.struct import JsonObject
+
+FAULT_CHARACTERS_MAX: Final = 300
 
 Mutator = Callable[[Request, JsonObject, World], JsonObject]
 Validator = Callable[[Findings, Request, World], None]
 
 
 def review(request: Request, world: World, *, endpoint: Endpoint) -> Response:
-    """Whether the write may happen, what is changed on the way, and what its author should know."""
+    """Whether the write may happen, what is changed on the way, and what its author should know.
+
+    An object that our own rules stumble over is refused with what they stumbled over: an answer of 500 would say
+    nothing to its author, and let it pass where webhooks are told to ignore failures.
+    """
+    try:
+        return _review(request, world, endpoint=endpoint)
+    except Exception as error:  # noqa: BLE001 - of one object, whatever it is
+        fault = cut(f"{type(error).__name__}: {describe(error)}", FAULT_CHARACTERS_MAX)
+        message = f"{endpoint.kind.kind} has a field that cannot be read: {fault}; correct it"
+        return Response(allowed=False, message=message, fault=fault)
+
+
+def _review(request: Request, world: World, *, endpoint: Endpoint) -> Response:
     if request.sub_resource or request.operation not in endpoint.operations:
         return Response(allowed=True)
     if endpoint.mutates:

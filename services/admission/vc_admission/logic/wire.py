@@ -13,6 +13,7 @@ import msgspec
 from vc_admission.logic.endpoints import Endpoint
 from vc_admission.logic.findings import MESSAGE_CHARACTERS_MAX, cut
 from vc_admission.logic.reading import NESTING_MAX, too_deep
+from vc_model.faults import describe
 from vc_model.struct import ApiStruct, JsonObject
 
 BODY_BYTES_MAX: Final = 3 * 1024 * 1024
@@ -65,6 +66,8 @@ class Response(msgspec.Struct, frozen=True, kw_only=True):
     message: str = ""
     warnings: list[str] = []
     patch: list[JsonObject] = []
+    fault: str = ""
+    """What our own rules raised; for the problem rows, not for the answer."""
 
 
 _decoder: Final = msgspec.json.Decoder(_Review)
@@ -76,8 +79,8 @@ def parse_review(body: bytes, *, endpoint: Endpoint) -> Request:
         raise ReviewError(f"the body has {len(body)} bytes; at most {BODY_BYTES_MAX} are read")
     try:
         review = _decoder.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        reason = cut(str(error), _ERROR_CHARACTERS_MAX)
+    except Exception as error:  # noqa: BLE001 - of damaged bytes, whatever it is
+        reason = cut(describe(error), _ERROR_CHARACTERS_MAX)
         raise ReviewError(f"the body is not an AdmissionReview: {reason}") from None
     if review.kind != _KIND or review.api_version != API_VERSION:
         raise ReviewError(f"expected kind {_KIND} of {API_VERSION}")

@@ -276,9 +276,7 @@ def _orphans(picture: Picture) -> Iterator[Finding]:
 
 def _orphan(name: str, owned: ApiObject, uids: Collection[str]) -> Iterator[Finding]:
     owner = controller_of(owned.metadata)
-    if owner is None or owner.api_version != kinds.JOBS.api_version:
-        return
-    if owner.kind == kinds.JOBS.kind and owner.uid not in uids:
+    if owner is not None and kinds.JOBS.is_kind_of(owner) and owner.uid not in uids:
         yield Finding(
             invariant=NO_ORPHANS,
             object=name,

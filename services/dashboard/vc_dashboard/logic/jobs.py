@@ -11,6 +11,7 @@ from vc_dashboard.logic.reason_answers import answered_reason
 from vc_messages.sessions import JobReason, Reason
 from vc_model.job import Job
 from vc_model.keys import TASK_SPEC
+from vc_model.kinds import JOBS
 from vc_model.pod import Pod
 from vc_model.scheduling import PodGroup, PodGroupCondition
 
@@ -57,7 +58,7 @@ def _groups_by_owner(picture: Picture) -> dict[str, PodGroup]:
         owner.uid: group
         for group in picture.groups.values()
         for owner in group.metadata.owner_references
-        if owner.controller
+        if owner.controller and JOBS.is_kind_of(owner)
     }
 
 

@@ -54,7 +54,7 @@ def make_picture(
         if group:
             members.setdefault(group, []).append(pod)
         owner = controller_of(pod.metadata)
-        if owner is not None:
+        if owner is not None and kinds.JOBS.is_kind_of(owner):
             owned.setdefault(owner.uid, []).append(pod)
     listed = {o.key: o for o in _sorted(groups) if isinstance(o, PodGroup)}
     return Picture(
@@ -74,7 +74,7 @@ def _by_owner(groups: Iterable[PodGroup]) -> dict[str, str]:
     found: dict[str, str] = {}
     for group in groups:
         owner = controller_of(group.metadata)
-        if owner is not None and owner.kind == kinds.JOBS.kind:
+        if owner is not None and kinds.JOBS.is_kind_of(owner):
             found.setdefault(owner.uid, group.key)
     return found
 

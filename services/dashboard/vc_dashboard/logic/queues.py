@@ -30,11 +30,14 @@ def depth_first(queues: dict[str, Queue]) -> list[tuple[str, int]]:
         children.setdefault(parent if parent in queues else "", []).append(name)
     order: list[tuple[str, int]] = []
     waiting = [(name, 0) for name in reversed(children.get("", []))]
+    placed: set[str] = set()
     while waiting:
         name, depth = waiting.pop()
+        if name in placed:  # a queue without a name is its own parent
+            continue
+        placed.add(name)
         order.append((name, depth))
         waiting.extend((child, depth + 1) for child in reversed(children.get(name, [])))
-    placed = {name for name, _ in order}
     return order + [(name, 0) for name in sorted(queues) if name not in placed]
 
 

@@ -73,7 +73,7 @@ class Ground(msgspec.Struct, frozen=True, kw_only=True):
 
     def _job_of(self, group: PodGroup | None) -> Job | None:
         owner = controller_of(group.metadata) if group is not None else None
-        if group is None or owner is None or owner.kind != JOBS.kind:
+        if group is None or owner is None or not JOBS.is_kind_of(owner):
             return None
         job = self.jobs.get(object_key(group.metadata.namespace, owner.name))
         return job if job is not None and job.metadata.uid == owner.uid else None

@@ -5,9 +5,10 @@ What the user wrote wins: a variable, port, volume, mount or host name that is t
 Added variables go before the user's, because `$(NAME)` in a value can only refer to earlier ones.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from vc_messages.plugins import INDEX_SYMBOL, EnvVar, TaskDecoration
+from vc_model.bounded import read_integer
 from vc_model.struct import JsonObject
 
 INDEX_MARK = "\x00index+"
@@ -17,17 +18,52 @@ TEXT_MARK = "\x00text:"
 """Begins a text in which the pod's index is still a symbol."""
 
 
-def decorate(spec: JsonObject, decorations: Sequence[TaskDecoration]) -> None:
-    """Change a pod spec in place."""
+class Variables:
+    """The variables of decorations as pods have them, each made once: the pods of a job share them,
+    however many tasks and containers it has. Nobody changes them afterwards."""
+
+    def __init__(self) -> None:
+        self._made: dict[int, tuple[TaskDecoration, dict[str, JsonObject]]] = {}
+        """By the decoration's place in memory; it is kept so that no other takes that place."""
+
+    def added(self, decorations: Iterable[TaskDecoration], taken: set[str]) -> list[JsonObject]:
+        """In order, each name once and none that is taken."""
+        found: list[JsonObject] = []
+        for decoration in decorations:
+            made = self._of(decoration)
+            if taken.isdisjoint(made):
+                found.extend(made.values())
+            else:
+                found.extend(json for name, json in made.items() if name not in taken)
+            taken = taken.union(made)
+        return found
+
+    def _of(self, decoration: TaskDecoration) -> dict[str, JsonObject]:
+        """By name; the first of a name counts."""
+        known = self._made.get(id(decoration))
+        if known is None:
+            made: dict[str, JsonObject] = {}
+            for variable in decoration.env:
+                if variable.name not in made:
+                    made[variable.name] = _variable(variable)
+            known = self._made[id(decoration)] = (decoration, made)
+        return known[1]
+
+
+def decorate(
+    spec: JsonObject, decorations: Sequence[TaskDecoration], variables: Variables | None = None
+) -> None:
+    """Change a pod spec in place; `variables` are shared with other specs of the job."""
+    made = variables or Variables()
     containers = spec.setdefault("containers", [])
     inits = spec.get("initContainers") or []
     for container in containers:
-        _add_env(container, [v for d in decorations for v in d.env])
+        _add_env(container, decorations, made)
         for decoration in decorations:
             _add_ports(container, decoration)
             _replace_command(container, decoration)
     for container in inits:
-        _add_env(container, [v for d in decorations if d.env_in_init_containers for v in d.env])
+        _add_env(container, [d for d in decorations if d.env_in_init_containers], made)
         for decoration in (d for d in decorations if d.ports_in_init_containers):
             _add_ports(container, decoration)
     for decoration in decorations:
@@ -43,14 +79,9 @@ def subdomain_of(decorations: Sequence[TaskDecoration]) -> str:
     return next((d.subdomain for d in decorations if d.subdomain), "")
 
 
-def _add_env(container: JsonObject, variables: list[EnvVar]) -> None:
+def _add_env(container: JsonObject, decorations: Iterable[TaskDecoration], made: Variables) -> None:
     own = container.get("env") or []
-    taken = {variable.get("name") for variable in own}
-    added: list[JsonObject] = []
-    for variable in variables:
-        if variable.name not in taken:
-            taken.add(variable.name)
-            added.append(_variable(variable))
+    added = made.added(decorations, {variable.get("name") for variable in own})
     if added:
         container["env"] = [*added, *own]
 
@@ -65,18 +96,46 @@ def _variable(variable: EnvVar) -> JsonObject:
     return {"name": variable.name, "value": variable.value}
 
 
-def fill_index(spec: JsonObject, index: int) -> None:
-    """Turn marks into the numbers of one pod."""
-    for container in (*spec.get("containers", ()), *(spec.get("initContainers") or ())):
-        for variable in container.get("env") or ():
-            value = variable.get("value")
-            if not isinstance(value, str):
-                continue
-            if value.startswith(INDEX_MARK):
-                variable["value"] = str(index + int(value.removeprefix(INDEX_MARK)))
-            elif value.startswith(TEXT_MARK):
-                text = value.removeprefix(TEXT_MARK)
-                variable["value"] = text.replace(INDEX_SYMBOL, str(index))
+_CONTAINERS = ("containers", "initContainers")
+
+
+class IndexMarks:
+    """Where a prepared spec has marks; everything without any is shared by the pods of the task."""
+
+    def __init__(self, spec: JsonObject) -> None:
+        self._spec = spec
+        self._marked: dict[tuple[str, int], list[int]] = {}
+        """By list and place of the container, the places of its marked variables."""
+        for section in _CONTAINERS:
+            for at, container in enumerate(spec.get(section) or ()):
+                env = container.get("env") or ()
+                marked = [place for place, variable in enumerate(env) if _is_marked(variable)]
+                if marked:
+                    self._marked[section, at] = marked
+
+    def filled(self, index: int) -> JsonObject:
+        """The spec of one pod: marks are the pod's numbers. What it shares is not to be changed."""
+        spec = dict(self._spec)
+        for (section, at), places in self._marked.items():
+            if spec[section] is self._spec[section]:
+                spec[section] = list(self._spec[section])
+            container = spec[section][at]
+            env = list(container["env"])
+            for place in places:
+                env[place] = {**env[place], "value": _filled(env[place]["value"], index)}
+            spec[section][at] = {**container, "env": env}
+        return spec
+
+
+def _is_marked(variable: JsonObject) -> bool:
+    value = variable.get("value")
+    return isinstance(value, str) and value.startswith((INDEX_MARK, TEXT_MARK))
+
+
+def _filled(value: str, index: int) -> str:
+    if value.startswith(INDEX_MARK):
+        return str(index + (read_integer(value.removeprefix(INDEX_MARK)) or 0))
+    return value.removeprefix(TEXT_MARK).replace(INDEX_SYMBOL, str(index))
 
 
 def _add_ports(container: JsonObject, decoration: TaskDecoration) -> None:

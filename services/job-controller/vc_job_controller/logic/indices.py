@@ -7,6 +7,8 @@ fits into the job's status.
 from collections.abc import Iterable
 from typing import Final
 
+from vc_model.bounded import read_count
+
 INDEX_MAX: Final = 1_000_000
 """Larger numbers are not read back: nobody runs such a task, and a typo must not eat the memory."""
 
@@ -27,7 +29,7 @@ def from_text(text: str) -> frozenset[int]:
     indices: set[int] = set()
     for run in text.split(","):
         low, _, high = run.partition("-")
-        high = high or low
-        if low.isdecimal() and high.isdecimal() and int(high) <= INDEX_MAX:
-            indices.update(range(int(low), int(high) + 1))
+        first, last = read_count(low), read_count(high or low, most=INDEX_MAX)
+        if first is not None and last is not None:
+            indices.update(range(first, last + 1))
     return frozenset(indices)

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from vc_model import keys
+from vc_model.bounded import read_count
 from vc_model.job import Job
-from vc_model.meta import controller_of
+from vc_model.kinds import JOBS
 from vc_model.pod import Pod
 
 POD_PENDING = "Pending"
@@ -59,7 +60,7 @@ class Members:
 
     def __init__(self, job: Job, pods: Iterable[Pod]) -> None:
         self.leftovers: list[Pod] = []
-        """Pods of an earlier job of the same name."""
+        """Pods of another job of the same name: an earlier one, or a later one if our view is stale."""
         self._by_task: dict[str, dict[int, Member]] = {task.name: {} for task in job.spec.tasks}
         self.strangers: list[Member] = []
         """Ours, but of a task the job does not have."""
@@ -67,8 +68,7 @@ class Members:
             self._take(job, pod)
 
     def _take(self, job: Job, pod: Pod) -> None:
-        owner = controller_of(pod.metadata)
-        if owner is None or owner.uid != job.metadata.uid:
+        if not JOBS.controls(pod.metadata, uid=job.metadata.uid):
             self.leftovers.append(pod)
             return
         member = read_member(pod)
@@ -103,14 +103,15 @@ def read_member(pod: Pod) -> Member | None:
         said.get(keys.TASK_INDEX, ""),
         said.get(keys.JOB_VERSION, ""),
     )
-    if not task or not index.isdecimal() or not version.isdecimal():
+    place, at_version = read_count(index), read_count(version)
+    if not task or place is None or at_version is None:
         return None
     retry = said.get(keys.JOB_RETRY_COUNT, "")
     return Member(
         pod=pod,
         task=task,
-        index=int(index),
-        version=int(version),
-        retry=int(retry) if retry.isdecimal() else 0,
+        index=place,
+        version=at_version,
+        retry=read_count(retry) or 0,
         phase=pod.status.phase or POD_PENDING,
     )

@@ -25,6 +25,7 @@ from vc_job_controller.logic import indices
 from vc_job_controller.logic.members import Member
 from vc_job_controller.logic.phases import Restart
 from vc_job_controller.logic.runs import RUN
+from vc_model.bounded import read_count, read_decimal
 
 _ALIVE: Final = "alive-"
 _COMPLETED: Final = "completed-"
@@ -97,7 +98,7 @@ def read_notes(resources: Mapping[str, str]) -> Notes:
             completed[key.removeprefix(_COMPLETED)] = indices.from_text(resources[key])
         elif key.startswith(LOST):
             lost[key.removeprefix(LOST)] = _read_losses(resources[key])
-        elif key.startswith(RUN) and key.removeprefix(RUN).isdecimal():
+        elif key.startswith(RUN) and read_count(key.removeprefix(RUN)) is not None:
             runs[key.removeprefix(RUN)] = resources[key]
         elif key not in (_RESTART, _COMMAND, _PLUGINS_FOR):
             others[key] = resources[key]
@@ -141,8 +142,9 @@ def _read_losses(text: str) -> dict[int, float]:
     losses: dict[int, float] = {}
     for loss in text.split(","):
         index, _, at = loss.partition("@")
-        if index.isdecimal() and at.replace(".", "", 1).isdecimal():
-            losses[int(index)] = float(at)
+        place, moment = read_count(index), read_decimal(at, least=0.0)
+        if place is not None and moment is not None:
+            losses[place] = moment
     return losses
 
 
@@ -163,7 +165,7 @@ def _read_scope(text: str) -> Scope | None:
     if not text:
         return None
     parts = text.split("/")
-    numbers = [int(part) for part in parts[2:] if part.isdecimal()]
+    numbers = [n for part in parts[2:] if (n := read_count(part)) is not None]
     match parts[0], len(parts) - 1, len(numbers):
         case "whole", 0, _:
             return Scope(restart=Restart.WHOLE)

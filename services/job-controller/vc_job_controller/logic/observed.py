@@ -4,11 +4,12 @@ from collections.abc import Mapping
 
 import msgspec
 
-from vc_messages.effects import Effect
+from vc_messages.effects import Effect, LiveObject
 from vc_messages.plugins import PluginAnnouncement, PluginReply, PluginRequest
 from vc_model.compat import Compat
 from vc_model.job import Command, Job
 from vc_model.keys import SCHEDULER_NAME
+from vc_model.kinds import JOBS
 from vc_model.pod import Pod
 from vc_model.scheduling import PodGroup, PriorityClass, Queue
 
@@ -73,6 +74,16 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     late: bool = False
     """The status says more than was written: to be decided again when counters are due."""
     trouble: Trouble | None = None
+
+
+def live_job(job: Job) -> LiveObject:
+    """The proof that every other job of this name is gone: this very one exists."""
+    return LiveObject(
+        kind=JOBS,
+        namespace=job.metadata.namespace,
+        name=job.metadata.name,
+        uid=job.metadata.uid,
+    )
 
 
 def sooner(first: float | None, second: float | None) -> float | None:

@@ -106,8 +106,12 @@ def consult(sight: Sight) -> Answers:
 
 
 def decorations_of(answers: Answers, task: str) -> list[TaskDecoration]:
-    """What each plugin adds to a task's pods, in the order of plugin names."""
-    found = [reply.decoration.tasks.get(task) for reply in answers.decorations if reply.decoration]
+    """What each plugin adds to a task's pods, in the order of plugin names; a plugin's words on the task
+    come before those on all tasks, so that they win."""
+    said = [reply.decoration for reply in answers.decorations if reply.decoration]
+    found = [
+        part for decoration in said for part in (decoration.tasks.get(task), decoration.shared)
+    ]
     return [decoration for decoration in found if decoration is not None]
 
 
@@ -183,7 +187,12 @@ def _question(sight: Sight, plugin: str, arguments: list[str], verb: str) -> Plu
         status=JobStatus(),
     )
     return PluginRequest(
-        verb=verb, plugin=plugin, arguments=redact(arguments), job=told, spec_hash=sight.hash
+        verb=verb,
+        plugin=plugin,
+        arguments=redact(arguments),
+        job=told,
+        spec_hash=sight.hash,
+        takes_shared=True,
     )
 
 

@@ -22,7 +22,6 @@ from vc_model.compat import Compat
 from vc_model.graft import merge_patch, to_json
 from vc_model.job import Job, TaskSpec
 from vc_model.kinds import JOBS, PODGROUPS
-from vc_model.meta import controller_of
 from vc_model.pod import Pod
 from vc_model.scheduling import PodGroup, PodGroupSpec, SubGroupPolicy
 from vc_model.selectors import LabelSelector
@@ -60,8 +59,7 @@ def choose_podgroup(
     ours: list[PodGroup] = []
     namesakes: list[PodGroup] = []
     for group in groups:
-        owner = controller_of(group.metadata)
-        if owner is not None and owner.uid == job.metadata.uid:
+        if JOBS.controls(group.metadata, uid=job.metadata.uid):
             ours.append(group)
         elif group.metadata.name == job.metadata.name:
             namesakes.append(group)
@@ -188,6 +186,7 @@ def _create(job: Job, spec: PodGroupSpec, name: str) -> CreateObject:
         namespace=job.metadata.namespace,
         name=name,
         owner_uid=job.metadata.uid,
+        owner_kind=JOBS,
         body={
             "apiVersion": PODGROUPS.api_version,
             "kind": PODGROUPS.kind,

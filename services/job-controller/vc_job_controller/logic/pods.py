@@ -1,4 +1,5 @@
-"""Building pods: one prepared template per task, then one cheap copy per index.
+"""Building pods: one prepared template per task, then one cheap copy per index, which shares with the
+others whatever is the same in all of them: the body of an effect is never changed.
 
 The name `<job>-<task>-<index>` is deterministic, so making a pod twice is one pod. Labels and
 annotations start from the template's; ours are added, and they say under which version and retry
@@ -10,14 +11,14 @@ from typing import Any
 
 import msgspec
 
-from vc_job_controller.logic.decorating import decorate, fill_index, subdomain_of
+from vc_job_controller.logic.decorating import IndexMarks, Variables, decorate, subdomain_of
 from vc_job_controller.logic.podgroup import owner_reference
 from vc_job_controller.logic.volumes import mount_volumes
 from vc_messages.effects import CreateObject
 from vc_messages.plugins import TaskDecoration
 from vc_model import keys
 from vc_model.job import Job, TaskSpec
-from vc_model.kinds import PODS
+from vc_model.kinds import JOBS, PODS
 from vc_model.struct import JsonObject
 
 _FROM_JOB_ANNOTATIONS = (keys.PREEMPTABLE, keys.COOLDOWN_TIME, keys.REVOCABLE_ZONE)
@@ -44,35 +45,40 @@ class PodMaker:
         *,
         group: str,
         forwarded: bool,
+        variables: Variables | None = None,
     ) -> None:
-        """`group`: the name of the pod group that the pods belong to."""
+        """`group`: the name of the pod group that the pods belong to; `variables`: those of all tasks."""
         self._job = job
         self._task = task
         self._hostname_from_pod = any(d.hostname_from_pod for d in decorations)
-        self._prepared = msgspec.json.encode(
-            _prepare(job, task, decorations, group=group, forwarded=forwarded)
+        self._prepared = _prepare(
+            job, task, decorations, group=group, forwarded=forwarded, variables=variables
         )
+        self._marks = IndexMarks(self._prepared["spec"])
 
     def make(self, index: int) -> CreateObject:
         """The pod at that index."""
         job, task = self._job, self._task
         name = pod_name(job, task.name, index)
-        body: JsonObject = _decoder.decode(self._prepared)
-        metadata = body["metadata"]
-        metadata["name"] = name
-        metadata["labels"][keys.TASK_INDEX] = str(index)
-        metadata["annotations"][keys.TASK_INDEX] = str(index)
+        prepared = self._prepared["metadata"]
+        metadata = {
+            **prepared,
+            "name": name,
+            "labels": {**prepared["labels"], keys.TASK_INDEX: str(index)},
+            "annotations": {**prepared["annotations"], keys.TASK_INDEX: str(index)},
+        }
+        body = {**self._prepared, "metadata": metadata, "spec": self._marks.filled(index)}
         if task.partition_policy is not None:
             part = index // max(1, task.partition_policy.partition_size)
             metadata["labels"][keys.PARTITION_ID] = str(part)
         if self._hostname_from_pod:
             body["spec"].setdefault("hostname", name)
-        fill_index(body["spec"], index)
         return CreateObject(
             kind=PODS,
             namespace=job.metadata.namespace,
             name=name,
             owner_uid=job.metadata.uid,
+            owner_kind=JOBS,
             body=body,
         )
 
@@ -84,11 +90,12 @@ def _prepare(
     *,
     group: str,
     forwarded: bool,
+    variables: Variables | None,
 ) -> JsonObject:
     template: JsonObject = _decoder.decode(msgspec.json.encode(task.template))
     written = template.get("metadata") or {}
     spec: JsonObject = template.get("spec") or {}
-    decorate(spec, decorations)
+    decorate(spec, decorations, variables)
     mount_volumes(job, spec)
     if not spec.get("schedulerName"):
         spec["schedulerName"] = job.spec.scheduler_name

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from vc_job_controller.logic.phases import PENDING, RUNNING
+from vc_model.bounded import read_count
 from vc_model.pod import Pod
 
 RUN: Final = "run-"
@@ -25,10 +26,10 @@ def with_run(
     """The records (by number) after the job went from one phase to another; `pods` are this run's."""
     if before not in ("", PENDING) or phase == PENDING or not pods:
         return dict(recorded)
-    numbers = sorted(int(number) for number in recorded)
-    made = {**recorded, str(numbers[-1] + 1 if numbers else 1): _record(pods, phase, at)}
+    numbers = {read_count(number) or 0: number for number in recorded}
+    made = {**recorded, str(max(numbers, default=0) + 1): _record(pods, phase, at)}
     if len(made) > RUNS_RECORDED_MAX:
-        del made[str(numbers[1])]
+        del made[numbers[sorted(numbers)[1]]]
     return made
 
 

@@ -11,7 +11,7 @@ from vc_job_controller.logic.tally import Tally, tally
 from vc_messages.plugins import spec_hash
 from vc_model import keys
 from vc_model.job import Job, JobStatus
-from vc_model.meta import controller_of
+from vc_model.kinds import JOBS
 from vc_model.scheduling import PodGroup
 
 
@@ -81,10 +81,7 @@ def _look(seen: Observed, job: Job, *, members: Members, hashed: str) -> Sight:
 def _ours(job: Job, podgroup: PodGroup | None) -> PodGroup | None:
     if podgroup is None:
         return None
-    owner = controller_of(podgroup.metadata)
-    if owner is None or owner.uid != job.metadata.uid:
-        return None
-    return podgroup
+    return podgroup if JOBS.controls(podgroup.metadata, uid=job.metadata.uid) else None
 
 
 def is_stale(job: Job, podgroup: PodGroup) -> bool:

@@ -8,6 +8,7 @@ which command was carried out. Nothing is done to pods here.
 import msgspec
 
 from vc_job_controller.logic.notes import Notes, Scope, write_notes
+from vc_job_controller.logic.observed import live_job
 from vc_job_controller.logic.phases import (
     LIVE,
     RESTART_PARTITION,
@@ -47,7 +48,7 @@ def next_orders(sight: Sight, now: float) -> Orders:
     commands = sorted(sight.seen.commands, key=_age)
     finished = [c for c in commands if _is_done_with(sight, c)]
     if finished:
-        return Orders(effects=tuple(_delete(command) for command in finished))
+        return Orders(effects=tuple(_delete_finished(sight, command) for command in finished))
     if commands and sight.phase != RESTARTING:
         return _carry_out(sight, commands[0])
     if not commands and sight.phase in LIVE:
@@ -180,6 +181,14 @@ def _sentence(order: Order) -> str:
 
 def _age(command: Command) -> tuple[float, str]:
     return (parse_time(command.metadata.creation_timestamp) or 0.0, command.metadata.name)
+
+
+def _delete_finished(sight: Sight, command: Command) -> DeleteObject:
+    """One for another job of this name goes only when that job is proven gone."""
+    deleted = _delete(command)
+    if command.metadata.uid == sight.notes.command:
+        return deleted
+    return msgspec.structs.replace(deleted, only_if_live=live_job(sight.job))
 
 
 def _delete(command: Command) -> DeleteObject:

@@ -11,7 +11,7 @@ from typing import Final
 from vc_job_controller.logic.podgroup import owner_reference
 from vc_messages.effects import CreateObject
 from vc_model.job import Job, VolumeSpec
-from vc_model.kinds import CLAIMS
+from vc_model.kinds import CLAIMS, JOBS
 from vc_model.struct import JsonObject
 
 NOTE_PREFIX: Final = "volume-pvc-"
@@ -31,6 +31,7 @@ def claim_effects(job: Job) -> list[CreateObject]:
             namespace=job.metadata.namespace,
             name=claim_name(job, volume),
             owner_uid=job.metadata.uid,
+            owner_kind=JOBS,
             body={
                 "apiVersion": CLAIMS.api_version,
                 "kind": CLAIMS.kind,

@@ -9,8 +9,9 @@ from typing import Final
 import msgspec
 
 from vc_job_controller.logic import plugins
+from vc_job_controller.logic.decorating import Variables
 from vc_job_controller.logic.dependencies import released_tasks
-from vc_job_controller.logic.observed import Trouble, sooner
+from vc_job_controller.logic.observed import Trouble, live_job, sooner
 from vc_job_controller.logic.phases import EXPIRING, FINAL, LIVE, RESTARTING
 from vc_job_controller.logic.podgroup import (
     admits_pods,
@@ -170,7 +171,7 @@ def _make(
     made: list[Effect] = []
     if not any(True for _ in sight.members):
         made += claim_effects(job)
-    left = CREATES_PER_DECISION_MAX
+    left, variables = CREATES_PER_DECISION_MAX, Variables()
     group = sight.podgroup.metadata.name if sight.podgroup is not None else job.metadata.name
     forwarded = bool(sight.seen.queue and sight.seen.queue.spec.extend_clusters)
     for task, indices in missing:
@@ -183,6 +184,7 @@ def _make(
             plugins.decorations_of(answers, task.name),
             group=group,
             forwarded=forwarded,
+            variables=variables,
         )
         made += [maker.make(index) for index in free[:left]]
         if len(free) > left:
@@ -192,14 +194,19 @@ def _make(
 
 
 def _blocking(sight: Sight) -> list[Effect]:
-    """Pods of an earlier job of this name that hold a name we need."""
+    """Pods of an earlier job of this name that hold a name we need; the API server must show that it is
+    an earlier one, because to a stale view those of a later job look the same."""
     job = sight.job
     leftovers = {pod.metadata.name: pod for pod in sight.members.leftovers}
     if not leftovers:
         return []
     wanted = {pod_name(job, t.name, index) for t in job.spec.tasks for index in range(t.replicas)}
     return [
-        _delete(pod)
+        msgspec.structs.replace(
+            _delete(pod),
+            resource_version=pod.metadata.resource_version,
+            only_if_live=live_job(job),
+        )
         for name, pod in leftovers.items()
         if name in wanted and pod.metadata.deletion_timestamp is None
     ]
@@ -253,6 +260,7 @@ def _expiry(job: Job, now: float) -> tuple[list[Effect], float | None]:
         namespace=job.metadata.namespace,
         name=job.metadata.name,
         uid=job.metadata.uid,
+        resource_version=job.metadata.resource_version,  # it may have been resumed
         propagation="Foreground",
     )
     return [expired], None

@@ -8,6 +8,7 @@ Invariant: no account that ended before `closed_until` is kept, so memory is bou
 exist and those of the hours that are not closed.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable
 from typing import Final
 
@@ -17,10 +18,13 @@ from vc_messages.usage import HOUR_SECONDS
 from vc_model.pod import Pod
 from vc_queue_controller.logic.ledger_accounts import (
     Account,
+    Naming,
     account_of,
+    denies_job,
     join,
     last_seen,
     missed,
+    naming_of,
     reopened,
 )
 
@@ -57,6 +61,11 @@ class Ledger:
         self.closed_until: int | None = None
         """Begin of the first hour that is open; None before anybody said."""
         self.seen_at = 0.0
+        self.namings: dict[str, Naming] = {}
+        """How to find the queues of accounts that have none yet."""
+        self.labels_ignored: Counter[str] = Counter()
+        """Pods with a `queue` or `job` label that names another one than they belong to, until they are
+        told in metrics."""
         self.changes = 0
         """Counted, so that nothing is written that was written before."""
 
@@ -74,6 +83,10 @@ class Ledger:
             return
         self._present[uid] = found.end is None
         known = self.accounts.get(uid)
+        if known is None and denies_job(pod):
+            self.labels_ignored["job"] += 1
+        if known is None or not known.queue:
+            self.namings[uid] = naming_of(pod)
         self._put(found if known is None else join(known, found))
 
     def miss(self, uid: str, *, now: float) -> None:
@@ -112,10 +125,13 @@ class Ledger:
         return last_seen(account, self.seen_at if known_before else account.start)
 
     def name_queue(self, uid: str, queue: str) -> None:
-        """The queue of a pod that does not name it itself; the first one stays."""
+        """The queue of a pod, by its pod group or its job; the first one stays."""
         account = self.accounts[uid]
         if not account.queue and queue:
             self._put(msgspec.structs.replace(account, queue=queue))
+            naming = self.namings.pop(uid, None)
+            if naming is not None and not naming.said <= {queue}:
+                self.labels_ignored["queue"] += 1
 
     def unnamed(self) -> list[Account]:
         """Accounts whose queue is not known."""
@@ -190,6 +206,7 @@ class Ledger:
 
     def _forget(self, uid: str) -> None:
         self._present.pop(uid, None)
+        self.namings.pop(uid, None)
         if self.accounts.pop(uid, None) is not None:
             self.changes += 1
 

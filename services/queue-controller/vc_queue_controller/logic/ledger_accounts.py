@@ -13,6 +13,7 @@ from typing import Final
 
 import msgspec
 
+from vc_messages.partition import vcjob_owner
 from vc_model import keys
 from vc_model.meta import controller_of
 from vc_model.pod import Pod
@@ -42,7 +43,7 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
 
     uid: str
     queue: str
-    """Empty while the pod's group is not known."""
+    """Of its pod group; empty while that is not known."""
     namespace: str
     job: str
     asked: Asked
@@ -68,9 +69,9 @@ def account_of(pod: Pod, *, scheduler_names: Collection[str], now: float) -> Acc
     asked = pod_requests(pod.spec)
     return Account(
         uid=pod.metadata.uid,
-        queue=_said(pod, keys.QUEUE_NAME),
+        queue="",
         namespace=pod.metadata.namespace,
-        job=_job(pod),
+        job=job_of(pod),
         asked=tuple((name, asked[name]) for name in sorted(asked) if is_charged(name)),
         start=start,
         end=end[0] if end else None,
@@ -191,11 +192,32 @@ def _whole(text: str | None) -> int | None:
     return None if time is None else int(time)
 
 
-def _said(pod: Pod, key: str) -> str:
-    return pod.metadata.labels.get(key) or pod.metadata.annotations.get(key, "")
-
-
-def _job(pod: Pod) -> str:
-    """The vcjob, else what controls the pod, else the pod."""
+def job_of(pod: Pod) -> str:
+    """What controls the pod, else the pod: who makes a pod writes its labels as he likes."""
     owner = controller_of(pod.metadata)
-    return _said(pod, keys.JOB_NAME) or (owner.name if owner else pod.metadata.name)
+    return owner.name if owner else pod.metadata.name
+
+
+class Naming(msgspec.Struct, frozen=True):
+    """What is needed to find the queue of a pod, and to tell whether its labels agree."""
+
+    job_uid: str
+    """Of the vcjob that controls it; empty when none does."""
+    said: frozenset[str]
+    """Queues that its labels and annotations name; they only count against it."""
+
+
+def naming_of(pod: Pod) -> Naming:
+    """As the pod has it."""
+    owner = vcjob_owner(pod)
+    return Naming(owner.uid if owner else "", _said(pod, keys.QUEUE_NAME))
+
+
+def denies_job(pod: Pod) -> bool:
+    """Whether a label or annotation names another job than the pod's controller."""
+    return not _said(pod, keys.JOB_NAME) <= {job_of(pod)}
+
+
+def _said(pod: Pod, key: str) -> frozenset[str]:
+    texts = (pod.metadata.labels.get(key), pod.metadata.annotations.get(key))
+    return frozenset(text for text in texts if text)

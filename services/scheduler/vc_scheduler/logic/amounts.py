@@ -8,6 +8,7 @@ one bad manifest cannot stop a session. The bound leaves int64 room for the sum 
 from collections.abc import Mapping
 from typing import Final
 
+from vc_model.faults import describe
 from vc_model.human_amounts import human_amount
 from vc_model.pod import PodSpec
 from vc_model.pod_requests import pod_requests
@@ -23,6 +24,9 @@ POD_UNITS: Final = 1000
 NOT_REQUESTED: Final = frozenset({PODS})
 """Resources that do not make a pod less than best-effort."""
 
+PROBLEM_MAX: Final = 300
+"""Characters of a problem that an exception is made into."""
+
 Amounts = dict[str, int]
 
 
@@ -37,6 +41,11 @@ class Problems:
 
     def __str__(self) -> str:
         return "; ".join(sorted(set(self._texts)))
+
+
+def unreadable(error: Exception) -> str:
+    """The problem of an object that made its reader raise."""
+    return f"cannot be read: {type(error).__name__}: {describe(error)}"[:PROBLEM_MAX]
 
 
 def read_amounts(written: Mapping[str, str | int | float] | None, problems: Problems) -> Amounts:

@@ -25,11 +25,13 @@ from vc_model.kubernetes import Namespace, PodDisruptionBudget, ResourceQuota
 from vc_model.node import Node
 from vc_model.pod import Pod
 from vc_model.scheduling import PodGroup, PodGroupStatus, PriorityClass, Queue
+from vc_scheduler.logic.amounts import unreadable
 from vc_scheduler.logic.cache.assumed import Assumed
 from vc_scheduler.logic.cache.gang_times import GangTimes
 from vc_scheduler.logic.cache.namespaces import TerminatingNamespaces
 from vc_scheduler.logic.cache.problems import ObjectProblems
 from vc_scheduler.logic.cache.queue_gates import LiftedGates
+from vc_scheduler.logic.cache.set_aside import SetAside
 from vc_scheduler.logic.evictions import Evictions
 from vc_scheduler.logic.groups import GroupSpec, make_row, read_group, use_of
 from vc_scheduler.logic.holds import Holds
@@ -74,6 +76,7 @@ class Columns:
         """The view is new: promises may be told in it that we do not know."""
         self._gang_times = GangTimes()
         self._problems = ObjectProblems()
+        self.set_aside = SetAside(self._mark_dirty)
         self._forget_facts()
 
     def _forget_facts(self) -> None:
@@ -103,31 +106,31 @@ class Columns:
 
     def apply(self, change: Change) -> bool:
         """Take a change in; whether it can alter the outcome of a session."""
+        gone = change.after is None
         match change.after or change.before:
             case Pod() as pod:
-                return self._apply_pod(change.key, pod, gone=change.after is None)
+                return self._apply_pod(change.key, pod, gone=gone)
             case Node() as node:
-                return self._apply_node(node, gone=change.after is None)
+                return self._apply_node(node, gone=gone)
             case PodGroup() as group:
-                return self._apply_group(change.key, group, gone=change.after is None)
+                return self._apply_group(change.key, group, gone=gone)
             case Queue() as queue:
-                problem, matters = self.queues.put(queue, gone=change.after is None)
+                problem, matters = self.queues.put(queue, gone=gone)
                 self._problems.note(f"queue {queue.metadata.name}", problem)
                 return matters
             case PriorityClass() as priority:
-                return self.queues.put_priority(priority, gone=change.after is None)
+                return self.queues.put_priority(priority, gone=gone)
             case Namespace() as namespace:
-                gone = change.after is None
                 ends = self.namespaces.put(namespace, gone=gone)
                 return self.peers.put_namespace(namespace, gone=gone) or ends
             case ResourceQuota() as quota:
-                problem, matters = self._policies.put_quota(quota, gone=change.after is None)
+                problem, matters = self._policies.put_quota(quota, gone=gone)
                 self._problems.note(f"resourcequota {change.key}", problem)
                 return matters
             case PodDisruptionBudget() as budget:
-                return self._apply_budget(budget, gone=change.after is None)
+                return self._apply_budget(budget, gone=gone)
             case storage:
-                return self.volumes.put(storage, gone=change.after is None)
+                return self.volumes.put(storage, gone=gone)
 
     def _apply_node(self, node: Node, *, gone: bool) -> bool:
         if gone:
@@ -205,6 +208,7 @@ class Columns:
         self._dirty[key] = None
         if gone:
             self._specs.pop(key, None)
+            self.set_aside.drop(key)
             self._notes.drop(key)
             self.evictions.settled(key)
             self._problems.note(f"podgroup {key}", "")
@@ -360,8 +364,7 @@ class Columns:
 
     def shift(self, seconds: float) -> None:
         """The API server's clock was set: what we wait for ourselves takes as long as before."""
-        parts = (self._holds, self.volumes, self.evictions, self.conditions, self._gang_times)
-        for part in parts:
+        for part in (self._holds, self.volumes, self.evictions, self.conditions, self._gang_times):
             part.shift(seconds)
 
     def _adopt_nominations(self, now: float) -> None:
@@ -384,7 +387,12 @@ class Columns:
         pods = sorted(self._members.get(key, {}).values(), key=attrgetter("order"))
         held = frozenset(pod.uid for pod in pods if self._holds.holds(pod.uid, now))
         note = self._notes.get(key)
-        row = make_row(spec, pods, held=held, note=note, conditions=self.conditions)
+        try:
+            row = make_row(spec, pods, held=held, note=note, conditions=self.conditions)
+        except Exception as error:  # noqa: BLE001 - of one group, whatever it is
+            self._problems.note(f"podgroup {key}", unreadable(error))
+            return
+        row = self.set_aside.over(row)
         self._rows[key] = row
         self.queues.add(row.queue, use_of(row))
         if not row.settled:

@@ -8,8 +8,8 @@ typing mistake never silently changes who runs. The names are those of the table
 from collections.abc import Mapping
 from typing import Any, Final
 
-import yaml
-
+from vc_model import bounded_yaml
+from vc_model.faults import describe
 from vc_model.support.configuration import (
     ABSENT_ACTIONS,
     ABSENT_PLUGINS,
@@ -134,13 +134,23 @@ def read_conf(
     if len(text.encode()) > CONF_BYTES_MAX:
         raise ConfError(f"the file is larger than {CONF_BYTES_MAX} bytes")
     try:
-        written = yaml.safe_load(text)
-    except yaml.YAMLError as error:
+        written = bounded_yaml.load(text)
+    except bounded_yaml.YamlError as error:
         raise ConfError(f"not YAML: {error}") from error
     try:
-        written, renamed = with_own_names(written, actions)
+        return _read(written, actions, plugins)
     except ActionArgumentError as error:
         raise ConfError(str(error)) from error
+    except ConfError:
+        raise
+    except Exception as error:
+        raise ConfError(f"cannot be read: {type(error).__name__}: {describe(error)}") from error
+
+
+def _read(
+    written: Any, actions: tuple[str, ...], plugins: tuple[str, ...]
+) -> tuple[Conf, list[str]]:
+    written, renamed = with_own_names(written, actions)
     reader = _Reader(actions, plugins)
     conf = reader.conf(written)
     if problem := too_high(conf):

@@ -15,7 +15,14 @@ from vc_scheduler.logic.actions.surplus import surplus_delay_seconds
 from vc_scheduler.logic.closing import close
 from vc_scheduler.logic.conf import Conf
 from vc_scheduler.logic.decisions import Decisions, LeftOut
-from vc_scheduler.logic.faults import blame, nothing, without
+from vc_scheduler.logic.faults import (
+    all_aside,
+    blame,
+    may_set_aside,
+    nothing,
+    without,
+    without_groups,
+)
 from vc_scheduler.logic.framework import Framework, Plugin
 from vc_scheduler.logic.releasing import release_broken_gangs
 from vc_scheduler.logic.rows import GroupRow
@@ -31,22 +38,33 @@ class UnknownActionError(ValueError):
 def run_cycle(
     snapshot: Snapshot, conf: Conf, now: float, stopwatch: Stopwatch = NO_STOPWATCH
 ) -> Decisions:
-    """Decide what to let in, bind, release and write; without plugins and actions that raise."""
+    """Decide what to let in, bind, release and write; without plugins, groups and actions that raise.
+
+    Who raised is left out and the session is held again: a plugin that may be missing; a group that our own code
+    cannot decide on, for one tenant's group must not keep all others waiting; and at last, when it is not the fault
+    of a few groups, the action.
+    """
     left_out: list[LeftOut] = []
+    aside: dict[str, LeftOut] = {}
     while True:  # each time with one less of them
-        attempt = _Attempt(snapshot, conf, now, stopwatch)
+        attempt = _Attempt(without_groups(snapshot, aside), conf, now, stopwatch)
         try:
             decisions = attempt.decide()
+            fault = next(iter(aside.values())) if all_aside(snapshot, aside) else None
         except Exception as error:  # noqa: BLE001 - whatever third parties' code may raise
-            left_out.append(blame(error, attempt.plugins, attempt.action))
-            rest = without(conf, left_out[-1])
-            if (
-                rest is None or rest == conf
-            ):  # nobody to leave out: the next time would end the same
-                return nothing(snapshot, left_out, now)
-            conf = rest
-        else:
-            return msgspec.structs.replace(decisions, left_out=tuple(left_out))
+            fault = blame(error, attempt.plugins, attempt.action)
+        if fault is None:
+            told = (*left_out, *(group for group in aside.values()))
+            return msgspec.structs.replace(decisions, left_out=told)
+        if may_set_aside(fault, aside):
+            aside[fault.group] = fault
+            continue
+        aside.clear()  # it is not they
+        left_out.append(msgspec.structs.replace(fault, group=""))
+        rest = without(conf, left_out[-1])
+        if rest is None or rest == conf:  # nobody to leave out: the next time would end the same
+            return nothing(snapshot, left_out, now)
+        conf = rest
 
 
 class _Attempt:

@@ -112,10 +112,12 @@ class QueueAllocated(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
-    """A plugin or an action that raised; the session was held without it."""
+    """A plugin, an action or a group that raised; the session was held without it."""
 
     plugin: str = ""
     action: str = ""
+    group: str = ""
+    """Key of a pod group that our own code could not decide on; it is set aside until it changes."""
     why: str
 
 

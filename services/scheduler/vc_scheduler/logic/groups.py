@@ -16,6 +16,7 @@ from typing import Final
 import msgspec
 
 from vc_messages.partition import vcjob_owner
+from vc_model.bounded import read_version
 from vc_model.keys import (
     JOB_VERSION,
     SLA_WAITING_TIME,
@@ -26,7 +27,7 @@ from vc_model.keys import (
 )
 from vc_model.scheduling import PodGroup, PodGroupStatus
 from vc_model.times import parse_time
-from vc_scheduler.logic.amounts import Amounts, Problems, read_amounts
+from vc_scheduler.logic.amounts import Amounts, Problems, read_amounts, unreadable
 from vc_scheduler.logic.cache.support import unsupported_in_group
 from vc_scheduler.logic.phases import rests
 from vc_scheduler.logic.pod_status.overlay import ConditionOverlay
@@ -79,6 +80,22 @@ class GroupSpec(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
 def read_group(group: PodGroup) -> GroupSpec:
     """Parse; what cannot be used is told in `problem`, and the group waits."""
+    try:
+        return _read_group(group)
+    except Exception as error:  # noqa: BLE001 - of one group, whatever it is
+        return GroupSpec(
+            group=group,
+            created=read_time(group.metadata.creation_timestamp),
+            role_minimums=(),
+            min_resources=None,
+            quota_resources=(),
+            annotations={},
+            problem=unreadable(error),
+            unsupported="",
+        )
+
+
+def _read_group(group: PodGroup) -> GroupSpec:
     problems = Problems()
     spec = group.spec
     if not 0 <= spec.min_member <= MEMBER_MAX:
@@ -107,10 +124,7 @@ def read_group(group: PodGroup) -> GroupSpec:
 
 def read_time(text: str | None) -> float:
     """Seconds since the epoch, 0 for none or nonsense: it only orders things."""
-    try:
-        return parse_time(text) or 0.0
-    except ValueError:
-        return 0.0
+    return parse_time(text) or 0.0
 
 
 def make_row(
@@ -188,7 +202,7 @@ def _status_version(group: PodGroup, note: StatusNote | None) -> str:
 
 def version_number(version: str) -> int:
     """A resourceVersion as a number, 0 for one that is none."""
-    return int(version) if version.isdecimal() else 0
+    return read_version(version)
 
 
 def _of_our_vcjob(group: PodGroup) -> bool:

@@ -6,10 +6,13 @@ and who is below it is at the top until then.
 """
 
 from collections.abc import Mapping
+from typing import Final
 
 from vc_model.keys import ROOT_QUEUE
 
 _NAME_MAX = 64
+LEVELS_MAX: Final = 64
+"""Queues in one line upwards. Admission allows fewer; whoever has gone round it must not exhaust the stack."""
 
 
 def circular(parents: Mapping[str, str]) -> dict[str, None]:
@@ -29,6 +32,31 @@ def circular(parents: Mapping[str, str]) -> dict[str, None]:
     return found
 
 
+def at_the_top(parents: Mapping[str, str]) -> dict[str, None]:
+    """Queues that stand at the top although they name a parent: those in a circle, and where a line is longer
+    than `LEVELS_MAX` each one so many levels below the last. So no line is longer, whatever is written."""
+    found = circular(parents)
+    for name, depth in _depths(parents, found).items():
+        if depth and depth % LEVELS_MAX == 0:
+            found[name] = None
+    return found
+
+
+def _depths(parents: Mapping[str, str], circles: Mapping[str, None]) -> dict[str, int]:
+    """How many there are above each queue; every queue is walked over once."""
+    depths: dict[str, int] = {}
+    for start in parents:
+        line: list[str] = []
+        at = start
+        while at in parents and at not in depths and at not in circles:
+            line.append(at)
+            at = parents[at]
+        above = depths.get(at, 0 if at in circles else -1)
+        for name in reversed(line):
+            above = depths[name] = above + 1
+    return depths
+
+
 def misplaced(parents: Mapping[str, str]) -> dict[str, str]:
     """What is wrong with the parents of queues, by queue."""
     found = {
@@ -36,6 +64,10 @@ def misplaced(parents: Mapping[str, str]) -> dict[str, str]:
         for name, parent in parents.items()
         if parent and parent not in parents and parent != ROOT_QUEUE
     }
-    for name in circular(parents):
+    circles = circular(parents)
+    for name, depth in _depths(parents, circles).items():
+        if depth >= LEVELS_MAX:
+            found[name] = f"it lies {depth} levels below the top; {LEVELS_MAX - 1} are the most"
+    for name in circles:
         found[name] = f"its parent {parents[name][:_NAME_MAX]!r} is below it"
     return found

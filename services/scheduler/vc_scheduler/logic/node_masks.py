@@ -5,6 +5,7 @@ Selectors compare one label column with one code; taints are looked at once per 
 
 import numpy as np
 
+from vc_model.bounded import read_integer
 from vc_model.node import Taint
 from vc_model.pod import Toleration
 from vc_model.selectors import LabelSelectorRequirement
@@ -58,9 +59,8 @@ def _holds(need: LabelSelectorRequirement, nodes: StaticTable) -> Mask:
 
 def _compares(value: str, need: LabelSelectorRequirement) -> bool:
     """`Gt` and `Lt` compare integers; anything else does not match."""
-    try:
-        left, right = int(value), int(need.values[0])
-    except (ValueError, IndexError):
+    left, right = read_integer(value), read_integer(need.values[0] if need.values else None)
+    if left is None or right is None:
         return False
     return left > right if need.operator == "Gt" else left < right
 

@@ -1,4 +1,4 @@
-"""Nodes as columns: nodes by resources in int64, kept up to date one fact at a time.
+"""Nodes as columns, kept up to date one fact at a time; amounts are in `cache/amount_columns.py`.
 
 A row belongs to a node *name*. Pods may be seen before their node, or outlive it, so a row exists as
 long as the Node or a pod on it does, and the sums are right in whatever order facts arrive. Rows are
@@ -14,16 +14,11 @@ from numpy.typing import NDArray
 
 from vc_model.node import Node, Taint
 from vc_scheduler.logic.amounts import Problems, read_amounts
+from vc_scheduler.logic.cache.amount_columns import RESOURCES_MAX, AmountColumns
 from vc_scheduler.logic.images import ImageColumns
 from vc_scheduler.logic.shapes import Shape
 from vc_scheduler.logic.table import NodeTable, StaticTable
 
-RESOURCES_MAX: Final = 256
-"""Different resource names in the columns; what nodes have beyond is reported and left out."""
-VECTORS_MAX: Final = 4_096
-"""Requests whose vectors are kept; when there are more, they are made anew."""
-
-_ROWS_FIRST: Final = 64
 _REPELLING: Final = frozenset({"NoSchedule", "NoExecute"})
 _ADVISING: Final = "PreferNoSchedule"
 
@@ -45,58 +40,17 @@ class NodeColumns:
     """All nodes: what they have, what is used, and what keeps pods away."""
 
     def __init__(self) -> None:
-        self.resources: dict[str, int] = {}
-        """Resource name to column; only grows."""
-        self.allocatable: Ints = np.zeros((_ROWS_FIRST, 8), dtype=np.int64)
-        self.used: Ints = np.zeros((_ROWS_FIRST, 8), dtype=np.int64)
+        self.amounts = AmountColumns()
         self._rows: dict[str, int] = {}
         self._pods: dict[int, int] = {}
         """Pods on a row; a row without Node and pods is given back."""
         self._facts: dict[int, _Facts] = {}
         """Of rows that have a usable Node."""
         self._free: list[int] = []
-        self._vectors: dict[tuple[tuple[str, int], ...], Ints] = {}
-        """By request: many shapes ask for the same."""
         self._static: StaticTable | None = None
         self.images = ImageColumns()
         """Which nodes have which images; they only say where pods would rather be, so a change of
         them leaves the masks and wakes nobody."""
-        for name in ("cpu", "memory", "pods"):
-            self.column(name)
-
-    # -- resources -------------------------------------------------------------------------------
-
-    def column(self, resource: str) -> int | None:
-        """The column of a resource, made when it is new; None when there are too many."""
-        at = self.resources.get(resource)
-        if at is None:
-            if len(self.resources) >= RESOURCES_MAX:
-                return None
-            at = self.resources[resource] = len(self.resources)
-            if at >= self.allocatable.shape[1]:
-                self._grow(rows=self.allocatable.shape[0], columns=2 * at)
-        return at
-
-    def _grow(self, *, rows: int, columns: int) -> None:
-        for name in ("allocatable", "used"):
-            old: Ints = getattr(self, name)
-            new = np.zeros((rows, columns), dtype=np.int64)
-            new[: old.shape[0], : old.shape[1]] = old
-            setattr(self, name, new)
-        self._vectors.clear()
-
-    def _vector(self, shape: Shape) -> Ints:
-        vector = self._vectors.get(shape.request)
-        if vector is None:
-            columns = [(self.column(name), amount) for name, amount in shape.request]
-            vector = np.zeros(self.used.shape[1], dtype=np.int64)
-            for column, amount in columns:
-                if column is not None:
-                    vector[column] = amount
-            if len(self._vectors) >= VECTORS_MAX:
-                self._vectors.clear()
-            self._vectors[shape.request] = vector
-        return vector
 
     # -- nodes -----------------------------------------------------------------------------------
 
@@ -109,23 +63,16 @@ class NodeColumns:
         if str(problems):
             return self.drop(node.metadata.name), str(problems)
         row = self._row(node.metadata.name)
-        before = self.allocatable[row].copy()
-        columns = [(self.column(name), amount) for name, amount in sorted(amounts.items())]
-        self.allocatable[row] = 0
-        for column, amount in columns:
-            if column is not None:
-                self.allocatable[row, column] = amount
-        for name, (column, _) in zip(sorted(amounts), columns, strict=True):
-            if column is None:
-                problems.add(f"{name[:64]}: more than {RESOURCES_MAX} resource names, left out")
+        changed = self.amounts.offer(row, amounts)
+        for name in self.amounts.left_out(row):
+            problems.add(f"{name[:64]}: more than {RESOURCES_MAX} resource names, left out")
         self.images.put(row, node.status.packed_images)
         facts = _facts_of(node)
         same = self._facts.get(row) == facts
         if not same:
             self._facts[row] = facts
             self._static = None
-        after = self.allocatable[row]
-        return not same or not np.array_equal(before, after[: len(before)]), str(problems)
+        return not same or changed, str(problems)
 
     def drop(self, name: str) -> bool:
         """The Node is gone or unusable; its pods may still be there. Whether it was there."""
@@ -134,7 +81,7 @@ class NodeColumns:
             return False
         del self._facts[row]
         self._static = None
-        self.allocatable[row] = 0
+        self.amounts.withdraw(row)
         self.images.put(row, b"")
         self._give_back(name, row)
         return True
@@ -144,29 +91,25 @@ class NodeColumns:
     def add_pod(self, name: str, shape: Shape) -> None:
         """A pod takes its room."""
         row = self._row(name)
-        vector = self._vector(shape)  # may widen the columns
-        self.used[row] += vector
+        self.amounts.add(row, shape.request)
         self._pods[row] = self._pods.get(row, 0) + 1
 
     def remove_pod(self, name: str, shape: Shape) -> None:
         """A pod gives its room back."""
         row = self._rows[name]
-        self.used[row] -= self._vector(shape)
+        self.amounts.remove(row, shape.request)
         self._pods[row] -= 1
         self._give_back(name, row)
 
     def _row(self, name: str) -> int:
         row = self._rows.get(name)
         if row is None:
-            row = self._free.pop() if self._free else len(self._rows)
-            if row >= self.used.shape[0]:
-                self._grow(rows=2 * row, columns=self.used.shape[1])
-            self._rows[name] = row
+            row = self._rows[name] = self._free.pop() if self._free else len(self._rows)
         return row
 
     def _give_back(self, name: str, row: int) -> None:
         if row not in self._facts and not self._pods.get(row):
-            self.used[row] = 0
+            self.amounts.clear(row)
             self._pods.pop(row, None)
             del self._rows[name]
             self._free.append(row)
@@ -177,12 +120,13 @@ class NodeColumns:
         """An immutable copy, by name. What masks look at is shared until it changes."""
         if self._static is None:
             self._static = self._make_static()
-        rows, width = self._static.rows, len(self.resources)
+        amounts = self.amounts
+        rows, width = self._static.rows, len(amounts.resources)
         return NodeTable(
             static=self._static,
-            resources=dict(self.resources),
-            allocatable=self.allocatable[rows, :width],
-            used=self.used[rows, :width],
+            resources=dict(amounts.resources),
+            allocatable=amounts.allocatable[rows, :width],
+            used=amounts.used[rows, :width],
         )
 
     def _make_static(self) -> StaticTable:

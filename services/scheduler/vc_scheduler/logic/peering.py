@@ -11,6 +11,8 @@ from typing import Any, Final
 
 import msgspec
 
+from vc_model.bounded import read_integer, shown
+from vc_model.faults import describe
 from vc_model.pod import PodSpec, TopologySpreadConstraint
 from vc_model.selectors import (
     LabelSelector,
@@ -163,7 +165,8 @@ def read_peering(spec: PodSpec, problems: Problems) -> Peering:
     ports, claims = host_ports(spec), claim_names(spec)
     if not (affinity or spec.topology_spread_constraints or ports or claims):
         return NO_PEERING
-    near, far = affinity.get("podAffinity"), affinity.get("podAntiAffinity")
+    near = part_of(spec, "podAffinity", problems)
+    far = part_of(spec, "podAntiAffinity", problems)
     hard = [c.when_unsatisfiable == _DO_NOT_SCHEDULE for c in spec.topology_spread_constraints]
     spread = list(zip(hard, spec.topology_spread_constraints, strict=True))
     try:
@@ -176,9 +179,18 @@ def read_peering(spec: PodSpec, problems: Problems) -> Peering:
             soft_spread=tuple(_spread(constraint) for is_hard, constraint in spread if not is_hard),
             claims=claims,
         )
-    except (msgspec.ValidationError, AttributeError, TypeError, ValueError) as error:
-        problems.add(f"pod affinity: {error}")
+    except Exception as error:  # noqa: BLE001 - free in its form
+        problems.add(f"pod affinity: {describe(error)}")
         return NO_PEERING
+
+
+def part_of(spec: PodSpec, name: str, problems: Problems) -> dict[str, Any]:
+    """A part of the affinity; one that is no object is a problem of the pod."""
+    part = (spec.affinity or {}).get(name)
+    if part is None or isinstance(part, dict):
+        return part or {}
+    problems.add(f"affinity.{name} must be an object, not {shown(part)}")
+    return {}
 
 
 def host_ports(spec: PodSpec) -> tuple[Port, ...]:
@@ -223,7 +235,7 @@ def _wishes(written: Any, *, sign: int) -> tuple[Wish, ...]:
     listed = (written or {}).get(_PREFERRED) or []
     return tuple(
         Wish(
-            sign * max(0, min(int(wish.get("weight") or 0), WEIGHT_MAX)),
+            sign * max(0, min(read_integer(wish.get("weight")) or 0, WEIGHT_MAX)),
             _term(wish["podAffinityTerm"]),
         )
         for wish in listed

@@ -8,6 +8,8 @@ therefore counts our unconfirmed binds, without knowing about them.
 import re
 from typing import Final
 
+import msgspec
+
 from vc_model.keys import (
     COOLDOWN_TIME,
     GROUP_NAME,
@@ -20,13 +22,14 @@ from vc_model.keys import (
     TASK_SPEC,
 )
 from vc_model.meta import controller_of, object_key
-from vc_model.pod import Pod
+from vc_model.pod import Container, Pod, PodSpec
 from vc_model.times import parse_duration, parse_time
+from vc_scheduler.logic.amounts import unreadable
 from vc_scheduler.logic.cache.support import unsupported_in_pod
 from vc_scheduler.logic.groups import read_time
 from vc_scheduler.logic.pod_status.effects import waiting_message
 from vc_scheduler.logic.rows import PodRow, Task
-from vc_scheduler.logic.shapes import Shapes
+from vc_scheduler.logic.shapes import Shapes, broken_shape
 
 _POD_SCHEDULED: Final = "PodScheduled"
 _DEFAULT_PRIORITY: Final = 1
@@ -45,7 +48,18 @@ class PodReader:
         self._shapes = Shapes()
 
     def row(self, pod: Pod, *, assumed_node: str = "") -> PodRow:
-        """The row of a pod; `assumed_node` where we bound it without having seen it yet."""
+        """The row of a pod; `assumed_node` where we bound it without having seen it yet.
+
+        One that cannot be read still takes its room: what it asks for and where it is counts, the rest is
+        left out, and it is not placed.
+        """
+        try:
+            return self._row(pod, assumed_node=assumed_node)
+        except Exception as error:  # noqa: BLE001 - of one pod, whatever it is
+            row = self._row(bare(pod), assumed_node=assumed_node)
+            return msgspec.structs.replace(row, shape=broken_shape(row.shape, unreadable(error)))
+
+    def _row(self, pod: Pod, *, assumed_node: str) -> PodRow:
         status = _status(pod)
         node = pod.spec.node_name
         if status is Task.PENDING and assumed_node:
@@ -85,6 +99,24 @@ class PodReader:
                 if gate.name != QUEUE_ALLOCATION_GATE
             ),
         )
+
+
+def bare(pod: Pod) -> Pod:
+    """Who it is, where it is and what it asks for; nothing that is free in its form."""
+    spec = PodSpec(
+        containers=[Container(resources=c.resources) for c in pod.spec.containers],
+        init_containers=[
+            Container(resources=c.resources, restart_policy=c.restart_policy)
+            for c in pod.spec.init_containers
+        ],
+        overhead=pod.spec.overhead,
+        resources=pod.spec.resources,
+        node_name=pod.spec.node_name,
+        scheduler_name=pod.spec.scheduler_name,
+        priority=pod.spec.priority,
+        scheduling_gates=pod.spec.scheduling_gates,
+    )
+    return msgspec.structs.replace(pod, spec=spec)
 
 
 def _queue_gated(pod: Pod) -> bool:

@@ -4,6 +4,7 @@ from typing import Final
 
 import msgspec
 
+from vc_model.bounded import read_decimal
 from vc_model.keys import HIERARCHY, HIERARCHY_WEIGHTS, OVERUSE_TOLERANCE
 from vc_model.scheduling import PriorityClass, Queue
 from vc_scheduler.logic.amounts import Amounts, Problems, read_amounts
@@ -168,11 +169,9 @@ def _path(queue: Queue) -> tuple[tuple[str, ...], tuple[int, ...]]:
     annotations = queue.metadata.annotations
     steps = [step.strip() for step in annotations.get(HIERARCHY, "").split("/")]
     written = annotations.get(HIERARCHY_WEIGHTS, "")
-    try:
-        given = [float(weight) for weight in written.split("/")] if written else [1.0] * len(steps)
-        weights = [round(min(weight, WEIGHT_MAX) * 1000) for weight in given]
-    except (ValueError, OverflowError):
-        return (), ()
+    given = [read_decimal(weight.strip()) for weight in written.split("/")] if written else [1.0]
+    given *= 1 if written else len(steps)
+    weights = [round(min(weight, WEIGHT_MAX) * 1000) for weight in given if weight is not None]
     if not all(steps) or len(weights) != len(steps) or len(steps) > PATH_MAX or min(weights) < 1:
         return (), ()
     return tuple(steps), tuple(weights)
@@ -191,19 +190,14 @@ def _odd_annotations(queue: Queue, row: QueueRow) -> str:
 
 
 def _is_fraction(written: str) -> bool:
-    try:
-        return 0 <= float(written) < float("inf")
-    except ValueError:
-        return False
+    return read_decimal(written.strip(), least=0) is not None
 
 
 def _tolerance(queue: Queue) -> int:
     """The overuse tolerance in thousandths; what is no fraction of 0 or more counts as none."""
     written = queue.metadata.annotations.get(OVERUSE_TOLERANCE, "")
-    try:
-        return max(0, min(round(float(written) * 1000), TOLERANCE_MAX)) if written else 0
-    except (ValueError, OverflowError):
-        return 0
+    fraction = read_decimal(written.strip(), least=0)
+    return 0 if fraction is None else round(min(fraction, TOLERANCE_MAX / 1000) * 1000)
 
 
 def _add(total: Amounts, amounts: Amounts, *, sign: int) -> None:

@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 
 from vc_messages.sessions import SessionEntry
+from vc_model.faults import describe
 from vc_scheduler.logic import frames
 from vc_scheduler.logic.conf import Conf
 from vc_scheduler.logic.cycle import check_conf, run_cycle
@@ -41,15 +42,13 @@ class FrameReader:
 
     def take(self, frame: bytes) -> None:
         """The next frame of the chain."""
-        packed = zlib.decompressobj()
         try:
-            data = packed.decompress(frame, FRAME_BYTES_MAX)
-            if packed.unconsumed_tail or not packed.eof:
-                raise FrameError("a frame that is cut off or too large")
-            for piece in frames.pieces_of(data):
+            for piece in frames.pieces_of(_unpacked(frame)):
                 self._take(piece)
-        except (zlib.error, msgspec.DecodeError, KeyError, ValueError, IndexError) as error:
-            raise FrameError(f"a frame that cannot be read: {error}") from None
+        except FrameError:
+            raise
+        except Exception as error:  # noqa: BLE001 - of damaged bytes, whatever it is
+            raise FrameError(f"a frame that cannot be read: {describe(error)}") from None
 
     def _take(self, piece: Piece) -> None:
         match piece.operation:
@@ -163,9 +162,17 @@ def conf_of(entry: SessionEntry) -> Conf:
     try:
         conf: Conf = _decoder(Conf).decode(entry.conf)
         check_conf(conf)
-    except (msgspec.DecodeError, ValueError) as error:
-        raise FrameError(f"its configuration cannot be used here: {error}") from None
+    except Exception as error:  # noqa: BLE001 - of damaged bytes, whatever it is
+        raise FrameError(f"its configuration cannot be used here: {describe(error)}") from None
     return conf
+
+
+def _unpacked(frame: bytes) -> bytes:
+    packed = zlib.decompressobj()
+    data = packed.decompress(frame, FRAME_BYTES_MAX)
+    if packed.unconsumed_tail or not packed.eof:
+        raise FrameError("a frame that is cut off or too large")
+    return data
 
 
 def replay(chain: Sequence[SessionEntry]) -> Replayed:

@@ -16,7 +16,7 @@ from vc_scheduler.logic.claims import Claims
 from vc_scheduler.logic.explain.infeasible import told_first
 from vc_scheduler.logic.framework import Framework
 from vc_scheduler.logic.guarantees import Guarantees
-from vc_scheduler.logic.lineage import circular
+from vc_scheduler.logic.lineage import at_the_top
 from vc_scheduler.logic.model.deadlines import Deadlines
 from vc_scheduler.logic.peers import Peers
 from vc_scheduler.logic.reach import Reach
@@ -89,7 +89,7 @@ class Session:
         self._promised_total: Amounts = {}
         """Of all queues, whether they exist or not."""
         self._lines: dict[str, list[QueueRow]] = {}
-        self._circular = circular({n: row.parent for n, row in snapshot.queues.items()})
+        self._circular = at_the_top({n: row.parent for n, row in snapshot.queues.items()})
         self._elastic: dict[str, Amounts] = {}
         self.unowned: Amounts = {}
         """What pods have whose queue does not exist: they take nodes, so no queue can share it out."""

@@ -10,6 +10,8 @@ from typing import Any, Final
 
 import msgspec
 
+from vc_model.bounded import read_integer
+from vc_model.faults import describe
 from vc_model.images import image_id
 from vc_model.pod import PodSpec, Toleration
 from vc_model.selectors import LabelSelectorRequirement
@@ -20,6 +22,7 @@ from vc_scheduler.logic.peering import (
     Peering,
     claim_names,
     host_ports,
+    part_of,
     read_peering,
     written_peers,
 )
@@ -97,14 +100,15 @@ class Shapes:
 
     def of(self, spec: PodSpec) -> Shape:
         """The shape of a pod."""
+        affinity = spec.affinity or {}
         written = _Written(
             resources=[spec.resources, *(c.resources for c in spec.containers)],
             init=[(c.resources, c.restart_policy) for c in spec.init_containers],
             overhead=spec.overhead,
             selector=spec.node_selector,
-            affinity=(spec.affinity or {}).get("nodeAffinity"),
+            affinity=affinity.get("nodeAffinity"),
             tolerations=spec.tolerations,
-            peers=written_peers(spec.affinity),
+            peers=written_peers(affinity),
             spread=list(spec.topology_spread_constraints),
             ports=host_ports(spec),
             claims=claim_names(spec),
@@ -147,6 +151,13 @@ def _read(spec: PodSpec) -> Shape:
     )
 
 
+def broken_shape(shape: Shape, problem: str) -> Shape:
+    """The same requests, of a pod that cannot be placed."""
+    return msgspec.structs.replace(
+        shape, key=shape.key + problem.encode(errors="replace"), problem=problem
+    )
+
+
 def _image_names(spec: PodSpec) -> tuple[str, ...]:
     return tuple(c.image for listed in (spec.init_containers, spec.containers) for c in listed)
 
@@ -159,7 +170,7 @@ def _images(spec: PodSpec) -> tuple[str, ...]:
 
 def _required_terms(spec: PodSpec, problems: Problems) -> tuple[NodeTerm, ...] | None:
     """The alternatives of the required node affinity; one that cannot be read is a problem."""
-    affinity = (spec.affinity or {}).get("nodeAffinity") or {}
+    affinity = part_of(spec, "nodeAffinity", problems)
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
     return node_terms(required, problems) if required else None
 
@@ -172,8 +183,8 @@ def node_terms(selector: Any, problems: Problems) -> tuple[NodeTerm, ...]:
             term = _node_term(written, problems)
             if term is not None:
                 terms.append(term)
-    except (msgspec.ValidationError, AttributeError, TypeError) as error:
-        problems.add(f"node affinity: {error}")
+    except Exception as error:  # noqa: BLE001 - free in its form
+        problems.add(f"node affinity: {describe(error)}")
     return tuple(terms)
 
 
@@ -187,17 +198,22 @@ def _node_term(written: Any, problems: Problems) -> NodeTerm | None:
 
 
 def _preferred_terms(spec: PodSpec, problems: Problems) -> tuple[tuple[int, NodeTerm], ...]:
-    affinity = (spec.affinity or {}).get("nodeAffinity") or {}
+    affinity = part_of(spec, "nodeAffinity", problems)
     found: list[tuple[int, NodeTerm]] = []
     try:
         for wish in affinity.get("preferredDuringSchedulingIgnoredDuringExecution") or []:
             term = _node_term(wish.get("preference") or {}, problems)
-            weight = max(0, min(int(wish.get("weight") or 0), WEIGHT_MAX))
+            weight = _weight(wish)
             if term is not None and weight:
                 found.append((weight, term))
-    except (msgspec.ValidationError, AttributeError, TypeError, ValueError) as error:
-        problems.add(f"node affinity: {error}")
+    except Exception as error:  # noqa: BLE001 - free in its form
+        problems.add(f"node affinity: {describe(error)}")
     return tuple(found)
+
+
+def _weight(wish: Any) -> int:
+    """Of a preferred term; what is no number weighs nothing."""
+    return max(0, min(read_integer(wish.get("weight")) or 0, WEIGHT_MAX))
 
 
 def _requirements(written: Any) -> tuple[LabelSelectorRequirement, ...]:

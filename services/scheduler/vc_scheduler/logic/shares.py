@@ -12,7 +12,7 @@ import msgspec
 
 from vc_model.keys import ROOT_QUEUE
 from vc_scheduler.logic.amounts import Amounts
-from vc_scheduler.logic.lineage import circular
+from vc_scheduler.logic.lineage import at_the_top
 from vc_scheduler.logic.rows import PENDING, QueueRow
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Tree:
         self._flat = flat
         self._session = session
         self._queues = session.snapshot.queues
-        self._circular = circular({name: row.parent for name, row in self._queues.items()})
+        self._circular = at_the_top({name: row.parent for name, row in self._queues.items()})
         self.children: dict[str, list[QueueRow]] = {}
         for row in self._queues.values():
             self.children.setdefault(self.parent(row), []).append(row)

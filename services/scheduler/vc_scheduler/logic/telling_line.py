@@ -10,7 +10,7 @@ The line is bounded by the objects it speaks of; events, which are about anythin
 """
 
 import heapq
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -31,6 +31,16 @@ class _Waiting(msgspec.Struct):
     word: Word
     due: float
     awaited: bool
+    epoch: int
+    """Of the lease under which it was decided; the older one of words that were merged."""
+
+
+class Taken(NamedTuple):
+    """A word that is being told, and the lease epoch it was decided under."""
+
+    key: str
+    word: Word
+    epoch: int
 
 
 class TellingLine:
@@ -51,7 +61,9 @@ class TellingLine:
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def put(self, key: str, word: Word, *, due: float, awaited: bool = False) -> bool:
+    def put(
+        self, key: str, word: Word, *, due: float, awaited: bool = False, epoch: int = 0
+    ) -> bool:
         """Say this of an object, not before `due`; False when too many events wait already."""
         older = self._waiting.get(key)
         if older is None and isinstance(word, RecordEvent):
@@ -61,12 +73,13 @@ class TellingLine:
         if older is not None:
             word = _merged(older.word, word)
             due, awaited = min(older.due, due), older.awaited or awaited
-        self._waiting[key] = _Waiting(word, due, awaited)
+            epoch = min(older.epoch, epoch)
+        self._waiting[key] = _Waiting(word, due, awaited, epoch)
         if key not in self._busy:
             self._line_up(key)
         return True
 
-    def take(self, *, now: float, awaited_first: bool) -> tuple[str, Word] | None:
+    def take(self, *, now: float, awaited_first: bool) -> Taken | None:
         """The next word, which is being told from now on until it is `done`."""
         while self._resting and self._resting[0][0] <= now:
             due, _, key = heapq.heappop(self._resting)
@@ -81,9 +94,9 @@ class TellingLine:
         self._awaited.pop(key, None)
         self._rest.pop(key, None)
         self._busy.add(key)
-        word = self._waiting.pop(key).word
-        self._events -= isinstance(word, RecordEvent)
-        return key, word
+        taken = self._waiting.pop(key)
+        self._events -= isinstance(taken.word, RecordEvent)
+        return Taken(key, taken.word, taken.epoch)
 
     def next_due(self) -> float | None:
         """When a word that rests may be told."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from math import gcd
 from typing import Final
 
+from vc_model.bounded import read_version
 from vc_scheduler.logic.rows import GroupRow
 from vc_scheduler.logic.session import Session
 
@@ -109,7 +110,7 @@ class Trials:
 def _number(session: Session) -> int:
     """Of the session among those of its leader; 0 where its id has none."""
     last = session.snapshot.session_id.rpartition("-")[2]
-    return int(last) if last.isdecimal() else 0
+    return read_version(last)
 
 
 def _start(number: int, count: int) -> int:

@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 
 from vc_messages.sessions import Where
+from vc_model.bounded import read_integer
 from vc_model.selectors import LabelSelectorRequirement, requirement_matches
 from vc_scheduler.logic.node_masks import tolerated, tolerates
 from vc_scheduler.logic.peering import PeerTerm, Selection
@@ -89,9 +90,8 @@ def _candidates(needs: Sequence[LabelSelectorRequirement]) -> list[str | None]:
 
 def _beyond(need: LabelSelectorRequirement, count: int) -> list[str]:
     """The next numbers: more than there are values that may be excluded."""
-    try:
-        bound = int(need.values[0])
-    except (ValueError, IndexError):
+    bound = read_integer(need.values[0] if need.values else None)
+    if bound is None:
         return []
     step = 1 if need.operator == "Gt" else -1
     return [str(bound + step * n) for n in range(1, count + 1)]

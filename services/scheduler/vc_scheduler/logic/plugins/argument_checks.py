@@ -8,6 +8,7 @@ both are warnings. Plugins and actions of third parties are not in the table and
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
+from vc_model.bounded import INT32_MAX, read_decimal, read_integer
 from vc_model.support.answers import Answer
 from vc_model.support.configuration import (
     OWN_ACTIONS,
@@ -74,10 +75,7 @@ def _known(
 
 
 def _integer(text: str) -> int | None:
-    try:
-        return int(text)
-    except ValueError:
-        return None
+    return read_integer(text.strip())
 
 
 def _is_count(text: str) -> bool:
@@ -86,10 +84,7 @@ def _is_count(text: str) -> bool:
 
 
 def _is_factor(text: str) -> bool:
-    try:
-        return float(text) >= 1
-    except ValueError:
-        return False
+    return read_decimal(text.strip(), least=1, most=INT32_MAX) is not None
 
 
 _READABLE: Final[dict[ArgumentKind, Callable[[str], bool]]] = {

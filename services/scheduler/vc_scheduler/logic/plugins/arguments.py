@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from vc_model.bounded import INT32_MAX, read_decimal, read_integer
 from vc_model.support.configuration import WEIGHT_MAX
 
 DURATION_SECONDS_MAX: Final = 10 * 365 * 24 * 3600
@@ -25,17 +26,16 @@ def seconds(written: str) -> float | None:
 
 def weight(arguments: Mapping[str, str], name: str, default: int) -> int:
     """A weight of 0 or more."""
-    try:
-        given = int(arguments.get(name, default))
-    except (TypeError, ValueError):
-        return default
-    return min(given, WEIGHT_MAX) if given >= 0 else default
+    given = read_integer(_text(arguments.get(name, default)))
+    return default if given is None or given < 0 else min(given, WEIGHT_MAX)
 
 
 def thousandths(arguments: Mapping[str, str], name: str, default: int, *, least: int) -> int:
     """A factor such as 1.2 as thousandths; the default when it is below `least`."""
-    try:
-        given = round(float(arguments.get(name, default / 1000)) * 1000)
-    except (TypeError, ValueError, OverflowError):
-        return default
+    written = read_decimal(_text(arguments.get(name, default / 1000)), most=INT32_MAX)
+    given = default if written is None else round(written * 1000)
     return given if given >= least else default
+
+
+def _text(written: object) -> object:
+    return written.strip() if isinstance(written, str) else written

@@ -39,20 +39,20 @@ class BackgroundQueue:
     """Entries by key, conditions before events."""
 
     def __init__(self) -> None:
-        self._conditions: dict[str, BackgroundWrite] = {}
-        self._events: dict[str, BackgroundWrite] = {}
+        self._conditions: dict[str, tuple[BackgroundWrite, int]] = {}
+        self._events: dict[str, tuple[BackgroundWrite, int]] = {}
         self._tokens = BURST
         self._filled_at = 0.0
 
     def __len__(self) -> int:
         return len(self._conditions) + len(self._events)
 
-    def put(self, key: str, write: BackgroundWrite) -> None:
-        """Queue a write; one about the same key that waits is replaced."""
+    def put(self, key: str, write: BackgroundWrite, epoch: int = 0) -> None:
+        """Queue a write, with the lease epoch of its decision; one about the same key is replaced."""
         lane = self._conditions if isinstance(write, PodCondition) else self._events
-        lane[key] = write
+        lane[key] = write, epoch
 
-    def take(self, now: float) -> BackgroundWrite | None:
+    def take(self, now: float) -> tuple[BackgroundWrite, int] | None:
         """The next write, when there is one and the rate allows it."""
         self._fill(now)
         lane = self._conditions or self._events

@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from vc_model.bounded import read_version
 from vc_model.meta import object_key
 from vc_model.pod import Pod
 from vc_scheduler.logic.decisions import WaitingPods
@@ -56,7 +57,7 @@ class ConditionOverlay:
         """The API server took it."""
         note = self._notes.get(uid)
         if note is not None:
-            note.version = int(version) if version.isdecimal() else 0
+            note.version = read_version(version)
 
     def failed(self, uid: str, *, now: float) -> None:
         """It was not written."""
@@ -70,7 +71,7 @@ class ConditionOverlay:
         if note is None:
             return
         version = pod.metadata.resource_version
-        newer = note.version is not None and (int(version) if version.isdecimal() else 0)
+        newer = note.version is not None and (read_version(version))
         if pod.spec.node_name or (note.version is not None and newer >= note.version):
             self.drop(pod.metadata.uid)
 

@@ -1,0 +1,261 @@
+"""Overload: the same jobs on a quiet machine and beside processes that take a part of its CPU.
+
+Real Kafka, Redis and kube-apiserver with every service on this machine, as in `bench_cluster`. Each run has
+a stack of its own, because what is left of one would be measured in the next. Told are the wall time until all
+pods are bound, the CPU time of our services, leases that ran out or passed on, gangs that were released, binds
+that were dropped; and, with `--base`, the quiet wall time of another commit's services on the same servers. Runs
+whose hogs got another share than they should are discarded and repeated. `make bench-overload BASE=cac789f`.
+"""
+
+import argparse
+import asyncio
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from bench.cluster.measure import measure, warm_up
+from bench.cluster.results import ShapeResult
+from bench.cluster.setting import Bench, MeasureError
+from bench.cluster.shapes import PodTemplate, Shape
+from bench.cluster.writes import clean, make_namespace
+from bench.hogs import Hogs
+from bench.parts import run_on
+from bench.real_stack import RealStack, real_ground
+from bench.report import report
+from vc_cli.services import SERVICES
+from vc_model.kinds import LEASES
+
+SHARES: Final = (0.25, 0.67)
+SHARE_TOLERANCE: Final = 0.03
+ATTEMPTS_MAX: Final = 3
+WALL_BARS: Final = {0.25: 1.5, 0.67: 4.0}
+CPU_BAR: Final = 1.3
+BASE_BAR: Final = 1.05
+SHAPE_SECONDS_MAX: Final = 900.0
+WARM_UP_SECONDS_MAX: Final = 120.0
+SECONDS_MAX: Final = 7200.0
+PARTS: Final = ("kafka", "redis", "kubernetes")
+LINES: Final = {
+    "leases_ran_out": (" ran out: ", "term over: lost the lease"),
+    "gangs_released": ("released: its gang is not complete",),
+    "binds_dropped": ("binds not done: no longer leading",),
+    "relists": ("gap, listing anew",),
+}
+"""What the logs of our services say, in this release and before it."""
+
+
+class Measured(msgspec.Struct, frozen=True, kw_only=True):
+    """One run."""
+
+    label: str
+    share: float
+    """Of the CPU that the hogs got."""
+    wall_seconds: float
+    cpu_seconds: float
+    """Of our services."""
+    leases_passed_on: int
+    said: dict[str, int]
+    """Lines of the logs, by what they tell."""
+
+
+def parser() -> argparse.ArgumentParser:
+    options = argparse.ArgumentParser(
+        prog="python -m bench.bench_overload",
+        description="Wall and CPU time beside processes that take 25 and 67 % of the CPU.",
+    )
+    add = options.add_argument
+    add("--jobs", type=int, default=100)
+    add("--pods", type=int, default=50, help="of a job")
+    add("--nodes", type=int, default=1000)
+    add("--shares", default=",".join(map(str, SHARES)), help="of the CPU, taken by the hogs")
+    add("--base", default="", help="a commit whose quiet wall time is measured too")
+    return options
+
+
+async def measure_all(arguments: argparse.Namespace) -> None:
+    """Quiet, then beside hogs, then the base; a bar that is missed is a MeasureError."""
+    quiet = await _counted(arguments, "quiet", share=0.0)
+    shares = [float(share) for share in arguments.shares.split(",") if share]
+    runs = [quiet]
+    runs += [await _counted(arguments, f"{share:.0%} taken", share=share) for share in shares]
+    if arguments.base:
+        with _checkout(arguments.base) as source:
+            label = f"quiet, {arguments.base}"
+            runs.append(await _counted(arguments, label, share=0.0, source=source))
+    _tell(quiet, runs)
+    if missed := _missed(quiet, runs):
+        raise MeasureError("; ".join(missed))
+
+
+async def _counted(
+    arguments: argparse.Namespace, label: str, *, share: float, source: Path | None = None
+) -> Measured:
+    """Again until the hogs had the share they should have."""
+    for attempt in range(1, ATTEMPTS_MAX + 1):
+        print(f"\n{label}: run {attempt}", flush=True)
+        run = await _run(arguments, label, share=share, source=source)
+        if abs(run.share - share) <= SHARE_TOLERANCE:
+            return run
+        print(f"{label}: discarded: the hogs got {run.share:.1%}", flush=True)
+    raise MeasureError(f"{label}: the hogs never got {share:.0%} ± {SHARE_TOLERANCE:.0%}")
+
+
+async def _run(
+    arguments: argparse.Namespace, label: str, *, share: float, source: Path | None
+) -> Measured:
+    shape = Shape(arguments.jobs, arguments.pods)
+    async with real_ground(real=True, nodes=arguments.nodes) as stack:
+        await stack.start_services(source=source)
+        bench = _bench(stack)
+        try:
+            await make_namespace(bench)
+            await warm_up(bench, shape)
+        finally:
+            await clean(bench, shape)
+        before = await _transitions(stack)
+        quick = msgspec.structs.replace(bench, warm_up_seconds_max=0.0)
+        began = time.monotonic()
+        with Hogs(share) as hogs:
+            result = await measure(quick, shape)
+            got = hogs.share(time.monotonic() - began)
+        if not result.complete:
+            raise MeasureError(f"{label}: not over within {bench.seconds_max:g} s")
+        return Measured(
+            label=label,
+            share=got,
+            wall_seconds=result.stages["bound"].last,
+            cpu_seconds=_own_cpu(result),
+            leases_passed_on=await _transitions(stack) - before,
+            said=_said(stack),
+        )
+
+
+def _bench(stack: RealStack) -> Bench:
+    return Bench(
+        cluster=stack.cluster,
+        namespace=f"bench-{random.getrandbits(32):08x}",
+        template=PodTemplate(),
+        until="bound",
+        seconds_max=SHAPE_SECONDS_MAX,
+        warm_up_seconds_max=WARM_UP_SECONDS_MAX,
+        pids=stack.pids,
+        audit_log=None,
+        token=f"{random.getrandbits(64):016x}",
+        say=lambda line: print(line, flush=True),
+    )
+
+
+def _own_cpu(result: ShapeResult) -> float:
+    return sum(result.processes[name].cpu_seconds for name in SERVICES)
+
+
+async def _transitions(stack: RealStack) -> int:
+    """Of all our Leases together: grows when one passes on to another holder."""
+    leases = [msgspec.json.decode(raw) for raw in (await stack.cluster.list(LEASES)).items]
+    own = [each for each in leases if each["metadata"]["name"].startswith("vc-")]
+    return sum(int(each["spec"].get("leaseTransitions") or 0) for each in own)
+
+
+def _said(stack: RealStack) -> dict[str, int]:
+    """While everything still runs: stopping a stack says such things too."""
+    logs = [(stack.home / "logs" / f"{name}.log").read_text() for name in SERVICES]
+    return {
+        what: sum(log.count(words) for log in logs for words in said)
+        for what, said in LINES.items()
+    }
+
+
+@contextmanager
+def _checkout(commit: str) -> Iterator[Path]:
+    """Another commit's source in a folder of its own."""
+    with tempfile.TemporaryDirectory(prefix="pyroclast-base-") as folder:
+        source = Path(folder) / "source"
+        _git("worktree", "add", "--detach", str(source), commit)
+        try:
+            yield source
+        finally:
+            _git("worktree", "remove", "--force", str(source))
+
+
+def _git(*words: str) -> None:
+    done = subprocess.run(["git", *words], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise MeasureError(f"git {words[0]}: {done.stderr.strip()}")
+
+
+# -- telling -------------------------------------------------------------------------------------
+
+
+def _tell(quiet: Measured, runs: Sequence[Measured]) -> None:
+    header = ["run", "hogs", "wall s", "wall x", "cpu s", "cpu x", "leases passed on", *LINES]
+    rows = [
+        [
+            run.label,
+            f"{run.share:.1%}",
+            f"{run.wall_seconds:.1f}",
+            f"{run.wall_seconds / quiet.wall_seconds:.2f}",
+            f"{run.cpu_seconds:.1f}",
+            f"{run.cpu_seconds / quiet.cpu_seconds:.2f}",
+            str(run.leases_passed_on),
+            *(str(count) for count in run.said.values()),
+        ]
+        for run in runs
+    ]
+    values: dict[str, float] = {}
+    for run in runs:
+        name = run.label.replace(" ", "_").replace(",", "").replace("%", "")
+        values |= {f"{name}_wall_s": run.wall_seconds, f"{name}_cpu_s": run.cpu_seconds}
+        values[f"{name}_leases_lost"] = run.leases_passed_on + run.said["leases_ran_out"]
+        values[f"{name}_gangs_released"] = run.said["gangs_released"]
+    report("overload", header=[word.replace("_", " ") for word in header], rows=rows, values=values)
+
+
+def _missed(quiet: Measured, runs: Sequence[Measured]) -> list[str]:
+    """The bars that were not met, in words."""
+    missed: list[str] = []
+    for run in runs[1:]:
+        wall, cpu = run.wall_seconds / quiet.wall_seconds, run.cpu_seconds / quiet.cpu_seconds
+        if not run.label.startswith("quiet"):
+            bar = next((b for share, b in WALL_BARS.items() if abs(run.share - share) < 0.1), None)
+            if bar is not None and wall > bar:
+                missed.append(f"{run.label}: {wall:.2f} x the quiet wall time, at most {bar} x")
+            if cpu > CPU_BAR:
+                missed.append(f"{run.label}: {cpu:.2f} x the quiet CPU time, at most {CPU_BAR} x")
+        elif 1 / wall > BASE_BAR:
+            missed.append(f"quiet: {1 / wall:.2f} x that of {run.label}, at most {BASE_BAR} x")
+    for run in runs:
+        if run.label.startswith("quiet,"):
+            continue
+        if run.leases_passed_on or run.said["leases_ran_out"]:
+            missed.append(f"{run.label}: leases were lost")
+        if run.said["gangs_released"]:
+            missed.append(f"{run.label}: gangs were released")
+    return missed
+
+
+def main(words: Sequence[str] | None = None) -> bool:
+    """False when it failed or a bar was missed."""
+    arguments = parser().parse_args(words)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # end what was started here too
+    try:
+        return run_on(
+            PARTS, lambda: measure_all(arguments), name="overload", seconds_max=SECONDS_MAX
+        )
+    except MeasureError as error:
+        print(f"\noverload: failed: {error}", flush=True)
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        print("\noverload: ended by hand", flush=True)
+    return False
+
+
+if __name__ == "__main__":
+    sys.exit(0 if main() else 1)
