@@ -19,7 +19,7 @@ from tests.simulation.mortal import Life, Mortal, ProcessDied
 from tests.simulation.traces import Traces
 from vc_bus.memory import Faults, MemoryBus
 from vc_cli.services import build_of
-from vc_clock import Clock, LoopClock, ServerClock
+from vc_clock import LoopClock, ServerClock
 from vc_model.job import Job
 from vc_model.kinds import JOBS, NAMESPACES, NODES, PODS
 from vc_model.pod import Pod
@@ -127,7 +127,7 @@ class Stack:
             snapshot=snapshot or self.snapshot,
         )
 
-    def _context(self, name: str, life: Life, clock: Clock) -> Context:
+    def _context(self, name: str, life: Life) -> Context:
         number = len(self.lives[name])
         cluster: Any = self.cluster
         if self._api_faults is not None:
@@ -139,7 +139,7 @@ class Stack:
             bus=Mortal(self.bus, life, name="bus"),
             cluster=Mortal(cluster, life, name="cluster"),
             snapshot=Mortal(self.snapshot, life, name="snapshot"),
-            clock=clock,
+            clock=ServerClock(self.machines[name]),
             identity=f"{name}-{number}",
             chance=random.Random(f"{self._seed}/{name}/{number}"),
             tracer=self._traces.tracer(name, life),
@@ -152,11 +152,12 @@ class Stack:
             die_at = self._die_at[1] if first and self._die_at and self._die_at[0] == name else None
             life = Life(die_at=die_at)
             self.lives[name].append(life)
-            clock = ServerClock(self.machines[name])
-            context = self._context(name, life, clock)
+            context = self._context(name, life)
             service = self.running[name] = build_of(name.partition("@")[0])(context)
             task = asyncio.create_task(service.run())
-            keeping = asyncio.create_task(TimeKeeper(clock, self.cluster, context.log).run())
+            assert isinstance(context.clock, ServerClock)
+            keeper = TimeKeeper(context.clock, self.cluster, context.log)
+            keeping = asyncio.create_task(keeper.run())
             death = asyncio.create_task(life.over.wait())
             try:
                 await asyncio.wait({task, death}, return_when=asyncio.FIRST_COMPLETED)

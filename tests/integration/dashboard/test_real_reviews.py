@@ -79,7 +79,7 @@ async def test_callers_of_a_real_api_server_see_what_they_may_list() -> None:
         ann = await callers.identify(plane.users["ann"].token)
         assert ann.name == "ann"
         scope = await callers.scope(ann, ("hidden", "ml"))
-        assert (scope.everything, scope.namespaces) == (False, {"ml"})
+        assert (scope.everything, scope.namespaces) == (False, frozenset({"ml"}))
         await callers.check_queues(ann)
 
         eve = await callers.identify(plane.users["eve"].token)
