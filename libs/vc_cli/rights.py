@@ -27,6 +27,8 @@ class Rights(msgspec.Struct, frozen=True, kw_only=True):
     """Everywhere."""
     own_rules: list[JsonObject]
     """In our own namespace."""
+    identity_rules: list[JsonObject] = []
+    """To know which cluster it is."""
 
 
 def account_of(service: str) -> str:
@@ -51,7 +53,11 @@ def _file() -> Path:
 def rights_of(service: str) -> Rights:
     """Its rules; a service that is not in the chart has none."""
     facts = service_facts().get(service, {})
-    return Rights(rules=facts.get("rules", []), own_rules=facts.get("ownRules", []))
+    return Rights(
+        rules=facts.get("rules", []),
+        own_rules=facts.get("ownRules", []),
+        identity_rules=facts.get("identityRules", []),
+    )
 
 
 def account_manifests(service: str, *, namespace: str = SYSTEM_NAMESPACE) -> list[JsonObject]:
@@ -64,6 +70,8 @@ def account_manifests(service: str, *, namespace: str = SYSTEM_NAMESPACE) -> lis
     }
     subject = {"kind": "ServiceAccount", "name": name, "namespace": namespace}
     made = [account]
+    if rights.identity_rules:
+        made += _role("ClusterRole", {"name": f"{name}-identity"}, rights.identity_rules, subject)
     if rights.rules:
         made += _role("ClusterRole", {"name": name}, rights.rules, subject)
     if rights.own_rules:

@@ -128,6 +128,21 @@ def test_the_dashboard_may_only_ask_about_its_callers() -> None:
     assert rights == [("tokenreviews", "create"), ("subjectaccessreviews", "create")]
 
 
+def test_who_reads_facts_or_writes_objects_may_ask_which_cluster_it_is() -> None:
+    """The others' answers depend on their questions alone, and they may not even reach the API server."""
+    rule = {
+        "apiGroups": [""],
+        "resources": ["namespaces"],
+        "resourceNames": ["kube-system"],
+        "verbs": ["get"],
+    }
+    asking = {service for service in SERVICES if rights_of(service).identity_rules}
+    assert set(SERVICES) - asking == {
+        f"plugin-{n}" for n in ("env", "pytorch", "mpi", "tensorflow")
+    }
+    assert all(rights_of(service).identity_rules == [rule] for service in asking)
+
+
 def test_the_threat_model_speaks_of_every_service() -> None:
     text = (ROOT / "SECURITY.md").read_text()
     table = text[text.index("| service | on the cluster it can") : text.index("`patch` on pods")]

@@ -51,8 +51,10 @@ vc-{{ .service }}:{{ .root.Values.image.tag | default .root.Chart.AppVersion }}
 {{- end -}}
 {{- end -}}
 
+{{/* The Secret with a service's URL of Redis, its user in it. */}}
 {{- define "pyroclast.redisSecret" -}}
-{{ .Values.redis.existingSecret | default (printf "%s-redis" .Release.Name) }}
+{{- $said := index .root.Values.services .service | default dict -}}
+{{ $said.redisSecret | default .root.Values.redis.existingSecret | default (printf "%s-redis" .root.Release.Name) }}
 {{- end -}}
 
 {{/* Whether Redis' authority is mounted. */}}

@@ -8,7 +8,7 @@
   valueFrom: {fieldRef: {fieldPath: metadata.namespace}}
 - name: HEALTH_PORT
   value: "8081"
-{{- range list "LOG_LEVEL" "LOG_FORMAT" "PYROCLAST_COMPAT" "KAFKA_BOOTSTRAP_SERVERS" "KAFKA_SECURITY_PROTOCOL" "KAFKA_REPLICATION_FACTOR" "OTEL_EXPORTER_OTLP_ENDPOINT" }}
+{{- range list "LOG_LEVEL" "LOG_FORMAT" "PYROCLAST_COMPAT" "KAFKA_BOOTSTRAP_SERVERS" "KAFKA_TOPIC_PREFIX" "KAFKA_SECURITY_PROTOCOL" "KAFKA_REPLICATION_FACTOR" "OTEL_EXPORTER_OTLP_ENDPOINT" }}
 - name: {{ . }}
   valueFrom: {configMapKeyRef: {name: {{ $shared }}, key: {{ . }}}}
 {{- end }}
@@ -32,7 +32,7 @@
 {{- end }}
 {{- if .facts.redis }}
 - name: REDIS_URL
-  valueFrom: {secretKeyRef: {name: {{ include "pyroclast.redisSecret" .root }}, key: url}}
+  valueFrom: {secretKeyRef: {name: {{ include "pyroclast.redisSecret" . }}, key: url}}
 {{- end }}
 {{- if has .service (list "job-controller" "scheduler" "podgroup-controller" "queue-controller" "dashboard") }}
 - name: SCHEDULER_NAMES
@@ -121,7 +121,7 @@
 {{- if and .facts.redis (include "pyroclast.redisTls" .root) }}
 - name: redis
   secret:
-    secretName: {{ include "pyroclast.redisSecret" .root }}
+    secretName: {{ include "pyroclast.redisSecret" . }}
     defaultMode: 0440
     items:
     - {key: ca.crt, path: ca.crt}
