@@ -16,7 +16,7 @@ from vc_bus.memory import MemoryBus
 from vc_cli import settings
 from vc_cli.rights import account_users, user_of
 from vc_cli.services import SERVICES, build_of
-from vc_clock import LoopClock
+from vc_clock import LoopClock, ServerClock
 from vc_cluster import AlreadyExistsError
 from vc_model.keys import SYSTEM_NAMESPACE
 from vc_model.kinds import NAMESPACES
@@ -124,7 +124,10 @@ class EmbeddedStack:
         await self.nodes.start()
         self._exit.push_async_callback(self.nodes.stop)
         adapters = Adapters(
-            bus=self.bus, cluster=self.cluster, snapshot=self.snapshot, clock=self.clock
+            bus=self.bus,
+            cluster=self.cluster,
+            snapshot=self.snapshot,
+            clock=ServerClock(self.clock),
         )
         self._exit.push_async_callback(adapters.close_tracers)
         self.host = Host(

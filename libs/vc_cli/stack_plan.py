@@ -34,6 +34,8 @@ SCHEDULER_CONFIGURATION: Final = {
 }
 """Where the scheduler's configuration is, unless the caller says; told to all who read it."""
 
+LOOPBACK: Final = "127.0.0.1"
+
 OWN_KEYS: Final[dict[str, tuple[str, ...]]] = {
     "job-controller": (SCHEDULER_NAMES,),
     "scheduler": ("REDIS_URL", SCHEDULER_NAMES, *SCHEDULER_CONFIGURATION),
@@ -42,6 +44,8 @@ OWN_KEYS: Final[dict[str, tuple[str, ...]]] = {
     "dashboard": (
         "REDIS_URL",
         "DASHBOARD_HOST",
+        "DASHBOARD_HOSTS",
+        "DASHBOARD_ANONYMOUS",
         "PYROCLAST_DASHBOARD_PORT",
         SCHEDULER_NAMES,
         *SCHEDULER_CONFIGURATION,
@@ -77,7 +81,7 @@ class Addresses:
     admission_url: str = ""
     """How the API server reaches admission, when that is not where it listens; UNREACHABLE when it
     does not."""
-    dashboard_host: str = "127.0.0.1"
+    dashboard_host: str = LOOPBACK
     dashboard_port: int = 0
     admission_port: int = 0
     vetted: bool = False
@@ -107,6 +111,9 @@ def environment_of(
         "REDIS_URL": addresses.redis,
         "DASHBOARD_HOST": addresses.dashboard_host,
         "PYROCLAST_DASHBOARD_PORT": str(addresses.dashboard_port),
+        "DASHBOARD_HOSTS": inherited.get("DASHBOARD_HOSTS") or "localhost",
+        "DASHBOARD_ANONYMOUS": inherited.get("DASHBOARD_ANONYMOUS")
+        or ("all" if addresses.dashboard_host == LOOPBACK else "none"),
         "ADMISSION_HOST": addresses.admission_host,
         "ADMISSION_PORT": str(addresses.admission_port),
         "ADMISSION_CREATE_CONFIGURATIONS": "" if service in addresses.accounts else "true",

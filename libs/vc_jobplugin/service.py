@@ -203,7 +203,7 @@ class PluginService:
         self._trouble = ""
         if not polled.records:
             return
-        taken = self._context.clock.now()
+        taken = self._context.clock.wall()
         async with asyncio.TaskGroup() as group:
             tasks = [
                 group.create_task(self._answer(record))
@@ -235,7 +235,7 @@ class PluginService:
                     request.job.metadata.uid,
                     plugin_span(request.plugin),
                     started=taken,
-                    ended=self._context.clock.now(),
+                    ended=self._context.clock.wall(),
                     attributes={"job": request.job.key, "queue": request.job.spec.queue},
                 ),
                 edition=edition,

@@ -27,6 +27,10 @@ _ANSWERS: Final[dict[str, JsonObject]] = {
         "incomplete": False,
     },
     "selfsubjectreviews": {"userInfo": {"username": USER, "groups": list(_GROUPS)}},
+    "tokenreviews": {
+        "authenticated": True,
+        "user": {"username": USER, "groups": list(_GROUPS)},
+    },
 }
 
 

@@ -34,10 +34,9 @@ class QueuePace:
     def __init__(self) -> None:
         self._written_at: dict[str, float] = {}
 
-    def due_at(self, queue: str, *, now: float) -> float | None:
-        """When it may be written, if not now; None when it is written now."""
-        due_at = self._written_at.get(queue, 0.0) + QUEUE_STATUS_SECONDS
-        if now < due_at:
-            return due_at
-        self._written_at[queue] = now
-        return None
+    def rest_seconds(self, queue: str, *, now: float) -> float:
+        """Until it may be written, monotonic; not above 0 when it is written now."""
+        rest = self._written_at.get(queue, float("-inf")) + QUEUE_STATUS_SECONDS - now
+        if rest <= 0:
+            self._written_at[queue] = now
+        return rest

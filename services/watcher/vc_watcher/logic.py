@@ -37,6 +37,8 @@ from vc_model.faults import describe
 from vc_model.graft import strip_nulls
 from vc_model.kinds import Kind
 from vc_model.meta import ApiObject, object_key
+from vc_model.pod import Pod
+from vc_model.pod_resize import with_held_requests
 
 
 class Known(msgspec.Struct, frozen=True):
@@ -102,6 +104,8 @@ class Decoder:
             obj = msgspec.structs.replace(
                 obj, api_version=self._kind.api_version, kind=self._kind.kind
             )
+        if isinstance(obj, Pod):
+            obj = with_held_requests(obj)
         return published(obj)
 
     def decode_bare(self, raw: bytes) -> Bare:

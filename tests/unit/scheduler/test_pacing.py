@@ -27,7 +27,7 @@ def test_a_session_is_followed_by_a_rest_as_long_as_itself_within_bounds(
 
 def test_a_queue_is_written_once_a_period_and_the_time_of_the_next_is_named() -> None:
     pace = QueuePace()
-    assert pace.due_at("q", now=100.0) is None
-    assert pace.due_at("q", now=100.2) == 100.0 + QUEUE_STATUS_SECONDS
-    assert pace.due_at("other", now=100.2) is None
-    assert pace.due_at("q", now=100.0 + QUEUE_STATUS_SECONDS) is None
+    assert pace.rest_seconds("q", now=100.0) <= 0
+    assert pace.rest_seconds("q", now=100.2) == pytest.approx(QUEUE_STATUS_SECONDS - 0.2)
+    assert pace.rest_seconds("other", now=100.2) <= 0
+    assert pace.rest_seconds("q", now=100.0 + QUEUE_STATUS_SECONDS) <= 0

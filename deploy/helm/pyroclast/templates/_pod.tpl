@@ -84,6 +84,12 @@
   value: "0.0.0.0"
 - name: PYROCLAST_DASHBOARD_PORT
   value: "8080"
+- name: DASHBOARD_ANONYMOUS
+  value: {{ $values.dashboard.anonymous | quote }}
+- name: DASHBOARD_HOSTS
+  {{- $name := printf "%s-dashboard" $release }}
+  {{- $here := printf "%s.%s" $name .root.Release.Namespace }}
+  value: {{ concat (list $name $here (printf "%s.svc" $here) (printf "%s.svc.cluster.local" $here)) $values.dashboard.hosts | join "," | quote }}
 {{- end }}
 {{- range $key, $value := (index $values.services .service | default dict).env }}
 - name: {{ $key }}

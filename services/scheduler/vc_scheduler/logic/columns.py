@@ -27,7 +27,7 @@ from vc_model.pod import Pod
 from vc_model.scheduling import PodGroup, PodGroupStatus, PriorityClass, Queue
 from vc_scheduler.logic.amounts import unreadable
 from vc_scheduler.logic.cache.applying import apply_contained
-from vc_scheduler.logic.cache.assumed import Assumed
+from vc_scheduler.logic.cache.assumed import Assumed, forget_absent
 from vc_scheduler.logic.cache.gang_times import GangTimes
 from vc_scheduler.logic.cache.let_in import LetIn
 from vc_scheduler.logic.cache.namespaces import TerminatingNamespaces
@@ -37,7 +37,7 @@ from vc_scheduler.logic.cache.set_aside import SetAside
 from vc_scheduler.logic.evictions import Evictions
 from vc_scheduler.logic.groups import GroupSpec, make_row, read_group, use_of
 from vc_scheduler.logic.holds import Holds
-from vc_scheduler.logic.model.deadlines import Deadlines
+from vc_scheduler.logic.model.deadlines import Expiring, first_expiry
 from vc_scheduler.logic.nodes import NodeColumns
 from vc_scheduler.logic.peer_index import PeerIndex
 from vc_scheduler.logic.pod_status import POD_CONDITION_SECONDS
@@ -309,9 +309,7 @@ class Columns:
 
     def forget_absent(self) -> None:
         """The view is complete: whatever we assumed of pods that are not in it is settled."""
-        for uid, assumed in list(self.assumed.items()):
-            if (row := self.pods.get(assumed.key)) is None or row.uid != uid:
-                del self.assumed[uid]
+        forget_absent(self.assumed, self.pods)
         self.conditions.forget_absent(self.pods)
         self._adopts = True
 
@@ -331,7 +329,9 @@ class Columns:
         self.conditions.expire(now)
         self.refresh(now=now, groups_max=len(self._dirty))
         if self._adopts:
-            self._adopt_nominations(now)
+            self._adopts = False
+            for key in self._unsettled:  # nominations that a predecessor wrote are ours from now on
+                self.evictions.adopt(self._rows[key], now=now)
         self._gang_times.seen(now)
         nodes = self.nodes.table()
         return Snapshot(
@@ -359,22 +359,18 @@ class Columns:
             quotas=self._policies.quotas(),
             budgets=self._policies.budgets(),
             volumes=self.volumes.table(now),
-            next_expiry=self._next_expiry(now),
+            next_expiry=first_expiry(self._timed(), now=now),
             pod_condition_seconds=self.pod_condition_seconds,
         )
 
-    def _next_expiry(self, now: float) -> float | None:
-        """Of everything in the cache that waits for time; asked after what is over was dropped."""
-        deadlines = Deadlines(now=now)
-        deadlines.add_all((self._holds, self.volumes, self.evictions))
-        deadlines.add_all((self.conditions, self.let_in))
-        return deadlines.first
+    def _timed(self) -> tuple[Expiring, ...]:
+        """Everything in the cache that waits for time."""
+        return (self._holds, self.volumes, self.evictions, self.conditions, self.let_in)
 
-    def _adopt_nominations(self, now: float) -> None:
-        """Promises that a predecessor told the pods of: ours from now on."""
-        self._adopts = False
-        for key in self._unsettled:
-            self.evictions.adopt(self._rows[key], now=now)
+    def shift(self, seconds: float) -> None:
+        """The API server's clock was set: what we wait for ourselves takes as long as before."""
+        for part in (*self._timed(), self._gang_times):
+            part.shift(seconds)
 
     def _refresh(self, key: str, now: float) -> None:
         """Count one group anew."""

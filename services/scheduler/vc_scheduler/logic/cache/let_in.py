@@ -83,6 +83,13 @@ class LetIn:
             self._end(key)
             self._changed(key)
 
+    def shift(self, seconds: float) -> None:
+        """The API server's clock was set: claims last as long as before."""
+        for claims in (self._claims, self._ended):
+            for key, claim in claims.items():
+                claims[key] = msgspec.structs.replace(claim, at=claim.at + seconds)
+                self._changed(key)
+
     def expiries(self) -> Iterator[float]:
         """When the first claim ends; the others end later."""
         first = next(iter(self._claims.values()), None)
