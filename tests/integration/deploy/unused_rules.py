@@ -28,7 +28,7 @@ UNUSED: dict[Right, str] = {
     Right("job-controller", "", "events", "patch"): _COUNTED,
     **{
         Right(service, _BATCH, "jobs", "get"): _NAMESAKE
-        for service in ("job-controller", "plugin-svc", "plugin-ray")
+        for service in ("plugin-svc", "plugin-ray")
     },
     Right("plugin-ssh", "", "events", "patch"): _COUNTED,
     Right("podgroup-controller", _SCHEDULING, "podgroups", "get"): _CRASH,
