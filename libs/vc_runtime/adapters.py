@@ -19,7 +19,7 @@ from vc_clock import Clock
 from vc_cluster import Cluster
 from vc_model.keys import SYSTEM_NAMESPACE
 from vc_runtime.context import Context
-from vc_runtime.program.shared_variables import POD_NAMESPACE
+from vc_runtime.program.shared_variables import KAFKA_TOPIC_PREFIX, POD_NAMESPACE
 from vc_runtime.tracing import Tracer, tracer_from_env
 from vc_snapshot import SnapshotStore
 
@@ -43,12 +43,12 @@ class Adapters:
     _tracers: list[Tracer] = field(default_factory=list, init=False, repr=False)
     """Of the contexts that were given out; one per service of this process."""
 
-    def context(self, name: str) -> Context:
-        """One service's world."""
+    def context(self, name: str, *, cluster: Cluster | None = None) -> Context:
+        """One service's world; `cluster` where the service has an account of its own there."""
         return Context(
             name=name,
             bus=self.bus,
-            cluster=self.cluster,
+            cluster=cluster or self.cluster,
             snapshot=self.snapshot,
             clock=self.clock,
             identity=f"{socket.gethostname()}-{os.getpid()}-{name}",
@@ -92,7 +92,13 @@ async def _bus(env: Mapping[str, str], clock: Clock) -> Bus:
         from vc_bus.kafka import KafkaBus, KafkaConfig
 
         _log.info("bus: Kafka at %s", env["KAFKA_BOOTSTRAP_SERVERS"])
-        return await KafkaBus.connect(KafkaConfig.from_env(env), clock=clock)
+        bus: Bus = await KafkaBus.connect(KafkaConfig.from_env(env), clock=clock)
+        if prefix := KAFKA_TOPIC_PREFIX.read(env):
+            from vc_bus.prefixed import PrefixedBus
+
+            _log.info("bus: topics and groups begin with %s", prefix)
+            bus = PrefixedBus(bus, prefix)
+        return bus
     from vc_bus.memory import MemoryBus
 
     _log.info("bus: in memory (KAFKA_BOOTSTRAP_SERVERS is not set)")

@@ -55,7 +55,8 @@ class Context:
     def __post_init__(self) -> None:
         letters = Counter(
             "pyroclast_dead_letters",
-            "Records that were put aside, by topic and why: unreadable, newer-schema, too-large.",
+            "Records that were put aside, by topic and why: unreadable, newer-schema, too-large,"
+            " unknown-kind, foreign-cluster.",
             ("service", "topic", "reason"),
             registry=self.metrics,
         )

@@ -13,7 +13,10 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, ProcessCollector
 
+from vc_bus import BusForbiddenError
+from vc_bus.prefixed import forbidden_on
 from vc_clock import Clock
+from vc_model.faults import describe
 from vc_runtime.backoff import delay_seconds
 from vc_runtime.context import Context, Service
 from vc_runtime.listening import PortTakenError
@@ -95,8 +98,15 @@ class Host:
             for task in left:
                 self._any_context().log.error("%s did not stop in time", task.get_name())
 
+    def denied(self) -> str:
+        """What ACLs of the bus forbid us to publish; empty when nothing."""
+        return forbidden_on(self._any_context().bus)
+
     def _any_context(self) -> Context:
         return next(iter(self._builds.values()))[0]
+
+    def _is_ready(self, service: Service) -> float:
+        return 0.0 if service.unready() or self.denied() else 1.0
 
     async def _keep(self, name: str, context: Context, build: Build) -> None:
         failures = 0
@@ -106,7 +116,7 @@ class Host:
             self._registries[name] = fresh.metrics
             self._problems[name] = fresh.problems
             service = self._services[name] = build(fresh)
-            self._ready.labels(name).set_function(partial(_is_ready, service))
+            self._ready.labels(name).set_function(partial(self._is_ready, service))
             try:
                 await service.run()
             except Exception as error:
@@ -114,16 +124,14 @@ class Host:
                 self._restarts.labels(name).inc()
                 if isinstance(error, PortTakenError):
                     context.log.error("%s cannot listen and tries again: %s", name, error.sentence)
+                elif isinstance(error, BusForbiddenError):
+                    context.log.error("%s tries again: %s", name, describe(error))
                 else:
                     context.log.exception("%s failed and is started again", name)
             if context.clock.monotonic() - started > HEALTHY_SECONDS:
                 failures = 0
             failures += 1
             await context.clock.sleep(delay_seconds(failures, context.chance))
-
-
-def _is_ready(service: Service) -> float:
-    return 0.0 if service.unready() else 1.0
 
 
 def metered(context: Context) -> Context:

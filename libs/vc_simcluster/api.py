@@ -23,6 +23,7 @@ from vc_simcluster.event_expiry import EventExpiry
 from vc_simcluster.failures import FieldFault, bad_request, invalid, not_found
 from vc_simcluster.furnishing import furnish
 from vc_simcluster.garbage import GarbageCollector
+from vc_simcluster.history_expiry import HistoryExpiry
 from vc_simcluster.housekeeping import Housekeeping
 from vc_simcluster.identity import UidSource, fresh_uids
 from vc_simcluster.lifecycle import Lifecycle
@@ -57,8 +58,12 @@ class Api:
         registry: Registry | None = None,
         uid_source: UidSource | None = None,
         history_max: int = HISTORY_MAX,
+        cluster_uid: str = "",
     ) -> None:
-        """`uid_source` decides uids and generated names; give a seeded one to repeat a run."""
+        """`uid_source` decides uids and generated names; give a seeded one to repeat a run.
+
+        `cluster_uid` tells this cluster from others; a new one unless said.
+        """
         self.clock = clock
         self.registry = registry or Registry()
         self.store = Store(history_max=history_max)
@@ -74,6 +79,7 @@ class Api:
             Definitions(self.store, self.registry, self._housekeeping).observe,
             disruption.observe,
             EventExpiry(self.store, clock, self._housekeeping).observe,
+            HistoryExpiry(self.store, clock).observe,
             ClaimBinder(*parts, clock=clock, uid_source=self._uid_source).observe,
         )
         self._writer = Writer(
@@ -90,7 +96,13 @@ class Api:
             disruption=disruption,
             namespaces=self._namespaces,
         )
-        furnish(self.store, self.registry, clock=clock, uid_source=self._uid_source)
+        furnish(
+            self.store,
+            self.registry,
+            clock=clock,
+            uid_source=self._uid_source,
+            cluster_uid=cluster_uid,
+        )
         self.store.listeners.extend(observers)
 
     @property

@@ -14,6 +14,7 @@ from vc_model.compat import COMPAT
 from vc_model.faults import describe
 from vc_model.scheduler_names import scheduler_names_variable
 from vc_model.variables import AnyVariable
+from vc_runtime.program.shared_variables import POD_NAMESPACE
 
 HOST: Final = variables.text("ADMISSION_HOST", "127.0.0.1", meaning="address to listen on")
 PORT: Final = variables.port(
@@ -131,6 +132,17 @@ GROUPS_THERE: Final = variables.integer(
     high=100_000,
     meaning="pod groups in a namespace, counted live; 0: no maximum",
 )
+ACCOUNTS: Final = variables.names(
+    "ADMISSION_ACCOUNTS",
+    (),
+    meaning="user names of our services, separated by commas: of pod groups that anybody else writes, "
+    "status and our annotations are restored; without it nothing is",
+)
+QUEUE_USE_REVIEW: Final = variables.switch(
+    "ADMISSION_QUEUE_USE_REVIEW",
+    default=False,
+    meaning="whoever submits to a queue needs the verb `use` on it (SubjectAccessReview)",
+)
 VARIABLES: Final[tuple[AnyVariable, ...]] = (
     HOST,
     PORT,
@@ -154,6 +166,8 @@ VARIABLES: Final[tuple[AnyVariable, ...]] = (
     REPLICAS,
     JOBS_THERE,
     GROUPS_THERE,
+    ACCOUNTS,
+    QUEUE_USE_REVIEW,
 )
 
 
@@ -247,6 +261,9 @@ def _settings(env: Mapping[str, str]) -> Settings:
             jobs=JOBS_THERE.read(env),
             podgroups=GROUPS_THERE.read(env),
         ),
+        accounts=ACCOUNTS.read(env),
+        system_namespace=POD_NAMESPACE.read(env),
+        queue_use_review=QUEUE_USE_REVIEW.read(env),
         time_zones=frozenset(zoneinfo.available_timezones()),
     )
 

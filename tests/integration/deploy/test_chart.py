@@ -41,7 +41,7 @@ from vc_scheduler.logic.conf_file import read_conf
 
 ONLY_ON_A_CLUSTER = {
     "POD_NAMESPACE", "LOG_LEVEL", "LOG_FORMAT",
-    "KAFKA_SECURITY_PROTOCOL", "KAFKA_REPLICATION_FACTOR",
+    "KAFKA_SECURITY_PROTOCOL", "KAFKA_REPLICATION_FACTOR", "KAFKA_TOPIC_PREFIX",
 }  # fmt: skip
 """Keys that a stack inherits or does without."""
 ONLY_THERE = {
@@ -155,7 +155,8 @@ def test_who_has_no_rights_does_not_even_reach_the_api_server(
         for rule in policies[f"{RELEASE}-{service}"]["spec"]["egress"]
         if {"protocol": "TCP", "port": 443} in rule["ports"]
     }
-    assert reaching == {service for service in SERVICES if f"{RELEASE}-{service}" in roles}
+    assert reaching == {s for s in SERVICES if f"{RELEASE}-{s}-identity" in roles}
+    assert {s for s in SERVICES if f"{RELEASE}-{s}" in roles} <= reaching
 
 
 def test_secrets_are_named_and_never_written_into_a_deployment() -> None:
@@ -232,7 +233,9 @@ def test_the_stack_grants_what_the_chart_grants(
     name = f"{RELEASE}-{service}"
     kinds = {"ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"}
     rendered = [
-        essence(m) for m in defaults if m["kind"] in kinds and m["metadata"]["name"] == name
+        essence(m)
+        for m in defaults
+        if m["kind"] in kinds and m["metadata"]["name"] in (name, f"{name}-identity")
     ]
     granted = [essence(m) for m in account_manifests(service)]
     assert sorted(rendered, key=str) == sorted(granted, key=str)

@@ -123,6 +123,21 @@ def test_who_writes_nothing_to_the_cluster_may_nothing(service: str) -> None:
     assert all_rules(service) == []
 
 
+def test_who_reads_facts_or_writes_objects_may_ask_which_cluster_it_is() -> None:
+    """The others' answers depend on their questions alone, and they may not even reach the API server."""
+    rule = {
+        "apiGroups": [""],
+        "resources": ["namespaces"],
+        "resourceNames": ["kube-system"],
+        "verbs": ["get"],
+    }
+    asking = {service for service in SERVICES if rights_of(service).identity_rules}
+    assert set(SERVICES) - asking == {
+        f"plugin-{n}" for n in ("env", "pytorch", "mpi", "tensorflow")
+    }
+    assert all(rights_of(service).identity_rules == [rule] for service in asking)
+
+
 def test_the_threat_model_speaks_of_every_service() -> None:
     text = (ROOT / "SECURITY.md").read_text()
     table = text[text.index("| service | on the cluster it can") : text.index("`patch` on pods")]
