@@ -134,6 +134,13 @@ def test_a_job_that_is_larger_than_a_later_maximum_is_not_stuck() -> None:
 
 async def test_jobs_of_a_namespace_are_counted_where_a_maximum_is_set() -> None:
     rig = Rig()
+    try:
+        await _count_jobs(rig)
+    finally:
+        await rig.webhooks.close()
+
+
+async def _count_jobs(rig: Rig) -> None:
     limits = world(maxima=Maxima(jobs=2)).settings
     async with rig.watcher(), rig.admission(settings=limits):
         await rig.cluster.create(QUEUES, queue("default"))
