@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from vc_cli.rights import user_of
 from vc_cli.services import SERVICES
 from vc_model.compat import COMPAT_VARIABLE, Compat
 from vc_model.scheduler_names import SCHEDULER_NAMES, scheduler_names
@@ -37,7 +38,7 @@ OWN_KEYS: Final[dict[str, tuple[str, ...]]] = {
     "job-controller": (SCHEDULER_NAMES,),
     "scheduler": ("REDIS_URL", SCHEDULER_NAMES, *SCHEDULER_CONFIGURATION),
     "podgroup-controller": (SCHEDULER_NAMES,),
-    "queue-controller": ("REDIS_URL", SCHEDULER_NAMES),
+    "queue-controller": ("REDIS_URL", SCHEDULER_NAMES, "QUEUE_CONTROLLER_COMMANDS_FROM"),
     "dashboard": (
         "REDIS_URL",
         "DASHBOARD_HOST",
@@ -52,6 +53,7 @@ OWN_KEYS: Final[dict[str, tuple[str, ...]]] = {
         "ADMISSION_URL",
         "ADMISSION_FAILURE_POLICY",
         f"ADMISSION_{SCHEDULER_NAMES}",
+        "ADMISSION_ACCOUNTS",
     ),
 }
 """What only some services are told. Whose pods are ours is one answer for all that ask."""
@@ -78,6 +80,8 @@ class Addresses:
     dashboard_host: str = "127.0.0.1"
     dashboard_port: int = 0
     admission_port: int = 0
+    vetted: bool = False
+    """Admission is registered and refuses what it may not vet: Commands of all namespaces count."""
 
 
 def keys_of(service: str) -> frozenset[str]:
@@ -109,6 +113,9 @@ def environment_of(
         "ADMISSION_URL": addresses.admission_url,
         "ADMISSION_FAILURE_POLICY": inherited.get("ADMISSION_FAILURE_POLICY", ""),
         f"ADMISSION_{SCHEDULER_NAMES}": inherited.get(f"ADMISSION_{SCHEDULER_NAMES}", names),
+        "ADMISSION_ACCOUNTS": inherited.get("ADMISSION_ACCOUNTS", "") or _accounts(addresses),
+        "QUEUE_CONTROLLER_COMMANDS_FROM": inherited.get("QUEUE_CONTROLLER_COMMANDS_FROM", "")
+        or ("vetted" if addresses.vetted else ""),
         SCHEDULER_NAMES: names,
         COMPAT_VARIABLE: inherited.get(COMPAT_VARIABLE) or Compat.LENIENT.value,
         **{key: inherited.get(key, usual) for key, usual in SCHEDULER_CONFIGURATION.items()},
@@ -119,6 +126,11 @@ def environment_of(
         **inherited_by(inherited, prefixes=(f"{service.upper().replace('-', '_')}_", "KAFKA_")),
         **{key: value for key, value in told.items() if key in wanted and value},
     }
+
+
+def _accounts(addresses: Addresses) -> str:
+    """User names of our services, where they have accounts of their own."""
+    return ",".join(user_of(service) for service in sorted(addresses.accounts))
 
 
 def inherited_by(env: Mapping[str, str], *, prefixes: tuple[str, ...] = ()) -> dict[str, str]:

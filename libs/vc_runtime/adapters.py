@@ -43,12 +43,12 @@ class Adapters:
     _tracers: list[Tracer] = field(default_factory=list, init=False, repr=False)
     """Of the contexts that were given out; one per service of this process."""
 
-    def context(self, name: str) -> Context:
-        """One service's world."""
+    def context(self, name: str, *, cluster: Cluster | None = None) -> Context:
+        """One service's world; `cluster` where the service has an account of its own there."""
         return Context(
             name=name,
             bus=self.bus,
-            cluster=self.cluster,
+            cluster=cluster or self.cluster,
             snapshot=self.snapshot,
             clock=self.clock,
             identity=f"{socket.gethostname()}-{os.getpid()}-{name}",

@@ -36,7 +36,9 @@ from vc_scheduler.logic.faults import set_aside_problem
 from vc_scheduler.logic.ledger import Ledger, Timing
 from vc_scheduler.logic.snapshot import Snapshot
 from vc_scheduler.observing import Observer
+from vc_scheduler.pacing import QueuePace, SessionPace
 from vc_scheduler.recorder import Held, SessionRecorder
+from vc_scheduler.refilling import changes_of
 from vc_scheduler.spans import GangSpans, SessionTimes
 from vc_scheduler.writers import Writers, pod_key
 
@@ -52,11 +54,6 @@ BREATH_GROUPS: Final = 20
 """Changes applied, and groups counted or carried out, before others may run: neither a backlog nor
 a large session makes the loop stand still."""
 UNREADY_POLL_SECONDS: Final = 0.05
-QUEUE_STATUS_SECONDS: Final = 1.0
-"""Between two writes of one queue's `status.allocated`."""
-SESSION_REST_SECONDS_MAX: Final = 0.25
-"""Sessions rest for as long as the last one took, up to this: on a slow machine there are not more of
-them for the same work, and each finds more to do."""
 OWED_SECONDS: Final = 1.0
 """Until the next session when a record was too short for all that has changed."""
 
@@ -93,9 +90,7 @@ class Scheduler:
         """Something arrived that can change the outcome of a session."""
         self._due_at: float | None = None
         """When a session is wanted even if nothing arrives; wall time, as in decisions."""
-        self._ended_at = float("-inf")
-        self._took = 0.0
-        """The last session, in seconds."""
+        self._pace = SessionPace(config.debounce_seconds)
         self._sessions = 0
         self._new_view = True
         self._applied = asyncio.Event()
@@ -111,7 +106,7 @@ class Scheduler:
             view=self._object,
             pod_events=config.pod_events,
         )
-        self._queues_written_at: dict[str, float] = {}
+        self._queue_pace = QueuePace()
         self._problems: dict[str, str] = {}
         self._left_out: set[tuple[str, str]] = set()
         """Objects of the view, by kind and key, that are not in the columns until they change."""
@@ -194,19 +189,7 @@ class Scheduler:
     async def _fill_anew(self) -> bool:
         """The columns are derived from the view: made again, without the objects that broke them."""
         self._rebuild()
-        view, news = self._lead.view, []
-        for kind in KINDS:
-            for key, entry in view.entries(kind).items():
-                if (kind.short, key) not in self._left_out:
-                    news.append(
-                        Change(
-                            kind=kind,
-                            key=key,
-                            partition=entry.partition,
-                            before=None,
-                            after=entry.object,
-                        )
-                    )
+        news = list(changes_of(self._lead.view, without=self._left_out))
         return await self._apply_all(news)
 
     def _report_problems(self) -> None:
@@ -228,8 +211,7 @@ class Scheduler:
 
     async def _until_wanted(self) -> None:
         """At once when idle, then at most once per debounce."""
-        pause = max(self._config.debounce_seconds, min(self._took, SESSION_REST_SECONDS_MAX))
-        rest = self._ended_at + pause - self._context.clock.monotonic()
+        rest = self._pace.rest_seconds(self._context.clock.monotonic())
         if rest > 0:
             await self._context.clock.sleep(rest)
         due = None if self._due_at is None else self._due_at - self._context.clock.now()
@@ -267,8 +249,7 @@ class Scheduler:
         self._observer.meters.opened(clock.monotonic() - opening)
         conf = self._conf.conf
         decisions = await self._run_cycle(snapshot, conf, started_at)
-        self._ended_at = clock.monotonic()
-        took = self._took = self._ended_at - began
+        took = self._pace.ended(clock.monotonic(), began=began)
         self._observer.session(decisions, took_seconds=took)
         self._set_aside(decisions, snapshot)
         if self._lead.lease.passed_on(epoch):  # one that ran out is waited for by the writers
@@ -318,6 +299,8 @@ class Scheduler:
         )
         self._spans.session(decisions, session)
         self._observer.refused(decisions)
+        for group in decisions.let_in:
+            self._columns.let_in.put(group.group, group.uid, group.claim, now=timing.started_at)
         for at, work in enumerate(group_work(decisions), start=1):
             if self._lay_over(work, now=timing.started_at):
                 with self._context.problems.contain(WRITE, PODGROUPS, work.group, uid=work.uid):
@@ -385,13 +368,10 @@ class Scheduler:
         return self._object(PODGROUPS, key)
 
     def _queue_is_due(self, queue: QueueAllocated) -> bool:
-        now = self._context.clock.now()
-        due_at = self._queues_written_at.get(queue.queue, 0.0) + QUEUE_STATUS_SECONDS
-        if now < due_at:
+        due_at = self._queue_pace.due_at(queue.queue, now=self._context.clock.now())
+        if due_at is not None:
             self._wake_by(due_at)
-            return False
-        self._queues_written_at[queue.queue] = now
-        return True
+        return due_at is None
 
     def _wake_by(self, due_at: float) -> None:
         self._due_at = due_at if self._due_at is None else min(self._due_at, due_at)

@@ -109,7 +109,7 @@ class Decoder:
         try:
             metadata = _bare_decoder.decode(raw).metadata
         except Exception as error:  # noqa: BLE001 - as above
-            raise UnreadableError(f"it has no name: {error}") from None
+            raise UnreadableError(f"it has no name: {describe(error)}") from None
         return Bare(object_key(metadata.namespace, metadata.name), metadata.uid)
 
     def _decode_forgiving(self, raw: bytes) -> ApiObject:

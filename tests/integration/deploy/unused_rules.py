@@ -42,6 +42,9 @@ UNUSED: dict[Right, str] = {
     Right("scheduler", "", "pods", "get"): "a bind that was not answered: did it happen?",
     Right("scheduler", "", "pods", "patch"): "a gang that cannot be completed is marked, released",
     Right("scheduler", "", "events", "patch"): _COUNTED,
+    Right(
+        "admission", _BATCH, "jobs", "list"
+    ): "a maximum of jobs is set (maxima.jobsPerNamespace)",
     Right("admission", "", "namespaces", "get"): "a namespace younger than the view",
     Right("admission", _SCHEDULING, "queues", "get"): "a queue younger than the view",
     **{
