@@ -41,7 +41,7 @@ FOLLOWED: Final[dict[str, tuple[Kind, ...]]] = {
         kinds.PODS, kinds.PODGROUPS, kinds.REPLICASETS, kinds.STATEFULSETS, kinds.DAEMONSETS,
         kinds.BATCHJOBS,
     ),
-    "queue-controller": (kinds.QUEUES, kinds.PODGROUPS, kinds.COMMANDS, kinds.PODS),
+    "queue-controller": (kinds.QUEUES, kinds.PODGROUPS, kinds.COMMANDS, kinds.PODS, kinds.JOBS),
     "scheduler": (*_SCHEDULED, kinds.CONFIGMAPS),
     "admission": (kinds.QUEUES, kinds.NAMESPACES, kinds.CONFIGMAPS),
     "dashboard": (*_SCHEDULED, kinds.JOBS, kinds.CONFIGMAPS),
