@@ -27,8 +27,7 @@ UNUSED: dict[Right, str] = {
     Right("job-controller", "", "persistentvolumeclaims", "delete"): _STALE,
     Right("job-controller", "", "events", "patch"): _COUNTED,
     **{
-        Right(service, _BATCH, "jobs", "get"): _NAMESAKE
-        for service in ("plugin-svc", "plugin-ray")
+        Right(service, _BATCH, "jobs", "get"): _NAMESAKE for service in ("plugin-svc", "plugin-ray")
     },
     Right("plugin-ssh", "", "events", "patch"): _COUNTED,
     Right("podgroup-controller", _SCHEDULING, "podgroups", "get"): _CRASH,

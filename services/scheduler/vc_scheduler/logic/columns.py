@@ -369,8 +369,9 @@ class Columns:
 
     def shift(self, seconds: float) -> None:
         """The API server's clock was set: what we wait for ourselves takes as long as before."""
-        for part in (*self._timed(), self._gang_times):
+        for part in self._timed():
             part.shift(seconds)
+        self._gang_times.shift(seconds)
 
     def _refresh(self, key: str, now: float) -> None:
         """Count one group anew."""
