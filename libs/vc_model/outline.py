@@ -65,7 +65,8 @@ def _read(word: str) -> tuple[str, str]:
     return name, kind
 
 
-_KEPT: Final = {kind: tuple(map(_read, line.split())) for kind, line in _TYPES.items()}
+KEPT: Final = {kind: tuple(map(_read, line.split())) for kind, line in _TYPES.items()}
+"""Type → its fields that are kept, each with its form."""
 
 _ABSENT: Final = object()
 
@@ -115,7 +116,7 @@ def _kept(value: Json, form: str) -> Any:
 def _object(value: Json, kind: str) -> Any:
     if not isinstance(value, dict):
         return _ABSENT
-    found = ((name, _kept(value[name], form)) for name, form in _KEPT[kind] if name in value)
+    found = ((name, _kept(value[name], form)) for name, form in KEPT[kind] if name in value)
     return {name: kept for name, kept in found if kept is not _ABSENT}
 
 

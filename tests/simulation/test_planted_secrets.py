@@ -28,7 +28,7 @@ SECONDS_MAX = 120
 
 def planted_job(planted: Planted) -> JsonObject:
     """With a volume of its own, and a key among the arguments."""
-    job = planted.job(gang_job("tenant", replicas=2, run_seconds=3, plugins={"svc": []}))
+    job = planted.job(gang_job("tenant", replicas=2, run_seconds=15, plugins={"svc": []}))
     job["spec"]["volumes"] = [{"mountPath": "/data", "volumeClaim": planted.claim("claim")}]
     job["spec"]["plugins"]["ssh"] = [f"--ssh-private-key={OWN_KEY}", "--ssh-public-key=ssh-rsa A"]
     planted.secrets["private key"] = OWN_KEY
@@ -103,6 +103,8 @@ def test_no_planted_secret_leaves_the_api_server(caplog: pytest.LogCaptureFixtur
                 lambda: stack.job("tenant").status.running == 2, seconds=SECONDS_MAX, what="it runs"
             )
             made = stored(stack, PODS) + stored(stack, CLAIMS)
+            for service in ("scheduler", "job-controller", "queue-controller", "watcher"):
+                stack.kill(service)  # who takes over reads the cluster itself
             await stack.until(
                 lambda: stack.job("tenant").status.state.phase == "Completed",
                 seconds=SECONDS_MAX,

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.builders.planted import OWN_ANNOTATION, Planted
 from tests.simulation.stack import gang_job
 from tests.unit.messages.samples import STAMP
+from vc_dashboard.logic.manifests import pods_of
 from vc_job_controller.logic.resources import pod_usage
 from vc_messages.codec import encode
 from vc_messages.facts import HEADER_PROJECTION, fact_message, object_of
@@ -19,9 +20,10 @@ from vc_messages.published import HIDDEN, in_plain_form, published
 from vc_messages.record import Record
 from vc_messages.redaction import FLAGS, OMITTED, REDACTED, is_redacted, redact
 from vc_messages.topics import PLUGINS
+from vc_model import pod as pods
 from vc_model.job import Job
 from vc_model.kinds import JOBS, PODS
-from vc_model.outline import OUTLINE, outline, pod_spec_of, shown_template
+from vc_model.outline import KEPT, OUTLINE, outline, pod_spec_of, shown_template
 from vc_model.pod import Pod
 from vc_model.struct import JsonObject
 from vc_plugin_mpi import logic as mpi
@@ -103,6 +105,49 @@ def test_a_pod_travels_with_annotations_that_somebody_reads() -> None:
         "scheduling.k8s.io/group-name": "g",
         "volcano.sh/preemptable": "true",
     }
+
+
+def test_a_session_sees_the_same_pods_in_an_outline_as_in_the_template() -> None:
+    """What-if makes the pods of waiting jobs of what the bus has."""
+    term = {"labelSelector": {"matchLabels": {"app": "a"}}, "topologyKey": "zone"}
+    raw = gang_job("a", replicas=2)
+    template = raw["spec"]["tasks"][0]["template"]
+    template["metadata"]["labels"] = {"app": "a"}
+    template["spec"] |= {
+        "affinity": {
+            "nodeAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": {
+                    "nodeSelectorTerms": [
+                        {"matchExpressions": [{"key": "k", "operator": "In", "values": ["v"]}]}
+                    ]
+                }
+            },
+            "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]},
+        },
+        "tolerations": [{"key": "gpu", "operator": "Exists", "effect": "NoSchedule"}],
+        "topologySpreadConstraints": [{"maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule", **term}],
+        "nodeSelector": {"disk": "ssd"},
+        "schedulingGates": [{"name": "gate"}],
+        "overhead": {"cpu": "100m"},
+        "priorityClassName": "high",
+        "volumes": [
+            {"name": "a", "persistentVolumeClaim": {"claimName": "data"}},
+            {"name": "b", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}},
+        ],
+        "hostname": "h",
+        "hostNetwork": True,
+        "terminationGracePeriodSeconds": 5,
+        "resources": {"requests": {"cpu": "2"}},
+        "resourceClaims": [{"name": "gpu", "resourceClaimName": "one"}],
+    }
+    container = template["spec"]["containers"][0]
+    container["ports"] = [{"containerPort": 80, "hostPort": 8080}]
+    sidecar = {"name": "s", "restartPolicy": "Always", "resources": {"limits": {"cpu": "1"}}}
+    template["spec"]["initContainers"] = [sidecar]
+    whole = as_job(raw)
+    of_template = list(pods_of(whole, {}, scheduler_name="volcano"))
+    assert list(pods_of(published(whole), {}, scheduler_name="volcano")) == of_template
+    assert of_template[0].spec.affinity is not None
 
 
 def test_a_plugin_is_asked_in_the_form_it_knows_and_without_values() -> None:
@@ -194,6 +239,29 @@ def test_arguments_that_decide_nothing_are_left_out(
     assert redact(given_, plugin=plugin) == shown
     assert redact(shown, plugin=plugin) == shown
     assert is_redacted(shown) == (REDACTED in "".join(shown))
+
+
+WATCHERS_OWN = {"heldRequests"}
+"""Fields of pods that no template has."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "struct"),
+    [
+        ("Spec", pods.PodSpec),
+        ("Container", pods.Container),
+        ("Resources", pods.ResourceRequirements),
+        ("Port", pods.ContainerPort),
+        ("Toleration", pods.Toleration),
+        ("Spread", pods.TopologySpreadConstraint),
+        ("Volume", pods.Volume),
+        ("ClaimRef", pods.ClaimReference),
+        ("Name", pods.SchedulingGate),
+    ],
+)
+def test_whatever_is_decided_on_is_in_the_outline(kind: str, struct: type[msgspec.Struct]) -> None:
+    read = {field.encode_name for field in msgspec.structs.fields(struct)}
+    assert read - WATCHERS_OWN <= {name for name, _ in KEPT[kind]}
 
 
 def test_pods_have_no_field_for_free_text() -> None:

@@ -103,12 +103,19 @@ def test_the_gate_is_lifted_when_the_queue_has_room_although_no_node_has() -> No
     assert world.session().gates == (), "once"
 
 
-@pytest.mark.parametrize("restarted", [False, True])
-def test_the_room_is_held_in_the_queue_until_the_pod_is_gone(*, restarted: bool) -> None:
+def test_a_new_leader_holds_no_room_for_an_annotation() -> None:
+    """It cannot tell its predecessor's from a tenant's; the pod waits for a node like any other."""
     world = small_node_large_queue()
     world.session()
-    if restarted:
-        world.restart()
+    world.restart()
+    world.put(*gang("other", 2, cpu=1))
+    world.session()
+    assert world.bound("other") == 2
+
+
+def test_the_room_is_held_in_the_queue_until_the_pod_is_gone() -> None:
+    world = small_node_large_queue()
+    world.session()
     world.put(*gang("other", 2, cpu=1))
     decisions = world.session()
     assert decisions.binds == (), "2 CPUs on the node, but only 1 of 5 left in the queue"

@@ -11,6 +11,7 @@ from vc_scheduler.logic.decisions import (
     Eviction,
     GangBind,
     GateLift,
+    LetInGroup,
     PodRef,
     QueueAllocated,
     Release,
@@ -38,6 +39,10 @@ def close(session: Session) -> Decisions:
         nodes=snapshot.nodes.count,
         groups=len(snapshot.groups),
         enqueued=tuple(sorted(session.enqueued)),
+        let_in=tuple(
+            LetInGroup(group=key, uid=snapshot.everybody[key].uid, claim=session.claims[key])
+            for key in sorted([*session.enqueued, *session.confirmed])
+        ),
         binds=tuple(
             GangBind(group=group.key, uid=group.uid, binds=tuple(session.binds[group.key]))
             for group in snapshot.groups
