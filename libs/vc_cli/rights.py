@@ -27,11 +27,23 @@ class Rights(msgspec.Struct, frozen=True, kw_only=True):
     """Everywhere."""
     own_rules: list[JsonObject]
     """In our own namespace."""
+    identity_rules: list[JsonObject] = []
+    """To know which cluster it is."""
 
 
 def account_of(service: str) -> str:
     """The name of its ServiceAccount, of its roles and of their bindings."""
     return f"{RELEASE}-{service}"
+
+
+def account_users(*, namespace: str = SYSTEM_NAMESPACE) -> tuple[str, ...]:
+    """The user names of all our services, as the API server calls their accounts."""
+    return tuple(user_of(service, namespace=namespace) for service in sorted(service_facts()))
+
+
+def user_of(service: str, *, namespace: str = SYSTEM_NAMESPACE) -> str:
+    """What the API server calls a service's account."""
+    return f"system:serviceaccount:{namespace}:{account_of(service)}"
 
 
 @cache
@@ -51,7 +63,11 @@ def _file() -> Path:
 def rights_of(service: str) -> Rights:
     """Its rules; a service that is not in the chart has none."""
     facts = service_facts().get(service, {})
-    return Rights(rules=facts.get("rules", []), own_rules=facts.get("ownRules", []))
+    return Rights(
+        rules=facts.get("rules", []),
+        own_rules=facts.get("ownRules", []),
+        identity_rules=facts.get("identityRules", []),
+    )
 
 
 def account_manifests(service: str, *, namespace: str = SYSTEM_NAMESPACE) -> list[JsonObject]:
@@ -64,6 +80,8 @@ def account_manifests(service: str, *, namespace: str = SYSTEM_NAMESPACE) -> lis
     }
     subject = {"kind": "ServiceAccount", "name": name, "namespace": namespace}
     made = [account]
+    if rights.identity_rules:
+        made += _role("ClusterRole", {"name": f"{name}-identity"}, rights.identity_rules, subject)
     if rights.rules:
         made += _role("ClusterRole", {"name": name}, rights.rules, subject)
     if rights.own_rules:

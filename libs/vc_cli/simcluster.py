@@ -1,12 +1,14 @@
 """`pyroclast simcluster`: the embedded cluster as a process of its own, for stacks of many processes.
 
-It keeps its objects in memory: a restart is a new, empty cluster on the same address. Services that
+It keeps its objects in memory: a restart is the same cluster, emptied, on the same address; so a Kafka
+that outlives it is still its own (docs/adr/0038). Services that
 live in other processes are named on the command line (`--service`), so that the API server's service
 proxy finds them.
 """
 
 import asyncio
 import signal
+import uuid
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -71,11 +73,20 @@ async def run_simcluster(
     return 0
 
 
+def cluster_uid_at(host: str, port: int) -> str:
+    """The same for the same address; none for a port that the system chooses."""
+    return str(uuid.uuid5(uuid.NAMESPACE_URL, f"pyroclast://{host}:{port}")) if port else ""
+
+
 async def _start(
     exit_stack: AsyncExitStack, *, host: str, port: int, pools: Sequence[NodePool]
 ) -> EmbeddedServer:
     """Namespace and nodes first: whoever sees the port finds them there."""
-    api = Api(clock=LoopClock(), registry=Registry(crds=load_crds(crd_folder())))
+    api = Api(
+        clock=LoopClock(),
+        registry=Registry(crds=load_crds(crd_folder())),
+        cluster_uid=cluster_uid_at(host, port),
+    )
     namespace = {
         "apiVersion": NAMESPACES.api_version,
         "kind": NAMESPACES.kind,

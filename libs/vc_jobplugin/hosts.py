@@ -6,13 +6,13 @@ one, so only one host is listed.
 """
 
 from vc_model.job import Job, TaskSpec
+from vc_model.outline import pod_spec_of
 from vc_model.struct import JsonObject
 
 
 def pod_spec(task: TaskSpec) -> JsonObject:
-    """The spec of the task's template."""
-    spec: JsonObject = task.template.get("spec") or {}
-    return spec
+    """What is known of the spec of the task's pods: names, ports, resources, and no values."""
+    return pod_spec_of(task.template)
 
 
 def hostnames(job: Job, task: TaskSpec) -> list[str]:

@@ -15,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from vc_bus import BusError, BusUnavailableError, Member, OversizeError
+from vc_bus import BusError, BusForbiddenError, BusUnavailableError, Member, OversizeError
 from vc_bus.limits import checked_bytes
 from vc_clock import VirtualLoop
 from vc_cluster import ClusterError, NotFoundError
@@ -45,6 +45,7 @@ from vc_runtime.context import Context
 from vc_runtime.effects import EffectApplier, Outcome, OutcomeStatus
 from vc_runtime.job_fields import job_fields
 from vc_runtime.letters import dead_letter
+from vc_runtime.topics_owner import TopicsOwner
 from vc_runtime.tracing import Span, Teller
 
 REQUESTS_PER_POLL_MAX: Final = 256
@@ -78,8 +79,12 @@ class PluginService:
         config: PluginConfig | None = None,
         *,
         slow: bool = False,
+        acts: bool = True,
     ) -> None:
-        """`slow`: decisions take long enough to be made beside the event loop."""
+        """`slow`: decisions take long enough to be made beside the event loop.
+
+        `acts`: it may write to the cluster, so the topics must be this cluster's.
+        """
         self.name = context.name
         self._context = context
         self._core = core
@@ -89,6 +94,9 @@ class PluginService:
             context, concurrency=(config or PluginConfig()).requests_at_once
         )
         self._teller = Teller(context.tracer)
+        self._owner = TopicsOwner(context) if acts else None
+        self._ours = asyncio.Event()
+        """Set while the topics are known to be our cluster's."""
         self._member: Member | None = None
         self._failures = 0
         self._trouble = "not started"
@@ -109,6 +117,7 @@ class PluginService:
     async def _keep_announced(self) -> None:
         """Put our announcement on the registry, and back on it after a wipe."""
         while True:
+            await self._ours.wait()
             try:
                 if not await self._is_announced():
                     await self._bring_topic()
@@ -145,6 +154,10 @@ class PluginService:
         """Never ends for a bus that is away or was wiped."""
         while True:
             try:
+                if foreign := await self._foreign():
+                    await self._leave()
+                    await self._wait_out(foreign)
+                    continue
                 if self._member is None:
                     await self._join()
                 await self._serve_once()
@@ -153,7 +166,24 @@ class PluginService:
                 await self._leave()
                 away = isinstance(error, BusUnavailableError)
                 why = "bus away" if away else "topics are not what they were"
-                await self._wait_out(f"{why}: {error}")
+                forbidden = isinstance(error, BusForbiddenError)
+                if forbidden and self._trouble != str(error):
+                    self._context.log.error("%s", error)
+                await self._wait_out(str(error) if forbidden else f"{why}: {error}")
+
+    async def _foreign(self) -> str:
+        """Why we must not take part; a cluster that does not say which it is counts as another."""
+        try:
+            foreign = await self._owner.foreign() if self._owner else ""
+        except ClusterError as error:
+            foreign = f"the cluster does not say which it is: {error}"
+        if foreign:
+            self._ours.clear()
+            if foreign != self._trouble:
+                self._context.log.warning("%s", foreign)
+        else:
+            self._ours.set()
+        return foreign
 
     async def _join(self) -> None:
         await self._bring_topic()
@@ -173,7 +203,7 @@ class PluginService:
         self._trouble = ""
         if not polled.records:
             return
-        taken = self._context.clock.now()
+        taken = self._context.clock.wall()
         async with asyncio.TaskGroup() as group:
             tasks = [
                 group.create_task(self._answer(record))
@@ -205,7 +235,7 @@ class PluginService:
                     request.job.metadata.uid,
                     plugin_span(request.plugin),
                     started=taken,
-                    ended=self._context.clock.now(),
+                    ended=self._context.clock.wall(),
                     attributes={"job": request.job.key, "queue": request.job.spec.queue},
                 ),
                 edition=edition,

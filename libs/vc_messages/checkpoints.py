@@ -19,6 +19,7 @@ import msgspec
 
 from vc_messages.codec import CodecError
 from vc_messages.facts import Identity, Stamp
+from vc_messages.published import PROJECTION
 from vc_messages.record import TopicPartition
 from vc_messages.topics import BY_NAME, PARTITIONS, fact_partitions
 from vc_messages.view import Entry, ViewState
@@ -244,6 +245,7 @@ def _decoder_of(decoded: type) -> "msgspec.msgpack.Decoder[list[_Row[Any]]]":
 
 @functools.cache
 def _fingerprint(kinds: tuple[Kind, ...]) -> str:
-    """Of every field of every type: equal when rows mean the same to writer and reader."""
+    """Of every field of every type, and of what is kept of objects: equal when rows mean the same."""
     schema = msgspec.json.schema_components([list[_Row[kind.type]] for kind in kinds])  # type: ignore[name-defined]
-    return hashlib.sha256(msgspec.json.encode(schema, order="deterministic")).hexdigest()
+    described = PROJECTION.encode() + msgspec.json.encode(schema, order="deterministic")
+    return hashlib.sha256(described).hexdigest()

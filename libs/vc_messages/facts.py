@@ -16,7 +16,9 @@ from vc_messages.codec import (
     encode,
     wire_headers,
 )
+from vc_messages.incarnations import usable_epoch
 from vc_messages.partition import partition_of
+from vc_messages.published import PROJECTION, published
 from vc_messages.record import Message, Record
 from vc_model.bounded import read_integer, shown
 from vc_model.kinds import BY_TOPIC, Kind
@@ -26,6 +28,7 @@ HEADER_UID: Final = "uid"
 HEADER_RESOURCE_VERSION: Final = "resource-version"
 HEADER_EPOCH: Final = "epoch"
 HEADER_INCARNATION: Final = "incarnation"
+HEADER_PROJECTION: Final = "projection"
 
 FENCE_KEY: Final = "\x00epoch"
 """The key of a fence: a new watcher leader writes one to every partition, and whatever an older one
@@ -49,13 +52,16 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 def fact_message(kind: Kind, obj: ApiObject, *, stamp: Stamp, traceparent: str = "") -> Message:
-    """An object as it is now."""
+    """An object as it is now, and as it travels (`vc_messages.published`)."""
     return Message(
         topic=kind.topic,
         partition=partition_of(kind, obj),
         key=obj.key,
         value=encode(obj),
-        headers=_headers(obj.metadata.uid, obj.metadata.resource_version, stamp, traceparent),
+        headers={
+            **_headers(obj.metadata.uid, obj.metadata.resource_version, stamp, traceparent),
+            HEADER_PROJECTION: PROJECTION,
+        },
     )
 
 
@@ -108,20 +114,25 @@ def identity_of(record: Record) -> Identity:
         raise CodecError(f"a fact without usable headers: {error}") from None
 
 
+def is_projected_as_now(record: Record) -> bool:
+    """Whether a fact holds what `published` keeps; one of another release may hold more, or less."""
+    return record.headers.get(HEADER_PROJECTION) == PROJECTION
+
+
 def _epoch(headers: dict[str, str]) -> int:
     written = headers[HEADER_EPOCH]
     epoch = read_integer(written)
     if epoch is None:
         raise ValueError(f"epoch {shown(written)} is no number")
-    return epoch
+    return usable_epoch(epoch)
 
 
 def object_of(record: Record) -> ApiObject:
-    """The projection in a fact that is no tombstone."""
+    """The projection in a fact that is no tombstone, whichever release wrote it."""
     kind = BY_TOPIC.get(record.topic)
     if kind is None or record.value is None:
         raise CodecError(f"{record.topic} {record.key!r} carries no object")
     obj: ApiObject = decode(record.value, into=kind.type, headers=record.headers)
     if not obj.metadata.name or obj.key != record.key:
         raise CodecError(f"key {shown(record.key)} holds an object {shown(obj.key)}")
-    return obj
+    return obj if is_projected_as_now(record) else published(obj)

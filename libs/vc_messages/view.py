@@ -16,6 +16,7 @@ import msgspec
 
 from vc_messages.codec import CodecError
 from vc_messages.facts import FENCE_KEY, Identity, identity_of, object_of
+from vc_messages.incarnations import ForeignClusterError, cluster_of, is_foreign
 from vc_messages.progress import PROGRESS_STALE_SECONDS, Progress, progress_of
 from vc_messages.record import Record, TopicPartition
 from vc_messages.topics import PARTITIONS, PROGRESS, fact_partitions
@@ -68,9 +69,15 @@ class View:
     """The facts of some kinds, over some partitions."""
 
     def __init__(
-        self, kinds: Iterable[Kind], *, partitions: Iterable[int] = range(PARTITIONS)
+        self,
+        kinds: Iterable[Kind],
+        *,
+        partitions: Iterable[int] = range(PARTITIONS),
+        cluster: str = "",
     ) -> None:
+        """`cluster` is the uid of ours: progress of another is refused; empty believes any."""
         self.kinds = tuple(kinds)
+        self.cluster = cluster
         self.partitions = frozenset(partitions)
         self._logs = {kind.topic: frozenset(range(fact_partitions(kind))) for kind in self.kinds}
         """Topic to the partitions that it has."""
@@ -157,11 +164,14 @@ class View:
         """
         self.positions[record.log] = record.offset + 1
         if record.topic == PROGRESS.name:
-            self._take_progress(progress_of(record), received_at=received_at, live=live)
+            if record.value is not None:  # the watcher buries what others wrote there
+                self._take_progress(progress_of(record), received_at=received_at, live=live)
             return None
         return self._take_fact(record)
 
     def _take_progress(self, progress: Progress, *, received_at: float, live: bool) -> None:
+        if is_foreign(progress.stamp.incarnation, own=self.cluster):
+            raise ForeignClusterError(cluster_of(progress.stamp.incarnation))
         if self.incarnation is None:
             if self._passed_over:
                 raise IncarnationChanged(progress.stamp.incarnation)

@@ -16,13 +16,16 @@ from typing import Final
 
 import msgspec
 
-from vc_bus import BusError, BusUnavailableError
+from vc_bus import BusError, BusForbiddenError, BusUnavailableError
+from vc_cluster import ClusterError
 from vc_messages.codec import unreadable
+from vc_messages.incarnations import foreign_topics
 from vc_messages.record import Record
 from vc_messages.topics import KINDS_OF_JOBS, Topic
 from vc_messages.view import Change, IncarnationChanged, View, ViewState
 from vc_model.kinds import Kind
 from vc_runtime.backoff import delay_seconds
+from vc_runtime.cluster_uid import read_cluster_uid
 from vc_runtime.context import Context
 from vc_runtime.meters import meter_view
 from vc_runtime.progress_reader import ProgressReader
@@ -32,6 +35,9 @@ from vc_runtime.warm_start import WarmStart
 
 UNREADY_POLL_SECONDS: Final = 0.05
 """While the view is not ready we look often: the barrier is passed by progress, not by facts."""
+
+FOREIGN_SECONDS_MAX: Final = 30.0
+"""After so long without progress of ours, and with progress of another cluster, the topics are theirs."""
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,6 +87,7 @@ class Follower:
         self._opened = False
         self._failures = 0
         self._trouble = "not started"
+        self._cluster_uid = ""
         self.view = View(self._kinds, partitions=())
         meter_view(context, lambda: self.view, name="share" if group else "view")
 
@@ -89,7 +96,14 @@ class Follower:
         if why := self._trouble or self._refusals.why():
             return why
         partitions = self.view.partitions if partition is None else (partition,)
-        return self.view.unready(self._context.clock.monotonic(), partitions=partitions)
+        why = self.view.unready(self._context.clock.monotonic(), partitions=partitions)
+        return why and "; ".join(filter(None, (why, self._ignored())))
+
+    def _ignored(self) -> str:
+        """What on `cluster.progress` was passed over, and may be why there is none of ours."""
+        if self._progress.foreign:
+            return foreign_topics(own=self._cluster_uid, owner=self._progress.foreign)
+        return self._refusals.why_no_progress()
 
     async def poll(self, *, wait_seconds: float = 0.25) -> Batch:
         """What came since the last poll; never raises for a bus that is away or was wiped."""
@@ -98,6 +112,8 @@ class Follower:
                 return await self._open()
             await self._rest()
             await self._progress.poll(self.view)
+            if self._is_ousted():
+                return await self._forget(self._ignored())
             wait = min(wait_seconds, UNREADY_POLL_SECONDS) if self.unready() else wait_seconds
             taken = await self._source.poll(wait)
             if taken.records:  # what was told before them counts for them: a relist may have begun
@@ -105,6 +121,8 @@ class Follower:
         except BusUnavailableError as error:
             await self._wait_out(f"bus away: {error}")
             return Batch()
+        except BusForbiddenError as error:
+            return await self._forget(str(error))
         except (BusError, IncarnationChanged) as error:
             return await self._forget(f"topics are not what they were: {error}")
         restored: list[Change] = []
@@ -120,6 +138,12 @@ class Follower:
         batch = await self._take(taken.records, rebuilt=taken.assigned is not None)
         return msgspec.structs.replace(batch, changes=restored + batch.changes)
 
+    def _is_ousted(self) -> bool:
+        """Whether another cluster writes these topics now: we leave them, and our group with them."""
+        if not self._progress.foreign:
+            return False
+        return self.view.progress_age(self._context.clock.monotonic()) > FOREIGN_SECONDS_MAX
+
     async def _rest(self) -> None:
         """Let records gather, unless the view has to catch up."""
         rest = self._rested_at - self._context.clock.monotonic()
@@ -132,11 +156,16 @@ class Follower:
 
     async def _open(self) -> Batch:
         """Incarnation first: before it is known no record can be believed."""
-        view = View(self._kinds, partitions=())
+        try:
+            self._cluster_uid = await read_cluster_uid(self._context)
+        except ClusterError as error:
+            await self._wait_out(f"the cluster does not say which it is: {error}")
+            return Batch(rebuilt=True)
+        view = View(self._kinds, partitions=(), cluster=self._cluster_uid)
         await self._progress.close()
         await self._progress.open(view)
         if view.incarnation is None:
-            await self._wait_out(self._refusals.why() or "no progress on the bus yet")
+            await self._wait_out(self._ignored() or "no progress on the bus yet")
         else:
             if self._warm_start is not None:
                 self._restored = await self._warm_start.load(view)
@@ -150,7 +179,7 @@ class Follower:
         Progress is read again, since it lives in the view. The records that came with the new
         assignment are in our hands already, so a failure here means to begin from the beginning.
         """
-        self.view = View(self._kinds, partitions=ours)
+        self.view = View(self._kinds, partitions=ours, cluster=self._cluster_uid)
         self._refusals.forget_facts()
         await self._progress.close()
         await self._progress.open(self.view)
@@ -181,7 +210,8 @@ class Follower:
         return Batch(changes=changes, records=others, rebuilt=rebuilt)
 
     async def _forget(self, why: str) -> Batch:
-        self._context.log.warning("view thrown away: %s", why)
+        if why != self._trouble:
+            self._context.log.warning("view thrown away: %s", why)
         await self.close()
         self._restored = None
         self.view = View(self._kinds, partitions=())

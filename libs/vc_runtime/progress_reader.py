@@ -9,6 +9,7 @@ from typing import Final
 
 from vc_bus import Reader
 from vc_messages.codec import unreadable
+from vc_messages.incarnations import ForeignClusterError
 from vc_messages.record import Record, TopicPartition
 from vc_messages.topics import PROGRESS
 from vc_messages.view import IncarnationChanged, View
@@ -16,6 +17,9 @@ from vc_runtime.context import Context
 from vc_runtime.refusals import Refusals
 
 POLL_RECORDS_MAX: Final = 2000
+
+OPEN_SECONDS_MAX: Final = 10.0
+"""To read what is there: a busy machine takes seconds to connect, and would begin again for ever."""
 
 STALLED_SECONDS: Final = 2.0
 """A longer gap between two polls means that we were stopped, and buffers are of the past."""
@@ -30,6 +34,8 @@ class ProgressReader:
         self._reader: Reader | None = None
         self._live_from = 0
         self._polled_at = 0.0
+        self.foreign = ""
+        """The uid of another cluster that told progress after ours was last told."""
 
     async def open(self, view: View) -> None:
         """Read what is there, so that the view knows its incarnation if there is one."""
@@ -40,9 +46,10 @@ class ProgressReader:
         self._reader = await bus.reader({TopicPartition(PROGRESS.name, 0): start})
         newest: dict[str, Record] = {}
         position = start
+        deadline = self._polled_at + OPEN_SECONDS_MAX
         while position < self._live_from:
             records = await self._reader.poll(max_records=POLL_RECORDS_MAX, wait_seconds=1.0)
-            if not records:
+            if not records and self._context.clock.monotonic() > deadline:
                 break
             for record in records:
                 newest[record.key] = record
@@ -52,15 +59,18 @@ class ProgressReader:
     async def _take_newest(self, view: View, records: list[Record]) -> None:
         """Only the youngest incarnation counts; it is the one written last."""
         now = self._context.clock.monotonic()
+        foreign = ""
         for record in sorted(records, key=lambda r: r.offset, reverse=True):
             try:
                 view.apply(record, received_at=now, live=record.offset >= self._live_from)
             except IncarnationChanged:
                 continue
             except Exception as error:  # noqa: BLE001 - of one record, whatever it is
+                foreign = foreign or _foreign(error)
                 await self._refusals.refuse(record, unreadable(error))
             else:
                 self._refusals.accepted(record)
+        self.foreign = foreign if view.incarnation is None else ""
 
     async def poll(self, view: View, *, wait_seconds: float = 0.0) -> None:
         """Take new progress in; IncarnationChanged when the topics were born anew."""
@@ -77,11 +87,17 @@ class ProgressReader:
             except IncarnationChanged:
                 raise
             except Exception as error:  # noqa: BLE001 - of one record, whatever it is
+                self.foreign = _foreign(error) or self.foreign
                 await self._refusals.refuse(record, unreadable(error))
             else:
+                self.foreign = "" if record.value is not None else self.foreign
                 self._refusals.accepted(record)
 
     async def close(self) -> None:
         if self._reader is not None:
             await self._reader.close()
             self._reader = None
+
+
+def _foreign(error: Exception) -> str:
+    return error.cluster if isinstance(error, ForeignClusterError) else ""

@@ -6,7 +6,7 @@ being worked on is worked on once more afterwards. A key that failed comes back 
 
 import heapq
 
-from vc_runtime.backoff import delay_seconds
+from vc_runtime.backoff import delay_seconds, told_delay_seconds
 from vc_runtime.context import Context
 
 
@@ -34,10 +34,12 @@ class WorkQueue:
         self._order += 1
         heapq.heappush(self._heap, (due, self._order, key))
 
-    def retry(self, key: str) -> float:
-        """Come back later, longer each time; gives the delay."""
+    def retry(self, key: str, *, least: float = 0.0) -> float:
+        """Come back later, longer each time, and not before `least` seconds; gives the delay."""
         attempt = self._attempts[key] = self._attempts.get(key, 0) + 1
         delay = delay_seconds(attempt, self._context.chance)
+        if least:
+            delay = max(delay, told_delay_seconds(least, self._context.chance))
         self.add(key, delay=delay)
         return delay
 

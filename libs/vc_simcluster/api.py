@@ -58,8 +58,12 @@ class Api:
         registry: Registry | None = None,
         uid_source: UidSource | None = None,
         history_max: int = HISTORY_MAX,
+        cluster_uid: str = "",
     ) -> None:
-        """`uid_source` decides uids and generated names; give a seeded one to repeat a run."""
+        """`uid_source` decides uids and generated names; give a seeded one to repeat a run.
+
+        `cluster_uid` tells this cluster from others; a new one unless said.
+        """
         self.clock = clock
         self.registry = registry or Registry()
         self.store = Store(history_max=history_max)
@@ -92,7 +96,13 @@ class Api:
             disruption=disruption,
             namespaces=self._namespaces,
         )
-        furnish(self.store, self.registry, clock=clock, uid_source=self._uid_source)
+        furnish(
+            self.store,
+            self.registry,
+            clock=clock,
+            uid_source=self._uid_source,
+            cluster_uid=cluster_uid,
+        )
         self.store.listeners.extend(observers)
 
     @property

@@ -12,6 +12,8 @@ from vc_simcluster.resource import Resource
 from vc_simcluster.store import ADDED, DELETED, MODIFIED, Change, Store, Table
 
 FIRST_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
+NAMES_THE_CLUSTER: Final = "kube-system"
+"""Its uid is the cluster's."""
 _IMMORTAL: Final = frozenset({"default", "kube-public", "kube-system"})
 
 

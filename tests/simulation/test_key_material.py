@@ -11,6 +11,7 @@ import logging
 import msgspec
 import pytest
 
+from tests.builders.planted import in_any_form
 from tests.simulation.stack import CORE, Stack, gang_job
 from tests.simulation.traces import Traces
 from vc_bus.memory import MemoryBus
@@ -44,15 +45,6 @@ async def everything_on(bus: MemoryBus) -> bytes:
 def secret_of(stack: Stack, name: str) -> JsonObject:
     resource = stack.api.registry.for_kind(SECRETS)
     return stack.api.get(resource, name=name, namespace="default")
-
-
-def in_any_form(text: str) -> list[bytes]:
-    """As it is, in base64 at each of the three positions, and as JSON writes it."""
-    forms = [text.encode(), json.dumps(text)[1:-1].encode()]
-    for shift in range(3):
-        coded = base64.b64encode(b"-" * shift + text.encode())
-        forms.append(coded[4:-4])
-    return forms
 
 
 @pytest.mark.parametrize("separate", [False, True], ids=["--flag=value", "--flag value"])

@@ -4,7 +4,7 @@ from typing import Final
 
 from vc_model import variables
 from vc_model.keys import SYSTEM_NAMESPACE
-from vc_model.variables import AnyVariable
+from vc_model.variables import AnyVariable, Variable
 
 LOG_LEVEL: Final = variables.choice(
     "LOG_LEVEL",
@@ -44,8 +44,28 @@ OTEL_EXPORTER_OTLP_ENDPOINT: Final = variables.text(
     "OTEL_EXPORTER_OTLP_ENDPOINT", meaning="http(s)://… of a collector; without it no traces"
 )
 
+PREFIX_CHARACTERS_MAX: Final = 64
+
+
+def _topic_prefix(written: str) -> str:
+    usual = all(c.isascii() and (c.isalnum() or c in "._-") for c in written)
+    if not usual or len(written) > PREFIX_CHARACTERS_MAX:
+        raise ValueError(
+            f"write at most {PREFIX_CHARACTERS_MAX} letters, digits, dots, underscores and hyphens"
+        )
+    return written
+
+
+KAFKA_TOPIC_PREFIX: Final = Variable(
+    "KAFKA_TOPIC_PREFIX",
+    "",
+    meaning="before the names of all topics and groups, so that clusters can share a Kafka",
+    parse=_topic_prefix,
+)
+
 KAFKA_VARIABLES: Final[tuple[AnyVariable, ...]] = (
     KAFKA_BOOTSTRAP_SERVERS,
+    KAFKA_TOPIC_PREFIX,
     variables.choice(
         "KAFKA_SECURITY_PROTOCOL",
         "PLAINTEXT",

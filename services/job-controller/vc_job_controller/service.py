@@ -21,11 +21,12 @@ from vc_job_controller.conversations import Conversations
 from vc_job_controller.logic import Decision, Observed, Trouble, decide
 from vc_job_controller.logic.observed import sooner
 from vc_job_controller.logic.podgroup import choose_podgroup
+from vc_job_controller.manifests import Manifests, Unread
 from vc_job_controller.meters import Meters
 from vc_job_controller.pacing import Pacing
 from vc_job_controller.reference import Reference
 from vc_job_controller.spans import JobSpans
-from vc_job_controller.telling import trouble_of, what_was_done
+from vc_job_controller.telling import concealed, message_topic, trouble_of, what_was_done
 from vc_messages.codec import decode, unreadable
 from vc_messages.effects import DeleteObject, Effect, PatchObject, PublishMessage
 from vc_messages.partition import partition_of_key
@@ -96,6 +97,7 @@ class JobController:
         self._queue = WorkQueue(self._context)
         self._belongings = Belongings()
         self._conversations = Conversations(self._config.scheduler_name)
+        self._manifests = Manifests(self._context)
         self._expectations = Expectations()
         self._ended: dict[str, set[str]] = {}
         """Per job, uids whose deletion the API server has taken."""
@@ -110,8 +112,9 @@ class JobController:
             task.cancel()
         self._busy = {}
 
-    def unready(self) -> str:
-        return self._jobs.unready() or self._reference.unready()
+    def unready(self, partition: int | None = None) -> str:
+        unknown = self._context.time_unknown()
+        return unknown or self._jobs.unready(partition) or self._reference.unready()
 
     async def run(self) -> None:
         try:
@@ -232,15 +235,23 @@ class JobController:
         if seen is None:
             return
         self._spans.looked(seen)
-        began = self._context.clock.now()
-        decision = decide(seen, now=began)
-        outcomes = await self._applier.apply(self._effects(key, decision, seen.traceparent))
+        began = self._context.clock.wall()
+        decision, unread = decide(seen, now=self._context.clock.now()), None
+        if decision.wants_manifest:
+            unread = await self._manifests.read(seen.job)
+            if unread is None:  # the view has moved on meanwhile
+                seen = self._observe(key)
+                if seen is None:
+                    return
+                decision = decide(seen, now=self._context.clock.now())
+        effects = self._effects(key, decision, seen.traceparent)
+        outcomes = [concealed(outcome) for outcome in await self._applier.apply(effects)]
         self._spans.worked(seen, outcomes, began=began)
-        self._meters.worked(seen, outcomes, now=self._context.clock.now())
+        self._meters.worked(seen, outcomes, now=self._context.clock.wall())
         if line := what_was_done(seen, outcomes):
             self._context.log.info(line, extra=fields_of(seen.job, queue=seen.job.spec.queue))
         if self._busy.get(key) is task:
-            self._take_outcomes(key, decision, outcomes)
+            self._take_outcomes(key, decision, outcomes, unread=unread)
 
     def _observe(self, key: str) -> Observed | None:
         """Everything about a job; None when nothing may be decided about it now."""
@@ -249,7 +260,7 @@ class JobController:
         if entry is None or not isinstance(entry.object, Job):
             self._forget(key)
             return None
-        if self._jobs.unready(partition_of_key(key)) or self._reference.unready():
+        if self.unready(partition_of_key(key)):
             self._queue.add(key, delay=UNREADY_SECONDS)
             return None
         if self._expectations.unseen(key, view):
@@ -262,6 +273,7 @@ class JobController:
         spec_hash = self._conversations.hash_of(key, job)
         return Observed(
             job=job,
+            manifest=self._manifests.of(job),
             pods=pods,
             podgroup=podgroup,
             spare_podgroups=spares,
@@ -309,7 +321,9 @@ class JobController:
             effects.append(PublishMessage(message=message))
         return effects
 
-    def _take_outcomes(self, key: str, decision: Decision, outcomes: list[Outcome]) -> None:
+    def _take_outcomes(
+        self, key: str, decision: Decision, outcomes: list[Outcome], *, unread: Unread | None
+    ) -> None:
         done = [outcome for outcome in outcomes if outcome.status is OutcomeStatus.DONE]
         now = self._context.clock.monotonic()
         asked = {message_topic(o.effect) for o in done}
@@ -325,9 +339,11 @@ class JobController:
             kind = getattr(effect, "kind", None)
             if outcome.written is not None and kind in _FOLLOWED:
                 self._expectations.expect(key, [(kind, outcome.written)])
-        self._note_trouble(key, decision, outcomes)
+        self._note_trouble(key, decision, outcomes, unread=unread)
 
-    def _note_trouble(self, key: str, decision: Decision, outcomes: list[Outcome]) -> None:
+    def _note_trouble(
+        self, key: str, decision: Decision, outcomes: list[Outcome], *, unread: Unread | None
+    ) -> None:
         """All done: look again when the decision says so. Else: again, later and later."""
         if decision.trouble is not None:
             self._waiting.add(key)
@@ -335,19 +351,27 @@ class JobController:
             self._waiting.discard(key)
         failed = [o for o in outcomes if o.status is not OutcomeStatus.DONE]
         was_troubled = self._troubles.pop(key, None)
-        if not failed:
+        if unread is None and decision.wants_manifest:
+            unread = Unread(why="the job has changed while it was read")
+        if not failed and unread is None:
             self._queue.succeeded(key)
             wake = 0.0 if was_troubled else self._wake_after(key, decision)
             if wake is not None:
                 self._queue.add(key, delay=max(wake, WAKE_SECONDS_MIN))
             return
-        trouble = next((t for o in failed if (t := trouble_of(o)) is not None), None)
+        troubles = [*map(trouble_of, failed), unread.trouble if unread is not None else None]
+        trouble = next((t for t in troubles if t is not None), None)
         if trouble is not None:
             self._troubles[key] = trouble
-        delay = self._queue.retry(key)
-        self._context.log.info(
-            "%s: %s; again in %.2f s", key, failed[0].error or failed[0].status.value, delay
-        )
+        if unread is not None and unread.rests_seconds and not failed:
+            self._queue.add(key, delay=unread.rests_seconds)
+            return
+        told = unread.retry_after_seconds if unread is not None else 0.0
+        delay = self._queue.retry(key, least=told)
+        if unread is not None:
+            self._manifests.rest(key, unread, delay)
+        why = (failed[0].error or failed[0].status.value) if failed else unread and unread.why
+        self._context.log.info("%s: %s; again in %.2f s", key, why, delay)
 
     def _wake_after(self, key: str, decision: Decision) -> float | None:
         """When the decision says so, or when counters that it left unwritten are due."""
@@ -361,16 +385,12 @@ class JobController:
         self._meters.forget(key)
         self._queue.forget(key)
         self._conversations.forget(key)
+        self._manifests.forget(key)
         self._expectations.forget(key)
         self._ended.pop(key, None)
         self._troubles.pop(key, None)
         self._pacing.forget(key)
         self._waiting.discard(key)
-
-
-def message_topic(effect: Effect) -> str:
-    """Where a published message went; empty for other effects."""
-    return effect.message.topic if isinstance(effect, PublishMessage) else ""
 
 
 def build(context: Context, config: Config | None = None) -> JobController:

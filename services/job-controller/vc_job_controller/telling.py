@@ -4,9 +4,12 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
+import msgspec
+
 from vc_job_controller.logic import Observed, Trouble
+from vc_job_controller.logic.concealing import conceal
 from vc_job_controller.spans import phase_in
-from vc_messages.effects import CreateObject, DeleteObject, PatchObject, PublishMessage
+from vc_messages.effects import CreateObject, DeleteObject, Effect, PatchObject, PublishMessage
 from vc_model.kinds import JOBS
 from vc_runtime.effects import Outcome, OutcomeStatus
 
@@ -35,6 +38,18 @@ def what_was_done(seen: Observed, outcomes: Sequence[Outcome]) -> str:
         plugins = [topic.removeprefix("plugin.").removesuffix(".requests") for topic in asked]
         told.append(f"asked {', '.join(plugins)}")
     return "; ".join(told)
+
+
+def message_topic(effect: Effect) -> str:
+    """Where a published message went; empty for other effects."""
+    return effect.message.topic if isinstance(effect, PublishMessage) else ""
+
+
+def concealed(outcome: Outcome) -> Outcome:
+    """Without what a refusal quotes of templates."""
+    if not outcome.error:
+        return outcome
+    return msgspec.structs.replace(outcome, error=conceal(outcome.error, outcome.effect))
 
 
 def trouble_of(outcome: Outcome) -> Trouble | None:

@@ -11,4 +11,4 @@ from vc_runtime.context import Context
 def build(context: Context, config: Config | None = None) -> PluginService:
     """The service on its adapters; without a Config the environment says."""
     config = config or Config.from_env(os.environ)
-    return PluginService(context, MpiCore(config.compat), config)
+    return PluginService(context, MpiCore(config.compat), config, acts=False)

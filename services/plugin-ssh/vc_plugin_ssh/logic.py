@@ -13,9 +13,9 @@ from vc_jobplugin.answers import Decorated, Found, Reference
 from vc_jobplugin.arguments import Flag, Parsed, parse
 from vc_jobplugin.hosts import hostnames, pod_spec, subdomain
 from vc_jobplugin.ownership import create_owned, delete_owned, is_of
-from vc_jobplugin.redaction import is_redacted
 from vc_messages.effects import Effect, PatchObject, RecordEvent
 from vc_messages.plugins import JobDecoration, PluginRequest, TaskDecoration
+from vc_messages.redaction import is_redacted
 from vc_model.compat import Compat
 from vc_model.job import Job, TaskSpec
 from vc_model.kinds import JOBS, SECRETS

@@ -53,6 +53,8 @@ class QueueController:
         )
         self._meters = QueueMeters(context)
         meter_ledger(context, self._usage.ledger, leading=lambda: self._lead.leading)
+        self._shown = False
+        """Our meters tell of queues: until somebody else leads."""
         self._dirty = True
         self._due_at = 0.0
         self._epoch = -1
@@ -79,7 +81,8 @@ class QueueController:
             if self._epoch != self._lead.epoch:
                 self._epoch, self._dirty = self._lead.epoch, True
             over = await self._lead.taken_over()
-            if not over and self._taken_over:
+            if self._shown and self._lead.lease.passed_on(self._lead.epoch):
+                self._shown = False
                 self._meters.clear()
             self._taken_over = over and ready
             if over and self._may_decide():
@@ -98,8 +101,10 @@ class QueueController:
             queues=tuple(q for q in view.objects(QUEUES) if isinstance(q, Queue)),
             groups=tuple(g for g in view.objects(PODGROUPS) if isinstance(g, PodGroup)),
             commands=tuple(c for c in view.objects(COMMANDS) if isinstance(c, Command)),
+            heeded_namespace="" if self._config.commands_vetted else self._context.namespace,
         )
         self._meters.show(seen.queues, seen.groups)
+        self._shown = True
         self._dirty = False
         self._due_at = self._context.clock.monotonic() + self._config.counters_period_seconds
         epoch = self._lead.epoch

@@ -14,7 +14,11 @@ PAGE_SIZE: Final = variables.integer(
     high=10_000,
     meaning="objects per page of a list; small API servers want small pages",
 )
-VARIABLES: Final[tuple[AnyVariable, ...]] = (PAGE_SIZE,)
+TAKE_OVER_FROM: Final = variables.text(
+    "KAFKA_TAKE_OVER_FROM",
+    meaning="uid of a cluster that is gone for good, whose topics become this cluster's",
+)
+VARIABLES: Final[tuple[AnyVariable, ...]] = (PAGE_SIZE, TAKE_OVER_FROM)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +27,8 @@ class Config:
 
     page_size: int = PAGE_SIZE.default
     """Objects per page of a list."""
+    take_over_from: str = ""
+    """The cluster whose topics we may take over."""
     batch_max: int = 500
     """Messages per publish."""
     batch_bytes_max: int = 8 * 1024 * 1024
@@ -38,5 +44,5 @@ class Config:
 
     @classmethod
     def from_env(cls, env: Mapping[str, str]) -> "Config":
-        """`WATCHER_PAGE_SIZE` is the only knob."""
-        return cls(page_size=PAGE_SIZE.read(env))
+        """`WATCHER_PAGE_SIZE` and `KAFKA_TAKE_OVER_FROM`."""
+        return cls(page_size=PAGE_SIZE.read(env), take_over_from=TAKE_OVER_FROM.read(env))

@@ -17,7 +17,6 @@ from typing import TypeAlias
 
 import msgspec
 
-from vc_jobplugin.redaction import redact
 from vc_messages.codec import CodecError
 from vc_messages.facts import (
     FENCE_KEY,
@@ -25,19 +24,21 @@ from vc_messages.facts import (
     fact_message,
     fence_message,
     identity_of,
+    is_projected_as_now,
     tombstone_message,
 )
 from vc_messages.partition import partition_of
+from vc_messages.published import published
 from vc_messages.record import Message, Record
 from vc_messages.topics import fact_partitions
 from vc_messages.trace import traceparent_of
 from vc_model.bounded import read_version
 from vc_model.faults import describe
 from vc_model.graft import strip_nulls
-from vc_model.job import Job
-from vc_model.keys import LAST_APPLIED
 from vc_model.kinds import Kind
 from vc_model.meta import ApiObject, object_key
+from vc_model.pod import Pod
+from vc_model.pod_resize import with_held_requests
 
 
 class Known(msgspec.Struct, frozen=True):
@@ -103,7 +104,9 @@ class Decoder:
             obj = msgspec.structs.replace(
                 obj, api_version=self._kind.api_version, kind=self._kind.kind
             )
-        return without_secrets(obj)
+        if isinstance(obj, Pod):
+            obj = with_held_requests(obj)
+        return published(obj)
 
     def decode_bare(self, raw: bytes) -> Bare:
         """Which object it is, whatever else is wrong with it; UnreadableError when not even that."""
@@ -119,24 +122,6 @@ class Decoder:
             return msgspec.convert(plain, type=self._kind.type)
         except Exception as error:  # noqa: BLE001 - as above
             raise UnreadableError(describe(error)) from None
-
-
-def without_secrets(obj: ApiObject) -> ApiObject:
-    """What must not travel on the bus is left out.
-
-    That is private keys in a job's plugin arguments, and the copy of the whole manifest that kubectl
-    leaves in an annotation, where such a key, or one in a pod's environment, would be once more.
-    """
-    if LAST_APPLIED in obj.metadata.annotations:
-        annotations = {k: v for k, v in obj.metadata.annotations.items() if k != LAST_APPLIED}
-        metadata = msgspec.structs.replace(obj.metadata, annotations=annotations)
-        obj = msgspec.structs.replace(obj, metadata=metadata)
-    if not isinstance(obj, Job) or not obj.spec.plugins:
-        return obj
-    plugins = {name: redact(arguments) for name, arguments in obj.spec.plugins.items()}
-    if plugins == obj.spec.plugins:
-        return obj
-    return msgspec.structs.replace(obj, spec=msgspec.structs.replace(obj.spec, plugins=plugins))
 
 
 class Index:
@@ -168,6 +153,9 @@ class Index:
             self.note_unreadable(record)
             return
         if identity.stamp.incarnation != self.stamp.incarnation:
+            # Nobody believes it, but compaction would keep it in the place of ours.
+            if record.key != FENCE_KEY:
+                self.note_foreign(record.key, uid=identity.uid, partition=record.partition)
             return
         if identity.stamp.epoch < self._epochs.get(record.partition, -1):
             self.note_foreign(record.key, uid=identity.uid, partition=record.partition)
@@ -177,7 +165,9 @@ class Index:
             return
         self.foreign.pop((record.key, record.partition), None)
         if record.value is not None:
-            self._replay_fact(record, identity.uid, identity.resource_version)
+            # Of another projection the topic says too much or too little: it is written again.
+            version = identity.resource_version if is_projected_as_now(record) else ""
+            self._replay_fact(record, identity.uid, version)
         elif self._is(record.key, uid=identity.uid, partition=record.partition):
             del self._known[record.key]
 

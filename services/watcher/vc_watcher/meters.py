@@ -35,6 +35,18 @@ class Meters:
             registry=registry,
         )
 
+        self._overwritten = Counter(
+            "pyroclast_watcher_overwritten",
+            "Records of others on the watcher's topics that were written over, by topic and why:"
+            " foreign, unreadable, newer-schema, unknown-kind, too-large.",
+            ("topic", "reason"),
+            registry=registry,
+        )
+
+    def overwritten(self, topic: str, reason: str) -> None:
+        """Somebody wrote to a topic of ours."""
+        self._overwritten.labels(topic, reason).inc()
+
     def waiting(self, kind: str, *, queued: int) -> None:
         """More wait than go out at once; while the bus is away nothing else would say so."""
         self._queued.labels(kind).set(queued)

@@ -8,31 +8,33 @@ memory.
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
 from typing import Final
 
-from vc_bus import BusError, BusUnavailableError
+from vc_bus import BusError
 from vc_cluster import ClusterError
-from vc_messages.codec import CodecError, NewerSchemaError
-from vc_messages.facts import FENCE_KEY, Stamp, identity_of
-from vc_messages.progress import PROGRESS_PERIOD_SECONDS, progress_message, progress_of
-from vc_messages.record import Record, TopicPartition
+from vc_messages.facts import Stamp
+from vc_messages.incarnations import EPOCH_MAX, new_incarnation
+from vc_messages.progress import PROGRESS_PERIOD_SECONDS, progress_message
+from vc_messages.record import TopicPartition
 from vc_messages.topics import ALL, FACTS, PROGRESS
 from vc_model.kinds import WATCHED
 from vc_runtime.backoff import delay_seconds
+from vc_runtime.cluster_uid import read_cluster_uid
 from vc_runtime.context import Context
 from vc_runtime.leader import Leadership
 from vc_runtime.problem_events import tell_problems
+from vc_watcher.claims import Claiming, Claims, ForeignTopicsError
 from vc_watcher.config import Config
+from vc_watcher.guarding import OvertakenError, TopicsGuard
 from vc_watcher.kindwatch import KindWatch
 from vc_watcher.logic import Index
 from vc_watcher.meters import Meters
 from vc_watcher.outbox import Publisher, TermOverError
+from vc_watcher.reading import read_to_end
 
-READ_BACK_RECORDS_MAX: Final = 5000
 LEASE_LOOK_SECONDS: Final = 0.25
-OWN_TOPICS_REST_SECONDS: Final = 0.1
-"""Between two looks at what we wrote ourselves: each costs a request that names every log."""
+OUTGROWN_EPOCHS_MAX: Final = 1000
+"""How far a Lease that was deleted may be behind what it counted before."""
 
 
 class WatcherService:
@@ -48,8 +50,11 @@ class WatcherService:
         self._watches: dict[str, KindWatch] = {}
         self._trouble = "not leading yet"
         self._sequence = 0
+        self._claiming = Claiming(context, take_over_from=config.take_over_from)
         self._own_epoch = -1
-        """The last one under which this process began to write."""
+        """The last one under which this process began to write; -1 when it is spent."""
+        self._begin_anew = False
+        """The topics hold what cannot be outgrown: the next term gives them another incarnation."""
         self._failures = 0
         """Terms that ended before they told any progress, in a row."""
 
@@ -69,15 +74,24 @@ class WatcherService:
             try:
                 await self._term()
             except* (TermOverError, BusError) as ended:
-                self._trouble = f"term over: {_first(ended)}"
-                self._context.log.warning("term over: %s", _first(ended))
+                self._say(_first(ended))
             self._failures += 1
             await self._context.clock.sleep(delay_seconds(self._failures, self._context.chance))
+
+    def _say(self, ended: BaseException) -> None:
+        """Why a term ended; topics of another cluster are looked at again and again, and told once."""
+        if isinstance(ended, OvertakenError):
+            self._own_epoch = -1
+        foreign = isinstance(ended, ForeignTopicsError)
+        trouble = str(ended) if foreign else f"term over: {ended}"
+        if not foreign or trouble != self._trouble:
+            self._context.log.warning("%s", trouble)
+        self._trouble = trouble
 
     # -- a term ----------------------------------------------------------------------------------
 
     async def _term(self) -> None:
-        stamp = await self._stamp()
+        stamp, claims = await self._begin()
         publisher = Publisher(
             self._context,
             may_write=lambda: self._leadership.holds(stamp.epoch),
@@ -85,7 +99,8 @@ class WatcherService:
         )
         ends = {topic.name: await self._context.bus.end_offsets(topic.name) for topic in FACTS}
         indices = await self._read_back(stamp, ends)
-        await self._outgrow(stamp, indices)
+        told = claims.epoch if claims.incarnation == stamp.incarnation else -1
+        await self._outgrow(stamp, indices, told)
         fenced = await self._fence(indices, publisher, ends)
         self._watches = {
             kind.short: KindWatch(
@@ -98,82 +113,80 @@ class WatcherService:
             )
             for kind in WATCHED
         }
+        guard = TopicsGuard(
+            self._context,
+            stamp=stamp,
+            indices=indices,
+            watches=self._watches,
+            publisher=publisher,
+            meters=self._meters,
+            sequence=self._sequence,
+        )
+        own = _positions({**fenced, PROGRESS.name: [claims.read_to]})
         async with asyncio.TaskGroup() as group:
             group.create_task(self._guard_lease(stamp))
             group.create_task(tell_problems(self._context))
-            group.create_task(self._tell_progress(publisher))
-            group.create_task(self._guard_topics(indices, fenced))
+            group.create_task(self._tell_progress(publisher, guard))
+            group.create_task(guard.run(own, strangers=claims.strangers))
             for watch in self._watches.values():
                 group.create_task(watch.run())
 
-    async def _stamp(self) -> Stamp:
-        """Epoch from the lease; the topics' incarnation, or a new one when they are new."""
+    async def _begin(self) -> tuple[Stamp, Claims]:
+        """What to write under, and what was told there before.
+
+        Epoch from the lease; the topics' incarnation, or a new one when they are new.
+        """
+        own = await self._cluster_uid()
+        claims = await self._claiming.settle(own)
         created = await self._context.bus.ensure_topics(ALL)
         facts = {topic.name for topic in FACTS} | {PROGRESS.name}
-        incarnation = "" if facts.intersection(created) else await self._incarnation()
+        incarnation = "" if self._begin_anew or facts.intersection(created) else claims.incarnation
         if not incarnation:
-            incarnation = f"{self._context.chance.getrandbits(64):016x}"
-            self._context.log.info("topics are new: incarnation %s", incarnation)
-        return Stamp(incarnation=incarnation, epoch=self._leadership.epoch)
+            incarnation = new_incarnation(own, self._context.chance.getrandbits(64))
+            self._context.log.info("the topics begin anew: incarnation %s", incarnation)
+        self._begin_anew = False
+        if PROGRESS.name in created:
+            claims = Claims()
+        return Stamp(incarnation=incarnation, epoch=self._leadership.epoch), claims
 
-    async def _incarnation(self) -> str:
-        """Of the newest progress on the bus; empty when there is none, or a newer release wrote it.
-
-        What that one wrote our readers cannot read, deletions included: all is told anew.
-        """
-        newest = ""
-        ends = await self._context.bus.end_offsets(PROGRESS.name)
-        async for batch in self._read_to_end(PROGRESS.name, ends):
-            for record in batch:
-                try:
-                    newest = progress_of(record).stamp.incarnation
-                except NewerSchemaError as error:
-                    newest = ""
-                    self._context.log.warning("progress of a newer release: %s", error)
-                except CodecError as error:
-                    self._context.log.warning("progress that cannot be read: %s", error)
-        return newest
-
-    async def _read_to_end(
-        self, topic: str, ends: list[int], *, starts: list[int] | None = None
-    ) -> AsyncIterator[list[Record]]:
-        """Everything a topic holds below the given ends, from its beginning unless told otherwise."""
-        starts = starts or await self._context.bus.start_offsets(topic)
-        left = {p for p, end in enumerate(ends) if starts[p] < end}
-        if not left:
-            return
-        positions = {TopicPartition(topic, p): starts[p] for p in left}
-        reader = await self._context.bus.reader(positions)
+    async def _cluster_uid(self) -> str:
         try:
-            while left:
-                batch = await reader.poll(max_records=READ_BACK_RECORDS_MAX, wait_seconds=1.0)
-                yield [r for r in batch if r.offset < ends[r.partition]]
-                reached = reader.positions()
-                left = {p for p in left if reached[TopicPartition(topic, p)] < ends[p]}
-        finally:
-            await reader.close()
+            own = await read_cluster_uid(self._context)
+        except ClusterError as error:
+            raise TermOverError(f"the cluster does not say which it is: {error}") from None
+        if not own:
+            raise TermOverError("the watcher must be allowed to get the namespace kube-system")
+        return own
 
     async def _read_back(self, stamp: Stamp, ends: dict[str, list[int]]) -> dict[str, Index]:
         """What the topics say, so that only the difference is published."""
         indices: dict[str, Index] = {}
         for kind in WATCHED:
             index = indices[kind.topic] = Index(kind, stamp=stamp)
-            async for batch in self._read_to_end(kind.topic, ends[kind.topic]):
+            async for batch in read_to_end(self._context.bus, kind.topic, ends[kind.topic]):
                 for record in batch:
                     index.replay(record)
         return indices
 
-    async def _outgrow(self, stamp: Stamp, indices: dict[str, Index]) -> None:
-        """Epochs never go back, even when somebody deletes the Lease that counts them."""
-        highest = max(index.highest_epoch for index in indices.values())
-        if highest < stamp.epoch or self._own_epoch == stamp.epoch:
+    async def _outgrow(self, stamp: Stamp, indices: dict[str, Index], told: int) -> None:
+        """Epochs never go back, even when somebody deletes the Lease that counts them.
+
+        A higher epoch than ours makes readers drop what we write, wherever it stands. One that is so
+        high that only somebody else can have written it is not outgrown, since the Lease counts no
+        further than 32 bits: the topics begin anew.
+        """
+        highest = max(told, *(index.highest_epoch for index in indices.values()))
+        if highest < stamp.epoch or self._own_epoch == stamp.epoch == highest:
             self._own_epoch = stamp.epoch
             return
+        if highest - stamp.epoch > OUTGROWN_EPOCHS_MAX or highest >= EPOCH_MAX:
+            self._begin_anew = True
+            raise TermOverError(f"epoch {highest} is on the bus, far beyond {stamp.epoch}")
         try:
             await self._leadership.raise_epoch(highest)
         except ClusterError as error:
-            raise TermOverError(f"epoch {stamp.epoch} is on the bus already: {error}") from None
-        raise TermOverError(f"epoch {stamp.epoch} is on the bus already; the lease was made anew")
+            raise TermOverError(f"epoch {highest} is on the bus already: {error}") from None
+        raise TermOverError(f"epoch {highest} is on the bus already; ours grows beyond it")
 
     async def _fence(
         self, indices: dict[str, Index], publisher: Publisher, ends: dict[str, list[int]]
@@ -190,7 +203,7 @@ class WatcherService:
         """What an older watcher wrote since we read back, and every reader believes."""
         if ends == offsets:
             return
-        async for batch in self._read_to_end(index.kind.topic, offsets, starts=ends):
+        async for batch in read_to_end(self._context.bus, index.kind.topic, offsets, starts=ends):
             for record in batch:
                 index.replay(record)
         if index.highest_epoch > index.stamp.epoch:
@@ -208,10 +221,11 @@ class WatcherService:
                 self._context.log.warning(self._trouble)
         raise TermOverError("lost the lease")
 
-    async def _tell_progress(self, publisher: Publisher) -> None:
+    async def _tell_progress(self, publisher: Publisher, guard: TopicsGuard) -> None:
         """About once a second, and at once when a sync ends or a kind loses track."""
         while True:
             self._sequence += 1
+            guard.sequence = self._sequence
             watches = self._watches.values()
             progress = [watch.progress(self._sequence) for watch in watches]
             for watch in watches:
@@ -236,60 +250,13 @@ class WatcherService:
             for waiter in waiters:
                 waiter.cancel()
 
-    async def _guard_topics(
-        self,
-        indices: dict[str, Index],
-        fenced: dict[str, list[int]],
-    ) -> None:
-        """Read our own topics: write the truth over anything foreign, notice a wipe."""
-        positions = {
-            TopicPartition(topic, partition): offset
-            for topic, offsets in fenced.items()
-            for partition, offset in enumerate(offsets)
-        }
-        reader = await self._context.bus.reader(positions)
-        try:
-            while True:
-                try:
-                    records = await reader.poll(
-                        max_records=READ_BACK_RECORDS_MAX, wait_seconds=PROGRESS_PERIOD_SECONDS
-                    )
-                except BusUnavailableError as error:
-                    self._context.log.warning("own topics cannot be read: %s", error)
-                    await self._context.clock.sleep(PROGRESS_PERIOD_SECONDS)
-                    continue
-                for record in records:
-                    self._check_own(record, indices[record.topic])
-                if records:
-                    await self._context.clock.sleep(OWN_TOPICS_REST_SECONDS)
-        finally:
-            await reader.close()
 
-    def _check_own(self, record: Record, index: Index) -> None:
-        try:
-            identity = identity_of(record)
-        except CodecError as error:
-            if record.key != FENCE_KEY:
-                self._context.log.warning(
-                    "%s %r is overwritten: %s", record.topic, record.key, error
-                )
-                index.note_unreadable(record)
-                self._watches[index.kind.short].settle(record.key)
-            elif isinstance(error, NewerSchemaError):  # our next term, if any, fences again
-                raise TermOverError(f"a newer release writes to {record.topic}") from None
-            return
-        if identity.stamp.epoch > index.stamp.epoch:
-            raise TermOverError(f"epoch {identity.stamp.epoch} writes to {record.topic}")
-        if identity.stamp == index.stamp or record.key == FENCE_KEY:
-            return
-        self._context.log.warning(
-            "foreign record %s %r of epoch %d is overwritten",
-            record.topic,
-            record.key,
-            identity.stamp.epoch,
-        )
-        index.note_foreign(record.key, uid=identity.uid, partition=record.partition)
-        self._watches[index.kind.short].settle(record.key)
+def _positions(ends: dict[str, list[int]]) -> dict[TopicPartition, int]:
+    return {
+        TopicPartition(topic, partition): offset
+        for topic, offsets in ends.items()
+        for partition, offset in enumerate(offsets)
+    }
 
 
 def _first(error: BaseException) -> BaseException:

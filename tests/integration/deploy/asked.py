@@ -33,7 +33,7 @@ def granted() -> set[Right]:
         Right(service, group, resource, verb)
         for service in SERVICES
         for rights in [rights_of(service)]
-        for rule in rights.rules + rights.own_rules
+        for rule in rights.rules + rights.own_rules + rights.identity_rules
         for group in rule["apiGroups"]
         for resource in rule["resources"]
         for verb in rule["verbs"]

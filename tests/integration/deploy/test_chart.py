@@ -41,7 +41,7 @@ from vc_scheduler.logic.conf_file import read_conf
 
 ONLY_ON_A_CLUSTER = {
     "POD_NAMESPACE", "LOG_LEVEL", "LOG_FORMAT",
-    "KAFKA_SECURITY_PROTOCOL", "KAFKA_REPLICATION_FACTOR",
+    "KAFKA_SECURITY_PROTOCOL", "KAFKA_REPLICATION_FACTOR", "KAFKA_TOPIC_PREFIX",
 }  # fmt: skip
 """Keys that a stack inherits or does without."""
 ONLY_THERE = {
@@ -155,7 +155,8 @@ def test_who_has_no_rights_does_not_even_reach_the_api_server(
         for rule in policies[f"{RELEASE}-{service}"]["spec"]["egress"]
         if {"protocol": "TCP", "port": 443} in rule["ports"]
     }
-    assert reaching == {service for service in SERVICES if f"{RELEASE}-{service}" in roles}
+    assert reaching == {s for s in SERVICES if f"{RELEASE}-{s}-identity" in roles}
+    assert {s for s in SERVICES if f"{RELEASE}-{s}" in roles} <= reaching
 
 
 def test_secrets_are_named_and_never_written_into_a_deployment() -> None:
@@ -232,7 +233,9 @@ def test_the_stack_grants_what_the_chart_grants(
     name = f"{RELEASE}-{service}"
     kinds = {"ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"}
     rendered = [
-        essence(m) for m in defaults if m["kind"] in kinds and m["metadata"]["name"] == name
+        essence(m)
+        for m in defaults
+        if m["kind"] in kinds and m["metadata"]["name"] in (name, f"{name}-identity")
     ]
     granted = [essence(m) for m in account_manifests(service)]
     assert sorted(rendered, key=str) == sorted(granted, key=str)
@@ -293,6 +296,18 @@ def test_queues_in_use_are_protected_as_the_value_says(value: object, told: str 
     container = container_of(of_kind(rendered, "Deployment")["volcano-admission"])
     env = {entry["name"]: entry.get("value") for entry in container["env"]}
     assert env.get("ADMISSION_QUEUE_ALLOCATED_PODS_CHECK") == told
+
+
+def test_maxima_are_told_to_admission_and_none_by_default() -> None:
+    told = []
+    for values in ({}, {"maxima": {"tasksPerJob": 7, "jobsPerNamespace": 20000}}):
+        container = container_of(of_kind(render(values), "Deployment")["volcano-admission"])
+        env = {entry["name"]: entry.get("value") for entry in container["env"]}
+        told.append({name: value for name, value in env.items() if "_PER_" in name})
+    assert told == [
+        {},
+        {"ADMISSION_MAX_TASKS_PER_JOB": "7", "ADMISSION_MAX_JOBS_PER_NAMESPACE": "20000"},
+    ]
 
 
 def test_the_notes_say_where_vcctl_finds_the_dashboard(tmp_path: Path) -> None:

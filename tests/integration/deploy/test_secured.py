@@ -1,12 +1,13 @@
 """Kafka behind TLS and SASL, Redis behind TLS and a password, and jobs with ssh keys through it all.
 
 Afterwards every record of every topic, every value in Redis, every log and every span is searched for
-the private keys and for the passwords.
+the private keys, for the passwords, and for what a job carries in every free-form place of its templates.
 """
 
 import asyncio
 import base64
 from collections.abc import AsyncIterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,17 +16,17 @@ import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from redis.asyncio import Redis
 
+from tests.builders.planted import Planted, in_any_form, unpacked
 from tests.e2e.deployment import Deployment
 from tests.e2e.workload import gang
 from tests.integration.deploy.tls_tunnel import TlsTunnel
 from tests.integration.stack.running import require
-from tests.simulation.test_key_material import in_any_form
 from vc_bus import BusError
 from vc_bus.kafka import KafkaBus, KafkaConfig
 from vc_clock import LoopClock
 from vc_cluster import NotFoundError
 from vc_messages.topics import ALL
-from vc_model.kinds import SECRETS
+from vc_model.kinds import PODS, SECRETS
 from vc_parts import JaegerServer, RedisServer
 from vc_parts.probe import http_get
 from vc_parts.servers.kafka_secured import SecuredKafka
@@ -140,7 +141,8 @@ async def test_keys_and_passwords_are_in_no_message_no_log_and_no_span(
         deployment.otlp = jaeger.otlp_endpoint
         try:
             await deployment.start()
-            key = await run_keyed_jobs(deployment)
+            planted = Planted()
+            key = await run_keyed_jobs(deployment, planted)
             assert servers.tunnel.connections > 0
             places = {
                 "bus": await everything_on_the_bus(servers),
@@ -150,16 +152,26 @@ async def test_keys_and_passwords_are_in_no_message_no_log_and_no_span(
         finally:
             await deployment.stop()
             await servers.tunnel.stop()
+    places["sessions in redis"] = unpacked(places["redis"])
     for log in sorted((tmp_path / "logs").glob("*.log")):
         places[log.name] = log.read_bytes()
-    for place in ("bus", "redis", "spans", "job-controller.log", "plugin-ssh.log"):
+    for place in (
+        "bus",
+        "redis",
+        "sessions in redis",
+        "spans",
+        "job-controller.log",
+        "plugin-ssh.log",
+    ):
         assert places[place], f"nothing was found in {place}, so nothing was searched"
     assert b"keyed" in places["bus"]
+    assert b"default/planted" in places["bus"]
     secrets = {
         "the key that was made": key,
         "the key that was given": OWN_KEY,
         "Kafka's password": servers.kafka.password,
         "Redis' password": REDIS_PASSWORD,
+        **planted.secrets,
     }
     found = [
         f"{what} is in {place}"
@@ -172,8 +184,12 @@ async def test_keys_and_passwords_are_in_no_message_no_log_and_no_span(
     assert found == []
 
 
-async def run_keyed_jobs(deployment: Deployment) -> str:
-    """One with a key of our making, one with the user's; a line from inside the made one."""
+async def run_keyed_jobs(deployment: Deployment, planted: Planted) -> str:
+    """One with a key of our making, one with the user's, one with secrets all over its templates; a line
+    from inside the made key."""
+    manifest = planted.job(gang("planted", plugins={"svc": [], "ssh": []}, run_seconds=2))
+    manifest["spec"]["volumes"] = [{"mountPath": "/data", "volumeClaim": planted.claim("claim")}]
+    await deployment.submit(manifest)
     await deployment.submit(gang("keyed", plugins={"ssh": [], "svc": []}, run_seconds=5))
     await deployment.submit(gang("given", plugins={"ssh": GIVEN}, run_seconds=1))
     lines: list[str] = []
@@ -187,8 +203,20 @@ async def run_keyed_jobs(deployment: Deployment) -> str:
         return ""
 
     await deployment.until(no_secret, seconds_max=JOB_SECONDS_MAX)
+    await deployment.until(partial(not_whole, deployment, planted), seconds_max=JOB_SECONDS_MAX)
     await deployment.completed(seconds_max=JOB_SECONDS_MAX)
     return lines[len(lines) // 2]
+
+
+async def not_whole(deployment: Deployment, planted: Planted) -> str:
+    """Empty when a pod has all that its template says: else nothing would be proven by a search."""
+    try:
+        pod = await deployment.cluster.get(PODS, name="planted-worker-0", namespace="default")
+    except NotFoundError:
+        return "no pod yet"
+    wanted = {place for place in planted.secrets if place.startswith("task worker")}
+    lost = wanted - set(planted.found_in(msgspec.json.encode(pod)))
+    return f"the pod has lost {sorted(lost)}" if lost else ""
 
 
 async def everything_on_the_bus(servers: Secured) -> bytes:

@@ -43,6 +43,7 @@ class World:
             return None
         return Observed(
             job=self.job,
+            manifest=self.job,
             pods=tuple(self.pods.values()),
             podgroup=self.podgroup,
             commands=tuple(self.commands.values()),

@@ -18,7 +18,11 @@ from vc_cli.vcctl import main as vcctl
 from vc_model.variables import AnyVariable
 from vc_runtime.program import Program, run_program
 from vc_runtime.program.command_line import help_of
-from vc_runtime.program.shared_variables import KAFKA_VARIABLES, SHARED_VARIABLES
+from vc_runtime.program.shared_variables import (
+    KAFKA_TOPIC_PREFIX,
+    KAFKA_VARIABLES,
+    SHARED_VARIABLES,
+)
 
 ROOT = Path(__file__).parents[3]
 
@@ -112,7 +116,7 @@ def test_the_variables_that_are_declared_are_those_that_are_read(service: str) -
 
 def test_the_variables_of_kafka_are_those_that_its_configuration_reads() -> None:
     read = {f"KAFKA_{field.upper()}" for field in KafkaConfig.__struct_fields__}
-    assert {variable.name for variable in KAFKA_VARIABLES} == read
+    assert {variable.name for variable in KAFKA_VARIABLES} == read | {KAFKA_TOPIC_PREFIX.name}
 
 
 def _environment_of_readme(service: str) -> str:

@@ -117,10 +117,30 @@ def test_a_lease_is_ones_own() -> None:
 
 
 @pytest.mark.parametrize(
-    "service", ["plugin-env", "plugin-pytorch", "plugin-mpi", "plugin-tensorflow", "dashboard"]
+    "service", ["plugin-env", "plugin-pytorch", "plugin-mpi", "plugin-tensorflow"]
 )
 def test_who_writes_nothing_to_the_cluster_may_nothing(service: str) -> None:
     assert all_rules(service) == []
+
+
+def test_the_dashboard_may_only_ask_about_its_callers() -> None:
+    rights = [(*rule["resources"], *rule["verbs"]) for rule in all_rules("dashboard")]
+    assert rights == [("tokenreviews", "create"), ("subjectaccessreviews", "create")]
+
+
+def test_who_reads_facts_or_writes_objects_may_ask_which_cluster_it_is() -> None:
+    """The others' answers depend on their questions alone, and they may not even reach the API server."""
+    rule = {
+        "apiGroups": [""],
+        "resources": ["namespaces"],
+        "resourceNames": ["kube-system"],
+        "verbs": ["get"],
+    }
+    asking = {service for service in SERVICES if rights_of(service).identity_rules}
+    assert set(SERVICES) - asking == {
+        f"plugin-{n}" for n in ("env", "pytorch", "mpi", "tensorflow")
+    }
+    assert all(rights_of(service).identity_rules == [rule] for service in asking)
 
 
 def test_the_threat_model_speaks_of_every_service() -> None:

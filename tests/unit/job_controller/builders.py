@@ -169,7 +169,8 @@ def command(action: str, *, uid: str = "command-1", target: str = UID, age: floa
 
 
 def observed(of: Job, *pods: Pod, **others: object) -> Observed:
-    """With a queue and nothing else, unless told."""
+    """With a queue and the job as it was read, and nothing else, unless told."""
+    others.setdefault("manifest", of)
     others.setdefault("queue", Queue(metadata=ObjectMeta(name="default")))
     return Observed(job=of, pods=pods, **others)  # type: ignore[arg-type]
 

@@ -17,6 +17,7 @@ from vc_messages.plugins import (
     spec_hash,
 )
 from vc_messages.progress import Progress, progress_message
+from vc_messages.published import published
 from vc_messages.record import Message, Record
 from vc_messages.sessions import (
     Amount,
@@ -175,7 +176,7 @@ def _letter() -> Message:
 
 
 SAMPLES: dict[str, Message] = {
-    "fact-job": fact_message(JOBS, JOB, stamp=STAMP, traceparent=TRACEPARENT),
+    "fact-job": fact_message(JOBS, published(JOB), stamp=STAMP, traceparent=TRACEPARENT),
     "fact-pod": fact_message(PODS, POD, stamp=STAMP),
     "fact-queue": fact_message(QUEUES, QUEUE, stamp=STAMP),
     "tombstone-pod": tombstone_message(

@@ -9,9 +9,9 @@ from tests.unit.job_controller.builders import job, task
 from vc_job_controller.logic.decorating import decorate
 from vc_jobplugin.answers import Core, Decorated, Found, Reference
 from vc_jobplugin.arguments import Flag, parse
-from vc_jobplugin.redaction import redact
 from vc_messages.effects import CreateObject, DeleteObject, PatchObject, RecordEvent
 from vc_messages.plugins import PluginRequest, TaskDecoration
+from vc_messages.redaction import redact
 from vc_model.compat import Compat
 from vc_model.job import Job
 from vc_model.kinds import CONFIGMAPS, JOBS, SECRETS, SERVICES

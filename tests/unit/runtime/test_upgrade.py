@@ -11,11 +11,11 @@ from tests.simulation.stack import Stack
 from tests.unit.watcher.test_service import Reader, queue, read_all, run
 from vc_messages.codec import HEADER_SCHEMA, SCHEMA_VERSION, SCHEMA_VERSION_READ_MAX
 from vc_messages.facts import fact_message, fence_message, tombstone_message
-from vc_messages.progress import progress_message
+from vc_messages.progress import PROGRESS_STALE_SECONDS, Progress, progress_message
 from vc_messages.record import Message
-from vc_messages.topics import DEAD_LETTERS
+from vc_messages.topics import DEAD_LETTERS, fact_partitions
 from vc_messages.view import Entry
-from vc_model.kinds import NODES, QUEUES
+from vc_model.kinds import NODES, QUEUES, WATCHED, Kind
 from vc_model.meta import ApiObject
 from vc_runtime.refusals import LETTERS_PER_TOPIC_MAX
 
@@ -39,9 +39,9 @@ async def known_queue(stack: Stack, reader: Reader) -> Entry:
     return reader.follower.view.entries(QUEUES)["a"]
 
 
-async def refused(stack: Stack, reader: Reader, *, of: str) -> None:
+async def refused(stack: Stack, reader: Reader, *, of: str, seconds: float = 3) -> None:
     await stack.until(
-        lambda: f"{of} holds" in reader.follower.unready(), seconds=3, what="a sentence"
+        lambda: f"{of} holds" in reader.follower.unready(), seconds=seconds, what="a sentence"
     )
     said = reader.follower.unready()
     assert f"schema version {NEXT}" in said
@@ -109,7 +109,9 @@ def test_progress_of_a_newer_release_is_refused_for_as_long_as_it_comes() -> Non
         await known_queue(stack, reader)
         stack.pause("watcher")
         telling = asyncio.create_task(tell_newer_progress(stack, reader))
-        await refused(stack, reader, of="cluster.progress")
+        stale = PROGRESS_STALE_SECONDS + 1
+        await refused(stack, reader, of="cluster.progress", seconds=stale)
+        assert "s old" in reader.follower.unready(), "it is no more than a reason to have none"
         started_late = Reader(stack)
         await stack.clock.sleep(60)
         await refused(stack, reader, of="cluster.progress")
@@ -122,6 +124,11 @@ def test_progress_of_a_newer_release_is_refused_for_as_long_as_it_comes() -> Non
         await started_late.until_queues({"a"})
 
     run(test)
+
+
+def of_kind(progress: Progress, kind: Kind) -> Progress:
+    ends = [0] * fact_partitions(kind)
+    return msgspec.structs.replace(progress, kind=kind.short, end_offsets=ends)
 
 
 async def tell_newer_progress(stack: Stack, reader: Reader) -> None:
@@ -144,7 +151,7 @@ def test_a_rollback_writes_over_what_the_newer_release_has_left() -> None:
             fence_message(QUEUES, partition=0, stamp=stamp),
             fact_message(QUEUES, known.object, stamp=stamp),
             fact_message(QUEUES, named(known.object, "ghost"), stamp=stamp),
-            progress_message(progress),
+            *(progress_message(of_kind(progress, kind)) for kind in WATCHED),
         ]
         await stack.bus.publish([newer(message) for message in left])
         await stack.clock.sleep(2)

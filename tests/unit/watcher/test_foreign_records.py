@@ -253,7 +253,7 @@ def test_a_foreign_record_of_an_object_too_large_for_a_message_is_buried(
         stack, reader = world.stack, world.reader
         await reader.until_ready()
         large = queue("large")
-        large["metadata"]["annotations"] = {"x": "y" * 30_000}
+        large["metadata"]["annotations"] = {"volcano.sh/x": "y" * 30_000}
         await stack.cluster.create(QUEUES, large)
         await stack.cluster.create(QUEUES, queue("a"))
         await reader.until_queues({"a"})

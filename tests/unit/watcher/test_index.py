@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from vc_messages.facts import Stamp, fact_message
+from vc_messages.facts import HEADER_PROJECTION, Stamp, fact_message
 from vc_messages.record import Message, Record
 from vc_model.kinds import JOBS, PODS
 from vc_model.meta import ObjectMeta, OwnerReference
@@ -244,3 +244,19 @@ def test_a_too_large_object_leaves_the_index_as_it_was() -> None:
     with pytest.raises(ValueError, match="bytes"):
         index.seen(huge)
     assert len(index.gone("ns/a")) == 1
+
+
+def test_facts_of_another_projection_are_written_again_by_the_next_watcher() -> None:
+    """A topic of an older release holds more than may travel: nothing has changed, and all is told anew."""
+    log = Log()
+    first = Index(PODS, stamp=OLD)
+    log.publish(first.seen(pod("a")) + first.seen(pod("b")))
+    older = {
+        key: value for key, value in log.records[0].headers.items() if key != HEADER_PROJECTION
+    }
+    log.records[0] = msgspec.structs.replace(log.records[0], headers=older)
+    index = log.index()
+    assert [m.key for m in index.seen(pod("a"), listed=True)] == ["ns/a"]
+    assert index.seen(pod("b"), listed=True) == []
+    assert index.seen(pod("a"), listed=True) == []
+    assert [m.key for m in log.index().gone_but({"ns/b"})] == ["ns/a"]

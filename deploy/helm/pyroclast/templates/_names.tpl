@@ -13,6 +13,16 @@
 {{- $chosen | toYaml -}}
 {{- end -}}
 
+{{/* User names of all our services, with commas: admission restores what anybody else writes of our own. */}}
+{{- define "pyroclast.accounts" -}}
+{{- $root := . -}}
+{{- $names := list -}}
+{{- range $name, $_ := .Files.Get "services.yaml" | fromYaml -}}
+{{- $names = append $names (printf "system:serviceaccount:%s:%s-%s" $root.Release.Namespace $root.Release.Name $name) -}}
+{{- end -}}
+{{- $names | join "," -}}
+{{- end -}}
+
 {{/* Labels of everything; `service` is empty for what belongs to all. */}}
 {{- define "pyroclast.labels" -}}
 app.kubernetes.io/part-of: pyroclast
@@ -51,8 +61,10 @@ vc-{{ .service }}:{{ .root.Values.image.tag | default .root.Chart.AppVersion }}
 {{- end -}}
 {{- end -}}
 
+{{/* The Secret with a service's URL of Redis, its user in it. */}}
 {{- define "pyroclast.redisSecret" -}}
-{{ .Values.redis.existingSecret | default (printf "%s-redis" .Release.Name) }}
+{{- $said := index .root.Values.services .service | default dict -}}
+{{ $said.redisSecret | default .root.Values.redis.existingSecret | default (printf "%s-redis" .root.Release.Name) }}
 {{- end -}}
 
 {{/* Whether Redis' authority is mounted. */}}

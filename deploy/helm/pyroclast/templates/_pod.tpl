@@ -8,7 +8,7 @@
   valueFrom: {fieldRef: {fieldPath: metadata.namespace}}
 - name: HEALTH_PORT
   value: "8081"
-{{- range list "LOG_LEVEL" "LOG_FORMAT" "PYROCLAST_COMPAT" "KAFKA_BOOTSTRAP_SERVERS" "KAFKA_SECURITY_PROTOCOL" "KAFKA_REPLICATION_FACTOR" "OTEL_EXPORTER_OTLP_ENDPOINT" }}
+{{- range list "LOG_LEVEL" "LOG_FORMAT" "PYROCLAST_COMPAT" "KAFKA_BOOTSTRAP_SERVERS" "KAFKA_TOPIC_PREFIX" "KAFKA_SECURITY_PROTOCOL" "KAFKA_REPLICATION_FACTOR" "OTEL_EXPORTER_OTLP_ENDPOINT" }}
 - name: {{ . }}
   valueFrom: {configMapKeyRef: {name: {{ $shared }}, key: {{ . }}}}
 {{- end }}
@@ -32,11 +32,15 @@
 {{- end }}
 {{- if .facts.redis }}
 - name: REDIS_URL
-  valueFrom: {secretKeyRef: {name: {{ include "pyroclast.redisSecret" .root }}, key: url}}
+  valueFrom: {secretKeyRef: {name: {{ include "pyroclast.redisSecret" . }}, key: url}}
 {{- end }}
 {{- if has .service (list "job-controller" "scheduler" "podgroup-controller" "queue-controller" "dashboard") }}
 - name: SCHEDULER_NAMES
   value: {{ $values.schedulerName | quote }}
+{{- end }}
+{{- if and (eq .service "queue-controller") (hasKey (include "pyroclast.services" .root | fromYaml) "admission") }}
+- name: QUEUE_CONTROLLER_COMMANDS_FROM
+  value: vetted
 {{- end }}
 {{- if has .service (list "scheduler" "dashboard") }}
 - name: SCHEDULER_CONFIGMAP
@@ -59,15 +63,33 @@
   value: {{ $release }}-admission
 - name: ADMISSION_CONFIGMAP
   value: {{ $release }}-admission-configmap
+- name: ADMISSION_ACCOUNTS
+  value: {{ include "pyroclast.accounts" .root | quote }}
+{{- if $values.queueUseReview }}
+- name: ADMISSION_QUEUE_USE_REVIEW
+  value: "true"
+{{- end }}
 {{- if ne (toString $values.queueAllocatedPodsCheck) "" }}
 - name: ADMISSION_QUEUE_ALLOCATED_PODS_CHECK
   value: {{ $values.queueAllocatedPodsCheck | quote }}
+{{- end }}
+{{- range $value, $name := dict "tasksPerJob" "TASKS_PER_JOB" "replicasPerJob" "REPLICAS_PER_JOB" "jobsPerNamespace" "JOBS_PER_NAMESPACE" "podGroupsPerNamespace" "PODGROUPS_PER_NAMESPACE" }}
+{{- with index $values.maxima $value }}
+- name: ADMISSION_MAX_{{ $name }}
+  value: {{ int64 . | quote }}
+{{- end }}
 {{- end }}
 {{- else if eq .service "dashboard" }}
 - name: DASHBOARD_HOST
   value: "0.0.0.0"
 - name: PYROCLAST_DASHBOARD_PORT
   value: "8080"
+- name: DASHBOARD_ANONYMOUS
+  value: {{ $values.dashboard.anonymous | quote }}
+- name: DASHBOARD_HOSTS
+  {{- $name := printf "%s-dashboard" $release }}
+  {{- $here := printf "%s.%s" $name .root.Release.Namespace }}
+  value: {{ concat (list $name $here (printf "%s.svc" $here) (printf "%s.svc.cluster.local" $here)) $values.dashboard.hosts | join "," | quote }}
 {{- end }}
 {{- range $key, $value := (index $values.services .service | default dict).env }}
 - name: {{ $key }}
@@ -115,7 +137,7 @@
 {{- if and .facts.redis (include "pyroclast.redisTls" .root) }}
 - name: redis
   secret:
-    secretName: {{ include "pyroclast.redisSecret" .root }}
+    secretName: {{ include "pyroclast.redisSecret" . }}
     defaultMode: 0440
     items:
     - {key: ca.crt, path: ca.crt}

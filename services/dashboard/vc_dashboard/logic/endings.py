@@ -13,6 +13,7 @@ import msgspec
 
 from vc_dashboard.logic.picture import Picture
 from vc_model.job import Job
+from vc_model.outline import pod_spec_of
 from vc_model.times import format_duration, parse_duration, parse_time
 
 HISTORY_MIN: Final = 3
@@ -75,7 +76,7 @@ def _estimate(job: Job) -> tuple[float | None, str]:
 
 def _deadline(job: Job) -> tuple[float | None, str]:
     """All tasks must have one; the longest counts."""
-    specs = [(task.template or {}).get("spec") or {} for task in job.spec.tasks]
+    specs = [pod_spec_of(task.template) for task in job.spec.tasks]
     found = [spec.get("activeDeadlineSeconds") for spec in specs]
     numbers = [float(n) for n in found if isinstance(n, int) and n > 0]
     if not numbers or len(numbers) < len(found):

@@ -16,6 +16,7 @@ from vc_job_controller.logic.defaults import with_defaults
 from vc_job_controller.logic.podgroup import member_count, wanted_spec
 from vc_job_controller.logic.pods import PodMaker
 from vc_job_controller.logic.resources import min_resources
+from vc_messages.published import in_plain_form
 from vc_model import kinds
 from vc_model.job import Job
 from vc_model.keys import SCHEDULER_NAME
@@ -222,8 +223,12 @@ def _objects(
 def pods_of(
     job: Job, priorities: Mapping[str, PriorityClass], *, scheduler_name: str
 ) -> Iterable[Pod]:
-    """All pods of a job's tasks that wait for no other; the first `PODS_MAX` of them."""
-    job = with_defaults(job, scheduler_name)
+    """All pods of a job's tasks that wait for no other; the first `PODS_MAX` of them.
+
+    An outline of a template has all that a session looks at.
+    """
+    plain = msgspec.structs.replace(job, spec=in_plain_form(job.spec))
+    job = with_defaults(plain, scheduler_name)
     left = PODS_MAX
     for task in job.spec.tasks:
         if task.depends_on is None:

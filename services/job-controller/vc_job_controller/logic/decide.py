@@ -49,6 +49,7 @@ def decide(seen: Observed, *, now: float) -> Decision:
         ),
         questions=todo.questions,
         wake_after_seconds=wake,
+        wants_manifest=todo.wants_manifest,
         late=patch is None and after != seen.job.status,
         trouble=trouble,
     )

@@ -34,6 +34,8 @@ class Observed(msgspec.Struct, frozen=True, kw_only=True):
     """One job and everything that bears on it, as the view shows it now."""
 
     job: Job
+    manifest: Job | None = None
+    """The same job whole, if it was read: its templates are no outlines, its annotations all there."""
     pods: tuple[Pod, ...] = ()
     """Controlled by a vcjob of this name; of which incarnation, the decision finds out."""
     podgroup: PodGroup | None = None
@@ -71,6 +73,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     questions: tuple[PluginRequest, ...] = ()
     """For the plugins, after the effects."""
     wake_after_seconds: float | None = None
+    wants_manifest: bool = False
+    """More is to be done once the job was read whole: nothing is made of outlines."""
     late: bool = False
     """The status says more than was written: to be decided again when counters are due."""
     trouble: Trouble | None = None

@@ -13,7 +13,6 @@ import msgspec
 
 from vc_job_controller.logic.observed import Trouble, sooner
 from vc_job_controller.logic.sight import Sight
-from vc_jobplugin.redaction import redact
 from vc_messages.plugins import (
     APPLY,
     REMOVE,
@@ -22,6 +21,8 @@ from vc_messages.plugins import (
     PluginRequest,
     TaskDecoration,
 )
+from vc_messages.published import in_plain_form, published_spec
+from vc_messages.redaction import redact
 from vc_messages.topics import PLUGINS
 from vc_model.job import Job, JobStatus
 from vc_model.meta import ObjectMeta
@@ -171,7 +172,7 @@ def _ask(
 
 
 def _question(sight: Sight, plugin: str, arguments: list[str], verb: str) -> PluginRequest:
-    """Only what a plugin may look at; private keys stay with the API server."""
+    """Only what a plugin may look at: outlines of templates, and no private key."""
     job = sight.job
     told = msgspec.structs.replace(
         job,
@@ -181,15 +182,13 @@ def _question(sight: Sight, plugin: str, arguments: list[str], verb: str) -> Plu
             uid=job.metadata.uid,
             labels=job.metadata.labels,
         ),
-        spec=msgspec.structs.replace(
-            job.spec, plugins={n: redact(a) for n, a in sorted(job.spec.plugins.items())}
-        ),
+        spec=in_plain_form(published_spec(job.spec)),
         status=JobStatus(),
     )
     return PluginRequest(
         verb=verb,
         plugin=plugin,
-        arguments=redact(arguments),
+        arguments=redact(arguments, plugin=plugin),
         job=told,
         spec_hash=sight.hash,
         takes_shared=True,

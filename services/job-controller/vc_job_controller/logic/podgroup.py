@@ -17,6 +17,7 @@ import msgspec
 
 from vc_job_controller.logic.sight import Sight, is_stale
 from vc_messages.effects import CreateObject, DeleteObject, Effect, PatchObject
+from vc_messages.published import hides_annotations
 from vc_model import keys
 from vc_model.compat import Compat
 from vc_model.graft import merge_patch, to_json
@@ -29,6 +30,7 @@ from vc_model.struct import JsonObject, ResourceList
 from vc_model.support.answers import Place
 from vc_model.support.matching import is_partition_gang
 
+_VERSION_DIGITS_MAX: Final = 20
 _WAITING: Final = frozenset({"", "Pending"})
 
 
@@ -121,7 +123,8 @@ def keep_podgroup(sight: Sight, spec: PodGroupSpec) -> list[Effect]:
     """Make it, bring it in step, or end the one of an attempt that is over."""
     job, known = sight.job, sight.podgroup
     if known is None:
-        return [_create(job, spec, podgroup_name(job, sight.seen.compat))]
+        name = podgroup_name(job, sight.seen.compat)
+        return [] if wants_annotations(sight) else [_create(sight, spec, name)]
     if known.metadata.deletion_timestamp is not None:
         return []  # its name is taken until it is gone
     if is_stale(job, known):
@@ -139,6 +142,22 @@ def keep_podgroup(sight: Sight, spec: PodGroupSpec) -> list[Effect]:
             uid=known.metadata.uid,
         )
     ]
+
+
+def wants_annotations(sight: Sight) -> bool:
+    """Whether a group is to be made with annotations of the job that only the API server can tell.
+
+    They change without a new generation, so only a job counts that was read since it was observed.
+    """
+    if sight.podgroup is not None or not hides_annotations(sight.job):
+        return False
+    manifest = sight.seen.manifest
+    return manifest is None or _version(manifest) < _version(sight.job)
+
+
+def _version(job: Job) -> int:
+    written = job.metadata.resource_version
+    return int(written) if written.isdecimal() and len(written) <= _VERSION_DIGITS_MAX else 0
 
 
 def drop_podgroup(sight: Sight) -> list[Effect]:
@@ -170,8 +189,11 @@ def admits_pods(sight: Sight) -> bool:
     )
 
 
-def _create(job: Job, spec: PodGroupSpec, name: str) -> CreateObject:
-    annotations = {k: v for k, v in job.metadata.annotations.items() if k != keys.LAST_APPLIED}
+def _create(sight: Sight, spec: PodGroupSpec, name: str) -> CreateObject:
+    job = sight.job
+    whole = sight.seen.manifest if hides_annotations(job) else None
+    written = (whole or job).metadata.annotations
+    annotations = {key: value for key, value in written.items() if key != keys.LAST_APPLIED}
     annotations[keys.JOB_VERSION] = str(job.status.version)
     metadata: JsonObject = {
         "name": name,

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from vc_model.job import Job, TaskSpec
+from vc_model.outline import pod_spec_of
 from vc_model.quantity import MILLI, format_resources, parse_resources
 from vc_model.scheduling import PriorityClass
 from vc_model.struct import JsonObject, ResourceList
@@ -52,14 +53,14 @@ def _gang(tasks: Sequence[TaskSpec], member_count: int) -> list[int]:
 
 
 def _priority(job: Job, task: TaskSpec, priorities: Mapping[str, PriorityClass]) -> int:
-    name = (task.template.get("spec") or {}).get("priorityClassName")
+    name = pod_spec_of(task.template).get("priorityClassName")
     known = priorities.get(name or job.spec.priority_class_name)
     return known.value if known is not None else 0
 
 
 def pod_usage(template: JsonObject) -> dict[str, int]:
-    """One pod of a template, as a quota counts it."""
-    spec = template.get("spec") or {}
+    """One pod of a template or of its outline, as a quota counts it."""
+    spec = pod_spec_of(template)
     requests, limits = _effective(spec, "requests"), _effective(spec, "limits")
     usage = {"pods": _ONE, "count/pods": _ONE}
     for name, amount in requests.items():

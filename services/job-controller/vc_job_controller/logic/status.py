@@ -39,6 +39,7 @@ TROUBLES: Final = frozenset(
         "PluginPending",
         "InvalidResources",
         "WriteRefused",
+        "ReadRefused",
         "NameTaken",
     }
 )

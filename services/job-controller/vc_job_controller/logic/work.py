@@ -10,6 +10,7 @@ import msgspec
 
 from vc_job_controller.logic import plugins
 from vc_job_controller.logic.decorating import Variables
+from vc_job_controller.logic.defaults import with_defaults
 from vc_job_controller.logic.dependencies import released_tasks
 from vc_job_controller.logic.observed import Trouble, live_job, sooner
 from vc_job_controller.logic.phases import EXPIRING, FINAL, LIVE, RESTARTING
@@ -20,6 +21,7 @@ from vc_job_controller.logic.podgroup import (
     keep_podgroup,
     member_count,
     wanted_spec,
+    wants_annotations,
 )
 from vc_job_controller.logic.pods import PodMaker, pod_name
 from vc_job_controller.logic.resources import min_resources
@@ -46,6 +48,10 @@ PLUGIN_WARNING: Final = "PluginWarning"
 """The reason of the Event on a job whose plugin ignores an argument."""
 
 
+class UnusableTemplateError(ValueError):
+    """A template of a form that pods do not have; says which, and nothing of what is in it."""
+
+
 class Work(msgspec.Struct, frozen=True, kw_only=True):
     """What the phase wants done, and what holds it up."""
 
@@ -56,6 +62,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     notes: dict[str, str] = {}
     """To be added to the notes; an empty text takes one away."""
     plugins_for: str = ""
+    wants_manifest: bool = False
 
 
 def work(sight: Sight, now: float) -> Work:
@@ -95,15 +102,24 @@ def _live(sight: Sight) -> Work:
     look_again = UNSURE_WAKE_SECONDS if any(sight.unsure.values()) else None
     if not missing_pods and plugins_applied(sight):
         gone = (*_ending(sight), *_blocking(sight))
-        return Work(effects=(*gone, *group), wake_after_seconds=look_again)
+        return Work(
+            effects=(*gone, *group),
+            wake_after_seconds=look_again,
+            wants_manifest=wants_annotations(sight),
+        )
     answers = plugins.consult(sight)
     gone = (*_ending(sight, answered=answers.complete), *_blocking(sight))
     trouble = answers.trouble or (_missing_claims(sight) if missing_pods else None)
     made: list[Effect] = []
     wake = answers.wake_after_seconds
-    if answers.complete and trouble is None and admits_pods(sight):
-        made, more = _make(sight, missing_pods, answers)
-        wake = 0.0 if more else wake
+    wants_manifest = wants_annotations(sight)
+    makes = bool(missing_pods) or _makes_claims(sight)
+    if makes and answers.complete and trouble is None and admits_pods(sight):
+        if sight.seen.manifest is None:
+            wants_manifest = True
+        else:
+            made, more = _make(sight, sight.seen.manifest, missing_pods, answers)
+            wake = 0.0 if more else wake
     return Work(
         effects=(*gone, *group, *made, *_waiting_event(sight), *_warnings(sight, answers)),
         questions=answers.questions,
@@ -111,6 +127,7 @@ def _live(sight: Sight) -> Work:
         trouble=trouble,
         notes={**plugins.plugin_notes(sight), **claim_notes(job)} if answers.complete else {},
         plugins_for=sight.hash if answers.complete else "",
+        wants_manifest=wants_manifest,
     )
 
 
@@ -164,12 +181,22 @@ def _missing(sight: Sight, released: list[TaskSpec]) -> list[tuple[TaskSpec, lis
 
 
 def _make(
-    sight: Sight, missing: list[tuple[TaskSpec, list[int]]], answers: plugins.Answers
+    sight: Sight,
+    manifest: Job,
+    missing: list[tuple[TaskSpec, list[int]]],
+    answers: plugins.Answers,
 ) -> tuple[list[Effect], bool]:
-    """Claims before the first pod, then pods up to the bound; whether more are left."""
-    job, blocked = sight.job, {pod.metadata.name for pod in sight.members.leftovers}
+    """Claims before the first pod, then pods up to the bound; whether more are left.
+
+    The observed job decides which pods are made, the job that was read what they are made of.
+    """
+    job = with_defaults(
+        msgspec.structs.replace(sight.job, spec=manifest.spec), sight.seen.scheduler_name
+    )
+    whole = {task.name: task for task in job.spec.tasks}
+    blocked = {pod.metadata.name for pod in sight.members.leftovers}
     made: list[Effect] = []
-    if not any(True for _ in sight.members):
+    if _makes_claims(sight):
         made += claim_effects(job)
     left, variables = CREATES_PER_DECISION_MAX, Variables()
     group = sight.podgroup.metadata.name if sight.podgroup is not None else job.metadata.name
@@ -178,19 +205,29 @@ def _make(
         free = [i for i in indices if pod_name(job, task.name, i) not in blocked]
         if left <= 0:
             return made, True
-        maker = PodMaker(
-            job,
-            task,
-            plugins.decorations_of(answers, task.name),
-            group=group,
-            forwarded=forwarded,
-            variables=variables,
-        )
-        made += [maker.make(index) for index in free[:left]]
+        try:
+            maker = PodMaker(
+                job,
+                whole[task.name],
+                plugins.decorations_of(answers, task.name),
+                group=group,
+                forwarded=forwarded,
+                variables=variables,
+            )
+            made += [maker.make(index) for index in free[:left]]
+        except (TypeError, ValueError, AttributeError, KeyError) as error:
+            # Its text may quote the template, and becomes an event and a line in the log.
+            said = f"task {task.name!r}: no pod can be made of its template"
+            raise UnusableTemplateError(f"{said} ({type(error).__name__})") from None
         if len(free) > left:
             return made, True
         left -= len(free)
     return made, False
+
+
+def _makes_claims(sight: Sight) -> bool:
+    """Claims of the job's own come before its first pod."""
+    return bool(claim_effects(sight.job)) and not any(True for _ in sight.members)
 
 
 def _blocking(sight: Sight) -> list[Effect]:

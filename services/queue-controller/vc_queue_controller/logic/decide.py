@@ -34,6 +34,8 @@ class Observed(msgspec.Struct, frozen=True, kw_only=True):
     groups: tuple[PodGroup, ...] = ()
     commands: tuple[Command, ...] = ()
     """For queues; of which one, they say themselves."""
+    heeded_namespace: str = ""
+    """The only namespace whose commands count; empty: all, because admission has vetted them."""
 
 
 class _Plan(msgspec.Struct, kw_only=True):
@@ -52,6 +54,7 @@ def decide(
     plan = _Plan()
     plan.effects += [[_make(name)] for name in _MUST_EXIST if name not in queues]
     commands = _by_target(seen.commands)
+    plan.effects += _refuse_others(queues, commands, seen.heeded_namespace)
     counted = count_groups(seen.groups)
     for queue in top_down(seen.queues):
         name = queue.metadata.name
@@ -66,6 +69,24 @@ def decide(
     for name in sorted(commands):
         plan.effects.append([_delete(command) for command in commands[name]])  # no such queue
     return plan.effects
+
+
+def _refuse_others(
+    queues: Mapping[str, Queue], commands: dict[str, list[Command]], namespace: str
+) -> list[list[Effect]]:
+    """Take out commands that nobody has vetted: they go without effect, and their queue's events say so."""
+    refused: list[list[Effect]] = []
+    for name in sorted(commands) if namespace else ():
+        others = [c for c in commands[name] if c.metadata.namespace != namespace]
+        commands[name] = [c for c in commands[name] if c.metadata.namespace == namespace]
+        for command in others:
+            why = (
+                f"Command {command.key} has no effect: without admission only those of namespace "
+                f"{namespace} count; create it there"
+            )
+            told = [_event(queues[name], why)] if name in queues else []
+            refused.append([*told, _delete(command)])
+    return refused
 
 
 def _make(name: str) -> CreateObject:

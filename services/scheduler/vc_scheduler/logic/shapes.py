@@ -88,6 +88,7 @@ class _Written(msgspec.Struct, frozen=True):
     ports: tuple[Any, ...]
     claims: tuple[Any, ...]
     images: tuple[str, ...]
+    held: dict[str, Any]
 
 
 class Shapes:
@@ -112,6 +113,7 @@ class Shapes:
             ports=host_ports(spec),
             claims=claim_names(spec),
             images=_image_names(spec),
+            held=spec.held_requests,
         )
         try:
             text = _encoder.encode(written)
