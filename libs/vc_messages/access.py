@@ -43,7 +43,7 @@ FOLLOWED: Final[dict[str, tuple[Kind, ...]]] = {
     ),
     "queue-controller": (kinds.QUEUES, kinds.PODGROUPS, kinds.COMMANDS, kinds.PODS, kinds.JOBS),
     "scheduler": (*_SCHEDULED, kinds.CONFIGMAPS),
-    "admission": (kinds.QUEUES, kinds.NAMESPACES, kinds.CONFIGMAPS),
+    "admission": (kinds.QUEUES, kinds.NAMESPACES, kinds.CONFIGMAPS, kinds.QUOTAS),
     "dashboard": (*_SCHEDULED, kinds.JOBS, kinds.CONFIGMAPS),
 }  # fmt: skip
 """Which facts a service reads, whole or its share of them."""
