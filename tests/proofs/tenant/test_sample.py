@@ -6,12 +6,11 @@ import pytest
 
 from tests.proofs.tenant.proof import prove
 
-FIRST: Final = 1_000_000
-"""Other seeds than those the full proof begins with; even ones have webhooks."""
-SEEDS: Final = 6
+SEEDS: Final = (0, 2)
+"""With webhooks; a seed without them takes minutes of virtual time, and is for the full proof."""
 
 
-@pytest.mark.parametrize("seed", range(FIRST, FIRST + SEEDS))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_jobs_of_others_start_whatever_a_tenant_writes(seed: int) -> None:
     outcome = prove(seed)
     assert outcome.failures == ()
