@@ -7,7 +7,7 @@ PYROCLAST_HOME ?= .pyroclast
 export PYROCLAST_HOME
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up stack stack-down status test e2e prove prove-schema prove-remedies prove-chaos support-matrix check fix parts manifests audit bench bench-scheduler bench-cluster bench-overload clean install
+.PHONY: help demo up stack stack-down status test e2e prove prove-schema prove-remedies prove-chaos prove-containment prove-tenant support-matrix check fix parts acls manifests audit bench bench-scheduler bench-cluster bench-overload clean install
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 17
@@ -42,13 +42,19 @@ test: $(STAMP) ## run the tests; parts that are absent are skipped with a senten
 e2e: $(STAMP) ## hurt the real stack: kills, pauses, outages (PYROCLAST_E2E=full for the whole counts)
 	@$(BIN)/python -m pytest -s tests/e2e $(PYTEST_ARGS)
 
-prove: prove-schema prove-remedies prove-chaos ## run all proofs (minutes to hours; samples of them run with the tests)
+prove: prove-schema prove-remedies prove-chaos prove-containment prove-tenant ## run all proofs (minutes to hours; samples of them run with the tests)
 
 prove-remedies: $(STAMP) ## 10,000 random waiting jobs: what explain proposes starts each of them (ARGS='--jobs N')
 	@$(BIN)/python -m tests.proofs.remedies $(ARGS)
 
 prove-chaos: $(STAMP) ## random histories of deaths, losses and faults: every job completes once (SEEDS=from-to)
 	@$(BIN)/python -m tests.proofs.chaos $(ARGS)
+
+prove-containment: $(STAMP) ## 1,000,000 odd inputs at every boundary: none stops a service (SEEDS=from-to)
+	@$(BIN)/python -m tests.proofs.containment $(ARGS)
+
+prove-tenant: $(STAMP) ## random objects of a hostile tenant: the jobs of others start all the same (SEEDS=from-to)
+	@$(BIN)/python -m tests.proofs.tenant $(ARGS)
 
 prove-schema: $(STAMP) ## every field, annotation and configuration key has the answer that the support table gives it
 	@PYROCLAST_PROVE=full $(BIN)/python -m pytest -q tests/unit/support $(PYTEST_ARGS)
@@ -68,6 +74,11 @@ fix: $(STAMP) ## let ruff repair what it can
 
 parts: $(STAMP) ## get the real servers for the tests: Kafka, Redis, kube-apiserver, Jaeger (minutes, cached)
 	@$(BIN)/python -m vc_parts get
+
+acls: $(STAMP) ## write the chart's ACLs of Kafka and Redis from the access table
+	@mkdir -p deploy/helm/pyroclast/acls
+	@$(BIN)/pyroclast acls kafka --prefix TOPIC_PREFIX > deploy/helm/pyroclast/acls/kafka-acls.sh
+	@$(BIN)/pyroclast acls redis > deploy/helm/pyroclast/acls/users.acl
 
 manifests: $(STAMP) ## render the Helm chart to deploy/manifests, for people without Helm
 	@$$($(BIN)/python -c 'from vc_parts import obtain; print(obtain("helm").path)') template volcano deploy/helm/pyroclast \

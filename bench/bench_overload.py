@@ -22,11 +22,11 @@ from typing import Final
 
 import msgspec
 
-from bench.cluster.measure import measure, warm_up
+from bench.cluster.measure import measure_once, warm_up
 from bench.cluster.results import ShapeResult
 from bench.cluster.setting import Bench, MeasureError
 from bench.cluster.shapes import PodTemplate, Shape
-from bench.cluster.writes import clean, make_namespace
+from bench.cluster.writes import make_namespace
 from bench.hogs import Hogs
 from bench.parts import run_on
 from bench.real_stack import RealStack, real_ground
@@ -116,16 +116,12 @@ async def _run(
     async with real_ground(real=True, nodes=arguments.nodes) as stack:
         await stack.start_services(source=source)
         bench = _bench(stack)
-        try:
-            await make_namespace(bench)
-            await warm_up(bench, shape)
-        finally:
-            await clean(bench, shape)
+        await make_namespace(bench)
+        await warm_up(bench, shape)
         before = await _transitions(stack)
-        quick = msgspec.structs.replace(bench, warm_up_seconds_max=0.0)
         began = time.monotonic()
         with Hogs(share) as hogs:
-            result = await measure(quick, shape)
+            result = await measure_once(bench, shape)
             got = hogs.share(time.monotonic() - began)
         if not result.complete:
             raise MeasureError(f"{label}: not over within {bench.seconds_max:g} s")

@@ -28,7 +28,7 @@ async def measure(bench: Bench, shape: Shape) -> ShapeResult:
     try:
         await make_namespace(bench)
         await warm_up(bench, shape)
-        return await _measure(bench, shape)
+        return await measure_once(bench, shape)
     finally:
         await clean(bench, shape)
 
@@ -66,7 +66,8 @@ async def _single_pod(bench: Bench, name: str) -> float:
     return took
 
 
-async def _measure(bench: Bench, shape: Shape) -> ShapeResult:
+async def measure_once(bench: Bench, shape: Shape) -> ShapeResult:
+    """In a namespace that is there, of a cluster that is quiet; what was made stays."""
     if bench.audit_log is not None:
         bench.audit_log.begin()
     async with (

@@ -7,6 +7,7 @@ so that nobody pays for a client library it does not use.
 from vc_bus.errors import (
     BusClosedError,
     BusError,
+    BusForbiddenError,
     BusUnavailableError,
     OffsetGoneError,
     OversizeError,
@@ -19,6 +20,7 @@ __all__ = [
     "Bus",
     "BusClosedError",
     "BusError",
+    "BusForbiddenError",
     "BusUnavailableError",
     "Member",
     "OffsetGoneError",

@@ -26,5 +26,9 @@ class OversizeError(BusError):
     """Permanent: a message is larger than a topic takes; says by how much. Nothing was published."""
 
 
+class BusForbiddenError(BusError):
+    """An ACL denies it: says what to whom, and where the ACLs are listed. It passes when they are given."""
+
+
 class BusClosedError(BusError):
     """It was closed before; make a new one."""

@@ -12,6 +12,11 @@ from vc_messages.record import Message, Record, TopicPartition
 from vc_messages.topics import Topic
 
 
+def forbidden_on(bus: Bus) -> str:
+    """Which publish ACLs deny on that bus; empty where there are none."""
+    return str(getattr(bus, "forbidden", ""))
+
+
 class PrefixedBus:
     """See `vc_bus.interface.Bus`."""
 
@@ -64,6 +69,10 @@ class PrefixedBus:
         outer = self._names.outer
         found = await self._bus.lag(outer(group), [outer(topic) for topic in topics])
         return self._names.inner_logs(found)
+
+    @property
+    def forbidden(self) -> str:
+        return forbidden_on(self._bus)
 
     async def close(self) -> None:
         await self._bus.close()

@@ -14,8 +14,9 @@ from typing import Final, Self
 
 from vc_bus.memory import MemoryBus
 from vc_cli import settings
+from vc_cli.rights import account_users, user_of
 from vc_cli.services import SERVICES, build_of
-from vc_clock import LoopClock
+from vc_clock import LoopClock, ServerClock
 from vc_cluster import AlreadyExistsError
 from vc_model.keys import SYSTEM_NAMESPACE
 from vc_model.kinds import NAMESPACES
@@ -44,14 +45,23 @@ here, and two embedded stacks must not fight for a port."""
 _log = logging.getLogger("pyroclast.embedded")
 
 
-def _build_here(service: str) -> Build:
-    """How to make a service in this process, whose environment is not ours to change."""
+def _build_here(service: str, *, vetted: bool) -> Build:
+    """How to make a service in this process, whose environment is not ours to change; `vetted`: admission
+    is among the services."""
+    if service == "queue-controller" and vetted:
+        from vc_queue_controller.config import COMMANDS_FROM, VETTED
+        from vc_queue_controller.config import Config as QueueConfig
+        from vc_queue_controller.service import build as build_queues
+
+        queues = QueueConfig.from_env({COMMANDS_FROM.name: VETTED, **os.environ})
+        return lambda context: build_queues(context, queues)
     if service != "admission":
         return build_of(service)
-    from vc_admission.config import Config
+    from vc_admission.config import ACCOUNTS, Config
     from vc_admission.service import build
 
-    config = Config.from_env({**_ADMISSION, **os.environ})
+    told = {**_ADMISSION, ACCOUNTS.name: ",".join(account_users())}
+    config = Config.from_env({**told, **os.environ})
     return lambda context: build(context, config)
 
 
@@ -114,11 +124,20 @@ class EmbeddedStack:
         await self.nodes.start()
         self._exit.push_async_callback(self.nodes.stop)
         adapters = Adapters(
-            bus=self.bus, cluster=self.cluster, snapshot=self.snapshot, clock=self.clock
+            bus=self.bus,
+            cluster=self.cluster,
+            snapshot=self.snapshot,
+            clock=ServerClock(self.clock),
         )
         self._exit.push_async_callback(adapters.close_tracers)
         self.host = Host(
-            {name: (adapters.context(name), _build_here(name)) for name in self._services}
+            {
+                name: (
+                    adapters.context(name, cluster=StoreCluster(self.api, user=user_of(name))),
+                    _build_here(name, vetted="admission" in self._services),
+                )
+                for name in self._services
+            }
         )
         running = asyncio.create_task(self.host.run())
         self._exit.push_async_callback(_cancel, running)

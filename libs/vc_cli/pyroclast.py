@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from vc_cli import settings
+from vc_cli.acls import add_command as add_acls
 from vc_cli.stack_commands import add_commands
 from vc_cluster.errors import ClusterError
 from vc_model.faults import describe
@@ -71,6 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("services", nargs="+", metavar="SERVICE", help="watcher, scheduler, …")
     run.set_defaults(command=_run)
     add_commands(commands)
+    add_acls(commands)
     return parser
 
 

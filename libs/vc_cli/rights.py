@@ -36,6 +36,16 @@ def account_of(service: str) -> str:
     return f"{RELEASE}-{service}"
 
 
+def account_users(*, namespace: str = SYSTEM_NAMESPACE) -> tuple[str, ...]:
+    """The user names of all our services, as the API server calls their accounts."""
+    return tuple(user_of(service, namespace=namespace) for service in sorted(service_facts()))
+
+
+def user_of(service: str, *, namespace: str = SYSTEM_NAMESPACE) -> str:
+    """What the API server calls a service's account."""
+    return f"system:serviceaccount:{namespace}:{account_of(service)}"
+
+
 @cache
 def service_facts() -> dict[str, dict[str, Any]]:
     """The chart's table, service by service."""

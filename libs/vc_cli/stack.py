@@ -218,6 +218,7 @@ class Stack:
             admission_host=self._admission.host,
             admission_port=self._admission.port,
             admission_url=self._admission.url,
+            vetted="admission" in self._options.services and not self._admission.url,
         )
 
     async def _accounts(self, admission_port: int) -> dict[str, str]:

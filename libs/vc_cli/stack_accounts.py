@@ -18,7 +18,7 @@ from vc_admission.logic.webhook_configurations import CONFIGURATIONS, client_url
 from vc_cli.ctl.client import Client
 from vc_cli.ctl.errors import ApiError
 from vc_cli.ctl.kubeconfig import read_access
-from vc_cli.rights import account_manifests, account_of
+from vc_cli.rights import account_manifests, account_of, account_users
 from vc_model.keys import SYSTEM_NAMESPACE
 from vc_model.struct import JsonObject
 from vc_parts.certificates import write_private
@@ -72,7 +72,13 @@ def _admissions_own(port: int) -> list[JsonObject]:
         "type": "Opaque",
     }
     webhooks = [
-        configuration(kind, name=config.configuration_name, clients=clients, scheduler_names=names)
+        configuration(
+            kind,
+            name=config.configuration_name,
+            clients=clients,
+            scheduler_names=names,
+            accounts=account_users(),
+        )
         for kind in CONFIGURATIONS
     ]
     return [secret, *webhooks]

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from vc_cli.rights import user_of
 from vc_cli.services import SERVICES
 from vc_model.compat import COMPAT_VARIABLE, Compat
 from vc_model.scheduler_names import SCHEDULER_NAMES, scheduler_names
@@ -33,14 +34,18 @@ SCHEDULER_CONFIGURATION: Final = {
 }
 """Where the scheduler's configuration is, unless the caller says; told to all who read it."""
 
+LOOPBACK: Final = "127.0.0.1"
+
 OWN_KEYS: Final[dict[str, tuple[str, ...]]] = {
     "job-controller": (SCHEDULER_NAMES,),
     "scheduler": ("REDIS_URL", SCHEDULER_NAMES, *SCHEDULER_CONFIGURATION),
     "podgroup-controller": (SCHEDULER_NAMES,),
-    "queue-controller": ("REDIS_URL", SCHEDULER_NAMES),
+    "queue-controller": ("REDIS_URL", SCHEDULER_NAMES, "QUEUE_CONTROLLER_COMMANDS_FROM"),
     "dashboard": (
         "REDIS_URL",
         "DASHBOARD_HOST",
+        "DASHBOARD_HOSTS",
+        "DASHBOARD_ANONYMOUS",
         "PYROCLAST_DASHBOARD_PORT",
         SCHEDULER_NAMES,
         *SCHEDULER_CONFIGURATION,
@@ -52,6 +57,7 @@ OWN_KEYS: Final[dict[str, tuple[str, ...]]] = {
         "ADMISSION_URL",
         "ADMISSION_FAILURE_POLICY",
         f"ADMISSION_{SCHEDULER_NAMES}",
+        "ADMISSION_ACCOUNTS",
     ),
 }
 """What only some services are told. Whose pods are ours is one answer for all that ask."""
@@ -75,9 +81,11 @@ class Addresses:
     admission_url: str = ""
     """How the API server reaches admission, when that is not where it listens; UNREACHABLE when it
     does not."""
-    dashboard_host: str = "127.0.0.1"
+    dashboard_host: str = LOOPBACK
     dashboard_port: int = 0
     admission_port: int = 0
+    vetted: bool = False
+    """Admission is registered and refuses what it may not vet: Commands of all namespaces count."""
 
 
 def keys_of(service: str) -> frozenset[str]:
@@ -103,12 +111,18 @@ def environment_of(
         "REDIS_URL": addresses.redis,
         "DASHBOARD_HOST": addresses.dashboard_host,
         "PYROCLAST_DASHBOARD_PORT": str(addresses.dashboard_port),
+        "DASHBOARD_HOSTS": inherited.get("DASHBOARD_HOSTS") or "localhost",
+        "DASHBOARD_ANONYMOUS": inherited.get("DASHBOARD_ANONYMOUS")
+        or ("all" if addresses.dashboard_host == LOOPBACK else "none"),
         "ADMISSION_HOST": addresses.admission_host,
         "ADMISSION_PORT": str(addresses.admission_port),
         "ADMISSION_CREATE_CONFIGURATIONS": "" if service in addresses.accounts else "true",
         "ADMISSION_URL": addresses.admission_url,
         "ADMISSION_FAILURE_POLICY": inherited.get("ADMISSION_FAILURE_POLICY", ""),
         f"ADMISSION_{SCHEDULER_NAMES}": inherited.get(f"ADMISSION_{SCHEDULER_NAMES}", names),
+        "ADMISSION_ACCOUNTS": inherited.get("ADMISSION_ACCOUNTS", "") or _accounts(addresses),
+        "QUEUE_CONTROLLER_COMMANDS_FROM": inherited.get("QUEUE_CONTROLLER_COMMANDS_FROM", "")
+        or ("vetted" if addresses.vetted else ""),
         SCHEDULER_NAMES: names,
         COMPAT_VARIABLE: inherited.get(COMPAT_VARIABLE) or Compat.LENIENT.value,
         **{key: inherited.get(key, usual) for key, usual in SCHEDULER_CONFIGURATION.items()},
@@ -119,6 +133,11 @@ def environment_of(
         **inherited_by(inherited, prefixes=(f"{service.upper().replace('-', '_')}_", "KAFKA_")),
         **{key: value for key, value in told.items() if key in wanted and value},
     }
+
+
+def _accounts(addresses: Addresses) -> str:
+    """User names of our services, where they have accounts of their own."""
+    return ",".join(user_of(service) for service in sorted(addresses.accounts))
 
 
 def inherited_by(env: Mapping[str, str], *, prefixes: tuple[str, ...] = ()) -> dict[str, str]:

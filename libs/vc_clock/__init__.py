@@ -6,6 +6,7 @@ sleep is a jump and the same seed gives the same history.
 """
 
 from vc_clock.clock import Clock, LoopClock
+from vc_clock.server_clock import ServerClock
 from vc_clock.virtual import DeadlockError, VirtualLoop, run_virtual
 
-__all__ = ["Clock", "DeadlockError", "LoopClock", "VirtualLoop", "run_virtual"]
+__all__ = ["Clock", "DeadlockError", "LoopClock", "ServerClock", "VirtualLoop", "run_virtual"]

@@ -8,12 +8,16 @@ from typing import Protocol
 class Clock(Protocol):
     """What a shell may ask about time.
 
-    `now` goes into objects and messages that people read. Time-outs, leases and staleness use
-    `monotonic` only: no decision depends on another machine's wall clock.
+    `now` goes into decisions and into objects that others read. Time-outs, leases and staleness use
+    `monotonic` only. `wall` is for spans and meters: no decision depends on one machine's wall clock.
     """
 
     def now(self) -> float:
-        """Seconds since the epoch."""
+        """Seconds since the epoch; the API server's where the process follows it."""
+        ...
+
+    def wall(self) -> float:
+        """Seconds since the epoch, to fractions of a second, for spans and meters only."""
         ...
 
     def monotonic(self) -> float:
@@ -36,6 +40,9 @@ class LoopClock:
         if self._wall_at_zero is None:
             return time.time()
         return self._wall_at_zero + self.monotonic()
+
+    def wall(self) -> float:
+        return self.now()
 
     def monotonic(self) -> float:
         try:

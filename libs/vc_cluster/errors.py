@@ -142,3 +142,7 @@ class UnavailableError(ServerError):
 
     code = 503
     reason = "ServiceUnavailable"
+
+
+class NoDateError(ServerError):
+    """The server answered, but not what time it is."""

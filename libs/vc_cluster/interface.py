@@ -129,6 +129,10 @@ class Cluster(Protocol):
         """Evict through the API, so that disruption budgets count (TooManyRequestsError)."""
         ...
 
+    async def date(self) -> float:
+        """The API server's clock in whole seconds since the epoch; ServerError when it does not say."""
+        ...
+
     async def close(self) -> None:
         """Let go of connections."""
         ...

@@ -22,6 +22,7 @@ from vc_clock import Clock, LoopClock
 from vc_cluster.errors import ConflictError, GoneError, InvalidError, ServerError
 from vc_cluster.interface import ListPage, Preconditions, WatchEvent
 from vc_cluster.kubernetes_config import find_source, open_access
+from vc_cluster.kubernetes_date import DateListener, no_listener
 from vc_cluster.kubernetes_errors import is_other_uid
 from vc_cluster.kubernetes_http import ApiConnection, Call, Limits
 from vc_cluster.kubernetes_request import (
@@ -54,11 +55,13 @@ async def connect(
     limits: Limits | None = None,
     clock: Clock | None = None,
     chance: random.Random | None = None,
+    on_date: DateListener = no_listener,
 ) -> "KubernetesCluster":
     """A cluster as KUBECONFIG, `kubeconfig` or the pod's service account names it.
 
     Nothing is asked of the server yet: whether it answers is seen at the first call, as at any
-    later one. ConfigurationError when there is nothing to connect to.
+    later one. `on_date` hears the `Date` of each answer. ConfigurationError when there is nothing to
+    connect to.
     """
     env = os.environ if environment is None else environment
     clock = clock or LoopClock()
@@ -70,6 +73,7 @@ async def connect(
         clock=clock,
         limits=limits or Limits(),
         chance=chance or random.Random(),
+        on_date=on_date,
     )
     return KubernetesCluster(connection)
 
@@ -289,6 +293,17 @@ class KubernetesCluster:
         now = (await self.list(kind, namespace=namespace, limit=1)).resource_version
         if 0 < read_version(now) < read_version(reached):
             raise GoneError(f"{kind.plural}: watched from {reached}, but the server is at {now}")
+
+    async def date(self) -> float:
+        # Every account may ask for the version; it costs the server no look into etcd.
+        call = Call(
+            verb="get",
+            kind="version",
+            method="GET",
+            path="/version",
+            seconds_max=self._limits.get_seconds_max,
+        )
+        return await self._connection.date(call)
 
     async def close(self) -> None:
         if self._leases is not None:

@@ -23,6 +23,7 @@ from yarl import URL
 
 from vc_clock import Clock
 from vc_cluster.errors import (
+    NoDateError,
     ServerError,
     TooLargeError,
     TooManyRequestsError,
@@ -30,6 +31,7 @@ from vc_cluster.errors import (
     UnavailableError,
 )
 from vc_cluster.kubernetes_config import Access
+from vc_cluster.kubernetes_date import DateListener, no_listener, read_date
 from vc_cluster.kubernetes_errors import answer_error
 from vc_cluster.kubernetes_library import library
 from vc_model.faults import describe
@@ -114,9 +116,16 @@ class ApiConnection:
     """Sends calls to one API server."""
 
     def __init__(
-        self, access: Access, *, service: str, clock: Clock, limits: Limits, chance: random.Random
+        self,
+        access: Access,
+        *,
+        service: str,
+        clock: Clock,
+        limits: Limits,
+        chance: random.Random,
+        on_date: DateListener = no_listener,
     ) -> None:
-        """Opens the session, so it needs a running loop."""
+        """Opens the session, so it needs a running loop. `on_date` hears of every answer's `Date`."""
         self.limits = limits
         self.requests: Counter[tuple[str, str]] = Counter()
         """Requests sent, by verb and kind; a repeated read counts each time."""
@@ -124,6 +133,7 @@ class ApiConnection:
         self._service = service
         self._clock = clock
         self._chance = chance
+        self._on_date = on_date
         self._slots = asyncio.Semaphore(limits.requests_max)
         self._watches = 0
         configuration = access.configuration
@@ -168,6 +178,20 @@ class ApiConnection:
                 return await self._repeat(call)
         except TimeoutError as error:
             raise UnavailableError(f"{call}: no answer within {call.seconds_max:g} s") from error
+
+    async def date(self, call: Call) -> float:
+        """The `Date` of a successful answer; its body is not read."""
+        try:
+            async with asyncio.timeout(call.seconds_max), self._slots:
+                socket = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS_MAX)
+                response = await self._authorised(call, socket)
+        except TimeoutError as error:
+            raise ServerError(f"{call}: no answer within {call.seconds_max:g} s") from error
+        response.release()
+        date = read_date(response.headers)
+        if date is None:
+            raise NoDateError(f"{call}: the answer has no Date header that can be read")
+        return date
 
     async def open(self, call: Call) -> "Stream":
         """An answer that goes on until it is closed."""
@@ -256,6 +280,7 @@ class ApiConnection:
         if call.body is not None:
             headers["Content-Type"] = call.content_type
         self.requests[call.verb, call.kind] += 1
+        sent = self._clock.monotonic()
         try:
             response = await self._session.request(
                 call.method,
@@ -266,6 +291,7 @@ class ApiConnection:
                 allow_redirects=False,  # a token goes to nobody else
                 **self._options,
             )
+            self._hear_date(response, sent)
             if response.status < 300:
                 return response
             async with response:
@@ -273,6 +299,12 @@ class ApiConnection:
         except (aiohttp.ClientError, OSError) as error:
             raise _broken(call, error) from error
         raise answer_error(response.status, body, doing=str(call), headers=response.headers)
+
+    def _hear_date(self, response: aiohttp.ClientResponse, sent: float) -> None:
+        """Refusals have a date, too."""
+        date = read_date(response.headers)
+        if date is not None:
+            self._on_date(date, sent=sent, received=self._clock.monotonic())
 
     def _url(self, call: Call) -> URL:
         query = f"?{urlencode(call.query)}" if call.query else ""

@@ -15,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from vc_bus import BusError, BusUnavailableError, Member, OversizeError
+from vc_bus import BusError, BusForbiddenError, BusUnavailableError, Member, OversizeError
 from vc_bus.limits import checked_bytes
 from vc_clock import VirtualLoop
 from vc_cluster import ClusterError, NotFoundError
@@ -166,7 +166,10 @@ class PluginService:
                 await self._leave()
                 away = isinstance(error, BusUnavailableError)
                 why = "bus away" if away else "topics are not what they were"
-                await self._wait_out(f"{why}: {error}")
+                forbidden = isinstance(error, BusForbiddenError)
+                if forbidden and self._trouble != str(error):
+                    self._context.log.error("%s", error)
+                await self._wait_out(str(error) if forbidden else f"{why}: {error}")
 
     async def _foreign(self) -> str:
         """Why we must not take part; a cluster that does not say which it is counts as another."""
@@ -200,7 +203,7 @@ class PluginService:
         self._trouble = ""
         if not polled.records:
             return
-        taken = self._context.clock.now()
+        taken = self._context.clock.wall()
         async with asyncio.TaskGroup() as group:
             tasks = [
                 group.create_task(self._answer(record))
@@ -232,7 +235,7 @@ class PluginService:
                     request.job.metadata.uid,
                     plugin_span(request.plugin),
                     started=taken,
-                    ended=self._context.clock.now(),
+                    ended=self._context.clock.wall(),
                     attributes={"job": request.job.key, "queue": request.job.spec.queue},
                 ),
                 edition=edition,

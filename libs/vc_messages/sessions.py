@@ -114,6 +114,14 @@ class Unblock(msgspec.Struct, frozen=True, kw_only=True):
     """Of `end-jobs`: the pod groups that finish, or are evicted."""
 
 
+class InnerReason(msgspec.Struct, frozen=True, kw_only=True):
+    """What keeps the pods of a job from nodes, where the reason speaks of its PodGroup."""
+
+    stage: Stage
+    code: str
+    sentence: str
+
+
 class Reason(msgspec.Struct, frozen=True, kw_only=True):
     """No, because."""
 
@@ -128,6 +136,8 @@ class Reason(msgspec.Struct, frozen=True, kw_only=True):
     unblock: Unblock | None = None
     permanent: bool = False
     """It can never start as things are, whatever ends: its size is beyond a capability or the nodes."""
+    inner: InnerReason | None = None
+    """The end of the sentence, where it speaks of the PodGroup first (InqueueTimeout)."""
 
 
 class JobReason(msgspec.Struct, frozen=True, kw_only=True):

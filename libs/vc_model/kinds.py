@@ -138,9 +138,27 @@ WATCHED: Final[tuple[Kind, ...]] = (
 LEASES: Final = _kind("leases", "coordination.k8s.io/v1", "Lease", kubernetes.Lease)
 EVENTS: Final = _kind("events", "v1", "Event", ApiObject)
 SERVICES: Final = _kind("services", "v1", "Service", ApiObject)
+ACCESS_REVIEWS: Final = _kind(
+    "subjectaccessreviews",
+    "authorization.k8s.io/v1",
+    "SubjectAccessReview",
+    ApiObject,
+    namespaced=False,
+)
+"""Not stored: creating one asks whether somebody may do something."""
 SECRETS: Final = _kind("secrets", "v1", "Secret", ApiObject)
 NETWORKPOLICIES: Final = _kind(
     "networkpolicies", "networking.k8s.io/v1", "NetworkPolicy", ApiObject
+)
+TOKENREVIEWS: Final = _kind(
+    "tokenreviews", "authentication.k8s.io/v1", "TokenReview", ApiObject, namespaced=False
+)
+ACCESSREVIEWS: Final = _kind(
+    "subjectaccessreviews",
+    "authorization.k8s.io/v1",
+    "SubjectAccessReview",
+    ApiObject,
+    namespaced=False,
 )
 CRONJOBS: Final = _kind("cronjobs", _BATCH, "CronJob", job.CronJob)
 JOBFLOWS: Final = _kind("jobflows", "flow.volcano.sh/v1alpha1", "JobFlow", job.JobFlow)

@@ -113,6 +113,9 @@ class PodSpec(ApiStruct, frozen=True, kw_only=True):
     termination_grace_period_seconds: int | None = None
     hostname: str = ""
     subdomain: str = ""
+    held_requests: ResourceList = {}
+    """No field of the API: the watcher writes it while an in-place resize is under way, and it stands in
+    place of all requests above (`vc_model.pod_resize`)."""
 
 
 class TerminatedState(ApiStruct, frozen=True, kw_only=True):
@@ -137,6 +140,10 @@ class ContainerStatus(ApiStruct, frozen=True, kw_only=True):
     restart_count: int = 0
     state: ContainerState | None = None
     last_state: ContainerState | None = None
+    allocated_resources: ResourceList = {}
+    """What the node has set aside; read by the watcher, not on the bus."""
+    resources: ResourceRequirements | None = None
+    """What the container runs with; read by the watcher, not on the bus."""
 
 
 class PodCondition(ApiStruct, frozen=True, kw_only=True):
@@ -159,6 +166,9 @@ class PodStatus(ApiStruct, frozen=True, kw_only=True):
     init_container_statuses: list[ContainerStatus] = []
     nominated_node_name: str = ""
     start_time: str | None = None
+    allocated_resources: ResourceList = {}
+    """Of the pod as a whole; read by the watcher, not on the bus, as is the next one."""
+    resources: ResourceRequirements | None = None
 
 
 class Pod(ApiObject, frozen=True, kw_only=True):

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from vc_bus import Bus
-from vc_clock import Clock
+from vc_clock import Clock, ServerClock
 from vc_cluster import Cluster
 from vc_model.keys import SYSTEM_NAMESPACE
 from vc_runtime.context import Context
@@ -43,12 +43,12 @@ class Adapters:
     _tracers: list[Tracer] = field(default_factory=list, init=False, repr=False)
     """Of the contexts that were given out; one per service of this process."""
 
-    def context(self, name: str) -> Context:
-        """One service's world."""
+    def context(self, name: str, *, cluster: Cluster | None = None) -> Context:
+        """One service's world; `cluster` where the service has an account of its own there."""
         return Context(
             name=name,
             bus=self.bus,
-            cluster=self.cluster,
+            cluster=cluster or self.cluster,
             snapshot=self.snapshot,
             clock=self.clock,
             identity=f"{socket.gethostname()}-{os.getpid()}-{name}",
@@ -75,16 +75,22 @@ class Adapters:
 
 
 async def connect(env: Mapping[str, str], clock: Clock, *, user_agent: str) -> Adapters:
-    """Adapters as the environment says; a fault on the way lets go of what was connected before."""
+    """Adapters as the environment says; a fault on the way lets go of what was connected before.
+
+    Their clock follows the API server's; `clock` is the machine's own.
+    """
+    server_clock = ServerClock(clock)
     async with AsyncExitStack() as connected:
-        cluster = await _cluster(env, clock, user_agent)
+        cluster = await _cluster(env, server_clock, user_agent)
         connected.push_async_callback(cluster.close)
         snapshot = await _snapshot(env)
         connected.push_async_callback(snapshot.close)
         bus = await _bus(env, clock)
         connected.pop_all()
     namespace = POD_NAMESPACE.read(env)
-    return Adapters(bus=bus, cluster=cluster, snapshot=snapshot, clock=clock, namespace=namespace)
+    return Adapters(
+        bus=bus, cluster=cluster, snapshot=snapshot, clock=server_clock, namespace=namespace
+    )
 
 
 async def _bus(env: Mapping[str, str], clock: Clock) -> Bus:
@@ -117,7 +123,7 @@ async def _snapshot(env: Mapping[str, str]) -> SnapshotStore:
     return MemorySnapshot()
 
 
-async def _cluster(env: Mapping[str, str], clock: Clock, user_agent: str) -> Cluster:
+async def _cluster(env: Mapping[str, str], clock: ServerClock, user_agent: str) -> Cluster:
     if not env.get("KUBECONFIG") and _IN_CLUSTER_VARIABLE not in env:
         raise NoClusterError(
             "no API server: set KUBECONFIG (`make up` prints one), or run inside a cluster"
@@ -127,6 +133,8 @@ async def _cluster(env: Mapping[str, str], clock: Clock, user_agent: str) -> Clu
 
     _log.info("cluster: Kubernetes API of %s", env.get("KUBECONFIG") or "this pod's account")
     try:
-        return await connect_kubernetes(service=user_agent, environment=env, clock=clock)
+        return await connect_kubernetes(
+            service=user_agent, environment=env, clock=clock, on_date=clock.observe
+        )
     except ConfigurationError as error:
         raise NoClusterError(str(error)) from error

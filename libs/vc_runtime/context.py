@@ -8,7 +8,7 @@ from typing import Protocol
 from prometheus_client import CollectorRegistry, Counter
 
 from vc_bus import Bus
-from vc_clock import Clock
+from vc_clock import Clock, ServerClock
 from vc_cluster import Cluster
 from vc_runtime.problems import Problems
 from vc_runtime.tracing import NoTracer, Tracer
@@ -38,6 +38,7 @@ class Context:
     cluster: Cluster
     snapshot: SnapshotStore
     clock: Clock
+    """`now` is the API server's time where the process follows it (`ServerClock`)."""
     identity: str
     """Unique per process: the holder of Leases, the member of groups."""
     namespace: str = "volcano-system"
@@ -63,6 +64,16 @@ class Context:
         object.__setattr__(self, "dead_letters", letters)
         problems = Problems(self.name, registry=self.metrics, log=self.log)
         object.__setattr__(self, "problems", problems)
+
+    def time_unknown(self) -> str:
+        """Why nothing may be decided that depends on the time; empty when the time is known."""
+        if isinstance(self.clock, ServerClock) and not self.clock.known:
+            return "the API server has not said what time it is"
+        return ""
+
+    def clock_moved_seconds(self) -> float:
+        """By how much `clock.now` was set since the process began, backwards counted negative."""
+        return self.clock.moved_seconds if isinstance(self.clock, ServerClock) else 0.0
 
     @property
     def log(self) -> logging.Logger:

@@ -16,7 +16,7 @@ from typing import Final
 
 import msgspec
 
-from vc_bus import BusError, BusUnavailableError
+from vc_bus import BusError, BusForbiddenError, BusUnavailableError
 from vc_cluster import ClusterError
 from vc_messages.codec import unreadable
 from vc_messages.incarnations import foreign_topics
@@ -121,6 +121,8 @@ class Follower:
         except BusUnavailableError as error:
             await self._wait_out(f"bus away: {error}")
             return Batch()
+        except BusForbiddenError as error:
+            return await self._forget(str(error))
         except (BusError, IncarnationChanged) as error:
             return await self._forget(f"topics are not what they were: {error}")
         restored: list[Change] = []
@@ -208,7 +210,8 @@ class Follower:
         return Batch(changes=changes, records=others, rebuilt=rebuilt)
 
     async def _forget(self, why: str) -> Batch:
-        self._context.log.warning("view thrown away: %s", why)
+        if why != self._trouble:
+            self._context.log.warning("view thrown away: %s", why)
         await self.close()
         self._restored = None
         self.view = View(self._kinds, partitions=())

@@ -25,14 +25,19 @@ class HealthServer:
         port: int,
         variable: str = "HEALTH_PORT",
         problems: Callable[[], Mapping[str, Sequence[str]]] = dict,
+        denied: Callable[[], str] = str,
     ) -> None:
-        """`variable` chooses the port; it is named when that is taken. `problems` are lines by service."""
+        """`variable` chooses the port; it is named when that is taken. `problems` are lines by service.
+
+        `denied` is what the bus may not write for us, whichever service wanted it.
+        """
         self._services = services
         self._registries = registries
         self._host = host
         self._port = port
         self._variable = variable
         self._problems = problems
+        self._denied = denied
         self._runner: web.AppRunner | None = None
 
     async def start(self) -> int:
@@ -59,7 +64,9 @@ class HealthServer:
 
     async def _readyz(self, _: web.Request) -> web.Response:
         """Not ready is 503, with the reason of each service that is not."""
-        reasons = {name: service.unready() for name, service in self._services().items()}
+        reasons = {
+            name: service.unready() or self._denied() for name, service in self._services().items()
+        }
         lines = [f"{name}: {why or 'ready'}" for name, why in reasons.items()]
         status = 503 if any(reasons.values()) else 200
         return web.Response(status=status, text="\n".join(lines) + "\n")

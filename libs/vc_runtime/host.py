@@ -13,12 +13,16 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, ProcessCollector
 
-from vc_clock import Clock
+from vc_bus import BusForbiddenError
+from vc_bus.prefixed import forbidden_on
+from vc_clock import Clock, ServerClock
+from vc_model.faults import describe
 from vc_runtime.backoff import delay_seconds
 from vc_runtime.context import Context, Service
 from vc_runtime.listening import PortTakenError
 from vc_runtime.metered_cluster import MeteredCluster
 from vc_runtime.problems import Problems
+from vc_runtime.time_keeper import TimeKeeper
 
 STOP_SECONDS_MAX: Final = 10.0
 """How long services may take to clean up; what is still running then is abandoned."""
@@ -51,6 +55,11 @@ class Host:
         )
         self._loop_lags: deque[float] = deque([0.0], maxlen=LOOP_LAG_SAMPLES)
         self._loop_lag.set_function(lambda: max(self._loop_lags))
+        self._clock_ahead = Gauge(
+            "pyroclast_clock_ahead_seconds",
+            "By how much the machine's clock is ahead of the API server's, which deadlines use.",
+            registry=self._meters,
+        )
         self._restarts = Counter(
             "pyroclast_service_restarts",
             "How often a service of this process raised and was started again.",
@@ -86,6 +95,8 @@ class Host:
         ]
         lag = _measure_loop_lag(self._any_context().clock, self._loop_lags)
         tasks += [asyncio.create_task(lag, name="loop-lag")]
+        if keeper := self._time_keeper():
+            tasks += [asyncio.create_task(keeper.run(), name="time-keeper")]
         try:
             await asyncio.gather(*tasks)
         finally:
@@ -95,8 +106,24 @@ class Host:
             for task in left:
                 self._any_context().log.error("%s did not stop in time", task.get_name())
 
+    def denied(self) -> str:
+        """What ACLs of the bus forbid us to publish; empty when nothing."""
+        return forbidden_on(self._any_context().bus)
+
+    def _time_keeper(self) -> TimeKeeper | None:
+        """For the clock that all services of a process share."""
+        context = self._any_context()
+        if not isinstance(context.clock, ServerClock):
+            return None
+        clock = context.clock
+        self._clock_ahead.set_function(lambda: clock.ahead_seconds)
+        return TimeKeeper(clock, context.cluster, context.log)
+
     def _any_context(self) -> Context:
         return next(iter(self._builds.values()))[0]
+
+    def _is_ready(self, service: Service) -> float:
+        return 0.0 if service.unready() or self.denied() else 1.0
 
     async def _keep(self, name: str, context: Context, build: Build) -> None:
         failures = 0
@@ -106,7 +133,7 @@ class Host:
             self._registries[name] = fresh.metrics
             self._problems[name] = fresh.problems
             service = self._services[name] = build(fresh)
-            self._ready.labels(name).set_function(partial(_is_ready, service))
+            self._ready.labels(name).set_function(partial(self._is_ready, service))
             try:
                 await service.run()
             except Exception as error:
@@ -114,16 +141,14 @@ class Host:
                 self._restarts.labels(name).inc()
                 if isinstance(error, PortTakenError):
                     context.log.error("%s cannot listen and tries again: %s", name, error.sentence)
+                elif isinstance(error, BusForbiddenError):
+                    context.log.error("%s tries again: %s", name, describe(error))
                 else:
                     context.log.exception("%s failed and is started again", name)
             if context.clock.monotonic() - started > HEALTHY_SECONDS:
                 failures = 0
             failures += 1
             await context.clock.sleep(delay_seconds(failures, context.chance))
-
-
-def _is_ready(service: Service) -> float:
-    return 0.0 if service.unready() else 1.0
 
 
 def metered(context: Context) -> Context:

@@ -32,6 +32,7 @@ class Lead:
         warm_start: WarmStart | None = None,
     ) -> None:
         """`rest_seconds` lie between two reads of news."""
+        self._context = context
         self.follower = Follower(context, kinds, warm_start=warm_start, rest_seconds=rest_seconds)
         self._context = context
         self.lease = Leadership(context)
@@ -60,7 +61,7 @@ class Lead:
 
     def unready(self) -> str:
         """Why the view may not be decided on; empty when it may."""
-        return self.follower.unready()
+        return self._context.time_unknown() or self.follower.unready()
 
     async def taken_over(self) -> bool:
         """Whether we lead and the view holds what the last leader may have done."""

@@ -69,6 +69,7 @@ async def host_until_signal(adapters: Adapters, builds: Mapping[str, Build]) -> 
         host=HEALTH_HOST.read(os.environ),
         port=HEALTH_PORT.read(os.environ),
         problems=host.problems,
+        denied=host.denied,
     )
     port = await health.start()
     _log.info("%s: health and metrics on port %d", ", ".join(builds), port)

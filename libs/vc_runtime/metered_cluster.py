@@ -51,6 +51,7 @@ class MeteredCluster:
         self.delete = self._counted("delete", cluster.delete)
         self.bind = self._counted("bind", cluster.bind)
         self.evict = self._counted("evict", cluster.evict)
+        self.date = cluster.date
         self.close = cluster.close
 
     def _counted(

@@ -18,6 +18,9 @@ from vc_runtime.refusals import Refusals
 
 POLL_RECORDS_MAX: Final = 2000
 
+OPEN_SECONDS_MAX: Final = 10.0
+"""To read what is there: a busy machine takes seconds to connect, and would begin again for ever."""
+
 STALLED_SECONDS: Final = 2.0
 """A longer gap between two polls means that we were stopped, and buffers are of the past."""
 
@@ -43,9 +46,10 @@ class ProgressReader:
         self._reader = await bus.reader({TopicPartition(PROGRESS.name, 0): start})
         newest: dict[str, Record] = {}
         position = start
+        deadline = self._polled_at + OPEN_SECONDS_MAX
         while position < self._live_from:
             records = await self._reader.poll(max_records=POLL_RECORDS_MAX, wait_seconds=1.0)
-            if not records:
+            if not records and self._context.clock.monotonic() > deadline:
                 break
             for record in records:
                 newest[record.key] = record

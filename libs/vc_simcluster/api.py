@@ -23,6 +23,7 @@ from vc_simcluster.event_expiry import EventExpiry
 from vc_simcluster.failures import FieldFault, bad_request, invalid, not_found
 from vc_simcluster.furnishing import furnish
 from vc_simcluster.garbage import GarbageCollector
+from vc_simcluster.history_expiry import HistoryExpiry
 from vc_simcluster.housekeeping import Housekeeping
 from vc_simcluster.identity import UidSource, fresh_uids
 from vc_simcluster.lifecycle import Lifecycle
@@ -78,6 +79,7 @@ class Api:
             Definitions(self.store, self.registry, self._housekeeping).observe,
             disruption.observe,
             EventExpiry(self.store, clock, self._housekeeping).observe,
+            HistoryExpiry(self.store, clock).observe,
             ClaimBinder(*parts, clock=clock, uid_source=self._uid_source).observe,
         )
         self._writer = Writer(

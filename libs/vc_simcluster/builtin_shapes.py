@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 
 from vc_model import kinds
+from vc_model.faults import describe
 from vc_model.meta import ApiObject
 from vc_model.struct import JsonObject
 from vc_simcluster.failures import bad_request
@@ -34,7 +35,7 @@ def check_types(resource: Resource, obj: JsonObject) -> None:
     try:
         msgspec.convert(obj, shape)
     except Exception as error:  # noqa: BLE001 - of one object, whatever it is
-        raise _refusal(resource, str(error)) from None
+        raise _refusal(resource, describe(error)) from None
 
 
 def _refusal(resource: Resource, why: str) -> Exception:

@@ -4,6 +4,7 @@ Nothing is handed over by reference: bodies are copied on the way in, answers on
 caller that changes what it was given changes nothing else.
 """
 
+import math
 from collections.abc import AsyncIterator
 
 from vc_cluster.interface import ListPage, Preconditions, WatchEvent
@@ -11,6 +12,7 @@ from vc_model.kinds import Kind
 from vc_model.struct import JsonObject
 from vc_simcluster.api import Api
 from vc_simcluster.failures import bad_request
+from vc_simcluster.http_reviews import answer_review
 from vc_simcluster.patches import MERGE_PATCH
 
 
@@ -64,6 +66,8 @@ class StoreCluster:
         return self.api.get(self.api.registry.for_kind(kind), name=name, namespace=namespace)
 
     async def create(self, kind: Kind, body: JsonObject, *, namespace: str = "") -> JsonObject:
+        if review := answer_review(kind.plural, body):
+            return review
         resource = self.api.registry.for_kind(kind)
         return await self.api.create(resource, body, namespace=namespace, user=self._user)
 
@@ -144,6 +148,9 @@ class StoreCluster:
             "deleteOptions": options,
         }
         await self.api.evict(namespace=namespace, name=name, eviction=eviction)
+
+    async def date(self) -> float:
+        return float(math.floor(self.api.clock.now()))
 
     async def close(self) -> None:
         """Nothing to let go of: the store belongs to whoever made it."""

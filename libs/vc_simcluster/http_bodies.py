@@ -109,7 +109,9 @@ def _parse(raw: bytes, *, is_yaml: bool) -> Json:
         return msgspec.json.decode(raw)
     except Exception as error:  # noqa: BLE001 - of one body, whatever it is
         if not is_yaml:
-            raise BadRequestError(f"the body of the request is not JSON: {error}") from None
+            raise BadRequestError(
+                f"the body of the request is not JSON: {describe(error)}"
+            ) from None
     try:
         return _plain(bounded_yaml.load(raw))
     except Exception as error:  # noqa: BLE001 - of one body, whatever it is

@@ -19,7 +19,7 @@ from vc_simcluster.http_errors import MethodNotAllowedError, json_response
 from vc_simcluster.http_fields import check_fields, check_patch_fields
 from vc_simcluster.http_logs import answer_logs
 from vc_simcluster.http_output import Output
-from vc_simcluster.http_reviews import USER
+from vc_simcluster.http_reviews import user_of
 from vc_simcluster.http_routes import Target
 from vc_simcluster.http_scale import answer_scale
 from vc_simcluster.http_watch import answer_watch
@@ -140,7 +140,7 @@ async def _create(request: web.Request, api: Api, target: Target) -> web.Respons
         namespace=target.namespace,
         dry_run=write.dry_run,
         field_manager=write.field_manager,
-        user=USER,
+        user=user_of(request),
     )
     return output.object(made, status=201)
 
@@ -158,7 +158,7 @@ async def _replace(request: web.Request, api: Api, target: Target) -> web.Respon
         subresource=target.subresource,
         dry_run=write.dry_run,
         field_manager=write.field_manager,
-        user=USER,
+        user=user_of(request),
     )
     return output.object(written)
 
@@ -197,7 +197,7 @@ async def _patch(request: web.Request, api: Api, target: Target) -> web.Response
         dry_run=write.dry_run,
         field_manager=write.field_manager,
         force=query_bool(request, "force"),
-        user=USER,
+        user=user_of(request),
     )
     return output.object(written, status=201 if is_new else 200)
 
@@ -219,7 +219,7 @@ async def _delete(request: web.Request, api: Api, target: Target) -> web.Respons
         namespace=target.namespace,
         options=options,
         dry_run=_dry_run(request, options),
-        user=USER,
+        user=user_of(request),
     )
     return output.object(answer)
 
@@ -234,7 +234,7 @@ async def _delete_collection(request: web.Request, api: Api, target: Target) -> 
         field_selector=request.query.get("fieldSelector", ""),
         options=options,
         dry_run=_dry_run(request, options),
-        user=USER,
+        user=user_of(request),
     )
     return output.items(deleted)
 

@@ -122,6 +122,10 @@ class Table:
         self.compacted_version = dropped[-1].version
         self._history_bytes -= sum(len(change.record.raw) for change in dropped)
 
+    def forget_until(self, version: int) -> None:
+        """Forget changes up to a version, but the newest."""
+        self.trim(bisect_right(self.history, version, key=_VERSION_OF))
+
     def compact(self, version: int) -> None:
         """Forget everything up to a version, as etcd's compaction does."""
         keep = bisect_right(self.history, version, key=_VERSION_OF)

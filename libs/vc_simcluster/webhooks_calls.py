@@ -23,6 +23,7 @@ from vc_cluster.errors import (
 from vc_model.faults import describe
 from vc_model.struct import JsonObject
 from vc_simcluster.admission import AdmissionRequest
+from vc_simcluster.http_reviews import USER
 from vc_simcluster.proxy import ServiceProxy
 
 TIMEOUT_SECONDS_DEFAULT: Final = 10
@@ -79,7 +80,7 @@ def review(request: AdmissionRequest, uid: str) -> JsonObject:
         "requestResource": where,
         "name": request.name,
         "operation": request.operation,
-        "userInfo": {"username": request.user, "groups": ["system:authenticated"]},
+        "userInfo": {"username": request.user, "groups": groups_of(request.user)},
         "object": request.object,
         "oldObject": request.old_object,
         "dryRun": request.dry_run,
@@ -90,6 +91,15 @@ def review(request: AdmissionRequest, uid: str) -> JsonObject:
     if request.subresource:
         asked["subResource"] = asked["requestSubResource"] = request.subresource
     return {"kind": "AdmissionReview", "apiVersion": _REVIEW, "request": asked}
+
+
+def groups_of(user: str) -> list[str]:
+    """Those that the API server itself gives to a user."""
+    found = ["system:authenticated"]
+    prefix, _, rest = user.partition("system:serviceaccount:")
+    if not prefix and ":" in rest:
+        found += ["system:serviceaccounts", f"system:serviceaccounts:{rest.split(':')[0]}"]
+    return found + (["system:masters"] if user in ("", USER) else [])
 
 
 class Address(msgspec.Struct, frozen=True, kw_only=True):

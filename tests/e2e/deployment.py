@@ -66,6 +66,8 @@ class Deployment:
         """Who is started."""
         self.otlp = ""
         """Where traces go; nowhere unless it is set before the start."""
+        self.logins: dict[str, dict[str, str]] = {}
+        """Variables of single services: whom they are at Kafka and Redis."""
         self.cluster: KubernetesCluster
         self.audit: Audit
         self._dashboard = f"http://{LOOPBACK}:0"
@@ -129,6 +131,7 @@ class Deployment:
             addresses = dataclasses.replace(addresses, accounts=accounts)
         port = free_port()
         env = environment_of(service, addresses, health_port=port, inherited=os.environ)
+        env |= self.logins.get(service, {})
         lives = ServiceLives(
             service, instance=instance, env=env, port=port, logs=self.home / "logs"
         )

@@ -37,12 +37,17 @@ async def _history(seed: int) -> str:
             seconds=120,
             what="all completed",
         )
-        digest = await _digest_bus(stack)
-        for resource in stack.api.registry.stored():
-            for raw in stack.api.list(resource).items:
-                digest.update(raw)
         assert stack.problems == []
-        return digest.hexdigest()
+        return await digest_of(stack)
+
+
+async def digest_of(stack: Stack) -> str:
+    """Of all records on the bus and all objects of the cluster."""
+    digest = await _digest_bus(stack)
+    for resource in stack.api.registry.stored():
+        for raw in stack.api.list(resource).items:
+            digest.update(raw)
+    return digest.hexdigest()
 
 
 if __name__ == "__main__":

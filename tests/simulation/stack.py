@@ -7,24 +7,28 @@ that raise, nodes over their allocatable, pods created twice under one name and 
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Self
 
 import msgspec
 
 from tests.builders.contexts import memory_context, our_registry
 from tests.simulation.api_faults import ApiFaults, FaultyApi
+from tests.simulation.machines import SkewedClock
 from tests.simulation.mortal import Life, Mortal, ProcessDied
 from tests.simulation.traces import Traces
 from vc_bus.memory import Faults, MemoryBus
 from vc_cli.services import build_of
-from vc_clock import LoopClock
+from vc_clock import LoopClock, ServerClock
 from vc_model.job import Job
 from vc_model.kinds import JOBS, NAMESPACES, NODES, PODS
 from vc_model.pod import Pod
+from vc_model.pod_requests import pod_requests
+from vc_model.pod_resize import with_held_requests
 from vc_model.quantity import parse_resources
 from vc_model.struct import JsonObject
 from vc_runtime.context import Context, Service
+from vc_runtime.time_keeper import TimeKeeper
 from vc_simcluster.api import Api
 from vc_simcluster.cluster import StoreCluster
 from vc_simcluster.identity import seeded_uids
@@ -55,16 +59,23 @@ class Stack:
         die_at: tuple[str, int] | None = None,
         traces: Traces | None = None,
         wall_at_zero: float = WALL_AT_ZERO,
+        ahead_seconds: Mapping[str, float] | None = None,
     ) -> None:
         """`die_at` names a service and the number of the call at which its first life ends.
+        `ahead_seconds` says by how much the clocks of some services' machines are wrong.
 
         `job-controller@2` in `services` is another replica of `job-controller`.
         """
+        services = tuple(services)
         self._seed = seed
         self._api_faults = api_faults
         self._die_at = die_at
         self._traces = traces if traces is not None else Traces()
         self.clock = LoopClock(wall_at_zero=wall_at_zero)
+        self.machines = {name: SkewedClock(self.clock) for name in services}
+        """The clocks of the services' machines; a test may set them."""
+        for name, ahead in (ahead_seconds or {}).items():
+            self.machines[name].ahead_seconds = ahead
         self.api = Api(
             clock=self.clock,
             registry=our_registry(),
@@ -128,7 +139,7 @@ class Stack:
             bus=Mortal(self.bus, life, name="bus"),
             cluster=Mortal(cluster, life, name="cluster"),
             snapshot=Mortal(self.snapshot, life, name="snapshot"),
-            clock=self.clock,
+            clock=ServerClock(self.machines[name]),
             identity=f"{name}-{number}",
             chance=random.Random(f"{self._seed}/{name}/{number}"),
             tracer=self._traces.tracer(name, life),
@@ -141,10 +152,12 @@ class Stack:
             die_at = self._die_at[1] if first and self._die_at and self._die_at[0] == name else None
             life = Life(die_at=die_at)
             self.lives[name].append(life)
-            service = self.running[name] = build_of(name.partition("@")[0])(
-                self._context(name, life)
-            )
+            context = self._context(name, life)
+            service = self.running[name] = build_of(name.partition("@")[0])(context)
             task = asyncio.create_task(service.run())
+            assert isinstance(context.clock, ServerClock)
+            keeper = TimeKeeper(context.clock, self.cluster, context.log)
+            keeping = asyncio.create_task(keeper.run())
             death = asyncio.create_task(life.over.wait())
             try:
                 await asyncio.wait({task, death}, return_when=asyncio.FIRST_COMPLETED)
@@ -152,9 +165,9 @@ class Stack:
                     self.problems.append(f"{name} ended by itself: {_told(task)}")
             finally:
                 life.over.set()
-                for each in (task, death):
+                for each in (task, death, keeping):
                     each.cancel()
-                await asyncio.gather(task, death, return_exceptions=True)
+                await asyncio.gather(task, death, keeping, return_exceptions=True)
             await self.clock.sleep(RESTART_SECONDS)
             while name in self._paused:
                 await self.clock.sleep(RESTART_SECONDS)
@@ -190,8 +203,7 @@ class Stack:
         used: Counter[str] = Counter()
         for pod in self.pods():
             if pod.spec.node_name == node and pod.status.phase in ("Pending", "Running"):
-                for container in pod.spec.containers:
-                    used.update(parse_resources(container.resources.requests))
+                used.update(pod_requests(with_held_requests(pod).spec))
         status = self.api.get(self.api.registry.for_kind(NODES), name=node)["status"]
         allocatable = parse_resources(status["allocatable"])
         for resource, amount in used.items():

@@ -16,6 +16,7 @@ from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import (
     LeaderNotAvailableError,
     TopicAlreadyExistsError,
+    TopicAuthorizationFailedError,
     UnknownTopicOrPartitionError,
     for_code,
 )
@@ -24,7 +25,7 @@ from aiokafka.protocol.metadata import MetadataRequest
 from vc_bus.errors import BusUnavailableError, TopicMissingError
 from vc_bus.kafka.config import KafkaConfig
 from vc_bus.kafka.connections import Connections
-from vc_bus.kafka.errors import KAFKA_FAULTS
+from vc_bus.kafka.errors import KAFKA_FAULTS, translated
 from vc_bus.kafka.policy import AUTOMATIC_CREATION, settings_of, verify, verify_broker
 from vc_clock import Clock
 from vc_messages.record import TopicPartition
@@ -150,16 +151,24 @@ class Broker:
         BusUnavailableError when one is there and cannot be used. A broker that has just come back
         answers before its partitions have leaders: nobody is to take that for a wipe.
         """
-        wanted = sorted(set(names))
-        if not wanted:
-            return {}
+        found, denied = await self._described(set(names))
+        if denied:
+            with translated("looking for topics"):
+                raise TopicAuthorizationFailedError(denied)
+        return found
+
+    async def _described(self, names: set[str]) -> tuple[dict[str, int], set[str]]:
+        """Those that are there with their partitions, and those that we may not see."""
+        if not names:
+            return {}, set()
         async with self._connections.admin("looking for topics") as admin:
-            described = (await _metadata(admin, wanted)).to_object()["topics"]
-            there = [topic for topic in described if _is_there(topic)]
+            described = (await _metadata(admin, sorted(names))).to_object()["topics"]
+            denied = {topic["topic"] for topic in described if _is_denied(topic)}
+            there = [t for t in described if t["topic"] not in denied and _is_there(t)]
         leaderless = [topic["topic"] for topic in there if not _has_leaders(topic)]
         if leaderless:
             raise BusUnavailableError(f"{', '.join(leaderless)}: there, but without leaders")
-        return {topic["topic"]: len(topic["partitions"]) for topic in there}
+        return {topic["topic"]: len(topic["partitions"]) for topic in there}, denied
 
     async def partitions(self, names: Iterable[str]) -> dict[str, int]:
         """The same, at most a second old."""
@@ -176,8 +185,12 @@ class Broker:
         """That nobody answers is known as long as an answer is: else each who waits would ask."""
         self._asked |= wanted
         try:
-            self._partitions = await self.partitions_now(self._asked)
+            self._partitions, denied = await self._described(self._asked)
+            self._asked -= denied  # nobody else is to be denied for their sake
             self._away = ""
+            if denied & wanted:
+                with translated("looking for topics"):
+                    raise TopicAuthorizationFailedError(denied & wanted)
         except BusUnavailableError as error:
             self._away = str(error)
         self._known_at = self._clock.monotonic()
@@ -249,6 +262,10 @@ def _is_there(described: dict[str, Any]) -> bool:
     if code not in (0, LeaderNotAvailableError.errno):
         raise for_code(code)(described["topic"])
     return True
+
+
+def _is_denied(described: dict[str, Any]) -> bool:
+    return bool(described["error_code"] == TopicAuthorizationFailedError.errno)
 
 
 def _has_leaders(described: dict[str, Any]) -> bool:

@@ -1,19 +1,23 @@
 """The face of the Kafka bus. Everything it made is ended with it."""
 
 import asyncio
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Self
 
-from vc_bus.errors import BusClosedError, BusError
+from vc_bus.errors import BusClosedError, BusError, BusForbiddenError
 from vc_bus.in_flight import InFlight
 from vc_bus.kafka.broker import Broker
 from vc_bus.kafka.config import KafkaConfig
+from vc_bus.kafka.errors import naming_user
 from vc_bus.kafka.member import KafkaMember
 from vc_bus.kafka.publisher import Publisher
 from vc_bus.kafka.reader import KafkaReader
 from vc_clock import Clock
 from vc_messages.record import Message, TopicPartition
 from vc_messages.topics import Topic
+
+_log = logging.getLogger("pyroclast.bus")
 
 
 class KafkaBus:
@@ -27,6 +31,8 @@ class KafkaBus:
         self._publisher = Publisher(config, broker=self._broker, clock=clock)
         self._clients: set[KafkaReader | KafkaMember] = set()
         self._closed = False
+        self._forbidden: dict[str, str] = {}
+        """By the topics that were written together: as many as our code has sorts of publishes."""
 
     @classmethod
     async def connect(cls, config: KafkaConfig, *, clock: Clock) -> Self:
@@ -40,29 +46,49 @@ class KafkaBus:
 
     async def ensure_topics(self, topics: Iterable[Topic]) -> list[str]:
         self._check_open()
-        return await self._broker.ensure_topics(list(topics))
+        with naming_user(self._config.sasl_username):
+            return await self._broker.ensure_topics(list(topics))
 
     async def missing_topics(self, topics: Iterable[Topic]) -> list[str]:
         self._check_open()
         wanted = [topic.name for topic in topics]
-        found = await self._broker.partitions_now(wanted)
+        with naming_user(self._config.sasl_username):
+            found = await self._broker.partitions_now(wanted)
         return [name for name in wanted if name not in found]
 
     async def publish(self, messages: Sequence[Message]) -> list[int]:
         self._check_open()
-        return await self._publisher.publish(messages)
+        topics = ", ".join(sorted({message.topic for message in messages}))
+        try:
+            with naming_user(self._config.sasl_username):
+                offsets = await self._publisher.publish(messages)
+        except BusForbiddenError as error:
+            if self._forbidden.get(topics) != str(error):
+                _log.error("%s", error)
+            self._forbidden[topics] = str(error)
+            raise
+        self._forbidden.pop(topics, None)
+        return offsets
+
+    @property
+    def forbidden(self) -> str:
+        """Which publish the brokers' ACLs last denied, until one of that sort succeeds."""
+        return next(iter(self._forbidden.values()), "")
 
     async def start_offsets(self, topic: str) -> list[int]:
-        found = await self._broker.starts(await self._logs_of(topic))
+        with naming_user(self._config.sasl_username):
+            found = await self._broker.starts(await self._logs_of(topic))
         return [found[at] for at in sorted(found)]
 
     async def end_offsets(self, topic: str) -> list[int]:
-        found = await self._broker.ends(await self._logs_of(topic))
+        with naming_user(self._config.sasl_username):
+            found = await self._broker.ends(await self._logs_of(topic))
         return [found[at] for at in sorted(found)]
 
     async def _logs_of(self, *topics: str) -> list[TopicPartition]:
         self._check_open()
-        partitions = await self._broker.check_there(topics)
+        with naming_user(self._config.sasl_username):
+            partitions = await self._broker.check_there(topics)
         return [
             TopicPartition(topic, number) for topic in topics for number in range(partitions[topic])
         ]
@@ -91,6 +117,9 @@ class KafkaBus:
         from_end: Iterable[str] = (),
     ) -> KafkaMember:
         await self._logs_of(*topics)
+        if self._config.sasl_username:  # a group that is forbidden would be joined for ever
+            with naming_user(self._config.sasl_username):
+                await self._broker.committed(group)
         member = KafkaMember(
             self._config,
             broker=self._broker,
@@ -108,7 +137,8 @@ class KafkaBus:
         """Ended with the bus, or at once when it does not come about."""
         self._clients.add(client)
         try:
-            await client.connect()
+            with naming_user(self._config.sasl_username):
+                await client.connect()
         except BaseException:
             await client.close()
             raise

@@ -8,6 +8,7 @@ from aiokafka import errors as kafka_errors
 from vc_bus.errors import (
     BusClosedError,
     BusError,
+    BusForbiddenError,
     BusUnavailableError,
     OffsetGoneError,
     OversizeError,
@@ -29,6 +30,12 @@ _OVERSIZE = (
     kafka_errors.RecordTooLargeError,
     kafka_errors.RecordListTooLargeError,
 )
+FORBIDDEN = (
+    kafka_errors.TopicAuthorizationFailedError,
+    kafka_errors.GroupAuthorizationFailedError,
+    kafka_errors.ClusterAuthorizationFailedError,
+)
+"""An ACL denies it."""
 _CLOSED = (kafka_errors.ConsumerStoppedError, kafka_errors.ProducerClosed)
 KAFKA_FAULTS = (kafka_errors.KafkaError, kafka_errors.ConsumerStoppedError, TimeoutError, OSError)
 """What aiokafka may raise."""
@@ -39,6 +46,8 @@ def as_bus_error(error: BaseException, *, what: str) -> BusError:
     said = f"{what}: {type(error).__name__}: {describe(error)}".rstrip(": ")
     if isinstance(error, BusError):
         return error
+    if isinstance(error, FORBIDDEN):
+        return BusForbiddenError(f"{what}: {_denied(error)}")
     if isinstance(error, kafka_errors.UnknownTopicOrPartitionError):
         return TopicMissingError(said)
     if isinstance(error, kafka_errors.OffsetOutOfRangeError):
@@ -50,6 +59,34 @@ def as_bus_error(error: BaseException, *, what: str) -> BusError:
     if isinstance(error, _UNAVAILABLE) or getattr(error, "retriable", False):
         return BusUnavailableError(said)
     return BusError(said)
+
+
+def _denied(error: BaseException) -> str:
+    """Of what an ACL denies us; aiokafka names topics in a text, a set or not at all."""
+    sorts = {
+        kafka_errors.TopicAuthorizationFailedError: "topic",
+        kafka_errors.GroupAuthorizationFailedError: "group",
+    }
+    sort = next((word for kind, word in sorts.items() if isinstance(error, kind)), "the cluster")
+    named = error.args[0] if error.args else ""
+    names = (
+        sorted(map(str, named)) if isinstance(named, set | frozenset | list | tuple) else [named]
+    )
+    return f"denied for {sort} {', '.join(map(str, names))}".rstrip()
+
+
+@contextmanager
+def naming_user(user: str) -> Iterator[None]:
+    """A denial says whom it denies, and where the ACLs are listed."""
+    try:
+        yield
+    except BusForbiddenError as error:
+        if "docs/acls.md" in str(error):
+            raise
+        raise BusForbiddenError(
+            f"Kafka's ACLs forbid user {user or 'ANONYMOUS'}: {error}; give it the rights that "
+            f"docs/acls.md lists"
+        ) from error
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from vc_bus.interface import Polled
 from vc_bus.kafka.broker import Broker
 from vc_bus.kafka.config import REQUEST_SECONDS_MAX, KafkaConfig
 from vc_bus.kafka.consuming import fetch, fetch_settings, records_of, standing, start, stop
-from vc_bus.kafka.errors import translated
+from vc_bus.kafka.errors import FORBIDDEN, as_bus_error, naming_user, translated
 from vc_bus.kafka.reader import RECONNECT_SECONDS
 from vc_bus.kafka.watchdog import LOOK_SECONDS, Watchdog
 from vc_bus.waiting import settle, wait_until
@@ -142,7 +142,8 @@ class KafkaMember(ConsumerRebalanceListener):  # type: ignore[misc]
         while True:
             if self._closed:
                 raise BusClosedError("this member was closed")
-            await self.watchdog.look()
+            with naming_user(self._config.sasl_username):
+                await self.watchdog.look()
             if await self._stands_still():
                 await self._end_consumer()
             rest = max(0.0, deadline - self._clock.monotonic())
@@ -162,6 +163,9 @@ class KafkaMember(ConsumerRebalanceListener):  # type: ignore[misc]
             return []
         try:
             got = await fetch(consumer, max_records=max_records, wait_seconds=wait_seconds)
+        except FORBIDDEN as error:
+            with naming_user(self._config.sasl_username):
+                raise as_bus_error(error, what=f"reading in group {self._group}") from error
         except KafkaError:
             await self._end_consumer()  # the coordinator or the fetcher died; join anew
             return []

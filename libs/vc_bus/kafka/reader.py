@@ -15,7 +15,7 @@ from vc_bus.errors import BusClosedError, BusUnavailableError
 from vc_bus.kafka.broker import Broker
 from vc_bus.kafka.config import KafkaConfig
 from vc_bus.kafka.consuming import fetch, fetch_settings, records_of, standing, start, stop
-from vc_bus.kafka.errors import as_bus_error
+from vc_bus.kafka.errors import FORBIDDEN, as_bus_error, naming_user
 from vc_bus.kafka.watchdog import LOOK_SECONDS, Watchdog
 from vc_clock import Clock
 from vc_messages.record import Record, TopicPartition
@@ -51,7 +51,8 @@ class KafkaReader:
         while True:
             if self._closed:
                 raise BusClosedError("this reader was closed")
-            await self.watchdog.look()
+            with naming_user(self._config.sasl_username):
+                await self.watchdog.look()
             await self._rebuild_if_stalled()
             rest = max(0.0, deadline - self._clock.monotonic())
             records = await self._fetch(max_records, wait_seconds=min(rest, LOOK_SECONDS))
@@ -75,8 +76,9 @@ class KafkaReader:
             return []
         try:
             got = await fetch(consumer, max_records=max_records, wait_seconds=wait_seconds)
-        except OffsetOutOfRangeError as error:
-            raise as_bus_error(error, what="reading") from error
+        except (OffsetOutOfRangeError, *FORBIDDEN) as error:
+            with naming_user(self._config.sasl_username):
+                raise as_bus_error(error, what="reading") from error
         except KafkaError:
             await self._end_consumer()  # aiokafka's fetcher died; the next poll makes another
             return []

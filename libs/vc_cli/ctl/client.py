@@ -36,6 +36,7 @@ CELLS: Final = "cells"
 WRITES: Final = ("POST", "PUT", "PATCH")
 WARNINGS_MAX: Final = 20
 CLUSTER: Final = "the cluster"
+LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 
 
 class Client:
@@ -137,10 +138,11 @@ class Client:
         query: Mapping[str, str] | None = None,
         form: str = PLAIN,
         accept: str = PLAIN,
+        more: Mapping[str, str] | None = None,
     ) -> JsonObject:
-        """One request and its answer; ApiError when the server refuses."""
+        """One request and its answer; ApiError when the server refuses. `more` are headers."""
         full = f"{path}?{urlencode(query)}" if query else path
-        content = self._ask(method, full, body=body, form=form, accept=accept)
+        content = self._ask(method, full, body=body, form=form, accept=accept, more=more)
         try:
             answer: Any = json.loads(content)
         except ValueError:
@@ -161,10 +163,13 @@ class Client:
         body: JsonObject | None = None,
         form: str = PLAIN,
         accept: str = PLAIN,
+        more: Mapping[str, str] | None = None,
     ) -> bytes:
         connection = self._connect(REQUEST_SECONDS_MAX)
         try:
-            response = self._send(connection, method, path, body=body, form=form, accept=accept)
+            response = self._send(
+                connection, method, path, body=body, form=form, accept=accept, more=more
+            )
             content = self._read(response)
         finally:
             connection.close()
@@ -199,9 +204,10 @@ class Client:
         body: JsonObject | None = None,
         form: str = PLAIN,
         accept: str = PLAIN,
+        more: Mapping[str, str] | None = None,
     ) -> "HTTPResponse":
         prefix = urlsplit(self._access.server).path.rstrip("/")
-        headers = {"Accept": accept, "User-Agent": "vcctl", **self._identity()}
+        headers = {"Accept": accept, "User-Agent": "vcctl", **self._identity(), **(more or {})}
         if body is not None:
             headers["Content-Type"] = form
         content = json.dumps(body).encode() if body is not None else None
@@ -220,6 +226,18 @@ class Client:
         if method in WRITES:
             print_warnings(response.headers.get_all("Warning") or [])
         return response
+
+    @property
+    def token(self) -> str:
+        """What we sign in with, for a service behind this server; empty where others could read it on the
+        way."""
+        return self._access.token if self.private else ""
+
+    @property
+    def private(self) -> bool:
+        """Whether nobody else can read what is sent."""
+        parts = urlsplit(self._access.server)
+        return parts.scheme == "https" or parts.hostname in LOOPBACK
 
     def _identity(self) -> dict[str, str]:
         if self._access.token:

@@ -19,6 +19,7 @@ from vc_cli.ctl.client import Client, is_address
 from vc_cli.ctl.errors import (
     HTTP_FORBIDDEN,
     HTTP_NOT_FOUND,
+    HTTP_UNAUTHORIZED,
     ApiError,
     CtlError,
     NoClusterError,
@@ -31,6 +32,12 @@ from vc_cli.ctl.resources import SERVICES, SYSTEM_NAMESPACE, JsonObject, metadat
 from vc_cli.ctl.session import connect
 
 NAME: Final = "the dashboard"
+TOKEN_HEADER: Final = "X-Pyroclast-Authorization"  # noqa: S105 - a name
+TOKEN_VARIABLE: Final = "PYROCLAST_DASHBOARD_TOKEN"  # noqa: S105 - a name
+_TOKEN_HELP: Final = (
+    f"where the kubeconfig has no token (a client certificate, say), write one into ${TOKEN_VARIABLE}, "
+    "as `kubectl create token` gives them"
+)
 LABELS: Final = "app.kubernetes.io/part-of=pyroclast,app.kubernetes.io/name=dashboard"
 PORT: Final = 80
 _SERVICE: Final = re.compile(r"([a-z0-9][-a-z0-9]{0,62})/([a-z][-a-z0-9]{0,62})")
@@ -83,15 +90,31 @@ class Dashboard:
         method = "POST" if body else "GET"
         prefix = self._place.proxy if self._place is not None else ""
         try:
-            return self._client.call(method, prefix + path, query=query, body=body)
+            return self._client.call(
+                method, prefix + path, query=query, body=body, more=self._who_asks()
+            )
         except NoClusterError as error:
             if self._place is not None:
                 raise
             raise CtlError(f"{error}; {self._said_by} says to ask there") from None
         except ApiError as error:
+            if error.code == HTTP_UNAUTHORIZED and not error.reason:
+                raise CtlError(f"the dashboard says: {error}; {_TOKEN_HELP}") from None
             if not error.reason or self._may_be_elsewhere(error):
                 raise  # its own words (an API server's come with a reason), or to look further
             raise CtlError(self._not_it(error)) from None
+
+    def _who_asks(self) -> dict[str, str]:
+        """The API server's proxy takes our token for itself, so it is sent a second time under another name:
+        the dashboard shows what its owner may see. An address of its own is told only the token that was
+        meant for it."""
+        token = os.environ.get(TOKEN_VARIABLE, "")
+        if token and not self._client.private:
+            raise UsageError(f"${TOKEN_VARIABLE} could be read on the way; use https")
+        if self._place is None:
+            return {"Authorization": f"Bearer {token}"} if token else {}
+        token = token or self._client.token
+        return {TOKEN_HEADER: f"Bearer {token}"} if token else {}
 
     def _may_be_elsewhere(self, error: ApiError) -> bool:
         """Whether there is no such service, and nobody said that it is this one."""

@@ -8,6 +8,7 @@ EXIT_USAGE: Final = 2
 """Also what argparse exits with."""
 EXIT_INTERRUPTED: Final = 130
 
+HTTP_UNAUTHORIZED: Final = 401
 HTTP_FORBIDDEN: Final = 403
 HTTP_NOT_FOUND: Final = 404
 HTTP_GONE: Final = 410

@@ -7,10 +7,11 @@ even while the queue controller is away.
 import argparse
 from collections import Counter
 from collections.abc import Sequence
+from http import HTTPStatus
 from typing import Final
 
 from vc_cli.ctl.client import Client
-from vc_cli.ctl.errors import EXIT_OK, CtlError, UsageError
+from vc_cli.ctl.errors import EXIT_OK, ApiError, CtlError, UsageError
 from vc_cli.ctl.jobs import command_for
 from vc_cli.ctl.listing import Listing, Row, show
 from vc_cli.ctl.output import OBJECT_FORMS, WIDE, print_object
@@ -43,6 +44,8 @@ ACTIONS: Final = {"open": "OpenQueue", CLOSE: "CloseQueue"}
 UPDATE: Final = "update"
 ALLOW_DELETE: Final = "volcano.sh/allow-delete"
 """As in `vc_model.keys`, which costs more to import than vcctl's whole start."""
+SYSTEM_NAMESPACE: Final = "volcano-system"
+"""As in `vc_model.keys`."""
 OPEN: Final = "Open"
 CLOSED: Final = "Closed"
 ROOT: Final = "root"
@@ -152,12 +155,23 @@ def create(arguments: argparse.Namespace) -> int:
 
 def _close(client: Client, queue: JsonObject) -> None:
     """A server drops the status of what is created, so closing is a Command of its own."""
-    body = command_for(queue, QUEUES, action=ACTIONS[CLOSE])
     try:
-        client.create(COMMANDS, body, namespace=DEFAULT_NAMESPACE)
+        _order(client, queue, action=ACTIONS[CLOSE])
     except CtlError as error:
         name = metadata(queue).get("name", "")
         raise CtlError(f"queue {name!r} is created, but open: {error}") from None
+
+
+def _order(client: Client, queue: JsonObject, *, action: str) -> None:
+    """A Command in our own namespace always counts; who may not write there may have the right to update
+    the queue, which admission asks for in any other namespace."""
+    body = command_for(queue, QUEUES, action=action)
+    try:
+        client.create(COMMANDS, body, namespace=SYSTEM_NAMESPACE)
+    except ApiError as error:
+        if error.code not in (HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND):
+            raise
+        client.create(COMMANDS, body, namespace=DEFAULT_NAMESPACE)
 
 
 def operate(arguments: argparse.Namespace) -> int:
@@ -177,8 +191,7 @@ def operate(arguments: argparse.Namespace) -> int:
             client.merge(QUEUES, target.name, {"spec": {"weight": arguments.weight}})
         else:
             queue = client.get(QUEUES, target.name)
-            body = command_for(queue, QUEUES, action=ACTIONS[arguments.action])
-            client.create(COMMANDS, body, namespace=DEFAULT_NAMESPACE)
+            _order(client, queue, action=ACTIONS[arguments.action])
     print(f"{arguments.action} queue {target.name} successfully")
     return EXIT_OK
 

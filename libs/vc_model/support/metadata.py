@@ -83,6 +83,17 @@ _READ: Final = (
         keys.TASK_TOPOLOGY_ANTI_AFFINITY, "with the plugin task-topology", on=("Job", "PodGroup")
     ),
     _mark(keys.TASK_TOPOLOGY_ORDER, "with the plugin task-topology", on=("Job", "PodGroup")),
+    _mark(keys.ALLOWED_NAMESPACES, "namespaces that may use the queue", on=("Queue",)),
+    _mark(
+        keys.ALLOWED_NAMESPACE_SELECTOR,
+        "labels of namespaces that may use the queue",
+        on=("Queue",),
+    ),
+    _mark(
+        keys.HONOR_NON_PREEMPTABLE,
+        "false: its pods cannot exempt themselves from eviction",
+        on=("Queue",),
+    ),
     _mark(keys.HIERARCHY, "path of the queue, with drf and enableHierarchy", on=("Queue",)),
     _mark(keys.HIERARCHY_WEIGHTS, "weights of the path", on=("Queue",)),
     _mark(keys.ALLOW_DELETE, "lets the queue be deleted while it is in use", on=("Queue",)),

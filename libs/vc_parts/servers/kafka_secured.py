@@ -5,6 +5,7 @@ The controller's listener stays plain on loopback: it is one process talking to 
 """
 
 import secrets
+from collections.abc import Mapping
 from pathlib import Path
 
 from vc_parts.certificates import Authority
@@ -22,15 +23,26 @@ _LOGIN = "org.apache.kafka.common.security.scram.ScramLoginModule required"
 class SecuredKafka(KafkaServer):
     """`client_environment` is what a service is told to be let in."""
 
-    def __init__(self, *, folder: Path | None = None, user: str = "pyroclast") -> None:
+    def __init__(
+        self,
+        *,
+        folder: Path | None = None,
+        user: str = "pyroclast",
+        others: Mapping[str, str] | None = None,
+    ) -> None:
+        """`others` are users with their passwords who may nothing but what ACLs give them.
+
+        With any of them the broker authorizes; `user` is then its administrator.
+        """
         super().__init__(folder=folder)
         self._user = user
+        self._others = dict(others or {})
         self.password = secrets.token_urlsafe(_PASSWORD_BYTES)
         self._broker_password = secrets.token_urlsafe(_PASSWORD_BYTES)
         self._authority = Authority("pyroclast-kafka")
         self.ca = self.folder / "kafka-ca.crt"
         """What clients trust."""
-        self.settings |= self._secured()
+        self.settings |= self._secured() | (self._authorized() if others else {})
 
     @property
     def client_environment(self) -> dict[str, str]:
@@ -61,12 +73,20 @@ class SecuredKafka(KafkaServer):
         )
 
     def format_arguments(self) -> list[str]:
-        users = {_BROKER: self._broker_password, self._user: self.password}
+        users = {_BROKER: self._broker_password, self._user: self.password, **self._others}
         return [
             word
             for name, password in users.items()
             for word in ("--add-scram", f"{MECHANISM}=[name={name},password={password}]")
         ]
+
+    def _authorized(self) -> dict[str, str]:
+        """Whoever has no ACL may nothing; the controller's plain listener knows no names."""
+        return {
+            "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+            "allow.everyone.if.no.acl.found": "false",
+            "super.users": f"User:{_BROKER};User:{self._user};User:ANONYMOUS",
+        }
 
     def _secured(self) -> dict[str, str]:
         pair = self._authority.issue_server("kafka", hosts=(LOOPBACK, "localhost"))

@@ -10,28 +10,45 @@ from vc_parts.progress import Progress
 from vc_parts.server import OneProcess
 
 
-def redis_command(program: Path, *, port: int, folder: Path, password: str = "") -> list[str]:
-    """Neither snapshots nor an append-only file."""
+def redis_command(
+    program: Path, *, port: int, folder: Path, password: str = "", users: Path | None = None
+) -> list[str]:
+    """Neither snapshots nor an append-only file; `users` is an ACL file."""
     command = [str(program), "--bind", LOOPBACK, "--port", str(port), "--dir", str(folder)]
     command += ["--save", "", "--appendonly", "no", "--daemonize", "no"]
+    if users is not None:
+        return [*command, "--aclfile", str(users)]
     return command + (["--requirepass", password] if password else [])
 
 
 class RedisServer(OneProcess):
     """`async with RedisServer() as redis:` and use `redis.url`; `redis.process` to hurt it."""
 
-    def __init__(self, *, folder: Path | None = None, port: int = 0, password: str = "") -> None:
+    def __init__(
+        self,
+        *,
+        folder: Path | None = None,
+        port: int = 0,
+        password: str = "",
+        users: str = "",
+    ) -> None:
+        """`users` are lines of an ACL file, besides the administrator with the password."""
         super().__init__("redis", folder=folder)
+        self._users = users
         self.port = port or free_port()
         self._password = password
         login = f":{password}@" if password else ""
         self.url = f"redis://{login}{LOOPBACK}:{self.port}/0"
 
     def make_process(self) -> Process:
-        """No files: all settings are on the command line."""
+        """All settings are on the command line, but for users."""
         found = obtain("redis", say=Progress())
         command = redis_command(
-            found.path, port=self.port, folder=self.folder, password=self._password
+            found.path,
+            port=self.port,
+            folder=self.folder,
+            password=self._password,
+            users=self._write_users(),
         )
         return Process(
             "redis",
@@ -39,3 +56,10 @@ class RedisServer(OneProcess):
             log=self.log_of("redis"),
             ready=lambda: redis_answers(self.port, self._password),
         )
+
+    def _write_users(self) -> Path | None:
+        if not self._users:
+            return None
+        file = self.folder / "users.acl"
+        file.write_text(f"user default on >{self._password} ~* &* +@all\n{self._users}")
+        return file

@@ -31,7 +31,7 @@ SLOW_SECONDS: Final = 2.5
 """An answer that takes longer is a sign of overload; requests end after twice as long."""
 WINDOW_MIN: Final = 2
 RESERVED_SHARE: Final = 8
-"""One request in so many is kept for statuses and events that wait."""
+"""One request in so many, and at least one, is kept for statuses and events that wait."""
 
 
 class Priority(enum.IntEnum):
@@ -93,7 +93,7 @@ class Flow:
 
     def __init__(self, requests_max: int) -> None:
         self._requests_max = requests_max
-        self._reserved = requests_max // RESERVED_SHARE
+        self._reserved = max(requests_max // RESERVED_SHARE, min(1, requests_max - 1))
         self._windows: dict[str, Window] = {}
         """By kind of write: bounded by the code, which names the kinds."""
         self._under_way: Counter[str] = Counter()

@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import urlsplit
 
+from vc_admission.logic.maxima import Maxima
 from vc_admission.logic.world import QUEUE_DEPTH_MAX, Settings
 from vc_model import variables
 from vc_model.compat import COMPAT
 from vc_model.faults import describe
 from vc_model.scheduler_names import scheduler_names_variable
 from vc_model.variables import AnyVariable
+from vc_runtime.program.shared_variables import POD_NAMESPACE
 
 HOST: Final = variables.text("ADMISSION_HOST", "127.0.0.1", meaning="address to listen on")
 PORT: Final = variables.port(
@@ -106,6 +108,41 @@ ALLOCATION_GATE: Final = variables.switch(
     default=False,
     meaning="give pods Volcano's scheduling gate until their queue has room",
 )
+TASKS: Final = variables.integer(
+    "ADMISSION_MAX_TASKS_PER_JOB", 0, low=0, high=1000, meaning="tasks of a vcjob; 0: 1000"
+)
+REPLICAS: Final = variables.integer(
+    "ADMISSION_MAX_REPLICAS_PER_JOB",
+    0,
+    low=0,
+    high=2**31 - 1,
+    meaning="replicas of all tasks of a vcjob; 0: no maximum",
+)
+JOBS_THERE: Final = variables.integer(
+    "ADMISSION_MAX_JOBS_PER_NAMESPACE",
+    0,
+    low=0,
+    high=100_000,
+    meaning="vcjobs in a namespace, finished ones included, counted live; 0: no maximum",
+)
+GROUPS_THERE: Final = variables.integer(
+    "ADMISSION_MAX_PODGROUPS_PER_NAMESPACE",
+    0,
+    low=0,
+    high=100_000,
+    meaning="pod groups in a namespace, counted live; 0: no maximum",
+)
+ACCOUNTS: Final = variables.names(
+    "ADMISSION_ACCOUNTS",
+    (),
+    meaning="user names of our services, separated by commas: of pod groups that anybody else writes, "
+    "status and our annotations are restored; without it nothing is",
+)
+QUEUE_USE_REVIEW: Final = variables.switch(
+    "ADMISSION_QUEUE_USE_REVIEW",
+    default=False,
+    meaning="whoever submits to a queue needs the verb `use` on it (SubjectAccessReview)",
+)
 VARIABLES: Final[tuple[AnyVariable, ...]] = (
     HOST,
     PORT,
@@ -125,6 +162,12 @@ VARIABLES: Final[tuple[AnyVariable, ...]] = (
     ROOT_PROTECTION,
     ALLOCATED_PODS_CHECK,
     ALLOCATION_GATE,
+    TASKS,
+    REPLICAS,
+    JOBS_THERE,
+    GROUPS_THERE,
+    ACCOUNTS,
+    QUEUE_USE_REVIEW,
 )
 
 
@@ -212,6 +255,15 @@ def _settings(env: Mapping[str, str]) -> Settings:
         root_queue_protection=ROOT_PROTECTION.read(env),
         allocated_pods_check=ALLOCATED_PODS_CHECK.read(env) if checked else None,
         queue_allocation_gate=ALLOCATION_GATE.read(env),
+        maxima=Maxima(
+            tasks=TASKS.read(env),
+            replicas=REPLICAS.read(env),
+            jobs=JOBS_THERE.read(env),
+            podgroups=GROUPS_THERE.read(env),
+        ),
+        accounts=ACCOUNTS.read(env),
+        system_namespace=POD_NAMESPACE.read(env),
+        queue_use_review=QUEUE_USE_REVIEW.read(env),
         time_zones=frozenset(zoneinfo.available_timezones()),
     )
 

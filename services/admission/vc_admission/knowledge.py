@@ -12,13 +12,15 @@ from typing import Final
 import msgspec
 
 from vc_admission.config import Config
+from vc_admission.logic.class_quotas import by_namespace
 from vc_admission.logic.lookups import Lookups
+from vc_admission.logic.maxima import Count
 from vc_admission.logic.resource_groups import (
     ResourceGroup,
     ResourceGroupsError,
     parse_resource_groups,
 )
-from vc_admission.logic.world import BUILT_IN_PLUGINS, World, children_of
+from vc_admission.logic.world import BUILT_IN_PLUGINS, AccessQuestion, World, children_of
 from vc_cluster import NotFoundError, ServerError
 from vc_messages.codec import decode, unreadable
 from vc_messages.plugins import PluginAnnouncement
@@ -26,10 +28,19 @@ from vc_messages.record import Record
 from vc_messages.topics import PLUGIN_REGISTRY
 from vc_model.graft import strip_nulls
 from vc_model.keys import DEFAULT_QUEUE
-from vc_model.kinds import CONFIGMAPS, NAMESPACES, PODGROUPS, QUEUES, Kind
-from vc_model.kubernetes import ConfigMap, Namespace
+from vc_model.kinds import (
+    ACCESS_REVIEWS,
+    CONFIGMAPS,
+    NAMESPACES,
+    PODGROUPS,
+    QUEUES,
+    QUOTAS,
+    Kind,
+)
+from vc_model.kubernetes import ConfigMap, Namespace, ResourceQuota
 from vc_model.meta import object_key
 from vc_model.scheduling import PodGroup, Queue
+from vc_model.struct import JsonObject
 from vc_runtime.boundaries import DECODE
 from vc_runtime.context import Context
 from vc_runtime.follower import Batch, Follower
@@ -57,7 +68,7 @@ class Knowledge:
         self._context = context
         self._config = config
         self.follower = Follower(
-            context, (QUEUES, NAMESPACES, CONFIGMAPS), extra=(PLUGIN_REGISTRY,)
+            context, (QUEUES, NAMESPACES, CONFIGMAPS, QUOTAS), extra=(PLUGIN_REGISTRY,)
         )
         self._plugins: dict[str, PluginAnnouncement] = {}
         self._groups: tuple[ResourceGroup, ...] = ()
@@ -100,6 +111,7 @@ class Knowledge:
             namespaces={space.metadata.name: space for space in spaces},
             plugins={**BUILT_IN_PLUGINS, **self._plugins},
             resource_groups=self._groups,
+            quotas=by_namespace(q for q in view.objects(QUOTAS) if isinstance(q, ResourceQuota)),
             settings=self._config.settings,
         )
 
@@ -161,7 +173,29 @@ class Knowledge:
             namespace = await self._get_namespace(lookups.namespace)
             if namespace is not None:
                 world = world.with_namespaces([namespace])
+        if lookups.access is not None and await self._is_granted(lookups.access):
+            world = msgspec.structs.replace(world, granted=frozenset({lookups.access}))
         return world
+
+    async def _is_granted(self, asked: AccessQuestion) -> bool:
+        """What the API server's authorizers say now; nothing is remembered."""
+        body: JsonObject = {
+            "apiVersion": ACCESS_REVIEWS.api_version,
+            "kind": ACCESS_REVIEWS.kind,
+            "spec": {
+                "user": asked.username,
+                "groups": list(asked.groups),
+                "resourceAttributes": {
+                    "verb": asked.verb,
+                    "group": QUEUES.group,
+                    "resource": QUEUES.plural,
+                    "name": asked.queue,
+                },
+            },
+        }
+        answer = await self._context.cluster.create(ACCESS_REVIEWS, body)
+        status = answer.get("status")
+        return isinstance(status, dict) and status.get("allowed") is True
 
     def _with_listed(self, world: World, queues: dict[str, Queue]) -> World:
         return msgspec.structs.replace(world, queues=queues, children=children_of(queues))
@@ -185,6 +219,19 @@ class Knowledge:
                 unfinished = (group.spec.queue or DEFAULT_QUEUE) == queue and not finished
             counted += unfinished
         return counted
+
+    async def count(self, asked: Count, world: World) -> World:
+        """The world with how many objects there are, counted up to the number asked for."""
+        counted, token = 0, ""
+        while counted < asked.most:
+            limit = min(PAGE_OBJECTS, asked.most - counted)
+            page = await self._context.cluster.list(
+                asked.kind, namespace=asked.namespace, limit=limit, continue_token=token
+            )
+            counted, token = counted + len(page.items), page.continue_token
+            if not token:
+                break
+        return msgspec.structs.replace(world, objects_there=counted)
 
     async def _pages(self, kind: Kind, *, pages_max: int) -> AsyncIterator[bytes]:
         """Every object of a kind; an error when there are more than so many pages of them."""

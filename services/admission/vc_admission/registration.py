@@ -173,6 +173,7 @@ class Registration:
             scheduler_names=self._config.settings.scheduler_names,
             steering=self._steering(),
             failure_policy=self._config.own_failure_policy,
+            accounts=self._config.settings.accounts,
         )
         body["metadata"]["labels"] |= BY_ADDRESS
         body["webhooks"] = kept(body, ca_pem=ca_bundle, steering=None)

@@ -15,6 +15,7 @@ from vc_admission.config import PORT
 from vc_admission.knowledge import Knowledge
 from vc_admission.logic.endpoints import ENDPOINTS, Endpoint
 from vc_admission.logic.lookups import Lookups, needed
+from vc_admission.logic.maxima import to_count
 from vc_admission.logic.review import review
 from vc_admission.logic.wire import BODY_BYTES_MAX, Request, ReviewError, answer, parse_review
 from vc_admission.meters import ALLOWED, NO_REVIEW, REFUSED, UNAVAILABLE, AdmissionMeters
@@ -85,6 +86,9 @@ class AdmissionServer:
             lookups = needed(request, world, endpoint=endpoint)
             if lookups != Lookups():
                 world = await self._knowledge.look_up(lookups, world)
+            asked = to_count(request, world.settings.maxima, endpoint=endpoint)
+            if asked is not None:
+                world = await self._knowledge.count(asked, world)
         except ClusterError as error:
             self._context.log.warning("cannot answer %s: %s", endpoint.path, error)
             text = f"the cluster could not be asked: {error}\n"

@@ -8,7 +8,7 @@ import asyncio
 import os
 
 from vc_admission.certificates import LOOK_SECONDS, CertificateKeeper
-from vc_admission.config import Config
+from vc_admission.config import ACCOUNTS, Config
 from vc_admission.knowledge import Knowledge
 from vc_admission.logic.webhook_configurations import BY_ADDRESS
 from vc_admission.meters import AdmissionMeters
@@ -54,6 +54,12 @@ class AdmissionService:
         self.port = await self._server.start(
             host=self._config.host, port=self._config.port, tls=self._keeper.tls
         )
+        if not self._config.settings.accounts:
+            self._context.log.warning(
+                "%s is not set: of pod groups that others write, status and annotations of ours are "
+                "not restored; name the accounts of our services",
+                ACCOUNTS.name,
+            )
         self._context.log.info("answering on https://%s:%d", self._config.host, self.port)
         try:
             async with asyncio.TaskGroup() as group:

@@ -7,14 +7,15 @@ import asyncio
 import functools
 import html
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import Final, Protocol
 
 import msgspec
 from aiohttp import web
 
+from vc_dashboard.callers import Callers, DeniedError
 from vc_dashboard.config import PORT
-from vc_dashboard.heavy import BusyError, HeavyWork
+from vc_dashboard.heavy import BusyError, HeavyWork, ShareError, TooSlowError
 from vc_dashboard.logic.answers import Problem
 from vc_dashboard.logic.epochs import EpochMemory
 from vc_dashboard.logic.explaining import explain, starts_on, waiting_list
@@ -33,12 +34,14 @@ from vc_dashboard.logic.questions import (
     text_of,
 )
 from vc_dashboard.logic.queues import queue_tree
+from vc_dashboard.logic.scope import restricted
 from vc_dashboard.logic.sessions import SessionMemory
-from vc_dashboard.logic.standing import Standing
+from vc_dashboard.logic.standing import GaveUpError, Standing
 from vc_dashboard.logic.trying import Ground, queue_shares, what_if
 from vc_dashboard.logic.usage import UsageMemory, question_of
 from vc_dashboard.logic.usage import report as usage_report
 from vc_dashboard.past import NotReplayableError, Past
+from vc_dashboard.visible import Visible, check_named, json_answer
 from vc_model.meta import object_key
 from vc_runtime.listening import Wanted, said_once
 from vc_snapshot import SnapshotUnavailableError
@@ -47,6 +50,8 @@ BODY_BYTES_MAX: Final = 1024 * 1024
 """Of a what-if's question: what the API server takes of one object."""
 
 SHUTDOWN_SECONDS_MAX: Final = 2.0
+WHAT_IF_SECONDS_MAX: Final = 12.0
+"""From when it was asked: after this a what-if begins no further session."""
 EXPLAIN_SECONDS_MAX: Final = 12.0
 """After this, those who wait in line included, an estimate begins no further session."""
 SEARCH_SECONDS_MAX: Final = 8.0
@@ -71,6 +76,7 @@ class Knowledge(Protocol):
     epochs: EpochMemory
     past: Past
     heavy: HeavyWork
+    callers: Callers
 
     async def ground(self) -> Ground:
         """What a trial stands on."""
@@ -100,9 +106,12 @@ class Knowledge(Protocol):
 class DashboardServer:
     """Listens and answers."""
 
-    def __init__(self, knowledge: Knowledge, log: logging.Logger) -> None:
+    def __init__(
+        self, knowledge: Knowledge, log: logging.Logger, *, hosts: Collection[str] = ()
+    ) -> None:
         self._knowledge = knowledge
         self._log = log
+        self._visible = Visible(lambda: knowledge.callers, hosts=hosts)
         self._runner: web.AppRunner | None = None
         self._openapi = msgspec.json.encode(openapi())
 
@@ -148,9 +157,12 @@ class DashboardServer:
 
     async def _page(self, _: web.Request) -> web.Response:
         picture, stale = await self._knowledge.picture(), self._knowledge.stale()
+        scope = await self._visible.scope(picture)
+        await self._visible.check_queues()
         reasons = self._knowledge.sessions.reasons()
         question = JobQuestion(limit=LIMIT_DEFAULT)
-        jobs = await asyncio.to_thread(list_jobs, picture, reasons, question, stale=stale)
+        seen = restricted(picture, scope)
+        jobs = await asyncio.to_thread(list_jobs, seen, reasons, question, stale=stale)
         standing = await self._knowledge.standing()
         queues = await asyncio.to_thread(
             queue_tree, picture, limit=LIMIT_DEFAULT, stale=stale, standing=standing
@@ -174,49 +186,61 @@ class DashboardServer:
         )
         reasons = self._knowledge.sessions.reasons()
         picture, stale = await self._knowledge.picture(), self._knowledge.stale()
-        return _json(await asyncio.to_thread(list_jobs, picture, reasons, question, stale=stale))
+        scope = await self._visible.scope(picture, namespace=question.namespace)
+        seen = restricted(picture, scope)
+        found = await asyncio.to_thread(list_jobs, seen, reasons, question, stale=stale)
+        return await self._visible.shown(found, scope, picture)
 
     async def _job(self, request: web.Request) -> web.Response:
         key = object_key(request.match_info["namespace"], request.match_info["name"])
         reasons = self._knowledge.sessions.reasons()
         picture = await self._knowledge.picture()
+        scope = await self._visible.scope(picture, namespace=request.match_info["namespace"])
         if key not in picture.jobs:
             return _problem(404, _no_job(key))
         order, stale = (await self._knowledge.standing()).order, self._knowledge.stale()
         found = describe_job(picture, reasons, key, stale=stale, order=order)
-        return _json(found) if found is not None else _problem(404, _no_job(key))
+        if found is None:
+            return _problem(404, _no_job(key))
+        return await self._visible.shown(found, scope, picture)
 
     async def _queues(self, request: web.Request) -> web.Response:
         limit, stale = limit_of(request.query), self._knowledge.stale()
+        await self._visible.check_queues()
         picture, standing = await self._knowledge.picture(), await self._knowledge.standing()
         tree = await asyncio.to_thread(
             queue_tree, picture, limit=limit, stale=stale, standing=standing
         )
-        return _json(tree)
+        return json_answer(tree)
 
     async def _sessions(self, request: web.Request) -> web.Response:
         limit, stale = limit_of(request.query), self._knowledge.stale()
+        await self._visible.check_everything("sessions")
         kept = await self._knowledge.past.kept()
-        return _json(self._knowledge.sessions.recent(limit=limit, stale=stale, kept=kept))
+        return json_answer(self._knowledge.sessions.recent(limit=limit, stale=stale, kept=kept))
 
     async def _usage(self, request: web.Request) -> web.Response:
         question = question_of(request.query, limit=limit_of(request.query))
+        await self._visible.check_usage(question.namespace)
         rows, stale = self._knowledge.usage.rows(), self._knowledge.stale()
-        return _json(await asyncio.to_thread(usage_report, rows, question, stale=stale))
+        return json_answer(await asyncio.to_thread(usage_report, rows, question, stale=stale))
 
     async def _session(self, request: web.Request) -> web.Response:
         session_id = request.match_info["id"]
+        await self._visible.check_everything("sessions")
         found = await self._knowledge.past.detail(session_id)
-        return _json(found) if found is not None else _no_session(session_id)
+        return json_answer(found) if found is not None else _no_session(session_id)
 
     async def _replay(self, request: web.Request) -> web.Response:
         session_id = request.match_info["id"]
+        await self._visible.check_everything("sessions")
         found = await self._knowledge.past.again(session_id)
-        return _json(found) if found is not None else _no_session(session_id)
+        return json_answer(found) if found is not None else _no_session(session_id)
 
     async def _explanation(self, request: web.Request) -> web.Response:
         key = object_key(request.match_info["namespace"], request.match_info["name"])
         reasons, picture = self._knowledge.sessions.reasons(), await self._knowledge.picture()
+        scope = await self._visible.scope(picture, namespace=request.match_info["namespace"])
         ground = await self._knowledge.ground()
         found = await self._knowledge.heavy.run(
             explain,
@@ -227,22 +251,27 @@ class DashboardServer:
             go_on=self._in_time(),
             search_on=self._in_time(SEARCH_SECONDS_MAX),
         )
-        return _json(found) if found is not None else _problem(404, _no_job(key))
+        if found is None:
+            return _problem(404, _no_job(key))
+        return await self._visible.shown(found, scope, picture)
 
     async def _waiting(self, request: web.Request) -> web.Response:
         queue, limit = request.match_info["name"], limit_of(request.query)
         picture = await self._knowledge.picture()
+        await self._visible.check_queues()
         if queue not in picture.queues:
             return _problem(404, f"there is no queue {queue[:253]!r}")
+        scope = await self._visible.scope(picture)
         standing = await self._knowledge.standing()
         reasons, stale = self._knowledge.sessions.reasons(), self._knowledge.stale()
         listed = functools.partial(
             waiting_list, picture, reasons, queue, standing=standing, limit=limit, stale=stale
         )
         if not flag_of(request.query, "estimate"):
-            return _json(await asyncio.to_thread(listed))
+            return await self._visible.shown(await asyncio.to_thread(listed), scope, picture)
         starts = starts_on(picture, await self._knowledge.ground(), self._in_time())
-        return _json(await self._knowledge.heavy.run(listed, starts=starts))
+        found = await self._knowledge.heavy.run(listed, starts=starts)
+        return await self._visible.shown(found, scope, picture)
 
     def _in_time(self, seconds: float = EXPLAIN_SECONDS_MAX) -> Callable[[], bool]:
         """Whether an estimate, or a search, that was asked for now may still go on."""
@@ -250,33 +279,57 @@ class DashboardServer:
         return lambda: self._knowledge.seconds() < until
 
     async def _shares(self, _: web.Request) -> web.Response:
+        await self._visible.check_queues()
         ground = await self._knowledge.ground()
-        return _json(await self._knowledge.heavy.run(queue_shares, ground))
+        return json_answer(await self._knowledge.heavy.run(queue_shares, ground))
 
     async def _what_if(self, request: web.Request) -> web.Response:
         try:
             question = msgspec.json.decode(await request.read(), type=WhatIfQuestion)
         except (msgspec.DecodeError, RecursionError) as error:
             raise QuestionError(f"the question cannot be read: {error}") from None
+        picture = await self._knowledge.picture()
+        scope = await self._visible.scope(picture)
+        check_named(question, scope)
+        await self._visible.check_queues()
         ground = await self._knowledge.ground()
-        return _json(await self._knowledge.heavy.run(what_if, ground, question))
+        try:
+            found = await self._knowledge.heavy.run(
+                what_if, ground, question, self._in_time(WHAT_IF_SECONDS_MAX)
+            )
+        except GaveUpError as error:
+            raise TooSlowError(f"{error}; ask about less at a time") from None
+        return await self._visible.shown(found, scope, picture)
 
     async def _invariants(self, _: web.Request) -> web.Response:
+        await self._visible.check_everything("invariants")
         findings, seen, now = await self._knowledge.findings()
         picture = await self._knowledge.picture()
         stale, checked = self._knowledge.stale(), self._knowledge.epochs.checked
-        return _json(report(picture, findings, seen, now=now, stale=stale, epochs_checked=checked))
+        return json_answer(
+            report(picture, findings, seen, now=now, stale=stale, epochs_checked=checked)
+        )
 
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Errors as JSON, and the same headers on everything."""
         try:
+            await self._visible.admit(request)
             response = await handler(request)
+        except DeniedError as error:
+            response = _problem(error.status, str(error))
+            if error.status == web.HTTPUnauthorized.status_code:
+                response.headers["WWW-Authenticate"] = "Bearer"
         except (QuestionError, ManifestError) as error:
             response = _problem(400, str(error))
         except NotReplayableError as error:
             response = _problem(409, str(error))
+        except ShareError as error:
+            response = _problem(429, str(error))
+            response.headers["Retry-After"] = "5"
         except (BusyError, SnapshotUnavailableError) as error:
             response = _problem(503, str(error))
+        except TooSlowError as error:
+            response = _problem(504, str(error))
         except web.HTTPException as error:
             response = _problem(error.status, html.escape(error.reason))
         except Exception:  # noqa: BLE001 - whatever it is, whoever asks is told as always
@@ -294,11 +347,7 @@ def _no_session(session_id: str) -> web.Response:
     return _problem(404, f"session {session_id[:64]!r} is not, or no longer, in the ring")
 
 
-def _json(answer: msgspec.Struct) -> web.Response:
-    return web.Response(body=msgspec.json.encode(answer), content_type="application/json")
-
-
 def _problem(status: int, error: str) -> web.Response:
-    response = _json(Problem(error=error))
+    response = json_answer(Problem(error=error))
     response.set_status(status)
     return response

@@ -9,6 +9,7 @@ import asyncio
 import os
 from typing import Final
 
+from vc_dashboard.callers import Callers
 from vc_dashboard.config import Config
 from vc_dashboard.heavy import HeavyWork
 from vc_dashboard.logic.epochs import EpochMemory
@@ -69,7 +70,8 @@ class DashboardService:
         self._standing: tuple[float, int, Standing] | None = None
         """Until when it is good, of which change, and what it is."""
         self._counting = asyncio.Lock()
-        self._server = DashboardServer(self, context.log)
+        self.callers = Callers(context, anonymous_sees_all=config.anonymous_sees_all)
+        self._server = DashboardServer(self, context.log, hosts=config.hosts)
         self.port = 0
         """Where it listens; 0 before it does."""
 

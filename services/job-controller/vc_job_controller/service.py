@@ -112,8 +112,9 @@ class JobController:
             task.cancel()
         self._busy = {}
 
-    def unready(self) -> str:
-        return self._jobs.unready() or self._reference.unready()
+    def unready(self, partition: int | None = None) -> str:
+        unknown = self._context.time_unknown()
+        return unknown or self._jobs.unready(partition) or self._reference.unready()
 
     async def run(self) -> None:
         try:
@@ -234,8 +235,8 @@ class JobController:
         if seen is None:
             return
         self._spans.looked(seen)
-        began = self._context.clock.now()
-        decision, unread = decide(seen, now=began), None
+        began = self._context.clock.wall()
+        decision, unread = decide(seen, now=self._context.clock.now()), None
         if decision.wants_manifest:
             unread = await self._manifests.read(seen.job)
             if unread is None:  # the view has moved on meanwhile
@@ -246,7 +247,7 @@ class JobController:
         effects = self._effects(key, decision, seen.traceparent)
         outcomes = [concealed(outcome) for outcome in await self._applier.apply(effects)]
         self._spans.worked(seen, outcomes, began=began)
-        self._meters.worked(seen, outcomes, now=self._context.clock.now())
+        self._meters.worked(seen, outcomes, now=self._context.clock.wall())
         if line := what_was_done(seen, outcomes):
             self._context.log.info(line, extra=fields_of(seen.job, queue=seen.job.spec.queue))
         if self._busy.get(key) is task:
@@ -259,7 +260,7 @@ class JobController:
         if entry is None or not isinstance(entry.object, Job):
             self._forget(key)
             return None
-        if self._jobs.unready(partition_of_key(key)) or self._reference.unready():
+        if self.unready(partition_of_key(key)):
             self._queue.add(key, delay=UNREADY_SECONDS)
             return None
         if self._expectations.unseen(key, view):

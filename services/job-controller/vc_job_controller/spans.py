@@ -61,7 +61,7 @@ class JobSpans:
         job = seen.job
         if not self._teller.enabled or self._has_told_all(job):
             return
-        now = self._clock.now()
+        now = self._clock.wall()
         if job.status.state.phase == PENDING and is_bound(seen):
             self._begin(job, START_SPAN, at=now)
         for step in shown_steps(seen, now):
@@ -82,7 +82,7 @@ class JobSpans:
         """After a decision that was made when it `began` was carried out."""
         if not self._teller.enabled:
             return
-        now, job = self._clock.now(), seen.job
+        now, job = self._clock.wall(), seen.job
         done = [outcome.effect for outcome in outcomes if outcome.status is OutcomeStatus.DONE]
         made = [effect.kind for effect in done if isinstance(effect, CreateObject)]
         if PODGROUPS in made:

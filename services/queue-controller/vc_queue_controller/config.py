@@ -43,12 +43,22 @@ USAGE_JOBS_PER_HOUR: Final = variables.integer(
 NAMES: Final = scheduler_names_variable(
     "names of the scheduler, separated by commas; pods of these are charged"
 )
+SYSTEM_ONLY: Final = "system-namespace"
+VETTED: Final = "vetted"
+COMMANDS_FROM: Final = variables.choice(
+    "QUEUE_CONTROLLER_COMMANDS_FROM",
+    SYSTEM_ONLY,
+    known=(SYSTEM_ONLY, VETTED),
+    meaning="which Commands for queues count: those of our own namespace, or (vetted) all, because "
+    "admission refuses those of people who may not update the queue",
+)
 VARIABLES: Final[tuple[AnyVariable, ...]] = (
     COUNTERS_PERIOD,
     USAGE_PERIOD,
     USAGE_DAYS,
     USAGE_JOBS_PER_HOUR,
     NAMES,
+    COMMANDS_FROM,
 )
 
 
@@ -66,15 +76,18 @@ class Config:
     """Jobs that a closed hour keeps by name; smaller ones are added up per queue and namespace."""
     scheduler_names: tuple[str, ...] = (SCHEDULER_NAME,)
     """Pods of these are charged, and all that name a pod group."""
+    commands_vetted: bool = False
+    """Whether admission stands behind Commands of all namespaces; else only those of ours count."""
 
     @classmethod
     def from_env(cls, environment: Mapping[str, str]) -> "Config":
         """`QUEUE_CONTROLLER_COUNTERS_PERIOD_SECONDS`, `QUEUE_CONTROLLER_USAGE_*`,
-        `SCHEDULER_NAMES`."""
+        `QUEUE_CONTROLLER_COMMANDS_FROM`, `SCHEDULER_NAMES`."""
         return cls(
             counters_period_seconds=COUNTERS_PERIOD.read(environment),
             usage_period_seconds=USAGE_PERIOD.read(environment),
             usage_days=USAGE_DAYS.read(environment),
             usage_jobs_per_hour=USAGE_JOBS_PER_HOUR.read(environment),
             scheduler_names=NAMES.read(environment),
+            commands_vetted=COMMANDS_FROM.read(environment) == VETTED,
         )

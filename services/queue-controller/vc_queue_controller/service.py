@@ -18,6 +18,7 @@ from vc_queue_controller.config import Config
 from vc_queue_controller.ledger_keeper import LedgerKeeper
 from vc_queue_controller.logic import Observed, decide
 from vc_queue_controller.meters import QueueMeters, meter_ledger
+from vc_runtime.boundaries import DECIDE
 from vc_runtime.context import Context
 from vc_runtime.effects import OutcomeStatus
 from vc_runtime.expectations import Expectations
@@ -52,6 +53,8 @@ class QueueController:
         )
         self._meters = QueueMeters(context)
         meter_ledger(context, self._usage.ledger, leading=lambda: self._lead.leading)
+        self._shown = False
+        """Our meters tell of queues: until somebody else leads."""
         self._dirty = True
         self._due_at = 0.0
         self._epoch = -1
@@ -78,7 +81,8 @@ class QueueController:
             if self._epoch != self._lead.epoch:
                 self._epoch, self._dirty = self._lead.epoch, True
             over = await self._lead.taken_over()
-            if not over and self._taken_over:
+            if self._shown and self._lead.lease.passed_on(self._lead.epoch):
+                self._shown = False
                 self._meters.clear()
             self._taken_over = over and ready
             if over and self._may_decide():
@@ -97,12 +101,23 @@ class QueueController:
             queues=tuple(q for q in view.objects(QUEUES) if isinstance(q, Queue)),
             groups=tuple(g for g in view.objects(PODGROUPS) if isinstance(g, PodGroup)),
             commands=tuple(c for c in view.objects(COMMANDS) if isinstance(c, Command)),
+            heeded_namespace="" if self._config.commands_vetted else self._context.namespace,
         )
         self._meters.show(seen.queues, seen.groups)
+        self._shown = True
         self._dirty = False
         self._due_at = self._context.clock.monotonic() + self._config.counters_period_seconds
         epoch = self._lead.epoch
-        for effects in decide(seen):
+        left_out: list[tuple[Queue, Exception]] = []
+        decided = decide(seen, left_out=left_out)
+        problems = self._context.problems
+        for queue, error in left_out:
+            problems.caught(DECIDE, QUEUES, queue.key, uid=queue.metadata.uid, error=error)
+        standing = {queue.key for queue, _ in left_out}
+        for row in problems.rows():
+            if row.boundary == DECIDE and row.key not in standing:
+                problems.settled(DECIDE, QUEUES, row.key)
+        for effects in decided:
             await self._apply(effects, epoch)
 
     async def _apply(self, effects: list[Effect], epoch: int) -> None:

@@ -88,14 +88,14 @@ class Observer:
     def assumed(self, work: GroupWork, session: SessionTimes) -> None:
         """A gang lies over the columns and goes to its writer."""
         if work.gang is not None:
-            after = self._context.clock.now() - session.opened
+            after = self._context.clock.wall() - session.opened
             self.meters.assumed(len(work.gang.binds), after_seconds=max(0.0, after))
 
     def bound(self, work: GroupWork, session: SessionTimes, *, began: float) -> None:
         """All binds of a gang are acknowledged; the first was sent when it `began`."""
         if work.gang is None:
             return
-        now, pods = self._context.clock.now(), len(work.gang.binds)
+        now, pods = self._context.clock.wall(), len(work.gang.binds)
         self.meters.bound(
             pods, after_seconds=max(0.0, now - session.opened), took_seconds=max(0.0, now - began)
         )

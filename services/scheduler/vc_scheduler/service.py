@@ -26,9 +26,8 @@ from vc_runtime.warm_start import WarmStart
 from vc_scheduler.conf_source import CONF_LOOK_SECONDS, ConfSource
 from vc_scheduler.config import Config
 from vc_scheduler.extensions import load_extensions
-from vc_scheduler.logic.cache.assumed import Assumed
 from vc_scheduler.logic.columns import KINDS, Columns
-from vc_scheduler.logic.commands import GroupWork, group_work
+from vc_scheduler.logic.commands import group_work
 from vc_scheduler.logic.conf import Conf
 from vc_scheduler.logic.cycle import check_conf
 from vc_scheduler.logic.decisions import Decisions, QueueAllocated
@@ -36,9 +35,12 @@ from vc_scheduler.logic.faults import set_aside_problem
 from vc_scheduler.logic.ledger import Ledger, Timing
 from vc_scheduler.logic.snapshot import Snapshot
 from vc_scheduler.observing import Observer
+from vc_scheduler.overlaying import lay_over
+from vc_scheduler.pacing import QueuePace, SessionPace
 from vc_scheduler.recorder import Held, SessionRecorder
+from vc_scheduler.refilling import changes_of
 from vc_scheduler.spans import GangSpans, SessionTimes
-from vc_scheduler.writers import Writers, pod_key
+from vc_scheduler.writers import Writers
 
 FOLLOWED: Final = (*KINDS, CONFIGMAPS)
 """What sessions are made of, and what they are told to do."""
@@ -52,11 +54,6 @@ BREATH_GROUPS: Final = 20
 """Changes applied, and groups counted or carried out, before others may run: neither a backlog nor
 a large session makes the loop stand still."""
 UNREADY_POLL_SECONDS: Final = 0.05
-QUEUE_STATUS_SECONDS: Final = 1.0
-"""Between two writes of one queue's `status.allocated`."""
-SESSION_REST_SECONDS_MAX: Final = 0.25
-"""Sessions rest for as long as the last one took, up to this: on a slow machine there are not more of
-them for the same work, and each finds more to do."""
 OWED_SECONDS: Final = 1.0
 """Until the next session when a record was too short for all that has changed."""
 
@@ -93,9 +90,7 @@ class Scheduler:
         """Something arrived that can change the outcome of a session."""
         self._due_at: float | None = None
         """When a session is wanted even if nothing arrives; wall time, as in decisions."""
-        self._ended_at = float("-inf")
-        self._took = 0.0
-        """The last session, in seconds."""
+        self._pace = SessionPace(config.debounce_seconds)
         self._sessions = 0
         self._new_view = True
         self._applied = asyncio.Event()
@@ -111,7 +106,8 @@ class Scheduler:
             view=self._object,
             pod_events=config.pod_events,
         )
-        self._queues_written_at: dict[str, float] = {}
+        self._queue_pace = QueuePace()
+        self._clock_moved = context.clock_moved_seconds()
         self._problems: dict[str, str] = {}
         self._left_out: set[tuple[str, str]] = set()
         """Objects of the view, by kind and key, that are not in the columns until they change."""
@@ -194,19 +190,7 @@ class Scheduler:
     async def _fill_anew(self) -> bool:
         """The columns are derived from the view: made again, without the objects that broke them."""
         self._rebuild()
-        view, news = self._lead.view, []
-        for kind in KINDS:
-            for key, entry in view.entries(kind).items():
-                if (kind.short, key) not in self._left_out:
-                    news.append(
-                        Change(
-                            kind=kind,
-                            key=key,
-                            partition=entry.partition,
-                            before=None,
-                            after=entry.object,
-                        )
-                    )
+        news = list(changes_of(self._lead.view, without=self._left_out))
         return await self._apply_all(news)
 
     def _report_problems(self) -> None:
@@ -228,16 +212,24 @@ class Scheduler:
 
     async def _until_wanted(self) -> None:
         """At once when idle, then at most once per debounce."""
-        pause = max(self._config.debounce_seconds, min(self._took, SESSION_REST_SECONDS_MAX))
-        rest = self._ended_at + pause - self._context.clock.monotonic()
+        rest = self._pace.rest_seconds(self._context.clock.monotonic())
         if rest > 0:
             await self._context.clock.sleep(rest)
+        self._follow_clock()
         due = None if self._due_at is None else self._due_at - self._context.clock.now()
         try:
             async with asyncio.timeout(None if due is None else max(0.0, due)):
                 await self._wanted.wait()
         except TimeoutError:
             self._wanted.set()
+
+    def _follow_clock(self) -> None:
+        """Our own timers are times of the API server's clock: they go with it when it is set."""
+        moved = self._context.clock_moved_seconds() - self._clock_moved
+        if moved:
+            self._clock_moved += moved
+            self._columns.shift(moved)
+            self._due_at = None if self._due_at is None else self._due_at + moved
 
     async def _may_decide(self) -> bool:
         """Leading, complete and fresh (protocol 6, 7, 11)."""
@@ -248,6 +240,7 @@ class Scheduler:
         clock = self._context.clock
         opening = clock.monotonic()
         self._wanted.clear()
+        self._follow_clock()
         self._due_at = None
         await self._look_at_conf_map()
         if self._new_view:
@@ -259,7 +252,7 @@ class Scheduler:
             if self._new_view:  # the columns are being filled anew
                 self._wanted.set()
                 return
-        started_at, began = clock.now(), clock.monotonic()
+        started_at, began, opened = clock.now(), clock.monotonic(), clock.wall()
         self._sessions += 1
         epoch = self._lead.epoch
         session_id = f"{epoch}-{self._sessions}"
@@ -267,8 +260,7 @@ class Scheduler:
         self._observer.meters.opened(clock.monotonic() - opening)
         conf = self._conf.conf
         decisions = await self._run_cycle(snapshot, conf, started_at)
-        self._ended_at = clock.monotonic()
-        took = self._took = self._ended_at - began
+        took = self._pace.ended(clock.monotonic(), began=began)
         self._observer.session(decisions, took_seconds=took)
         self._set_aside(decisions, snapshot)
         if self._lead.lease.passed_on(epoch):  # one that ran out is waited for by the writers
@@ -276,7 +268,10 @@ class Scheduler:
             return
         self._due_at = decisions.wake_at
         timing = Timing(started_at=started_at, took_ms=took * 1000)
-        await self._carry_out(decisions, timing, epoch)
+        times = SessionTimes(
+            session_id=session_id, opened=opened, decided=opened + took, epoch=epoch
+        )
+        await self._carry_out(decisions, times, now=started_at)
         record = self._ledger.record(decisions, timing)
         if self._ledger.owes:
             self._wake_by(clock.now() + OWED_SECONDS)
@@ -310,16 +305,16 @@ class Scheduler:
             return self._observer.run_cycle(snapshot, conf, now)
         return await asyncio.to_thread(self._observer.run_cycle, snapshot, conf, now)
 
-    async def _carry_out(self, decisions: Decisions, timing: Timing, epoch: int) -> None:
+    async def _carry_out(self, decisions: Decisions, session: SessionTimes, *, now: float) -> None:
         """Group by group: lay it over the columns, then hand it to its writer."""
-        opened, decided = timing.started_at, timing.started_at + timing.took_ms / 1000
-        session = SessionTimes(
-            session_id=decisions.session_id, opened=opened, decided=decided, epoch=epoch
-        )
         self._spans.session(decisions, session)
         self._observer.refused(decisions)
+        for group in decisions.let_in:
+            self._columns.let_in.put(group.group, group.uid, group.claim, now=now)
         for at, work in enumerate(group_work(decisions), start=1):
-            if self._lay_over(work, now=timing.started_at):
+            if not lay_over(self._columns, work, self._group_of(work.group), now=now):
+                self._wanted.set()
+            else:
                 with self._context.problems.contain(WRITE, PODGROUPS, work.group, uid=work.uid):
                     self._spans.decided(work, self._group_of(work.group), times=session)
                     self._observer.assumed(work, session)
@@ -327,56 +322,12 @@ class Scheduler:
             if at % BREATH_GROUPS == 0:
                 await self._context.clock.sleep(0)
         for waiting in decisions.waiting:
-            self._columns.conditions.put(waiting, now=timing.started_at)
-            self._writers.pods_wait(waiting, epoch=epoch)
+            self._columns.conditions.put(waiting, now=now)
+            self._writers.pods_wait(waiting, epoch=session.epoch)
             await self._context.clock.sleep(0)
         for queue in decisions.queues:
             if self._queue_is_due(queue):
-                self._writers.tellers.queue(queue, epoch=epoch)
-
-    def _lay_over(self, work: GroupWork, *, now: float) -> bool:
-        """Assume the binds and note the status; False when a member left since the snapshot: then
-        nobody is evicted for it either."""
-        gang = work.gang.binds if work.gang is not None else ()
-        if not all(self._columns.bindable(pod_key(bind), bind.uid) for bind in gang):
-            self._wanted.set()
-            return False
-        if not self._still_waits(work):
-            self._wanted.set()
-            return False
-        for bind in gang:
-            self._columns.assume(Assumed(key=pod_key(bind), uid=bind.uid, node=bind.node))
-        for choice in work.claims:
-            self._columns.volumes.choose(choice)
-        for pod in work.gates.pods if work.gates is not None else ():
-            self._columns.lift_gate(object_key(pod.namespace, pod.name), pod.uid)
-        if work.eviction is not None:
-            for pod in work.eviction.pods:
-                self._columns.evict(object_key(pod.namespace, pod.name), pod.uid)
-            self._columns.evictions.nominate(work.eviction, now=now)
-        if work.takeover is not None:
-            self._columns.evictions.take_over(work.takeover, now=now)
-        if gang:
-            self._columns.evictions.settled(work.group)
-        if work.status is not None:
-            self._columns.note_status(work.group, work.uid, status=work.status.status, now=now)
-        return True
-
-    def _still_waits(self, work: GroupWork) -> bool:
-        """Whether those for whom room is made, or promised, are all there and wait."""
-        promise = work.eviction or work.takeover
-        if promise is None:
-            return True
-        group = self._group_of(work.group)
-        return (
-            group is not None
-            and group.metadata.uid == promise.uid
-            and not group.metadata.deletion_timestamp
-            and all(
-                self._columns.bindable(object_key(place.namespace, place.name), place.uid)
-                for place in promise.places
-            )
-        )
+                self._writers.tellers.queue(queue, epoch=session.epoch)
 
     def _object(self, kind: Kind, key: str) -> ApiObject | None:
         return self._lead.view.get(kind, key)
@@ -385,13 +336,10 @@ class Scheduler:
         return self._object(PODGROUPS, key)
 
     def _queue_is_due(self, queue: QueueAllocated) -> bool:
-        now = self._context.clock.now()
-        due_at = self._queues_written_at.get(queue.queue, 0.0) + QUEUE_STATUS_SECONDS
-        if now < due_at:
-            self._wake_by(due_at)
-            return False
-        self._queues_written_at[queue.queue] = now
-        return True
+        rest = self._queue_pace.rest_seconds(queue.queue, now=self._context.clock.monotonic())
+        if rest > 0:
+            self._wake_by(self._context.clock.now() + rest)
+        return rest <= 0
 
     def _wake_by(self, due_at: float) -> None:
         self._due_at = due_at if self._due_at is None else min(self._due_at, due_at)

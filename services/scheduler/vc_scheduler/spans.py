@@ -95,7 +95,7 @@ class GangSpans:
                     attempt_span(BIND_SPAN, _attempt(group)),
                     parent=attempt_span(SESSION_SPAN, _attempt(group)),
                     started=began,
-                    ended=self._clock.now(),
+                    ended=self._clock.wall(),
                     attributes=_attributes(work, group, times),
                 ),
             )
@@ -113,7 +113,7 @@ class GangSpans:
         """Binds that a predecessor sent and did not tell, of jobs that ended without a scheduler."""
         if not self._teller.enabled:
             return
-        young = self._clock.now() - YOUNG_SECONDS
+        young = self._clock.wall() - YOUNG_SECONDS
         for (job_uid, attempt), pods in _placed_pods(view).items():
             times = [parse_time(pod.status.start_time) or 0.0 for pod in pods]
             if max(times) > young:

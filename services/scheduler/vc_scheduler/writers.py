@@ -121,7 +121,7 @@ class Writers:
     async def hand_over(self, work: GroupWork, session: SessionTimes) -> None:
         """Waits when the group's writer is far behind; never for what is only to be told."""
         if not work.acts and work.group not in self._at_work:
-            self._tell(work, session, began=self._context.clock.now())
+            self._tell(work, session, began=self._context.clock.wall())
             return
         self._at_work[work.group] += 1
         number = zlib.crc32(work.group.encode()) % WRITERS
@@ -142,7 +142,7 @@ class Writers:
 
     async def _write_group(self, work: GroupWork, session: SessionTimes) -> None:
         """Binds, then the status that speaks of them, then who else is to be told."""
-        began = self._context.clock.now()
+        began = self._context.clock.wall()
         await self._give_claims(work, session)
         if work.gang is None or await self._bind(work.gang, session):
             self._observer.bound(work, session, began=began)

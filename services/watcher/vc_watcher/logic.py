@@ -37,6 +37,8 @@ from vc_model.faults import describe
 from vc_model.graft import strip_nulls
 from vc_model.kinds import Kind
 from vc_model.meta import ApiObject, object_key
+from vc_model.pod import Pod
+from vc_model.pod_resize import with_held_requests
 
 
 class Known(msgspec.Struct, frozen=True):
@@ -102,6 +104,8 @@ class Decoder:
             obj = msgspec.structs.replace(
                 obj, api_version=self._kind.api_version, kind=self._kind.kind
             )
+        if isinstance(obj, Pod):
+            obj = with_held_requests(obj)
         return published(obj)
 
     def decode_bare(self, raw: bytes) -> Bare:
@@ -109,7 +113,7 @@ class Decoder:
         try:
             metadata = _bare_decoder.decode(raw).metadata
         except Exception as error:  # noqa: BLE001 - as above
-            raise UnreadableError(f"it has no name: {error}") from None
+            raise UnreadableError(f"it has no name: {describe(error)}") from None
         return Bare(object_key(metadata.namespace, metadata.name), metadata.uid)
 
     def _decode_forgiving(self, raw: bytes) -> ApiObject:

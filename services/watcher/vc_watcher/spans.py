@@ -31,11 +31,11 @@ class JobSpans:
         created = parse_time(job.metadata.creation_timestamp)
         if created is None:
             return False
-        return not job.status.conditions or self._clock.now() - created < YOUNG_SECONDS
+        return not job.status.conditions or self._clock.wall() - created < YOUNG_SECONDS
 
     def published(self, job: Job) -> None:
         """The bus has the job's fact."""
-        now = self._clock.now()
+        now = self._clock.wall()
         times = [parse_time(condition.last_transition_time) for condition in job.status.conditions]
         acted_at = min((at for at in times if at is not None), default=now)
         self._teller.tell(

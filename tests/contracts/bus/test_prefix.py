@@ -5,7 +5,7 @@ import secrets
 from tests.contracts.bus.backends import Backend
 from tests.contracts.bus.steps import WAIT_SECONDS_MAX, message, topic
 from vc_bus.prefixed import PrefixedBus
-from vc_messages.record import TopicPartition
+from vc_messages.record import Record, TopicPartition
 
 
 async def test_two_prefixes_do_not_meet(backend: Backend) -> None:
@@ -36,7 +36,7 @@ async def test_groups_of_one_name_are_two(backend: Backend) -> None:
         members.append(await bus.member("group", [declared.name]))
     for number, (bus, member) in enumerate(zip(buses, members, strict=True)):
         await bus.publish([message(declared.name, "k", b"%d" % number)])
-        records = []
+        records: list[Record] = []
         while not records:
             polled = await member.poll(max_records=10, wait_seconds=WAIT_SECONDS_MAX)
             records = polled.records

@@ -131,7 +131,8 @@ async def test_whatever_others_write_is_outgrown_or_passed_over(
         await site.sees(*names)
     fresh = Follower(site.context, [QUEUES, PODS])
     deadline = site.clock.monotonic() + WAIT_SECONDS_MAX
-    while await fresh.poll() and fresh.unready():
+    while fresh.unready():
+        await fresh.poll()
         assert site.clock.monotonic() < deadline, fresh.unready()
     assert {queue.metadata.name for queue in fresh.view.objects(QUEUES)} == set(names)
     await fresh.close()

@@ -8,6 +8,7 @@ from tests.contracts.cluster.steps import bound_pod, config_map, names, pod
 from vc_cluster import Cluster, GoneError, NotFoundError
 from vc_cluster.errors import BadRequestError
 from vc_model.kinds import CONFIGMAPS, JOBS, NODES, PODS
+from vc_model.times import parse_time
 
 
 async def test_what_was_created_is_read_back(cluster: Cluster, namespace: str) -> None:
@@ -115,3 +116,12 @@ async def test_kinds_do_not_mix(cluster: Cluster, namespace: str) -> None:
     await cluster.create(PODS, pod("a"), namespace=namespace)
     assert (await cluster.list(JOBS, namespace=namespace)).items == []
     assert all(name != "a" for name in names((await cluster.list(NODES)).items))
+
+
+async def test_the_server_says_what_time_it_is(cluster: Cluster, namespace: str) -> None:
+    before = await cluster.date()
+    made = await cluster.create(CONFIGMAPS, config_map("timed"), namespace=namespace)
+    created = parse_time(made["metadata"]["creationTimestamp"])
+    assert created is not None
+    assert before <= created <= await cluster.date()
+    assert before == int(before)

@@ -298,6 +298,18 @@ def test_queues_in_use_are_protected_as_the_value_says(value: object, told: str 
     assert env.get("ADMISSION_QUEUE_ALLOCATED_PODS_CHECK") == told
 
 
+def test_maxima_are_told_to_admission_and_none_by_default() -> None:
+    told = []
+    for values in ({}, {"maxima": {"tasksPerJob": 7, "jobsPerNamespace": 20000}}):
+        container = container_of(of_kind(render(values), "Deployment")["volcano-admission"])
+        env = {entry["name"]: entry.get("value") for entry in container["env"]}
+        told.append({name: value for name, value in env.items() if "_PER_" in name})
+    assert told == [
+        {},
+        {"ADMISSION_MAX_TASKS_PER_JOB": "7", "ADMISSION_MAX_JOBS_PER_NAMESPACE": "20000"},
+    ]
+
+
 def test_the_notes_say_where_vcctl_finds_the_dashboard(tmp_path: Path) -> None:
     """Helm shows notes only when it installs, so a copy of the chart carries them in a ConfigMap."""
     chart = tmp_path / "chart"

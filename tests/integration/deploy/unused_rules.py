@@ -11,6 +11,7 @@ _CRASH = "after a crash between create and the fact of it: whose is the object t
 _STALE = "an object that an older job of the same name left behind is removed first"
 _NAMESAKE = "before an object of another job of the same name is removed: is that job gone?"
 _COUNTED = "the same event again after a minute, or after a restart, is counted up"
+_CALLER = "a caller with a token: whose it is, and what they may list"
 _LEFT_OUT = "an object that cannot be processed, or is larger than a message, is told so"
 _OWNER = (
     "checked, not asked: whoever makes an object that holds back its owner's deletion must be "
@@ -26,8 +27,7 @@ UNUSED: dict[Right, str] = {
     Right("job-controller", "", "persistentvolumeclaims", "delete"): _STALE,
     Right("job-controller", "", "events", "patch"): _COUNTED,
     **{
-        Right(service, _BATCH, "jobs", "get"): _NAMESAKE
-        for service in ("plugin-svc", "plugin-ray")
+        Right(service, _BATCH, "jobs", "get"): _NAMESAKE for service in ("plugin-svc", "plugin-ray")
     },
     Right("plugin-ssh", "", "events", "patch"): _COUNTED,
     Right("podgroup-controller", _SCHEDULING, "podgroups", "get"): _CRASH,
@@ -42,8 +42,13 @@ UNUSED: dict[Right, str] = {
     Right("scheduler", "", "pods", "get"): "a bind that was not answered: did it happen?",
     Right("scheduler", "", "pods", "patch"): "a gang that cannot be completed is marked, released",
     Right("scheduler", "", "events", "patch"): _COUNTED,
+    Right(
+        "admission", _BATCH, "jobs", "list"
+    ): "a maximum of jobs is set (maxima.jobsPerNamespace)",
     Right("admission", "", "namespaces", "get"): "a namespace younger than the view",
     Right("admission", _SCHEDULING, "queues", "get"): "a queue younger than the view",
+    Right("dashboard", "authentication.k8s.io", "tokenreviews", "create"): _CALLER,
+    Right("dashboard", "authorization.k8s.io", "subjectaccessreviews", "create"): _CALLER,
     **{
         Right(service, _BATCH, "jobs/finalizers", "update"): _OWNER
         for service in ("job-controller", "plugin-svc", "plugin-ssh", "plugin-ray")

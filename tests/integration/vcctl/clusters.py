@@ -86,6 +86,7 @@ def real(folder: Path) -> Iterator[Shell]:
     """A stack on a real kube-apiserver; `folder` is the same for all workers of a run."""
     address = own_address()
     env = {**USAGE_PERIOD, "CLUSTER": "kubernetes", "DASHBOARD_HOST": address or LOOPBACK}
+    env["DASHBOARD_ANONYMOUS"] = "all"  # also at its own address, where vcctl sends no token
     stack = RunningStack(folder / "home", **env)
     with _shared(folder) as users:
         if not users:

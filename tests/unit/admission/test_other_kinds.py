@@ -14,7 +14,11 @@ from tests.unit.admission.objects import (
     read_queue,
     world,
 )
+from vc_admission.logic.endpoints import BY_PATH
 from vc_admission.logic.resource_groups import ResourceGroupsError, parse_resource_groups
+from vc_admission.logic.review import review
+from vc_admission.logic.wire import Request
+from vc_admission.logic.world import World
 from vc_model.struct import JsonObject
 
 KNOWN = world(
@@ -253,3 +257,24 @@ def test_a_flow_that_lists_a_name_twice_is_warned() -> None:
     assert sum(warning.startswith(said) for warning in response.warnings) == 1
     once = ask("/jobflows/validate", flow({"name": "a"}, {"name": "b"}), KNOWN)
     assert not any("is listed before" in warning for warning in once.warnings)
+
+
+@pytest.mark.parametrize("limits", ["x", ["x"], 7, {"nvidia.com/gpu": []}, True])
+@pytest.mark.parametrize("path", ["/jobs/mutate", "/jobs/validate"])
+def test_odd_limits_are_refused_with_a_sentence(path: str, limits: object) -> None:
+    """They were an answer of 500."""
+    resources = {"requests": {"nvidia.com/gpu": 1}, "limits": limits}
+    container = {"name": "c", "image": "i", "resources": resources}
+    template = {"spec": {"containers": [container]}}
+    obj = {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "metadata": {"name": "odd"},
+        "spec": {"minAvailable": 1, "tasks": [{"name": "w", "replicas": 1, "template": template}]},
+    }
+    request = Request(uid="u", operation="CREATE", namespace="default", object=obj)
+    reviewed = review(request, World(), endpoint=BY_PATH[path])
+    assert reviewed.fault == ""
+    if path == "/jobs/validate":
+        assert not reviewed.allowed
+        assert "limits" in reviewed.message

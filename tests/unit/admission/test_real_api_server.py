@@ -13,6 +13,7 @@ from tests.builders.contexts import memory_context
 from tests.integration.parts.require import require
 from tests.unit.admission.objects import job, queue, task, template
 from vc_admission.config import Config
+from vc_admission.logic.world import Settings
 from vc_admission.service import build
 from vc_clock import LoopClock
 from vc_cluster.kubernetes import connect
@@ -51,7 +52,8 @@ async def admission(plane: ControlPlane) -> AsyncIterator[None]:
     clock = LoopClock()
     cluster = await connect(service="admission", kubeconfig=str(plane.kubeconfig), clock=clock)
     context = memory_context("admission", clock=clock, cluster=cluster)
-    service = build(context, Config(port=0, create_configurations=True))
+    settings = Settings(accounts=(OURS,))
+    service = build(context, Config(port=0, create_configurations=True, settings=settings))
     running = asyncio.create_task(service.run())
     try:
         async with asyncio.timeout(READY_SECONDS_MAX):
@@ -99,9 +101,66 @@ async def test_a_real_api_server_asks_us() -> None:
             await eventually_created(plane, queue("default"))
             await asks_and_answers(plane)
             await is_scaled_by_its_file(plane)
+            await tenants_write_no_status(plane)
         await absent(plane)
         async with admission(plane):
             await eventually_created(plane, job("back", queue="child"))
+
+
+OURS = "system:serviceaccount:volcano-system:volcano-scheduler"
+
+
+def role(name: str, users: list[str], *rules: tuple[str, str, list[str]]) -> list[JsonObject]:
+    """A ClusterRole and who has it."""
+    api = "rbac.authorization.k8s.io"
+    said = [{"apiGroups": [g], "resources": [r], "verbs": verbs} for g, r, verbs in rules]
+    return [
+        {"apiVersion": f"{api}/v1", "kind": "ClusterRole", "metadata": {"name": name}, "rules": said},
+        {"apiVersion": f"{api}/v1", "kind": "ClusterRoleBinding", "metadata": {"name": name},
+         "roleRef": {"apiGroup": api, "kind": "ClusterRole", "name": name},
+         "subjects": [{"apiGroup": api, "kind": "User", "name": user} for user in users]},
+    ]  # fmt: skip
+
+
+async def tenants_write_no_status(plane: ControlPlane) -> None:
+    """Users of a real server: what a tenant writes of status is put back, and queues are not hers to close."""
+    every = ["get", "list", "create", "update", "patch"]
+    tenant = role("tenant", ["alice", "boss", OURS], ("scheduling.volcano.sh", "podgroups", every),
+                  ("bus.volcano.sh", "commands", every))  # fmt: skip
+    boss = role("boss", ["boss"], ("scheduling.volcano.sh", "queues", ["get", "update"]))
+    group: JsonObject = {
+        "apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup",
+        "metadata": {"name": "g", "namespace": "ml"},
+        "spec": {"minMember": 1, "queue": "default"}, "status": {"phase": "Inqueue"},
+    }  # fmt: skip
+    done = await apply(plane, *tenant, *boss)
+    assert done.returncode == 0, done.stderr
+    alice, ours = ("--as", "alice"), ("--as", OURS)
+    done = await kubectl(plane, *alice, "create", "-f", "-", documents=[group])
+    assert done.returncode == 0, done.stderr
+    patch = ("patch", "podgroup", "g", "-n", "ml", "--type", "merge", "-p")
+    where = ("get", "podgroup", "g", "-n", "ml", "-o", "jsonpath={.status.phase}")
+    assert (await kubectl(plane, *where)).stdout == ""
+    done = await kubectl(plane, *ours, *patch, '{"status":{"phase":"Pending"}}')
+    assert done.returncode == 0, done.stderr
+    done = await kubectl(
+        plane, *alice, *patch, '{"spec":{"minMember":2},"status":{"phase":"Running"}}'
+    )
+    assert done.returncode == 0, done.stderr
+    assert (await kubectl(plane, *where)).stdout == "Pending"
+    critical = '{"spec":{"priorityClassName":"system-cluster-critical"}}'
+    done = await kubectl(plane, *alice, *patch, critical)
+    assert "classes system-* are for the system's namespaces" in done.stderr
+    order: JsonObject = {
+        "apiVersion": "bus.volcano.sh/v1alpha1", "kind": "Command",
+        "metadata": {"name": "c", "namespace": "ml"}, "action": "CloseQueue",
+        "target": {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "name": "default",
+                   "uid": "u"},
+    }  # fmt: skip
+    done = await kubectl(plane, *alice, "create", "-f", "-", documents=[order])
+    assert "'alice' may not update this queue" in done.stderr
+    done = await kubectl(plane, "--as", "boss", "create", "-f", "-", documents=[order])
+    assert done.returncode == 0, done.stderr
 
 
 async def asks_and_answers(plane: ControlPlane) -> None:

@@ -6,7 +6,7 @@ at will, and time is virtual.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
 from typing import Any
@@ -19,6 +19,7 @@ from tests.contracts.bus.steps import topic
 from vc_bus import (
     BusClosedError,
     BusError,
+    BusForbiddenError,
     BusUnavailableError,
     TopicMismatchError,
     TopicMissingError,
@@ -155,7 +156,7 @@ class SlowBroker(Broker):
         super().__init__(KafkaConfig(bootstrap_servers="nowhere:1"), clock=LoopClock())
         self.questions = 0
 
-    async def partitions_now(self, names: Iterable[str]) -> dict[str, int]:
+    async def _described(self, names: set[str]) -> tuple[dict[str, int], set[str]]:
         self.questions += 1
         await asyncio.sleep(QUESTION_SECONDS_MAX)
         raise BusUnavailableError("looking for topics: nobody there")
@@ -267,7 +268,7 @@ DESCRIBED = [
     Described("it is unknown: it was wiped", 3, [], TopicMissingError),
     Described("a partition has no leader: it is there", 0, [1, -1], BusUnavailableError),
     Described("no partition has a leader: it is there", 5, [], BusUnavailableError),
-    Described("it may not be seen: nobody knows whether it is there", 29, [], BusError),
+    Described("it may not be seen: nobody knows whether it is there", 29, [], BusForbiddenError),
 ]
 
 

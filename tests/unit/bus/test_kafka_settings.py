@@ -8,6 +8,7 @@ from tests.contracts.bus.steps import topic
 from vc_bus import (
     BusClosedError,
     BusError,
+    BusForbiddenError,
     BusUnavailableError,
     OffsetGoneError,
     OversizeError,
@@ -159,7 +160,7 @@ class ErrorCase(msgspec.Struct, frozen=True):
         ErrorCase("a refused socket", ConnectionRefusedError(), BusUnavailableError),
         ErrorCase("no leader", kafka_errors.NotLeaderForPartitionError(), BusUnavailableError),
         ErrorCase("closed", kafka_errors.ConsumerStoppedError(), BusClosedError),
-        ErrorCase("no rights", kafka_errors.TopicAuthorizationFailedError(), BusError),
+        ErrorCase("no rights", kafka_errors.TopicAuthorizationFailedError(), BusForbiddenError),
     ],
     ids=lambda case: case.id,
 )

@@ -8,6 +8,7 @@ from tests.contracts.bus.steps import at_start, message, new_topic, numbered, to
 from vc_bus import BusClosedError, BusUnavailableError
 from vc_bus.memory import Faults, MemoryBus
 from vc_bus.memory.bus import UNAVAILABLE_AFTER_SECONDS
+from vc_bus.memory.clients import MemoryMember, MemoryReader
 from vc_clock import LoopClock, run_virtual
 from vc_messages.record import Record
 
@@ -132,6 +133,11 @@ def test_a_reader_reads_nothing_in_an_outage_and_wakes_at_its_end() -> None:
     run_virtual(main())
 
 
+async def _records(reader: MemoryReader | MemoryMember, *, wait_seconds: float) -> list[Record]:
+    polled = await reader.poll(max_records=9, wait_seconds=wait_seconds)
+    return polled if isinstance(polled, list) else polled.records
+
+
 @pytest.mark.parametrize("grouped", [False, True], ids=["reader", "member"])
 def test_a_late_record_is_waited_for_in_an_outage_without_polling_again(grouped: bool) -> None:
     async def main() -> None:
@@ -139,14 +145,14 @@ def test_a_late_record_is_waited_for_in_an_outage_without_polling_again(grouped:
         bus = MemoryBus(clock, faults=Faults(delay_rate=1.0, delay_seconds_max=3.0))
         name = await new_topic(bus)
         await bus.publish(numbered(name, 1))
+        reader: MemoryReader | MemoryMember
         reader = await (bus.member("group", [name]) if grouped else bus.reader(at_start(name)))
         await reader.poll(max_records=9, wait_seconds=0)
         bus.stop()
-        waiting = asyncio.ensure_future(reader.poll(max_records=9, wait_seconds=60))
+        waiting = asyncio.create_task(_records(reader, wait_seconds=60))
         await clock.sleep(20)
         bus.start()
-        polled = await waiting
-        assert len(polled if isinstance(polled, list) else polled.records) == 1
+        assert len(await waiting) == 1
         assert clock.monotonic() == pytest.approx(20)
 
     run_virtual(asyncio.wait_for(main(), 100))

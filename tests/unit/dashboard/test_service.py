@@ -18,7 +18,7 @@ from vc_bus.memory import MemoryBus
 from vc_clock import LoopClock
 from vc_dashboard import heavy as heavy_module
 from vc_dashboard.config import Config
-from vc_dashboard.heavy import WAITING_MAX, BusyError, HeavyWork
+from vc_dashboard.heavy import ASKER, WAITING_MAX, BusyError, HeavyWork
 from vc_dashboard.service import DashboardService, build
 from vc_messages.sessions import entry_bytes, session_message
 from vc_model.kinds import CONFIGMAPS, JOBS, NAMESPACES, QUEUES
@@ -216,8 +216,7 @@ async def test_a_fault_of_ours_is_told_as_json_and_logged(
 
 async def test_too_many_trials_at_once_are_told_to_come_again(service: DashboardService) -> None:
     release = threading.Event()
-    heavy = service.heavy
-    held = [asyncio.create_task(heavy.run(release.wait, 10)) for _ in range(WAITING_MAX + 1)]
+    held = [asked_by(f"client-{number}", service, release) for number in range(WAITING_MAX + 1)]
     await asyncio.sleep(0.1)
     async with (
         aiohttp.ClientSession(f"http://127.0.0.1:{service.port}") as client,
@@ -227,6 +226,14 @@ async def test_too_many_trials_at_once_are_told_to_come_again(service: Dashboard
         assert "try again" in (await answer.json())["error"]
     release.set()
     assert all(await asyncio.gather(*held))
+
+
+def asked_by(client: str, service: DashboardService, release: threading.Event) -> Any:
+    async def ask() -> bool:
+        ASKER.set(client)
+        return await service.heavy.run(release.wait, 10)
+
+    return asyncio.create_task(ask())
 
 
 async def test_nobody_stands_in_line_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -277,7 +284,7 @@ async def test_the_page_lists_jobs_and_lets_nothing_else_in(service: DashboardSe
         ("GET", "/api/v1/jobs/ml/ghost", 404),
         ("GET", "/api/v1/nothing", 404),
         ("POST", "/api/v1/jobs", 405),
-        ("POST", "/api/v1/what-if", 400),
+        ("POST", "/api/v1/what-if", 415),
         ("GET", "/api/v1/sessions/9-9", 404),
         ("GET", "/api/v1/sessions/9-9/replay", 404),
         ("GET", "/api/v1/jobs/ml/ghost/explanation", 404),

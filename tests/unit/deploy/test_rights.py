@@ -117,10 +117,15 @@ def test_a_lease_is_ones_own() -> None:
 
 
 @pytest.mark.parametrize(
-    "service", ["plugin-env", "plugin-pytorch", "plugin-mpi", "plugin-tensorflow", "dashboard"]
+    "service", ["plugin-env", "plugin-pytorch", "plugin-mpi", "plugin-tensorflow"]
 )
 def test_who_writes_nothing_to_the_cluster_may_nothing(service: str) -> None:
     assert all_rules(service) == []
+
+
+def test_the_dashboard_may_only_ask_about_its_callers() -> None:
+    rights = [(*rule["resources"], *rule["verbs"]) for rule in all_rules("dashboard")]
+    assert rights == [("tokenreviews", "create"), ("subjectaccessreviews", "create")]
 
 
 def test_who_reads_facts_or_writes_objects_may_ask_which_cluster_it_is() -> None:

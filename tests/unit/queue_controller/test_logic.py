@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import msgspec
 import pytest
 
 from vc_messages.effects import CreateObject, DeleteObject, Effect, PatchObject, RecordEvent
@@ -206,3 +207,31 @@ def test_a_command_is_noted_after_its_effect_and_deleted_when_seen_again() -> No
 def test_circles_and_orphans_are_visited_once() -> None:
     circle = [queue("a", parent="b"), queue("b", parent="a"), queue("c", parent="gone"), ROOT]
     assert sorted(q.metadata.name for q in top_down(circle)) == ["a", "b", "c", "root"]
+
+
+@pytest.mark.parametrize("action", ["CloseQueue", "OpenQueue"])
+def test_without_admission_only_commands_of_our_namespace_count(action: str) -> None:
+    """Any tenant can create one in its own namespace."""
+    state = "Open" if action == "CloseQueue" else "Closed"
+    stranger = command(action, "a")
+    effects = flat(
+        queue("a", state),
+        commands=(stranger,),
+        heeded_namespace="volcano-system",
+    )
+    assert [e for e in effects if isinstance(e, PatchObject) and e.name == "a"] == []
+    told = [e for e in effects if isinstance(e, RecordEvent)]
+    assert ["only those of namespace volcano-system count" in e.message for e in told] == [True]
+    assert [e.name for e in effects if isinstance(e, DeleteObject)] == [stranger.metadata.name]
+
+
+def test_a_command_of_our_namespace_counts_without_admission() -> None:
+    ours = command("CloseQueue", "a")
+    metadata = msgspec.structs.replace(ours.metadata, namespace="volcano-system")
+    effects = flat(
+        queue("a"),
+        commands=(msgspec.structs.replace(ours, metadata=metadata),),
+        heeded_namespace="volcano-system",
+    )
+    patches = [e.patch for e in effects if isinstance(e, PatchObject) and e.subresource]
+    assert {"status": {"state": "Closed"}} in patches

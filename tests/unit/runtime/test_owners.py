@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.unit.runtime.test_effects import OLDER, OWNER, World, config_map, run
+from tests.unit.runtime.effects_world import OLDER, OWNER, World, config_map, run
 from vc_messages.effects import DeleteObject, Effect, LiveObject
 from vc_model.kinds import CONFIGMAPS, JOBS
 from vc_runtime.effects import OutcomeStatus

@@ -249,6 +249,9 @@ class Invariants:
 def request(pod: Pod) -> Amounts:
     """What a pod asks for, of plain containers; the place it takes included."""
     total: Amounts = {"pods": 1000}
+    if pod.spec.held_requests:
+        _add(total, _amounts(pod.spec.held_requests))
+        return total
     for container in pod.spec.containers:
         _add(total, _amounts({**container.resources.limits, **container.resources.requests}))
     return total

@@ -204,6 +204,8 @@ class Shell:
         for number in range(count):
             body = pod_body(f"{name}-{number}", group=name, cpu=cpu)
             body["metadata"]["ownerReferences"] = [_owner(job)]
+            if priority:
+                body["spec"]["priorityClassName"] = priority
             await self.create(PODS, body, namespace=NAMESPACE)
 
     # -- looking ---------------------------------------------------------------------------------

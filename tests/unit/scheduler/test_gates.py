@@ -1,5 +1,6 @@
 """Pods with scheduling gates: not charged, not candidates, and Volcano's own gate lifted by the queue."""
 
+import msgspec
 import pytest
 
 from tests.unit.scheduler.objects import EPOCH, gang, group, node, nodes, pod, queue
@@ -12,8 +13,9 @@ from vc_messages.sessions import Stage
 from vc_model.keys import QUEUE_ALLOCATED, QUEUE_ALLOCATION_GATE
 from vc_model.kinds import PODGROUPS, PODS
 from vc_model.meta import ApiObject
-from vc_scheduler.logic.actions.queue_gates import GATES_PAUSE_SECONDS
+from vc_scheduler.logic.actions.queue_gates import GATES_LIFTED_MAX
 from vc_scheduler.logic.conf import Conf, PluginConf
+from vc_scheduler.logic.decisions import Decisions
 from vc_scheduler.logic.pod_status import POD_CONDITION_SECONDS
 
 OTHER = "example.com/license"
@@ -101,12 +103,19 @@ def test_the_gate_is_lifted_when_the_queue_has_room_although_no_node_has() -> No
     assert world.session().gates == (), "once"
 
 
-@pytest.mark.parametrize("restarted", [False, True])
-def test_the_room_is_held_in_the_queue_until_the_pod_is_gone(*, restarted: bool) -> None:
+def test_a_new_leader_holds_no_room_for_an_annotation() -> None:
+    """It cannot tell its predecessor's from a tenant's; the pod waits for a node like any other."""
     world = small_node_large_queue()
     world.session()
-    if restarted:
-        world.restart()
+    world.restart()
+    world.put(*gang("other", 2, cpu=1))
+    world.session()
+    assert world.bound("other") == 2
+
+
+def test_the_room_is_held_in_the_queue_until_the_pod_is_gone() -> None:
+    world = small_node_large_queue()
+    world.session()
     world.put(*gang("other", 2, cpu=1))
     decisions = world.session()
     assert decisions.binds == (), "2 CPUs on the node, but only 1 of 5 left in the queue"
@@ -153,6 +162,93 @@ def test_a_gang_that_the_queue_cannot_take_whole_keeps_its_gates() -> None:
     assert len(world.session().gates[0].pods) == 2
 
 
+def test_the_room_of_a_gang_that_keeps_its_gates_is_for_others() -> None:
+    """`g` asks for 8 of 7 CPUs; what was tried for its first pod is not held, and `small` fits."""
+    world = World(
+        nodes(1, cpu=2), queue(capability={"cpu": "7"}), at_gate("g", 2), at_gate("small", 1, cpu=5)
+    )
+    assert lifted_in(world.session()) == ["small-0"]
+
+
+def lifted_in(decisions: Decisions) -> list[str]:
+    return [ref.name for lift in decisions.gates for ref in lift.pods]
+
+
+def test_pods_without_a_gate_are_asked_for_and_hold_nothing() -> None:
+    """`g` needs 8 of 12 CPUs, 4 of them for a pod that has no gate. Held are those of the gated pod alone, so
+    that `small` has its 8."""
+    half_open = [
+        group("g", minimum=2, age=9),
+        pod("g-0", group="g", requests={"cpu": "4"}),
+        pod("g-1", group="g", requests={"cpu": "4"}, gates=[QUEUE_ALLOCATION_GATE]),
+    ]
+    world = World(
+        nodes(1, cpu=2), queue(capability={"cpu": "12"}), half_open, at_gate("small", 2, cpu=4)
+    )
+    assert sorted(lifted_in(world.session())) == ["g-1", "small-0", "small-1"]
+
+
+def test_the_gates_of_a_job_that_is_not_let_in_stay() -> None:
+    """Its queue has room, and the cluster has let in as much as it can hold."""
+    head, *members = at_gate("g")
+    outside = group("g", minimum=1, phase="Pending", min_resources={"cpu": "400"})
+    assert head.key == outside.key
+    assert World(nodes(1, cpu=2), queue(), outside, members).session().gates == ()
+
+
+def test_the_gates_of_a_job_in_a_closed_queue_stay() -> None:
+    world = World(nodes(1, cpu=2), queue(state="Closed"), at_gate("g"))
+    assert world.session().gates == ()
+    world.put(queue())
+    assert lifted_in(world.session()) == ["g-0"]
+
+
+def test_what_a_pod_behind_the_gate_of_its_queue_asks_for_is_not_charged_either() -> None:
+    """A queue of 8 CPUs, all of which an enqueued job waits for behind Volcano's own gate and in vain: one of
+    its pods does not exist."""
+    held = group("gated", minimum=3, phase="Inqueue", min_resources={"cpu": "8"})
+    members = at_gate("gated", 2)[1:]
+    limited = queue(capability={"cpu": "8"})
+    world = World(nodes(1, cpu=8), limited, held, members, pending("new", cpu="8"))
+    assert world.session().enqueued == ("ns/new",)
+
+
+def test_pods_beyond_the_minimum_are_lifted_in_bounded_numbers_too() -> None:
+    world = World(nodes(1, cpu=2), queue(), at_gate("g", GATES_LIFTED_MAX + 20, minimum=1))
+    assert len(lifted_in(world.session())) == GATES_LIFTED_MAX
+    assert world.matters
+    assert len(lifted_in(world.session())) == 20
+
+
+def test_a_gate_that_is_being_lifted_is_not_lifted_again_with_others() -> None:
+    """The first writes are under way when another pod of the job comes."""
+    world = World(nodes(1, cpu=2), queue(), at_gate("g", 2, minimum=1))
+    for ref in world.decide().gates[0].pods:
+        world.columns.lift_gate(f"ns/{ref.name}", ref.uid)
+    world.put(pod("g-2", group="g", requests={"cpu": 4}, gates=[QUEUE_ALLOCATION_GATE]))
+    assert lifted_in(world.decide()) == ["g-2"]
+
+
+def test_a_lift_that_failed_is_tried_again_and_the_note_of_it_is_gone() -> None:
+    """After the rest the pod is behind its gate as before, so its gate is lifted anew."""
+    world = small_node_large_queue()
+    (lift,) = world.decide().gates
+    world.columns.lift_gate("ns/g-0", lift.pods[0].uid)
+    world.columns.lift_gate("ns/g-0", lift.pods[0].uid, failed_at=world.now)
+    world.put(world.pod("g-0"))
+    world.now += 60
+    assert lifted_in(world.decide()) == ["g-0"]
+
+
+def test_a_gate_that_somebody_lifts_opens_a_session() -> None:
+    world = World(nodes(1, cpu=2), queue(capability={"cpu": "1"}), at_gate("g", 1))
+    assert world.session().gates == ()
+    gated = world.pod("g-0")
+    spec = msgspec.structs.replace(gated.spec, scheduling_gates=[])
+    world.put(msgspec.structs.replace(gated, spec=spec))
+    assert world.matters
+
+
 def test_so_does_one_of_which_pods_are_missing() -> None:
     world = World(nodes(1, cpu=2), queue(), at_gate("g", 2, minimum=3))
     assert world.session().gates == ()
@@ -168,9 +264,7 @@ def test_a_session_lifts_a_bounded_number_of_gates_and_goes_on_later() -> None:
     world = World(nodes(1, cpu=2), queue(), *jobs)
     first = world.session()
     assert sum(len(lift.pods) for lift in first.gates) == 90
-    assert first.wake_at is not None
-    assert first.wake_at <= world.now + GATES_PAUSE_SECONDS
-    world.now = first.wake_at
+    assert world.matters, "a gate that is lifted opens the next session"
     assert sum(len(lift.pods) for lift in world.session().gates) == 60
 
 

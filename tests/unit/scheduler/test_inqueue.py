@@ -1,10 +1,13 @@
 """Who was let in and cannot run does not hold its share for ever."""
 
-from tests.unit.scheduler.objects import gang, node, nodes, queue
+import msgspec
+
+from tests.unit.scheduler.objects import gang, group, node, nodes, queue
 from tests.unit.scheduler.world import World, reason_of
 from vc_messages.sessions import Stage
 from vc_scheduler.logic.conf import Conf
 from vc_scheduler.logic.inqueue import INQUEUE_SECONDS, REST_SECONDS
+from vc_scheduler.logic.reasons import of_pods
 
 
 def too_large() -> World:
@@ -33,6 +36,22 @@ def test_a_group_that_fits_nowhere_goes_back_and_lets_others_in() -> None:
     assert world.bound("small") == 1
 
 
+def test_what_keeps_its_pods_from_nodes_is_a_field_of_the_reason() -> None:
+    """Pods say that alone, however the sentence about the group is put."""
+    world = too_large()
+    before = reason_of(world.session(), "huge")
+    world.now += INQUEUE_SECONDS + 1
+    reason = reason_of(world.session(), "huge")
+    assert before.inner is None
+    assert reason.inner is not None
+    assert reason.sentence.endswith(reason.inner.sentence)
+    assert (reason.code, reason.inner.code) == ("InqueueTimeout", before.code)
+    reworded = msgspec.structs.replace(reason, sentence="it had its time")
+    assert of_pods(reworded) == reason.inner.sentence
+    (told,) = [c.message for c in world.pod("huge-worker-0").status.conditions]
+    assert told == reason.inner.sentence
+
+
 def test_it_stays_outside_for_a_rest_also_after_a_restart() -> None:
     world = World(
         queue(), nodes(3, cpu=8),
@@ -50,6 +69,19 @@ def test_it_stays_outside_for_a_rest_also_after_a_restart() -> None:
     assert resting.wake_at <= world.now + REST_SECONDS
     world.now += REST_SECONDS
     assert world.session().enqueued == ("ns/huge",)
+
+
+def test_a_group_without_pods_that_is_let_in_again_has_its_whole_time() -> None:
+    """Whoever makes its pods waits for that; a session in between does not send it back."""
+    lonely = group("g", minimum=1, phase="", min_resources={"cpu": "1"})
+    world = World(queue(), nodes(1, cpu=8), lonely)
+    for seconds in (0, 10, INQUEUE_SECONDS, 1, REST_SECONDS):
+        world.now += seconds
+        world.session()
+    assert world.group("g").status.phase == "Inqueue", "let in again"
+    world.now += 1
+    world.session()
+    assert world.group("g").status.phase == "Inqueue"
 
 
 def test_it_is_let_in_again_at_once_when_it_fits() -> None:

@@ -30,12 +30,13 @@ from vc_model.kubernetes import (
 from vc_model.meta import ApiObject, object_key
 from vc_model.node import Node
 from vc_model.pod import Pod, PodCondition
-from vc_model.scheduling import PodGroup, PriorityClass, Queue
+from vc_model.scheduling import PodGroup, PodGroupStatus, PriorityClass, Queue
 from vc_model.times import format_time
 from vc_scheduler.logic.columns import Columns
 from vc_scheduler.logic.conf import ActionConf, Conf
 from vc_scheduler.logic.cycle import run_cycle
 from vc_scheduler.logic.decisions import Decisions
+from vc_scheduler.logic.groups import read_group
 from vc_scheduler.logic.pod_status.effects import condition_patch
 from vc_scheduler.logic.snapshot import Snapshot
 
@@ -90,6 +91,19 @@ class World:
             self._objects[kind.short, obj.key] = obj
             self.invariants.changed(kind)
             self._tell(kind, obj.key, before, obj)
+            if before is None and isinstance(obj, PodGroup):
+                self._enqueued_before(obj)
+
+    def forge(self, group: PodGroup) -> None:
+        """Somebody who is not the scheduler writes a pod group with its status."""
+        self.put(msgspec.structs.replace(group, status=PodGroupStatus()))
+        self.put(group)
+
+    def _enqueued_before(self, group: PodGroup) -> None:
+        """A world begins with groups that its scheduler let in earlier."""
+        if group.status.phase in ("Inqueue", "Running", "Unknown"):
+            amounts = dict(read_group(group).min_resources or ())
+            self.columns.let_in.put(group.key, group.metadata.uid, amounts, now=self.now)
 
     def delete(self, kind: Kind, key: str) -> None:
         """Remove an object."""
@@ -140,6 +154,8 @@ class World:
             for bind in gang_bind.binds:
                 self._bind(bind)
         self.invariants.bound(decisions)
+        for let_in in decisions.let_in:
+            self.columns.let_in.put(let_in.group, let_in.uid, let_in.claim, now=self.now)
         for status in decisions.statuses:
             key = object_key(status.namespace, status.name)
             known = self._objects["podgroups", key]
@@ -163,6 +179,7 @@ class World:
 
     def _lift_gate(self, name: str) -> None:
         gated = self.pod(name)
+        self.columns.lift_gate(gated.key, gated.metadata.uid)
         metadata = msgspec.structs.replace(
             gated.metadata, annotations={**gated.metadata.annotations, QUEUE_ALLOCATED: "true"}
         )

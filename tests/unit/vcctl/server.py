@@ -17,6 +17,8 @@ class Asked(NamedTuple):
     path: str
     authorization: str
     body: bytes
+    proxied: str = ""
+    """The token for a service behind the server."""
 
 
 Answer = tuple[int, bytes]
@@ -53,6 +55,7 @@ def serving(
                 self.path,
                 self.headers.get("Authorization", ""),
                 self.rfile.read(length),
+                self.headers.get("X-Pyroclast-Authorization", ""),
             )
             asked.append(request)
             code, body = answers(request)

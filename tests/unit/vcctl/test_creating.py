@@ -47,10 +47,22 @@ def test_a_queue_that_shall_be_closed_is_closed_by_a_command() -> None:
         assert create(url, "-S", "Closed") == 0
     queue, command = asked
     assert queue.path.endswith("/queues")
-    assert command.path.endswith("/namespaces/default/commands")
+    assert command.path.endswith("/namespaces/volcano-system/commands"), "which always counts"
     body = json.loads(command.body)
     assert body["action"] == "CloseQueue"
     assert (body["target"]["name"], body["target"]["uid"]) == ("q", "u-1")
+
+
+def test_who_may_not_write_in_our_namespace_orders_from_another() -> None:
+    """Admission asks whether they may update the queue."""
+
+    def cluster(asked: Asked) -> Answer:
+        ours = "/namespaces/volcano-system/" in asked.path
+        return refusal(403, "Forbidden", "not in there") if ours else made(asked)
+
+    with serving(cluster) as (url, asked):
+        assert create(url, "-S", "Closed") == 0
+    assert asked[-1].path.endswith("/namespaces/default/commands")
 
 
 def test_a_queue_that_stays_open_is_said(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,9 @@ import pytest
 import yaml
 
 from tests.unit.vcctl.server import Answer, Asked, answer, refusal, serving
-from vc_cli.ctl.dashboard import PROXY, Place
+from vc_cli.ctl.client import Client
+from vc_cli.ctl.dashboard import PROXY, TOKEN_VARIABLE, Place
+from vc_cli.ctl.kubeconfig import Access
 from vc_cli.ctl.parser_options import DASHBOARD_VARIABLE
 from vc_cli.vcctl import main
 
@@ -29,6 +31,7 @@ ASKING = [
 @pytest.fixture(autouse=True)
 def nothing_given(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv(DASHBOARD_VARIABLE, raising=False)
+    monkeypatch.delenv(TOKEN_VARIABLE, raising=False)
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
 
@@ -314,3 +317,40 @@ def test_explain_as_json_keeps_it_too(tmp_path: Path, capsys: pytest.CaptureFixt
     shown = capsys.readouterr()
     assert json.loads(shown.out)["explanation"]["stage"] == "quota"
     assert "too many ask at once" in shown.err
+
+
+def test_the_token_goes_on_to_the_dashboard_behind_the_api_server_and_nowhere_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(lambda _: answer(SESSIONS)) as (url, asked):
+        assert run("session", "list", "-k", kubeconfig(tmp_path, url)) == 0
+        assert [each.proxied for each in asked] == ["Bearer secret"]
+        asked.clear()
+        monkeypatch.setenv(TOKEN_VARIABLE, "for-the-dashboard")
+        assert run("session", "list", "-k", kubeconfig(tmp_path, url)) == 0
+        assert run("session", "list", "--dashboard", url) == 0
+        assert [(each.authorization, each.proxied) for each in asked] == [
+            ("Bearer secret", "Bearer for-the-dashboard"),
+            ("Bearer for-the-dashboard", ""),
+        ]
+
+
+def test_a_token_is_not_sent_where_others_could_read_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert Client(Access(server="http://192.0.2.1:8001", token="secret")).token == ""
+    assert Client(Access(server="https://192.0.2.1:6443", token="secret")).token == "secret"
+    monkeypatch.setenv(TOKEN_VARIABLE, "secret")
+    assert run("session", "list", "--dashboard", "http://192.0.2.1:8080") == 2
+    assert f"${TOKEN_VARIABLE} could be read on the way; use https" in capsys.readouterr().err
+
+
+def test_a_dashboard_that_wants_a_token_says_how_to_give_one(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    refused = answer({"error": "this dashboard wants a token"}, code=401)
+    with serving(lambda _: refused) as (url, _asked):
+        assert run("session", "list", "--dashboard", url) == 1
+    said = capsys.readouterr().err
+    assert "this dashboard wants a token" in said
+    assert TOKEN_VARIABLE in said

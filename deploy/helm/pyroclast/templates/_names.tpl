@@ -13,6 +13,16 @@
 {{- $chosen | toYaml -}}
 {{- end -}}
 
+{{/* User names of all our services, with commas: admission restores what anybody else writes of our own. */}}
+{{- define "pyroclast.accounts" -}}
+{{- $root := . -}}
+{{- $names := list -}}
+{{- range $name, $_ := .Files.Get "services.yaml" | fromYaml -}}
+{{- $names = append $names (printf "system:serviceaccount:%s:%s-%s" $root.Release.Namespace $root.Release.Name $name) -}}
+{{- end -}}
+{{- $names | join "," -}}
+{{- end -}}
+
 {{/* Labels of everything; `service` is empty for what belongs to all. */}}
 {{- define "pyroclast.labels" -}}
 app.kubernetes.io/part-of: pyroclast

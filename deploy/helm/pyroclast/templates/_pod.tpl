@@ -38,6 +38,10 @@
 - name: SCHEDULER_NAMES
   value: {{ $values.schedulerName | quote }}
 {{- end }}
+{{- if and (eq .service "queue-controller") (hasKey (include "pyroclast.services" .root | fromYaml) "admission") }}
+- name: QUEUE_CONTROLLER_COMMANDS_FROM
+  value: vetted
+{{- end }}
 {{- if has .service (list "scheduler" "dashboard") }}
 - name: SCHEDULER_CONFIGMAP
   value: {{ $values.schedulerConfigMap | default (printf "%s-scheduler-configmap" $release) }}
@@ -59,15 +63,33 @@
   value: {{ $release }}-admission
 - name: ADMISSION_CONFIGMAP
   value: {{ $release }}-admission-configmap
+- name: ADMISSION_ACCOUNTS
+  value: {{ include "pyroclast.accounts" .root | quote }}
+{{- if $values.queueUseReview }}
+- name: ADMISSION_QUEUE_USE_REVIEW
+  value: "true"
+{{- end }}
 {{- if ne (toString $values.queueAllocatedPodsCheck) "" }}
 - name: ADMISSION_QUEUE_ALLOCATED_PODS_CHECK
   value: {{ $values.queueAllocatedPodsCheck | quote }}
+{{- end }}
+{{- range $value, $name := dict "tasksPerJob" "TASKS_PER_JOB" "replicasPerJob" "REPLICAS_PER_JOB" "jobsPerNamespace" "JOBS_PER_NAMESPACE" "podGroupsPerNamespace" "PODGROUPS_PER_NAMESPACE" }}
+{{- with index $values.maxima $value }}
+- name: ADMISSION_MAX_{{ $name }}
+  value: {{ int64 . | quote }}
+{{- end }}
 {{- end }}
 {{- else if eq .service "dashboard" }}
 - name: DASHBOARD_HOST
   value: "0.0.0.0"
 - name: PYROCLAST_DASHBOARD_PORT
   value: "8080"
+- name: DASHBOARD_ANONYMOUS
+  value: {{ $values.dashboard.anonymous | quote }}
+- name: DASHBOARD_HOSTS
+  {{- $name := printf "%s-dashboard" $release }}
+  {{- $here := printf "%s.%s" $name .root.Release.Namespace }}
+  value: {{ concat (list $name $here (printf "%s.svc" $here) (printf "%s.svc.cluster.local" $here)) $values.dashboard.hosts | join "," | quote }}
 {{- end }}
 {{- range $key, $value := (index $values.services .service | default dict).env }}
 - name: {{ $key }}

@@ -49,14 +49,15 @@ ENDPOINTS: Final[tuple[Endpoint, ...]] = (
     _validate(kinds.JOBS, CREATE, UPDATE),
     _mutate(kinds.QUEUES, CREATE),
     _validate(kinds.QUEUES, CREATE, UPDATE, DELETE),
-    _mutate(kinds.PODGROUPS, CREATE),
-    _validate(kinds.PODGROUPS, CREATE),
+    _mutate(kinds.PODGROUPS, CREATE, UPDATE),
+    _validate(kinds.PODGROUPS, CREATE, UPDATE),
     _mutate(kinds.PODS, CREATE),
     _validate(kinds.PODS, CREATE),
     _validate(kinds.JOBFLOWS, CREATE, UPDATE),
     _validate(kinds.JOBTEMPLATES, CREATE, UPDATE),
     _validate(kinds.HYPERNODES, CREATE, UPDATE),
     _validate(kinds.CRONJOBS, CREATE, UPDATE),
+    _validate(kinds.COMMANDS, CREATE, UPDATE),
 )
 
 BY_PATH: Final[dict[str, Endpoint]] = {endpoint.path: endpoint for endpoint in ENDPOINTS}

@@ -10,12 +10,21 @@ server takes for a refusal (failurePolicy Fail) that may be tried again.
 
 import msgspec
 
+from vc_admission.logic.access import (
+    UPDATE_QUEUE,
+    USE,
+    has_allow_list,
+    needs_use,
+    pod_user,
+    question,
+)
+from vc_admission.logic.command import needs_right
 from vc_admission.logic.endpoints import CREATE, DELETE, Endpoint
 from vc_admission.logic.queue_choice import OPEN, state_of
-from vc_admission.logic.wire import Request
-from vc_admission.logic.world import World
+from vc_admission.logic.wire import Request, UserInfo
+from vc_admission.logic.world import AccessQuestion, World
 from vc_model import kinds
-from vc_model.keys import DEFAULT_QUEUE, ROOT_QUEUE
+from vc_model.keys import DEFAULT_QUEUE, QUEUE_NAME_ANNOTATION, ROOT_QUEUE
 from vc_model.struct import Json
 
 
@@ -27,6 +36,8 @@ class Lookups(msgspec.Struct, frozen=True, kw_only=True):
     """A queue whose unfinished pod groups are to be counted."""
     queue: str = ""
     namespace: str = ""
+    access: AccessQuestion | None = None
+    """What to ask the API server about who writes."""
 
 
 def needed(request: Request, world: World, *, endpoint: Endpoint) -> Lookups:
@@ -34,16 +45,59 @@ def needed(request: Request, world: World, *, endpoint: Endpoint) -> Lookups:
     if endpoint.kind is kinds.QUEUES and not endpoint.mutates:
         counted = request.operation == DELETE and world.settings.protects_queues_in_use
         return Lookups(all_queues=True, groups_of=_name(request) if counted else "")
-    if request.operation != CREATE or endpoint.kind not in (kinds.JOBS, kinds.PODGROUPS):
+    if endpoint.kind is kinds.COMMANDS:
+        return Lookups(access=_right_to_order(request, world))
+    if endpoint.kind is kinds.PODS and not endpoint.mutates:
+        return _for_pod(request, world)
+    if endpoint.kind not in (kinds.JOBS, kinds.PODGROUPS):
         return Lookups()
+    if endpoint.kind is kinds.JOBS and request.operation != CREATE:
+        return Lookups()  # its queue cannot change
     queue = _text(request.object, "spec", "queue")
     if not endpoint.mutates:
-        known_open = not queue or queue == ROOT_QUEUE or state_of(world, queue) == OPEN
-        return Lookups(queue="" if known_open else queue)
+        return _for_queue(request, queue, world)
+    if request.operation != CREATE:
+        return Lookups()
     if endpoint.kind is kinds.PODGROUPS and queue == DEFAULT_QUEUE:
         namespace = _text(request.object, "metadata", "namespace") or request.namespace
         return Lookups(namespace="" if namespace in world.namespaces else namespace)
     return Lookups()
+
+
+def _for_queue(request: Request, queue: str, world: World) -> Lookups:
+    """What tells whether a queue takes an object; one that stays in its queue is not judged again."""
+    if request.operation != CREATE and queue == _text(request.old_object, "spec", "queue"):
+        return Lookups()
+    known_open = not queue or queue == ROOT_QUEUE or state_of(world, queue) == OPEN
+    found = _of_use(request, request.user_info, queue or DEFAULT_QUEUE, world)
+    return msgspec.structs.replace(found, queue="" if known_open else queue)
+
+
+def _for_pod(request: Request, world: World) -> Lookups:
+    annotations = ((request.object or {}).get("metadata") or {}).get("annotations")
+    queue = annotations.get(QUEUE_NAME_ANNOTATION) if isinstance(annotations, dict) else ""
+    if not isinstance(queue, str) or not queue:
+        return Lookups()
+    account = _text(request.object, "spec", "serviceAccountName")
+    user = pod_user(request.user_info, namespace=request.namespace, account=account)
+    return _of_use(request, user, queue, world)
+
+
+def _of_use(request: Request, user: UserInfo, queue: str, world: World) -> Lookups:
+    """Labels of a namespace that an allow list may select, and the right to use the queue."""
+    namespace = _text(request.object, "metadata", "namespace") or request.namespace
+    unknown = namespace not in world.namespaces and has_allow_list(queue, world)
+    asked = question(user, verb=USE, queue=queue) if needs_use(user, world) else None
+    return Lookups(namespace=namespace if unknown else "", access=asked)
+
+
+def _right_to_order(request: Request, world: World) -> AccessQuestion | None:
+    if _text(request.object, "target", "kind") != kinds.QUEUES.kind:
+        return None
+    if not needs_right(request, world):
+        return None
+    queue = _text(request.object, "target", "name")
+    return question(request.user_info, verb=UPDATE_QUEUE, queue=queue)
 
 
 def _name(request: Request) -> str:

@@ -9,11 +9,18 @@ from typing import Final
 
 import msgspec
 
+from vc_admission.logic.access import check_queue_allowed, pod_user
 from vc_admission.logic.findings import Findings
 from vc_admission.logic.pod_conditions import RESOURCE_GROUP
 from vc_admission.logic.resource_groups import ResourceGroup
+from vc_admission.logic.wire import Request, UserInfo
 from vc_admission.logic.world import World
-from vc_model.keys import JDB_MAX_UNAVAILABLE, JDB_MIN_AVAILABLE, QUEUE_ALLOCATION_GATE
+from vc_model.keys import (
+    JDB_MAX_UNAVAILABLE,
+    JDB_MIN_AVAILABLE,
+    QUEUE_ALLOCATION_GATE,
+    QUEUE_NAME_ANNOTATION,
+)
 from vc_model.meta import ApiObject
 from vc_model.struct import ApiStruct, JsonObject
 
@@ -25,6 +32,7 @@ class AdmittedPodSpec(ApiStruct, frozen=True, kw_only=True):
     """What decides about a pod here; everything else is not our business."""
 
     scheduler_name: str = ""
+    service_account_name: str = ""
 
 
 class AdmittedPod(ApiObject, frozen=True, kw_only=True):
@@ -91,8 +99,15 @@ def _steer(spec: JsonObject, group: ResourceGroup) -> None:
         spec["affinity"] = affinity
 
 
-def check_pod(found: Findings, raw: JsonObject, *, world: World) -> None:
-    """Disruption budgets of our own pods. An unreadable pod is the API server's to refuse."""
+def submitter(pod: AdmittedPod, request: Request) -> UserInfo:
+    """Who asks for the pod's queue."""
+    namespace = pod.metadata.namespace or request.namespace
+    account = pod.spec.service_account_name
+    return pod_user(request.user_info, namespace=namespace, account=account)
+
+
+def check_pod(found: Findings, raw: JsonObject, *, request: Request, world: World) -> None:
+    """Disruption budgets and the queue of our own pods. An unreadable pod is the API server's to refuse."""
     try:
         pod = msgspec.convert(raw, AdmittedPod)
     except msgspec.ValidationError:
@@ -100,6 +115,16 @@ def check_pod(found: Findings, raw: JsonObject, *, world: World) -> None:
     if pod.spec.scheduler_name not in world.settings.scheduler_names:
         return
     annotations = pod.metadata.annotations
+    queue = annotations.get(QUEUE_NAME_ANNOTATION, "")
+    if queue:
+        check_queue_allowed(
+            found,
+            f"metadata.annotations[{QUEUE_NAME_ANNOTATION}]",
+            queue,
+            namespace=pod.metadata.namespace or request.namespace,
+            user=submitter(pod, request),
+            world=world,
+        )
     given = [key for key in (JDB_MIN_AVAILABLE, JDB_MAX_UNAVAILABLE) if key in annotations]
     for key in given:
         value = annotations[key]

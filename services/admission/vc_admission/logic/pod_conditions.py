@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from vc_admission.logic.resource_groups import ResourceGroup
-from vc_model.keys import QUEUE_ALLOCATION_GATE
+from vc_model.keys import QUEUE_ALLOCATION_GATE, QUEUE_NAME_ANNOTATION
 from vc_model.struct import JsonObject
 from vc_model.support import ENTRIES
 from vc_model.support.asking import METADATA, POD
@@ -29,6 +29,7 @@ def _answered() -> JsonObject:
     fields = [f"has(object.{entry.path})" for entry in special if entry.scope == POD]
     notes = "object.metadata.annotations"
     keys = [e.path for e in special if e.scope == METADATA and POD in e.on]
+    keys.append(QUEUE_NAME_ANNOTATION)  # a queue may have an allow list
     noted = " || ".join(f"'{key}' in {notes}" for key in keys)
     expression = " || ".join([*fields, f"(has({notes}) && ({noted}))"])
     return {"name": "has-an-answer", "expression": expression}
@@ -43,6 +44,14 @@ def scheduler_condition(scheduler_names: Iterable[str]) -> JsonObject:
     listed = ", ".join(f"'{name}'" for name in scheduler_names)
     expression = f"has(object.spec.schedulerName) && object.spec.schedulerName in [{listed}]"
     return {"name": "names-our-scheduler", "expression": expression}
+
+
+def others_condition(accounts: Iterable[str]) -> JsonObject:
+    """Pod groups that are made, or that others than our services change: our own changes cost no question.
+    Without accounts nothing is restored, so changes are judged all the same."""
+    listed = ", ".join(_literal(name) for name in accounts)
+    expression = f"request.operation == 'CREATE' || !(request.userInfo.username in [{listed}])"
+    return {"name": "not-a-change-of-ours", "expression": expression}
 
 
 def steering_condition(groups: Iterable[ResourceGroup], *, gate: bool) -> JsonObject:

@@ -8,20 +8,25 @@ comes between the two, speaks first.
 from collections.abc import Callable
 from typing import Final
 
+from vc_admission.logic.access import is_ours
+from vc_admission.logic.command import check_command
 from vc_admission.logic.cronjob import check_cronjob
 from vc_admission.logic.endpoints import DELETE, UPDATE, Endpoint
 from vc_admission.logic.findings import Findings, cut
 from vc_admission.logic.hypernode import check_hypernode
+from vc_admission.logic.job.access import check_job_access
 from vc_admission.logic.job.create import check_job
 from vc_admission.logic.job.defaults import default_job
+from vc_admission.logic.job.host_lists import check_host_lists
 from vc_admission.logic.job.tasks import TASKS_MAX
 from vc_admission.logic.job.traps import warn_of_traps
 from vc_admission.logic.job.update import check_job_update
 from vc_admission.logic.jobflow import check_jobflow
 from vc_admission.logic.jobtemplate import check_jobtemplate
 from vc_admission.logic.json_patch import json_patch
+from vc_admission.logic.maxima import check_count, check_sizes
 from vc_admission.logic.pod import AdmittedPod, check_pod, default_pod
-from vc_admission.logic.podgroup import check_podgroup, default_podgroup
+from vc_admission.logic.podgroup import check_podgroup, default_podgroup, restored
 from vc_admission.logic.queue.defaults import default_queue
 from vc_admission.logic.queue.deletion import check_queue_delete
 from vc_admission.logic.queue.rules import check_queue
@@ -32,7 +37,7 @@ from vc_admission.logic.world import World
 from vc_model import kinds
 from vc_model.faults import describe
 from vc_model.graft import strip_nulls
-from vc_model.job import CronJob, Job, JobFlow, JobTemplate
+from vc_model.job import Command, CronJob, Job, JobFlow, JobTemplate
 from vc_model.scheduling import HyperNode, PodGroup, Queue
 from vc_model.struct import JsonObject
 
@@ -84,6 +89,7 @@ def validate(found: Findings, request: Request, world: World, *, endpoint: Endpo
     """Every rule of the kind; what is found goes into `found`."""
     if request.operation == UPDATE and _is_being_deleted(request):
         return
+    check_count(found, world.objects_there, kind=endpoint.kind, maxima=world.settings.maxima)
     _VALIDATORS[endpoint.kind.short](found, request, world)
     if request.operation != DELETE and not too_deep(request.object):
         kind = endpoint.kind.kind
@@ -118,8 +124,10 @@ def _mutate_queue(_: Request, raw: JsonObject, __: World) -> JsonObject:
 
 
 def _mutate_podgroup(request: Request, raw: JsonObject, world: World) -> JsonObject:
+    if world.settings.accounts and not is_ours(request, world):
+        raw = restored(raw, request.old_object)
     group = read(raw, PodGroup, Findings())
-    if group is None:
+    if group is None or request.operation == UPDATE:
         return raw
     return default_podgroup(raw, group, namespace=request.namespace, world=world)
 
@@ -149,6 +157,7 @@ def _validate_job(found: Findings, request: Request, world: World) -> None:
     if job is None:
         return
     check_job(found, job, world=world)
+    check_job_access(found, job, old=None, request=request, world=world)
     if not found.problems:
         warn_of_traps(found, job.spec, world=world)
 
@@ -160,6 +169,17 @@ def _validate_job_update(found: Findings, request: Request, world: World) -> Non
     old = read(_defaulted_job(request.old_object or {}, world), Job, found)
     if job is not None and old is not None:
         check_job_update(found, old=old, new=job)
+        check_job_access(found, job, old=old, request=request, world=world)
+        if _grows(old, job):
+            name = job.metadata.name
+            check_host_lists(found, job.spec, job_name=name, world=world)
+            check_sizes(found, job.spec, maxima=world.settings.maxima, before=old.spec)
+
+
+def _grows(old: Job, new: Job) -> bool:
+    """What is there already is not refused: a job that is too large must be able to shrink."""
+    pairs = zip(old.spec.tasks, new.spec.tasks, strict=False)
+    return any(task.replicas > before.replicas for before, task in pairs)
 
 
 def _validate_queue(found: Findings, request: Request, world: World) -> None:
@@ -175,12 +195,21 @@ def _validate_queue(found: Findings, request: Request, world: World) -> None:
 
 def _validate_podgroup(found: Findings, request: Request, world: World) -> None:
     group = read(request.object or {}, PodGroup, found)
+    old = None
+    if request.operation == UPDATE:
+        old = read(request.old_object or {}, PodGroup, Findings()) or PodGroup()
     if group is not None:
-        check_podgroup(found, group, world=world)
+        check_podgroup(found, group, old=old, request=request, world=world)
 
 
 def _validate_pod(found: Findings, request: Request, world: World) -> None:
-    check_pod(found, request.object or {}, world=world)
+    check_pod(found, request.object or {}, request=request, world=world)
+
+
+def _validate_command(found: Findings, request: Request, world: World) -> None:
+    command = read(request.object or {}, Command, found)
+    if command is not None:
+        check_command(found, command, request=request, world=world)
 
 
 def _validate_cronjob(found: Findings, request: Request, world: World) -> None:
@@ -213,6 +242,7 @@ _VALIDATORS: Final[dict[str, Validator]] = {
     kinds.PODGROUPS.short: _validate_podgroup,
     kinds.PODS.short: _validate_pod,
     kinds.CRONJOBS.short: _validate_cronjob,
+    kinds.COMMANDS.short: _validate_command,
     kinds.JOBFLOWS.short: _validate_jobflow,
     kinds.JOBTEMPLATES.short: _validate_jobtemplate,
     kinds.HYPERNODES.short: _validate_hypernode,

@@ -13,7 +13,11 @@ import base64
 from typing import Final
 
 from vc_admission.logic.endpoints import ENDPOINTS, Endpoint
-from vc_admission.logic.pod_conditions import ANSWER_CONDITION, scheduler_condition
+from vc_admission.logic.pod_conditions import (
+    ANSWER_CONDITION,
+    others_condition,
+    scheduler_condition,
+)
 from vc_model import kinds
 from vc_model.kinds import Kind
 from vc_model.meta import ApiObject
@@ -67,13 +71,16 @@ def configuration(
     scheduler_names: tuple[str, ...],
     steering: JsonObject | None = None,
     failure_policy: str = "Fail",
+    accounts: tuple[str, ...] = (),
 ) -> JsonObject:
     """One configuration with all webhooks of its kind; `clients` by path."""
+    chosen = [endpoint for endpoint in ENDPOINTS if endpoint.mutates is (kind is MUTATING)]
     webhooks = [
-        _webhook(endpoint, clients[endpoint.path], scheduler_names, steering)
-        for endpoint in ENDPOINTS
-        if endpoint.mutates is (kind is MUTATING)
+        _webhook(endpoint, clients[endpoint.path], scheduler_names, steering) for endpoint in chosen
     ]
+    for endpoint, webhook in zip(chosen, webhooks, strict=True):
+        if endpoint.kind is kinds.PODGROUPS:
+            webhook["matchConditions"] = [others_condition(accounts)]
     if failure_policy == "Ignore":
         webhooks = [{**webhook, "failurePolicy": failure_policy} for webhook in webhooks]
     return {

@@ -40,6 +40,14 @@ class GroupVersionKind(ApiStruct, frozen=True, kw_only=True):
     kind: str = ""
 
 
+class UserInfo(ApiStruct, frozen=True, kw_only=True):
+    """Who writes."""
+
+    username: str = ""
+    uid: str = ""
+    groups: list[str] = []
+
+
 class Request(ApiStruct, frozen=True, kw_only=True):
     """What the API server asks."""
 
@@ -49,6 +57,7 @@ class Request(ApiStruct, frozen=True, kw_only=True):
     name: str = ""
     namespace: str = ""
     sub_resource: str = ""
+    user_info: UserInfo = UserInfo()
     object: JsonObject | None = None
     old_object: JsonObject | None = None
 

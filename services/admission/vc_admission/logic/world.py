@@ -10,11 +10,12 @@ from typing import Final
 
 import msgspec
 
+from vc_admission.logic.maxima import Maxima
 from vc_admission.logic.resource_groups import ResourceGroup
 from vc_messages.plugins import PluginAnnouncement, PluginArgument
 from vc_model.compat import Compat
-from vc_model.keys import ROOT_QUEUE, SCHEDULER_NAME
-from vc_model.kubernetes import Namespace
+from vc_model.keys import ROOT_QUEUE, SCHEDULER_NAME, SYSTEM_NAMESPACE
+from vc_model.kubernetes import Namespace, ResourceQuota
 from vc_model.scheduling import Queue
 
 QUEUE_DEPTH_MAX: Final = 5
@@ -33,6 +34,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a queue in use is protected from deletion; None: as the compatibility setting says."""
     queue_allocation_gate: bool = False
     """Whether pods may ask to be gated until their queue takes them."""
+    maxima: Maxima = Maxima()
+    accounts: tuple[str, ...] = ()
+    """User names of our own services; empty when nobody told us: then nothing can be restored."""
+    system_namespace: str = SYSTEM_NAMESPACE
+    queue_use_review: bool = False
+    """Whether whoever submits to a queue needs the verb `use` on it."""
     time_zones: frozenset[str] = frozenset()
     """Known names; empty means that they cannot be checked here."""
 
@@ -102,6 +109,15 @@ BUILT_IN_PLUGINS: Final[dict[str, PluginAnnouncement]] = {
 """Known without having announced themselves: a plugin that is down makes jobs wait, not fail."""
 
 
+class AccessQuestion(msgspec.Struct, frozen=True, kw_only=True):
+    """May this user do that to this queue? Asked with a SubjectAccessReview."""
+
+    username: str
+    groups: tuple[str, ...] = ()
+    verb: str
+    queue: str
+
+
 class World(msgspec.Struct, frozen=True, kw_only=True):
     """Everything the rules may look at."""
 
@@ -116,6 +132,12 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     settings: Settings = Settings()
     unfinished_groups: Mapping[str, int] = {}
     """By queue, as far as they were counted for the request: pod groups that are not Completed."""
+    objects_there: int | None = None
+    """Of the request's kind and namespace, where a maximum is set; counted up to that."""
+    granted: frozenset[AccessQuestion] = frozenset()
+    """What the API server answered yes to, as far as it was asked for the request."""
+    quotas: Mapping[str, tuple[ResourceQuota, ...]] = {}
+    """By namespace: those whose scope is a priority class."""
     complete: bool = True
     """Whether what is not here does not exist."""
 

@@ -106,8 +106,11 @@ def _in_group(pod: Pod, group: str) -> Pod:
     return msgspec.structs.replace(pod, metadata=metadata)
 
 
-def what_if(ground: Ground, question: WhatIfQuestion) -> WhatIf:
-    """Try it; ManifestError when the question cannot be used."""
+def what_if(
+    ground: Ground, question: WhatIfQuestion, go_on: Callable[[], bool] | None = None
+) -> WhatIf:
+    """Try it; ManifestError when the question cannot be used, GaveUpError when `go_on` says that there is no
+    more time."""
     if len(question.documents) > DOCUMENTS_MAX:
         raise ManifestError(f"documents: at most {DOCUMENTS_MAX} at a time")
     refused = refusals(question.documents)
@@ -126,6 +129,7 @@ def what_if(ground: Ground, question: WhatIfQuestion) -> WhatIf:
         scheduler_names=ground.scheduler_names,
     )
     trial = ground.trial()
+    trial.go_on = go_on
     before = trial.settle()
     outcome = _changed(trial, ground, question, made).settle()
     asked, jobs = [job.key for job in made.jobs], ground.jobs_of_groups()

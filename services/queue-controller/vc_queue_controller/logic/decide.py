@@ -34,6 +34,8 @@ class Observed(msgspec.Struct, frozen=True, kw_only=True):
     groups: tuple[PodGroup, ...] = ()
     commands: tuple[Command, ...] = ()
     """For queues; of which one, they say themselves."""
+    heeded_namespace: str = ""
+    """The only namespace whose commands count; empty: all, because admission has vetted them."""
 
 
 class _Plan(msgspec.Struct, kw_only=True):
@@ -43,21 +45,48 @@ class _Plan(msgspec.Struct, kw_only=True):
     effects: list[list[Effect]] = []
 
 
-def decide(seen: Observed) -> list[list[Effect]]:
+def decide(
+    seen: Observed, *, left_out: list[tuple[Queue, Exception]] | None = None
+) -> list[list[Effect]]:
     """What the queues need, parents first. Each list stands for itself: one that cannot be applied
-    holds up no other."""
+    holds up no other. A queue that cannot be decided on is put into `left_out`, with what went wrong."""
     queues = {queue.metadata.name: queue for queue in seen.queues}
     plan = _Plan()
     plan.effects += [[_make(name)] for name in _MUST_EXIST if name not in queues]
     commands = _by_target(seen.commands)
+    plan.effects += _refuse_others(queues, commands, seen.heeded_namespace)
     counted = count_groups(seen.groups)
     for queue in top_down(seen.queues):
         name = queue.metadata.name
-        if queue.metadata.deletion_timestamp is None:
+        if queue.metadata.deletion_timestamp is not None:
+            continue
+        try:
             _settle(plan, queue, commands.pop(name, []), counted.get(name, Counter()))
+        except Exception as error:
+            if left_out is None:
+                raise
+            left_out.append((queue, error))
     for name in sorted(commands):
         plan.effects.append([_delete(command) for command in commands[name]])  # no such queue
     return plan.effects
+
+
+def _refuse_others(
+    queues: Mapping[str, Queue], commands: dict[str, list[Command]], namespace: str
+) -> list[list[Effect]]:
+    """Take out commands that nobody has vetted: they go without effect, and their queue's events say so."""
+    refused: list[list[Effect]] = []
+    for name in sorted(commands) if namespace else ():
+        others = [c for c in commands[name] if c.metadata.namespace != namespace]
+        commands[name] = [c for c in commands[name] if c.metadata.namespace == namespace]
+        for command in others:
+            why = (
+                f"Command {command.key} has no effect: without admission only those of namespace "
+                f"{namespace} count; create it there"
+            )
+            told = [_event(queues[name], why)] if name in queues else []
+            refused.append([*told, _delete(command)])
+    return refused
 
 
 def _make(name: str) -> CreateObject:

@@ -11,6 +11,7 @@ from vc_scheduler.logic.decisions import (
     Eviction,
     GangBind,
     GateLift,
+    LetInGroup,
     PodRef,
     QueueAllocated,
     Release,
@@ -23,8 +24,8 @@ from vc_scheduler.logic.inqueue import wake_for_timeout
 from vc_scheduler.logic.nominations import Place
 from vc_scheduler.logic.phases import Outlook, next_status, says_scheduled, was_whole
 from vc_scheduler.logic.pod_status.unscheduled import TASKS_GRACE_SECONDS, UnscheduledPods
-from vc_scheduler.logic.rows import INQUEUE, GroupRow, PodRow
-from vc_scheduler.logic.session import Session
+from vc_scheduler.logic.rows import INQUEUE, PENDING, GroupRow, PodRow
+from vc_scheduler.logic.session import FOLLOW_UP_SECONDS, Session
 
 
 def close(session: Session) -> Decisions:
@@ -38,6 +39,10 @@ def close(session: Session) -> Decisions:
         nodes=snapshot.nodes.count,
         groups=len(snapshot.groups),
         enqueued=tuple(sorted(session.enqueued)),
+        let_in=tuple(
+            LetInGroup(group=key, uid=snapshot.everybody[key].uid, claim=session.claims[key])
+            for key in sorted([*session.enqueued, *session.confirmed])
+        ),
         binds=tuple(
             GangBind(group=group.key, uid=group.uid, binds=tuple(session.binds[group.key]))
             for group in snapshot.groups
@@ -97,6 +102,10 @@ def _status(session: Session, group: GroupRow) -> StatusChange | None:
     if due.status is None:
         return None
     wake_for_timeout(session, group, due.status)
+    if due.status.phase == PENDING and group.status.phase not in ("", PENDING):
+        session.wake(
+            session.now + FOLLOW_UP_SECONDS
+        )  # the action enqueue has run, and may let it in again
     tell = due.tell and reason is not None
     return StatusChange(
         namespace=group.namespace,

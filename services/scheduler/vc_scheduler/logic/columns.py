@@ -26,8 +26,10 @@ from vc_model.node import Node
 from vc_model.pod import Pod
 from vc_model.scheduling import PodGroup, PodGroupStatus, PriorityClass, Queue
 from vc_scheduler.logic.amounts import unreadable
-from vc_scheduler.logic.cache.assumed import Assumed
+from vc_scheduler.logic.cache.applying import apply_contained
+from vc_scheduler.logic.cache.assumed import Assumed, forget_absent
 from vc_scheduler.logic.cache.gang_times import GangTimes
+from vc_scheduler.logic.cache.let_in import LetIn
 from vc_scheduler.logic.cache.namespaces import TerminatingNamespaces
 from vc_scheduler.logic.cache.problems import ObjectProblems
 from vc_scheduler.logic.cache.queue_gates import LiftedGates
@@ -35,7 +37,7 @@ from vc_scheduler.logic.cache.set_aside import SetAside
 from vc_scheduler.logic.evictions import Evictions
 from vc_scheduler.logic.groups import GroupSpec, make_row, read_group, use_of
 from vc_scheduler.logic.holds import Holds
-from vc_scheduler.logic.model.deadlines import Deadlines
+from vc_scheduler.logic.model.deadlines import Expiring, first_expiry
 from vc_scheduler.logic.nodes import NodeColumns
 from vc_scheduler.logic.peer_index import PeerIndex
 from vc_scheduler.logic.pod_status import POD_CONDITION_SECONDS
@@ -75,6 +77,7 @@ class Columns:
         self._adopts = False
         """The view is new: promises may be told in it that we do not know."""
         self._gang_times = GangTimes()
+        self.let_in = LetIn(self._mark_dirty)
         self._problems = ObjectProblems()
         self.set_aside = SetAside(self._mark_dirty)
         self._forget_facts()
@@ -106,6 +109,9 @@ class Columns:
 
     def apply(self, change: Change) -> bool:
         """Take a change in; whether it can alter the outcome of a session."""
+        return apply_contained(self._apply, change, self._problems)
+
+    def _apply(self, change: Change) -> bool:
         gone = change.after is None
         match change.after or change.before:
             case Pod() as pod:
@@ -122,7 +128,8 @@ class Columns:
                 return self.queues.put_priority(priority, gone=gone)
             case Namespace() as namespace:
                 ends = self.namespaces.put(namespace, gone=gone)
-                return self.peers.put_namespace(namespace, gone=gone) or ends
+                listed = self.queues.access.put_namespace(namespace, gone=gone)
+                return self.peers.put_namespace(namespace, gone=gone) or ends or listed
             case ResourceQuota() as quota:
                 problem, matters = self._policies.put_quota(quota, gone=gone)
                 self._problems.note(f"resourcequota {change.key}", problem)
@@ -133,11 +140,9 @@ class Columns:
                 return self.volumes.put(storage, gone=gone)
 
     def _apply_node(self, node: Node, *, gone: bool) -> bool:
-        if gone:
-            matters, problem = self.nodes.drop(node.metadata.name), ""
-        else:
-            matters, problem = self.nodes.put(node)
-        self._problems.note(f"node {node.metadata.name}", problem)
+        name = node.metadata.name
+        matters, problem = (self.nodes.drop(name), "") if gone else self.nodes.put(node)
+        self._problems.note(f"node {name}", problem)
         return matters
 
     def _apply_budget(self, budget: PodDisruptionBudget, *, gone: bool) -> bool:
@@ -210,6 +215,7 @@ class Columns:
             self._specs.pop(key, None)
             self.set_aside.drop(key)
             self._notes.drop(key)
+            self.let_in.drop(key)
             self.evictions.settled(key)
             self._problems.note(f"podgroup {key}", "")
             return True
@@ -283,6 +289,7 @@ class Columns:
         """We are going to write this status."""
         self._notes.put(key, uid, status=status, now=now)
         self._dirty[key] = None
+        self.let_in.noted(key, status.phase)
 
     def status_written(
         self, key: str, uid: str, *, status: PodGroupStatus, version: str, now: float
@@ -290,8 +297,7 @@ class Columns:
         """The API server took it."""
         if self._notes.written(key, uid, status=status, version=version, now=now):
             self._dirty[key] = None
-            spec = self._specs.get(key)
-            if spec is not None:
+            if (spec := self._specs.get(key)) is not None:
                 self._notes.settle(key, spec.group)
 
     def status_failed(self, key: str, uid: str, *, status: PodGroupStatus) -> None:
@@ -303,10 +309,7 @@ class Columns:
 
     def forget_absent(self) -> None:
         """The view is complete: whatever we assumed of pods that are not in it is settled."""
-        for uid, assumed in list(self.assumed.items()):
-            row = self.pods.get(assumed.key)
-            if row is None or row.uid != uid:
-                del self.assumed[uid]
+        forget_absent(self.assumed, self.pods)
         self.conditions.forget_absent(self.pods)
         self._adopts = True
 
@@ -322,10 +325,13 @@ class Columns:
     def snapshot(self, session_id: str, *, now: float) -> Snapshot:
         """A copy for one session."""
         self._dirty.update(dict.fromkeys(self._holds.expired(self.pods, now)))
+        self.let_in.expire(now)
         self.conditions.expire(now)
         self.refresh(now=now, groups_max=len(self._dirty))
         if self._adopts:
-            self._adopt_nominations(now)
+            self._adopts = False
+            for key in self._unsettled:  # nominations that a predecessor wrote are ours from now on
+                self.evictions.adopt(self._rows[key], now=now)
         self._gang_times.seen(now)
         nodes = self.nodes.table()
         return Snapshot(
@@ -343,6 +349,7 @@ class Columns:
             given_up=self.evictions.give_up(now),
             nominated=self.evictions.nominated(),
             queues=self.queues.table(),
+            allowed=self.queues.access.table(),
             use=self.queues.use(),
             priorities=dict(self.queues.priorities),
             never_preempting=frozenset(self.queues.never_preempting),
@@ -352,21 +359,19 @@ class Columns:
             quotas=self._policies.quotas(),
             budgets=self._policies.budgets(),
             volumes=self.volumes.table(now),
-            next_expiry=self._next_expiry(now),
+            next_expiry=first_expiry(self._timed(), now=now),
             pod_condition_seconds=self.pod_condition_seconds,
         )
 
-    def _next_expiry(self, now: float) -> float | None:
-        """Of everything in the cache that waits for time; asked after what is over was dropped."""
-        deadlines = Deadlines(now=now)
-        deadlines.add_all((self._holds, self.volumes, self.evictions, self.conditions))
-        return deadlines.first
+    def _timed(self) -> tuple[Expiring, ...]:
+        """Everything in the cache that waits for time."""
+        return (self._holds, self.volumes, self.evictions, self.conditions, self.let_in)
 
-    def _adopt_nominations(self, now: float) -> None:
-        """Promises that a predecessor told the pods of: ours from now on."""
-        self._adopts = False
-        for key in self._unsettled:
-            self.evictions.adopt(self._rows[key], now=now)
+    def shift(self, seconds: float) -> None:
+        """The API server's clock was set: what we wait for ourselves takes as long as before."""
+        for part in self._timed():
+            part.shift(seconds)
+        self._gang_times.shift(seconds)
 
     def _refresh(self, key: str, now: float) -> None:
         """Count one group anew."""
@@ -387,7 +392,7 @@ class Columns:
         except Exception as error:  # noqa: BLE001 - of one group, whatever it is
             self._problems.note(f"podgroup {key}", unreadable(error))
             return
-        row = self.set_aside.over(row)
+        row = self.let_in.over(self.set_aside.over(row))
         self._rows[key] = row
         self.queues.add(row.queue, use_of(row))
         if not row.settled:

@@ -126,6 +126,17 @@ def _screen(session: Session) -> None:
             session.refuse(group, why)
         elif not queue.open:
             session.refuse(group, reasons.queue_closed(queue))
+        elif (barred := _barred(session, group)) is not None:
+            session.refuse(group, reasons.queue_not_allowed(barred, group.namespace))
+
+
+def _barred(session: Session, group: GroupRow) -> str | None:
+    """The queue of its line whose allow list does not have the group's namespace."""
+    allowed = session.snapshot.allowed
+    if not allowed:
+        return None
+    line = [row.name for row in session.line(group.queue)]
+    return next((q for q in line if q in allowed and group.namespace not in allowed[q]), None)
 
 
 def _unsupported(group: GroupRow) -> Reason:

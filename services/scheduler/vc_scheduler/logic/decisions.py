@@ -48,6 +48,15 @@ class GateLift(msgspec.Struct, frozen=True, kw_only=True):
     pods: tuple[PodRef, ...]
 
 
+class LetInGroup(msgspec.Struct, frozen=True, kw_only=True):
+    """A group that this session enqueued, or whose phase Inqueue it stands by."""
+
+    group: str
+    uid: str
+    claim: dict[str, int]
+    """What is promised to it."""
+
+
 class StatusChange(msgspec.Struct, frozen=True, kw_only=True):
     """A pod group's status to be written, and who else is to be told."""
 
@@ -134,6 +143,8 @@ class Decisions(msgspec.Struct, frozen=True, kw_only=True):
     withdrawals: tuple[Withdrawal, ...]
     statuses: tuple[StatusChange, ...]
     takeovers: tuple[Takeover, ...] = ()
+    let_in: tuple[LetInGroup, ...] = ()
+    """By key; `enqueued` has those of them that were Pending."""
     gates: tuple[GateLift, ...] = ()
     claims: tuple[ClaimChoice, ...] = ()
     """Claims that are given their place before their pods are bound."""

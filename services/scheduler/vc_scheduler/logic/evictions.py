@@ -181,6 +181,17 @@ class Evictions:
         self._release_backoff = {g: at for g, at in self._release_backoff.items() if at > now}
         return frozenset(self._release_backoff)
 
+    def shift(self, seconds: float) -> None:
+        """The clock was set: nothing waits longer or shorter for that."""
+        for uid, spared in self._spared.items():
+            self._spared[uid] = spared._replace(until=spared.until + seconds)
+        for group, until in self._release_backoff.items():
+            self._release_backoff[group] = until + seconds
+        for group, replan in self._replans.items():
+            self._replans[group] = replan._replace(until=replan.until + seconds)
+        for group, known in self._nominated.items():
+            self._nominated[group] = known.shifted(seconds)
+
     def expiries(self) -> list[float]:
         """When a victim may be asked for again, or a nomination counts for less."""
         return [

@@ -26,13 +26,13 @@ from vc_model.keys import (
     TASK_TOPOLOGY_ORDER,
 )
 from vc_model.scheduling import PodGroup, PodGroupStatus
-from vc_model.times import parse_time
 from vc_scheduler.logic.amounts import Amounts, Problems, read_amounts, unreadable
 from vc_scheduler.logic.cache.support import unsupported_in_group
-from vc_scheduler.logic.phases import rests
+from vc_scheduler.logic.phases import read_time, rests
 from vc_scheduler.logic.pod_status.overlay import ConditionOverlay
 from vc_scheduler.logic.rows import (
     ALLOCATED,
+    FINISHED,
     INQUEUE,
     RUNNING,
     GroupRow,
@@ -122,11 +122,6 @@ def _read_group(group: PodGroup) -> GroupSpec:
     )
 
 
-def read_time(text: str | None) -> float:
-    """Seconds since the epoch, 0 for none or nonsense: it only orders things."""
-    return parse_time(text) or 0.0
-
-
 def make_row(
     spec: GroupSpec,
     pods: list[PodRow],
@@ -186,6 +181,7 @@ def make_row(
         pod_messages=counts.messages(under_way),
         conditions_under_way=under_way,
         pods_rewritten_at=conditions.rewritten_at(group.key),
+        pods_priority=counts.priority,
     )
     return msgspec.structs.replace(row, settled=row.stranger or rests(row))
 
@@ -233,11 +229,15 @@ class _Counts:
         self._candidates: list[PodRow] = []
         self._ready: dict[str, int] = {}
         self._valid: dict[str, int] = {}
+        self.priority: int | None = None
         for pod in pods:
             self._count(pod, held)
 
     def _count(self, pod: PodRow, held: frozenset[str]) -> None:
         self.by_status[pod.status] = self.by_status.get(pod.status, 0) + 1
+        if pod.class_priority is not None and pod.status not in FINISHED:
+            lowest = self.priority if self.priority is not None else pod.class_priority
+            self.priority = min(lowest, pod.class_priority)
         if pod.status in ALLOCATED:
             self.placed.append(pod)
             for name, amount in pod.shape.request:
@@ -325,21 +325,19 @@ def _add(total: Amounts, pod: PodRow) -> None:
 
 
 def use_of(row: GroupRow) -> QueueUse:
-    """What a group takes of its queue; one that runs and has members who are done claims no more, and
-    to strangers nothing is promised."""
+    """What a group takes of its queue. Promised is only what this process enqueued it with; one that runs
+    and has members who are done claims no more, and to strangers nothing is promised."""
     allocated = dict(row.allocated)
-    promised: Amounts = {}
     elastic: Amounts = {}
     claims = not row.stranger and (
         row.status.phase == INQUEUE
         or (row.status.phase == RUNNING and len(row.placed) >= row.min_member)
     )
-    charged, reserved = row.charged_minimum, dict(row.reserved)
+    promised = row.claimed if claims else {}
     for name, least in row.min_resources or ():
         has = allocated.get(name, 0)
-        counted = has + reserved.get(name, 0)
-        if claims and charged.get(name, 0) > counted:
-            promised[name] = charged[name] - counted
-        elif has > least:
+        if name not in promised and has > least:
             elastic[name] = has - least
-    return QueueUse(allocated=allocated, promised=promised, elastic=elastic, reserved=reserved)
+    return QueueUse(
+        allocated=allocated, promised=promised, elastic=elastic, reserved=dict(row.reserved)
+    )

@@ -52,6 +52,11 @@ class Holds:
                 groups.append(row.group)
         return groups
 
+    def shift(self, seconds: float) -> None:
+        """The clock was set: each pod rests for as long as it would have."""
+        for uid, hold in self._holds.items():
+            self._holds[uid] = msgspec.structs.replace(hold, until=hold.until + seconds)
+
     def expiries(self) -> list[float]:
         """When pods may be tried again."""
         return [hold.until for hold in self._holds.values()]

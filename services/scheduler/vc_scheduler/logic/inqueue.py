@@ -12,8 +12,7 @@ from typing import Final
 from vc_messages.sessions import Reason
 from vc_model.scheduling import PodGroupCondition, PodGroupStatus
 from vc_scheduler.logic import reasons
-from vc_scheduler.logic.groups import read_time
-from vc_scheduler.logic.phases import UNSCHEDULABLE
+from vc_scheduler.logic.phases import UNSCHEDULABLE, read_time
 from vc_scheduler.logic.placing import try_minimum
 from vc_scheduler.logic.rows import INQUEUE, GroupRow
 from vc_scheduler.logic.session import Session
@@ -33,7 +32,7 @@ def send_back(session: Session) -> None:
         said = _unschedulable(group)
         if said is None or group.key in session.snapshot.nominated:
             continue
-        over_at = read_time(said.last_transition_time) + INQUEUE_SECONDS
+        over_at = _since(session, group, said) + INQUEUE_SECONDS
         if session.now < over_at:
             session.wake(over_at)
             continue
@@ -42,16 +41,33 @@ def send_back(session: Session) -> None:
             session.send_back(group, reasons.inqueue_timeout(INQUEUE_SECONDS, why))
 
 
+def withdraw_unfounded(session: Session) -> None:
+    """Groups that say Inqueue and that this process did not enqueue: nobody knows who wrote it.
+
+    They count as Pending and claim nothing until a gate lets them in. Pods on nodes and room that was made
+    by evictions are facts; groups that have them stay.
+    """
+    for group in session.snapshot.groups:
+        if session.phase(group) != INQUEUE or group.let_in_at is not None or group.placed:
+            continue
+        if group.key not in session.snapshot.nominated:
+            session.withdraw(group)
+
+
+def _since(session: Session, group: GroupRow, said: PodGroupCondition) -> float:
+    """When a condition began; times to come count as now, and none is later than the group's claim lasts."""
+    since = min(read_time(said.last_transition_time), session.now)
+    if group.let_in_at is None:
+        return since
+    return min(since, group.let_in_at + INQUEUE_SECONDS)
+
+
 def wake_for_timeout(session: Session, group: GroupRow, status: PodGroupStatus) -> None:
-    """A status that is about to be written starts the time that `send_back` and `rests` look at."""
+    """A status that is about to be written starts the time that `send_back` looks at. One that sends a group back has
+    another session follow, which asks for the end of its rest."""
     said = _unschedulable_in(status)
-    if said is None or not group.min_resources:
-        return
-    since = read_time(said.last_transition_time)
-    if status.phase == INQUEUE:
-        session.wake(since + INQUEUE_SECONDS)
-    elif said.reason == reasons.INQUEUE_TIMEOUT:
-        session.wake(since + REST_SECONDS)
+    if said is not None and group.min_resources and status.phase == INQUEUE:
+        session.wake(read_time(said.last_transition_time) + INQUEUE_SECONDS)
 
 
 def rests(session: Session, group: GroupRow) -> Reason | None:
@@ -59,7 +75,7 @@ def rests(session: Session, group: GroupRow) -> Reason | None:
     said = _unschedulable(group)
     if said is None or said.reason != reasons.INQUEUE_TIMEOUT:
         return None
-    over_at = read_time(said.last_transition_time) + REST_SECONDS
+    over_at = min(read_time(said.last_transition_time), session.now) + REST_SECONDS
     why = _misfit(session, group) if session.now < over_at else None
     if why is None:
         return None

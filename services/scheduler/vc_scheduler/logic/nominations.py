@@ -53,6 +53,15 @@ class Nomination(msgspec.Struct, frozen=True, kw_only=True):
             return self.incomplete_since
         return self.since
 
+    def shifted(self, seconds: float) -> "Nomination":
+        """The same, by a clock that was set."""
+        incomplete = self.incomplete_since
+        return msgspec.structs.replace(
+            self,
+            since=self.since + seconds,
+            incomplete_since=None if incomplete is None else incomplete + seconds,
+        )
+
     def places(self, role: str, shape: bytes) -> tuple[str, ...]:
         """Nodes for pods of a role and shape, one each."""
         for known_role, known_shape, nodes in self.nodes:

@@ -17,7 +17,7 @@ import msgspec
 
 from vc_messages.sessions import Reason
 from vc_model.scheduling import PodGroupCondition, PodGroupStatus
-from vc_model.times import format_time
+from vc_model.times import format_time, parse_time
 from vc_scheduler.logic.rows import (
     COMPLETED,
     INQUEUE,
@@ -30,6 +30,8 @@ from vc_scheduler.logic.rows import (
 
 COUNTERS_REFRESH_SECONDS: Final = 1.0
 MESSAGE_REFRESH_SECONDS: Final = 10.0
+SKEW_SECONDS: Final = 60.0
+"""Times of conditions that lie further ahead count as now, and are written so."""
 
 UNSCHEDULABLE: Final = "Unschedulable"
 SCHEDULED: Final = "Scheduled"
@@ -37,6 +39,11 @@ _TRUE: Final = "True"
 _FALSE: Final = "False"
 _READY_REASON: Final = "tasks in gang are ready to be scheduled"
 _GONE_REASON: Final = "no task of the gang is scheduled any more"
+
+
+def read_time(text: str | None) -> float:
+    """Seconds since the epoch, 0 for none or nonsense: it only orders things."""
+    return parse_time(text) or 0.0
 
 
 class Outlook(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,7 +108,7 @@ def next_status(row: GroupRow, outlook: Outlook, *, session_id: str, now: float)
         failed=row.failed,
         conditions=_conditions(row, outlook, phase=phase, stamp=(session_id, format_time(now))),
     )
-    if phase != known.phase or _kinds(wanted) != _kinds(known):
+    if phase != known.phase or _kinds(wanted) != _kinds(known) or _turned_back(known, wanted):
         return StatusDue(status=wanted, tell=outlook.reason is not None)
     new_text = _texts(wanted) != _texts(known)
     if not new_text and _counters(wanted) == _counters(known):
@@ -134,8 +141,8 @@ def _conditions(
 ) -> list[PodGroupCondition]:
     """Ours brought up to date, everybody else's kept; the time of a condition that stays, stays.
 
-    Only that of Unschedulable starts anew with each phase: it tells since when a group that was let in
-    finds no room (`inqueue.py`). Of pods that others place we say nothing, and only take back what we
+    Only that of Unschedulable starts anew with each phase, also where nothing is said yet: it tells since when
+    a group that was let in finds no room (`inqueue.py`). Of pods that others place we say nothing, and only take back what we
     said while there were none.
     """
     known = row.status
@@ -156,7 +163,7 @@ def _conditions(
     for old in known.conditions:
         new = wanted.pop(old.type, None)
         anew = old.type == UNSCHEDULABLE and phase != known.phase
-        conditions.append(old if new is None else _renew(old, new, stamp, anew=anew))
+        conditions.append(_renew(old, new or old, stamp, anew=anew))
     conditions += [
         msgspec.structs.replace(new, transition_id=stamp[0], last_transition_time=stamp[1])
         for new in wanted.values()
@@ -173,9 +180,24 @@ def _condition(kind: str, status: str, *, reason: str, message: str = "") -> Pod
     return PodGroupCondition(type=kind, status=status, reason=reason, message=message)
 
 
+def _to_come(condition: PodGroupCondition, now: str) -> bool:
+    """Whether its time lies ahead by more than clocks differ: nobody of ours wrote it."""
+    return bool(now) and read_time(condition.last_transition_time) > read_time(now) + SKEW_SECONDS
+
+
+def _turned_back(known: PodGroupStatus, wanted: PodGroupStatus) -> bool:
+    """Whether a time that lay ahead becomes now."""
+    pairs = zip(known.conditions, wanted.conditions, strict=False)
+    return any(
+        read_time(old.last_transition_time) > read_time(new.last_transition_time)
+        for old, new in pairs
+    )
+
+
 def _renew(
     old: PodGroupCondition, new: PodGroupCondition, stamp: tuple[str, str], *, anew: bool
 ) -> PodGroupCondition:
+    anew = anew or _to_come(old, stamp[1])
     same = (old.status, old.reason, old.message) == (new.status, new.reason, new.message)
     if same and not anew:
         return old

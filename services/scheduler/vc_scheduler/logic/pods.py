@@ -26,7 +26,7 @@ from vc_model.pod import Container, Pod, PodSpec
 from vc_model.times import parse_duration, parse_time
 from vc_scheduler.logic.amounts import unreadable
 from vc_scheduler.logic.cache.support import unsupported_in_pod
-from vc_scheduler.logic.groups import read_time
+from vc_scheduler.logic.phases import read_time
 from vc_scheduler.logic.pod_status.effects import waiting_message
 from vc_scheduler.logic.rows import PodRow, Task
 from vc_scheduler.logic.shapes import Shapes, broken_shape
@@ -93,6 +93,7 @@ class PodReader:
             unsupported=unsupported_in_pod(pod) if pending else "",
             started=pod.status.start_time or "",
             creation_timestamp=metadata.creation_timestamp or "",
+            class_priority=pod.spec.priority,
             gate_names=tuple(
                 gate.name
                 for gate in pod.spec.scheduling_gates
@@ -218,6 +219,7 @@ def same_for_sessions(before: PodRow | None, after: PodRow | None) -> bool:
         before.uid == after.uid
         and before.group == after.group
         and before.order == after.order
+        and before.class_priority == after.class_priority
         and before.shape.key == after.shape.key
         and before.shape.images == after.shape.images
         and (before.status is after.status or confirmed)
@@ -225,5 +227,6 @@ def same_for_sessions(before: PodRow | None, after: PodRow | None) -> bool:
         and _rules(before) == _rules(after)
         and before.protected_until == after.protected_until
         and (before.unsupported == after.unsupported or confirmed)
+        and (before.queue_gated == after.queue_gated or confirmed)  # its condition is ours to write
         and before.labels == after.labels
     )

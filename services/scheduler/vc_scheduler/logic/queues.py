@@ -6,11 +6,13 @@ import msgspec
 
 from vc_model.bounded import read_decimal
 from vc_model.keys import HIERARCHY, HIERARCHY_WEIGHTS, OVERUSE_TOLERANCE
+from vc_model.queue_access import allow_list, honors_non_preemptable
 from vc_model.scheduling import PriorityClass, Queue
 from vc_scheduler.logic.amounts import Amounts, Problems, read_amounts
+from vc_scheduler.logic.cache.queue_access import QueueAccess
 from vc_scheduler.logic.cache.support import unsupported_in_queue
-from vc_scheduler.logic.groups import read_time
 from vc_scheduler.logic.lineage import misplaced
+from vc_scheduler.logic.phases import read_time
 from vc_scheduler.logic.rows import QueueRow
 from vc_scheduler.logic.snapshot import QueueUse
 
@@ -33,18 +35,20 @@ class QueueColumns:
         self.priorities: dict[str, int] = {}
         self._global_defaults: dict[str, int] = {}
         self.never_preempting: dict[str, None] = {}
+        self.access = QueueAccess()
 
     def put(self, queue: Queue, *, gone: bool) -> tuple[str, bool]:
         """Take a queue in: what is wrong with it, and whether a session could tell the difference."""
         name = queue.metadata.name
         before = self._rows.get(name)
         self._misplaced = None
+        listed = self.access.put_queue(queue, gone=gone)
         if gone:
             self._rows.pop(name, None)
             return "", before is not None
         row = self._rows[name] = _row(queue)
         problem = row.problem or _odd_annotations(queue, row)
-        return problem, before is None or _decides(before) != _decides(row)
+        return problem, listed or before is None or _decides(before) != _decides(row)
 
     def put_priority(self, priority: PriorityClass, *, gone: bool) -> bool:
         """Take a priority class in."""
@@ -139,6 +143,7 @@ def _row(queue: Queue) -> QueueRow:
         reclaimable=spec.reclaimable is not False,
         fifo=spec.dequeue_strategy == "fifo",
         tolerance=_tolerance(queue),
+        honors_non_preemptable=honors_non_preemptable(queue.metadata.annotations),
         path=path,
         path_weights=weights,
         allocated_status=tuple(sorted(read_amounts(queue.status.allocated, Problems()).items())),
@@ -149,7 +154,15 @@ def _row(queue: Queue) -> QueueRow:
 
 def _decides(row: QueueRow) -> tuple[object, ...]:
     """What a session looks at."""
-    said = (row.capability, row.guarantee, row.deserved, row.reclaimable, row.tolerance, row.fifo)
+    said = (
+        row.honors_non_preemptable,
+        row.capability,
+        row.guarantee,
+        row.deserved,
+        row.reclaimable,
+        row.tolerance,
+        row.fifo,
+    )
     return (
         row.path,
         row.path_weights,
@@ -186,6 +199,9 @@ def _odd_annotations(queue: Queue, row: QueueRow) -> str:
     tolerance = annotations.get(OVERUSE_TOLERANCE, "")
     if tolerance and not _is_fraction(tolerance):
         odd.append(f"{OVERUSE_TOLERANCE} {tolerance[:64]!r} is not a fraction of 0 or more")
+    allowed = allow_list(annotations)
+    if allowed is not None and allowed.problem:
+        odd.append(f"nobody is selected: {allowed.problem}")
     return "; ".join(odd)
 
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from vc_messages.sessions import Amount, Reason, Stage, Unblock
+from vc_messages.sessions import Amount, InnerReason, Reason, Stage, Unblock
+from vc_model.keys import ALLOWED_NAMESPACES
 from vc_scheduler.logic.amounts import shown
 from vc_scheduler.logic.rows import GroupRow, QueueRow
 from vc_scheduler.logic.volume_rows import names
@@ -24,6 +25,7 @@ NOT_ENOUGH_PODS_OF_TASK: Final = "NotEnoughPodsOfTask"
 QUEUE_MISSING: Final = "QueueNotFound"
 QUEUE_CLOSED: Final = "QueueClosed"
 QUEUE_ABOVE: Final = "QueueNotLeaf"
+QUEUE_NOT_ALLOWED: Final = "QueueNotAllowed"
 INVALID: Final = "Invalid"
 UNSUPPORTED: Final = "Unsupported"
 NAMESPACE_TERMINATING: Final = "NamespaceTerminating"
@@ -83,6 +85,18 @@ def queue_closed(queue: QueueRow) -> Reason:
         code=QUEUE_CLOSED,
         sentence=f"queue {queue.name!r} is {queue.state}; open it to let jobs in",
         unblock=Unblock(action="open-queue", target=queue.name),
+    )
+
+
+def queue_not_allowed(queue: str, namespace: str) -> Reason:
+    return Reason(
+        stage=Stage.QUEUE_CLOSED,
+        code=QUEUE_NOT_ALLOWED,
+        sentence=(
+            f"namespace {namespace!r} may not use queue {queue!r}; name another queue, or add the "
+            f"namespace to the queue's annotation {ALLOWED_NAMESPACES}"
+        ),
+        unblock=Unblock(action="fix"),
     )
 
 
@@ -261,20 +275,15 @@ def inqueue_timeout(seconds: float, why: Reason) -> Reason:
         code=INQUEUE_TIMEOUT,
         sentence=(
             f"it was let in for {seconds:g} s and found no room, so others may have its share; "
-            f"{_LET_IN_AGAIN}{why.sentence}"
+            f"it is let in again when its gang fits, or after a rest: {why.sentence}"
         ),
+        inner=InnerReason(stage=why.stage, code=why.code, sentence=why.sentence),
     )
-
-
-_LET_IN_AGAIN: Final = "it is let in again when its gang fits, or after a rest: "
 
 
 def of_pods(reason: Reason) -> str:
     """What keeps the pods of a job from nodes, without what became of its PodGroup meanwhile."""
-    if reason.code != INQUEUE_TIMEOUT:
-        return reason.sentence
-    _, _, why = reason.sentence.partition(_LET_IN_AGAIN)
-    return why or reason.sentence
+    return reason.sentence if reason.inner is None else reason.inner.sentence
 
 
 def over_quota(

@@ -37,6 +37,9 @@ class Task(enum.Enum):
 ALLOCATED: Final = frozenset({Task.BINDING, Task.BOUND, Task.RUNNING})
 """Counts for its gang and its queue. Only asked whether it contains, never walked through."""
 
+FINISHED: Final = frozenset({Task.SUCCEEDED, Task.FAILED})
+"""Neither runs nor waits. Only asked whether it contains."""
+
 ON_NODE: Final = frozenset({*ALLOCATED, Task.RELEASING, Task.UNKNOWN})
 """Takes room on its node."""
 
@@ -90,6 +93,8 @@ class PodRow(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False):
     """`status.startTime` as written; read only when victims are compared."""
     creation_timestamp: str = ""
     """As written; read only when victims are compared."""
+    class_priority: int | None = None
+    """`spec.priority`, which the API server writes and no annotation changes."""
 
     @property
     def order(self) -> tuple[int, str, int, str]:
@@ -194,6 +199,12 @@ class GroupRow(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """By uid: what pods are going to say, as no fact shows it yet."""
     pods_rewritten_at: float = 0.0
     """When what waiting pods say was last written, in this process; 0 for never."""
+    let_in_at: float | None = None
+    """When this process enqueued it; None for never: then a phase of Inqueue is only somebody's word."""
+    claim: tuple[tuple[str, int], ...] = ()
+    """What it asked for when it was enqueued, as far as that could ever run; empty when that is over."""
+    pods_priority: int | None = None
+    """The lowest `spec.priority` of its unfinished pods; None while it has none that says."""
 
     @property
     def ready(self) -> int:
@@ -225,6 +236,18 @@ class GroupRow(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         least = {name: amount - gated.get(name, 0) for name, amount in self.min_resources or ()}
         return {name: amount for name, amount in least.items() if amount > 0}
 
+    @property
+    def claimed(self) -> dict[str, int]:
+        """What is promised to it beyond what it has, while its claim lasts: never more than it was
+        enqueued with."""
+        bound, has, reserved = dict(self.claim), dict(self.allocated), dict(self.reserved)
+        found: dict[str, int] = {}
+        for name, least in self.charged_minimum.items() if bound else ():
+            missing = min(least, bound.get(name, 0)) - has.get(name, 0) - reserved.get(name, 0)
+            if missing > 0:
+                found[name] = missing
+        return found
+
 
 class QueueRow(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """A queue."""
@@ -252,6 +275,8 @@ class QueueRow(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """Where it stands for drf with hierarchy, from the root; empty when it does not say."""
     path_weights: tuple[int, ...] = ()
     """Of each step of the path, in thousandths."""
+    honors_non_preemptable: bool = True
+    """Whether its pods may exempt themselves from eviction."""
     problem: str = ""
     unsupported: str = ""
     """A field of the queue that this release does not support: its jobs are not enqueued."""

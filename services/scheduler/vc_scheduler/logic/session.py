@@ -8,6 +8,8 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from vc_messages.effects import BindPod
 from vc_messages.sessions import Reason
 from vc_model.keys import ROOT_QUEUE
@@ -15,8 +17,10 @@ from vc_scheduler.logic.amounts import Amounts
 from vc_scheduler.logic.claims import Claims
 from vc_scheduler.logic.explain.infeasible import told_first
 from vc_scheduler.logic.framework import Framework
+from vc_scheduler.logic.groups import use_of
 from vc_scheduler.logic.guarantees import Guarantees
 from vc_scheduler.logic.lineage import at_the_top
+from vc_scheduler.logic.model.claiming import bounded_claim
 from vc_scheduler.logic.model.deadlines import Deadlines
 from vc_scheduler.logic.peers import Peers
 from vc_scheduler.logic.reach import Reach
@@ -60,6 +64,10 @@ class Session:
         self.shortages: dict[tuple[object, ...], Shortage] = {}
         """What the tasks of a gang lack, by the gang and the state of the rooms."""
         self.enqueued: list[str] = []
+        self.confirmed: list[str] = []
+        """Groups that were Inqueue already, and that this process decided about for the first time."""
+        self.claims: dict[str, Amounts] = {}
+        """By group that was let in now: what it claims."""
         self.binds: dict[str, list[BindPod]] = {}
         """Committed binds by group."""
         self.released: dict[str, list[PodRow]] = {}
@@ -135,22 +143,32 @@ class Session:
         return self._phases.get(group.key, group.status.phase or PENDING)
 
     def enqueue(self, group: GroupRow) -> None:
-        """Let it in; its minResources are promised from now on."""
+        """Let it in; its minResources are promised from now on, unless they could never run."""
         self._phases[group.key] = INQUEUE
-        self.enqueued.append(group.key)
-        self._roll_up(group.queue, QueueUse(promised=_promised(group, sign=1)))
+        known = group.status.phase == INQUEUE
+        (self.confirmed if known else self.enqueued).append(group.key)
+        claim = self.claims[group.key] = bounded_claim(self, group)
+        counted = msgspec.structs.replace(group, claim=tuple(claim.items()))
+        self._roll_up(group.queue, QueueUse(promised=counted.claimed))
 
     def send_back(self, group: GroupRow, reason: Reason) -> None:
         """The reverse: it waits outside again, and nothing is promised to it."""
-        self._phases[group.key] = PENDING
         self.refuse(group, reason)
-        self._roll_up(group.queue, QueueUse(promised=_promised(group, sign=-1)))
+        self.withdraw(group)
+
+    def withdraw(self, group: GroupRow) -> None:
+        """It counts as Pending until a gate lets it in, and claims nothing meanwhile."""
+        self._phases[group.key] = PENDING
+        promised = {name: -amount for name, amount in use_of(group).promised.items()}
+        self._roll_up(group.queue, QueueUse(promised=promised))
 
     def priority(self, group: GroupRow) -> int:
-        """Of its class; groups that name none have the global default's."""
-        if not group.priority_class:
-            return self.snapshot.default_priority
-        return self.snapshot.priorities.get(group.priority_class, 0)
+        """The lower of its class's (or the global default, when it names none) and its pods': who may
+        write a group's class need not be allowed to use it, and who makes pods is."""
+        own = self.snapshot.default_priority
+        if group.priority_class:
+            own = self.snapshot.priorities.get(group.priority_class, 0)
+        return own if group.pods_priority is None else min(own, group.pods_priority)
 
     def starving(self, group: GroupRow) -> bool:
         """Has not its minimum yet, and we are to give it."""
@@ -374,16 +392,6 @@ class Session:
             lifts_gate=pod.queue_gated,
         )
         self.binds.setdefault(group.key, []).append(bind)
-
-
-def _promised(group: GroupRow, *, sign: int) -> Amounts:
-    """What a group that is let in is promised beyond what it has."""
-    has = dict(group.allocated)
-    _add(has, dict(group.reserved), sign=1)
-    return {
-        name: sign * max(0, least - has.get(name, 0))
-        for name, least in group.charged_minimum.items()
-    }
 
 
 def _add(total: Amounts, amounts: Amounts, *, sign: int) -> None:

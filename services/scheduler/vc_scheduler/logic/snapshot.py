@@ -81,6 +81,8 @@ class Snapshot:
     minimum_met_at: dict[str, float] = field(default_factory=dict)
     """Groups that got their minimum in this process and have pods that wait: when a session last saw them
     without it."""
+    allowed: dict[str, frozenset[str]] = field(default_factory=dict)
+    """By queue with an allow list: the namespaces that may use it; only asked whether it contains."""
     next_expiry: float | None = None
     """When the first entry of the cache ends that waits for time (`model/deadlines.py`)."""
     pod_condition_seconds: float = POD_CONDITION_SECONDS

@@ -58,11 +58,18 @@ def pods_of(bundles: Sequence[Bundle]) -> list[PodRow]:
     return list({pod.uid: pod for bundle in bundles for pod in bundle.pods}.values())
 
 
+def _honored(session: Session, pod: PodRow) -> bool:
+    """Whether its queue lets it exempt itself from eviction."""
+    group = session.snapshot.everybody.get(pod.group)
+    queue = session.snapshot.queues.get(group.queue) if group is not None else None
+    return queue is None or queue.honors_non_preemptable
+
+
 def evictable(session: Session, pod: PodRow, *, switch: str) -> bool:
     """Ours, running or bound, and nobody protects it."""
     return (
         pod.ours
-        and pod.preemptable
+        and (pod.preemptable or not _honored(session, pod))
         and pod.status in (Task.RUNNING, Task.BOUND)
         and pod.uid not in session.snapshot.spared
         and pod.uid not in session.evicted_uids

@@ -80,6 +80,9 @@ class Choices:
             self.drop(uid)
         return bool(over)
 
+    def shift(self, seconds: float) -> None:
+        self._until = {uid: until + seconds for uid, until in self._until.items()}
+
     @property
     def rests_until(self) -> tuple[float, ...]:
         """When refused choices may be made anew."""
@@ -239,6 +242,11 @@ class VolumeColumns:
                 or key in self._kept_for
             )
         )
+
+    def shift(self, seconds: float) -> None:
+        """The clock was set: claims have waited for as long as they have."""
+        self._choices.shift(seconds)
+        self._given_at = {key: at + seconds for key, at in self._given_at.items()}
 
     def expiries(self) -> list[float]:
         """When a session is wanted for the sake of claims."""

@@ -15,14 +15,19 @@ import msgspec
 from vc_messages.sessions import JobReason
 from vc_messages.view import Change
 from vc_model import kinds
+from vc_model.keys import QUEUE_ALLOCATED
 from vc_model.kinds import Kind
 from vc_model.meta import ApiObject, object_key
+from vc_model.pod import Pod
+from vc_model.scheduling import PodGroup
 from vc_scheduler.logic.cache.assumed import Assumed
 from vc_scheduler.logic.columns import KINDS, Columns
 from vc_scheduler.logic.conf import DEFAULT_SCHEDULER_NAMES, Conf
 from vc_scheduler.logic.cycle import run_cycle
 from vc_scheduler.logic.decisions import Decisions, PodRef
 from vc_scheduler.logic.figures import Figures, figures
+from vc_scheduler.logic.groups import read_group
+from vc_scheduler.logic.rows import INQUEUE, RUNNING, UNKNOWN
 
 SESSIONS_MAX: Final = 20
 """Until nothing more happens; then we stop looking and say so."""
@@ -65,6 +70,9 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
         return group in self.placements and group not in self.reasons
 
 
+_LET_IN: Final = (INQUEUE, RUNNING, UNKNOWN)
+
+
 class Trial:
     """A cluster in memory, to try things on."""
 
@@ -85,7 +93,17 @@ class Trial:
         self._sessions = 0
         self.now = now
         self.put(objects)
+        self._adopt_inqueue()
         self._columns.forget_absent()  # promises of room that pods tell of hold here too
+
+    def _adopt_inqueue(self) -> None:
+        """A trial asks what the running scheduler would do next: what says Inqueue was enqueued by it."""
+        for obj in self._facts.values():
+            if isinstance(obj, PodGroup) and obj.status.phase in _LET_IN:
+                claim = dict(read_group(obj).min_resources or ())
+                self._columns.let_in.put(obj.key, obj.metadata.uid, claim, now=self.now)
+            elif isinstance(obj, Pod) and obj.metadata.annotations.get(QUEUE_ALLOCATED) == "true":
+                self._columns.lift_gate(obj.key, obj.metadata.uid)
 
     # -- facts -----------------------------------------------------------------------------------
 
@@ -194,6 +212,8 @@ class Trial:
                 columns.evict(_key(ref), ref.uid)
                 leaving.append(ref)
             columns.evictions.nominate(eviction, now=self.now)
+        for let_in in decisions.let_in:
+            columns.let_in.put(let_in.group, let_in.uid, let_in.claim, now=self.now)
         for change in decisions.statuses:
             key = object_key(change.namespace, change.name)
             columns.note_status(key, change.uid, status=change.status, now=self.now)

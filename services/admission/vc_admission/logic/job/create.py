@@ -3,9 +3,11 @@
 from typing import Final
 
 from vc_admission.logic.findings import Findings
+from vc_admission.logic.job.host_lists import check_host_lists
 from vc_admission.logic.job.policies import check_policies
 from vc_admission.logic.job.tasks import check_tasks
 from vc_admission.logic.job.volumes import check_volumes
+from vc_admission.logic.maxima import check_sizes as check_maxima
 from vc_admission.logic.names import check_qualified, check_subdomain
 from vc_admission.logic.plugin_flags import parse_flags
 from vc_admission.logic.queue_choice import check_queue_takes_jobs
@@ -39,6 +41,8 @@ def check_job_spec(found: Findings, spec: JobSpec, *, job_name: str, world: Worl
     check_gang(found, spec)
     check_policies(found, "spec.policies", spec.policies, compat=compat)
     _check_plugins(found, spec, world=world)
+    check_host_lists(found, spec, job_name=job_name, world=world)
+    check_maxima(found, spec, maxima=world.settings.maxima)
     check_volumes(found, "spec.volumes", spec.volumes)
     check_topology(found, "spec.networkTopology", spec.network_topology)
     if spec.priority_class_name:

@@ -23,9 +23,6 @@ from vc_scheduler.logic.session import Session
 WANT_ROOM: Final = (Stage.GANG, Stage.PREDICATE, Stage.QUOTA)
 """Refusals that evictions may change."""
 
-REPLAN_SECONDS: Final = 1.0
-"""After which a job looks for victims again whose promised room went to another."""
-
 
 def contenders(session: Session) -> list[GroupRow]:
     """In job order."""
@@ -76,18 +73,12 @@ def _contends(session: Session, group: GroupRow, known: dict[tuple[object, ...],
         return False
     if not all(pod.preempts for run in group.runs for pod in run.pods):
         return False
-    if group.key in session.lost_to:  # it is planned anew when its promise has ended
-        session.wake(session.now + REPLAN_SECONDS)
-        return False
-    if group.key in session.snapshot.eviction_backoff:
-        return False
+    if group.key in session.lost_to or group.key in session.snapshot.eviction_backoff:
+        return False  # it is planned anew when its promise has ended, or its backoff
     promised = promise_to(group, session.snapshot.nominated)
     if promised is None or promised.incomplete:  # of an incomplete one, others are chosen at once
         return True
-    if session.now < promised.since + EVICTION_COOLDOWN_SECONDS:
-        session.wake(promised.since + EVICTION_COOLDOWN_SECONDS)
-        return False
-    return True
+    return session.now >= promised.since + EVICTION_COOLDOWN_SECONDS
 
 
 def _wants_room(session: Session, group: GroupRow, known: dict[tuple[object, ...], bool]) -> bool:

@@ -14,10 +14,8 @@ from vc_scheduler.logic.rows import PENDING, GroupRow, PodRow
 from vc_scheduler.logic.session import Session
 
 GATES_LIFTED_MAX: Final = 100
-"""Pods a session; a larger gang goes alone, and whole."""
-
-GATES_PAUSE_SECONDS: Final = 1.0
-"""Until the next session goes on with the others."""
+"""Pods a session; a larger gang goes alone, and whole. The next session goes on with the others: it opens when the
+first gate is seen to be lifted, or when one that could not be lifted may be tried again."""
 
 _NOT_SCHEDULED: Final = (Stage.INVALID, Stage.QUEUE_MISSING, Stage.QUEUE_CLOSED)
 
@@ -30,7 +28,6 @@ def lift_queue_gates(session: Session) -> None:
     for _, _, group in keyed:
         pods = _allocated_by_queue(session, group)
         if lifted and lifted + len(pods) > GATES_LIFTED_MAX:
-            session.wake(session.now + GATES_PAUSE_SECONDS)
             _account(session, group, pods, sign=-1)
             return
         if pods:

@@ -15,8 +15,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from vc_model.times import DurationError, parse_duration
-from vc_scheduler.logic.groups import read_time
-from vc_scheduler.logic.phases import SCHEDULED, was_whole
+from vc_scheduler.logic.phases import SCHEDULED, read_time, was_whole
 from vc_scheduler.logic.rows import GroupRow
 from vc_scheduler.logic.session import Session
 

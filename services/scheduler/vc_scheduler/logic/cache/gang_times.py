@@ -43,6 +43,12 @@ class GangTimes:
         for times in (self._partial_since, self._short, self._met_at):
             times.pop(key, None)
 
+    def shift(self, seconds: float) -> None:
+        """The clock was set."""
+        for times in (self._partial_since, self._short, self._met_at):
+            for key, at in times.items():
+                times[key] = at + seconds
+
     def seen(self, now: float) -> None:
         """A session opens."""
         for key in self._short:

@@ -17,10 +17,11 @@ class LiftedGates:
         self._lifted: dict[str, None] = {}
 
     def over(self, row: PodRow) -> PodRow:
-        """The row with the overlay; once the fact says so itself the overlay is of no more use."""
+        """The row with the overlay. An annotation that says so is anybody's to write: a queue holds room only
+        for pods whose gate this process lifted, until they are bound."""
         if row.uid not in self._lifted:
-            return row
-        if row.status is not Task.PENDING or not row.queue_gated:
+            return msgspec.structs.replace(row, queue_reserved=False) if row.queue_reserved else row
+        if row.status is not Task.PENDING:
             del self._lifted[row.uid]
             return row
         return msgspec.structs.replace(row, queue_reserved=True)

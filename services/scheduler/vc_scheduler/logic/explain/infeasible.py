@@ -235,6 +235,7 @@ def _instead(
         unblock=unblock,
         amounts=[amount] if amount is not None else reason.amounts,
         permanent=True,
+        inner=None,
     )
 
 

@@ -17,6 +17,10 @@ class Expiring(Protocol):
         """When each entry ends; times that have passed are allowed."""
         ...
 
+    def shift(self, seconds: float) -> None:
+        """The clock that `now` comes from was set by so much: every entry lasts as long as it did."""
+        ...
+
 
 class Deadlines:
     """Times after `now`, of which the first one counts."""
@@ -40,3 +44,10 @@ class Deadlines:
     def first(self) -> float | None:
         """When a session is wanted at the latest; None when nothing waits for time."""
         return self._first
+
+
+def first_expiry(parts: Iterable[Expiring], *, now: float) -> float | None:
+    """The next time at which something in the cache ends; ask after what is over was dropped."""
+    deadlines = Deadlines(now=now)
+    deadlines.add_all(parts)
+    return deadlines.first

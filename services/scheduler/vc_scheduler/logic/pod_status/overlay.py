@@ -101,6 +101,14 @@ class ConditionOverlay:
             if note.retry_at is not None and note.retry_at <= now:
                 self.drop(uid)
 
+    def shift(self, seconds: float) -> None:
+        """The clock was set."""
+        for note in self._notes.values():
+            if note.retry_at is not None:
+                note.retry_at += seconds
+        for group, at in self._rewritten_at.items():
+            self._rewritten_at[group] = at + seconds
+
     def expiries(self) -> Iterator[float]:
         """When writes that failed are decided again."""
         return (note.retry_at for note in self._notes.values() if note.retry_at is not None)

@@ -1,0 +1,158 @@
+"""Jobs whose plugins could not make what they need, and maxima that an administrator set."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.unit.admission.objects import ask, assert_answers, job, queue, task, template, world
+from tests.unit.admission.rig import Rig
+from vc_admission.logic.endpoints import UPDATE
+from vc_admission.logic.job import host_lists
+from vc_admission.logic.job.host_lists import (
+    DOCUMENT_BYTES_MAX,
+    OBJECT_BYTES_MAX,
+    VARIABLE_BYTES_MAX,
+)  # fmt: skip
+from vc_admission.logic.maxima import Maxima
+from vc_cluster import ForbiddenError
+from vc_jobplugin.arguments import parse
+from vc_jobplugin.hosts import hosts
+from vc_model.job import Job
+from vc_model.kinds import JOBS, QUEUES
+from vc_model.struct import JsonObject
+from vc_plugin_ssh.logic import FLAGS as SSH_FLAGS
+from vc_plugin_ssh.logic import ssh_config
+from vc_plugin_svc.logic import host_lists as svc_host_lists
+
+PATH = "/jobs/validate"
+
+
+def sized(*replicas: int, plugin: str = "svc", **fields: Any) -> JsonObject:
+    tasks = [task(f"t{n}", count, **fields) for n, count in enumerate(replicas)]
+    return job(minAvailable=1, plugins={plugin: []}, tasks=tasks)
+
+
+CONTAINERS = [
+    {"name": f"c{n}", "image": "i", "resources": {"requests": {"cpu": "1"}}} for n in range(6)
+]
+WIDE = template(containers=CONTAINERS)
+
+CASES = [
+    pytest.param(sized(100, 200), "", id="hosts that fit"),
+    pytest.param(sized(*[1] * 1000), "", id="as many tasks as a job may have"),
+    pytest.param(
+        sized(20_000),
+        f"spec.tasks[0].replicas: 20000: its variable VC_T0_HOSTS of plugin svc would have 408902 bytes "
+        f"and Linux starts no container with one of more than {VARIABLE_BYTES_MAX}",
+        id="a variable that Linux does not take",
+    ),
+    pytest.param(sized(10**9), "spec.tasks[0].replicas: 1000000000", id="any number at all"),
+    pytest.param(
+        sized(*[5000] * 7),
+        f"of the ConfigMap train-svc, which takes {DOCUMENT_BYTES_MAX} at the most",
+        id="lists that no ConfigMap takes",
+    ),
+    pytest.param(
+        sized(*[1] * 1000, template=WIDE),
+        f"bytes of a pod and etcd takes {OBJECT_BYTES_MAX} at the most",
+        id="variables that no pod takes",
+    ),
+    pytest.param(sized(20_000, plugin="ssh"), "of the Secret train-ssh", id="hosts of ssh"),
+    pytest.param(sized(20_000, plugin="env"), "", id="no host lists at all"),
+    pytest.param(
+        job(minAvailable=1, plugins={"pytorch": []}, tasks=[task("master", 20_000)]),
+        "VC_MASTER_HOSTS",
+        id="svc because another plugin forces it",
+    ),
+    pytest.param(sized(20_000, template=template(hostname="h")), "", id="all have one host name"),
+    pytest.param(
+        job(plugins={"svc": []}, tasks=[{"name": "t", "template": {"spec": [1]}}]),
+        "spec.tasks[0].template",
+        id="a template that is none",
+    ),
+]
+
+
+@pytest.mark.parametrize(("raw", "refused"), CASES)
+def test_what_cannot_work_is_refused_with_field_value_and_limit(
+    raw: JsonObject, refused: str
+) -> None:
+    assert_answers(ask(PATH, raw), refused)
+
+
+def test_sizes_are_those_of_what_the_plugins_make() -> None:
+    raw = sized(0, 1, 9, 10, 11, 123, 1001)
+    raw["spec"]["tasks"][2]["template"] = template(subdomain="elsewhere")
+    raw["spec"]["tasks"][3]["template"] = template(hostname="same")
+    of = msgspec.convert(raw, Job)
+    for each in of.spec.tasks:
+        assert host_lists._list_bytes("train", each) == len(",".join(hosts(of, each)))
+    config = ssh_config(of, parse(["--ssh-port=1"], SSH_FLAGS), private="k")
+    listed = config[config.index("Host ") :]
+    assert sum(host_lists._ssh_bytes("train", each) for each in of.spec.tasks) == len(listed)
+    data = svc_host_lists(of)
+    least = sum(2 * host_lists._list_bytes("train", each) for each in of.spec.tasks)
+    assert least < sum(len(key) + len(value) for key, value in data.items())
+
+
+def scaled(before: JsonObject, replicas: int) -> JsonObject:
+    after: JsonObject = msgspec.json.decode(msgspec.json.encode(before))
+    after["spec"]["tasks"][0]["replicas"] = replicas
+    return after
+
+
+def test_a_job_may_not_grow_beyond_what_works_and_may_always_shrink() -> None:
+    small, large = sized(100), sized(30_000)
+    grown = ask(PATH, scaled(small, 20_000), old=small, operation=UPDATE)
+    assert_answers(grown, "spec.tasks[0].replicas: 20000")
+    assert_answers(ask(PATH, scaled(large, 20_000), old=large, operation=UPDATE), "")
+
+
+LIMITED = world(maxima=Maxima(tasks=2, replicas=10, jobs=5))
+
+
+@pytest.mark.parametrize(
+    ("raw", "refused"),
+    [
+        (sized(5, 5, plugin="env"), ""),
+        (sized(1, 1, 1, plugin="env"), "spec.tasks: 3: a job may have 2 tasks"),
+        (sized(5, 6, plugin="env"), "spec.tasks[*].replicas: 11: a job may have 10 replicas"),
+    ],
+)
+def test_maxima_of_a_job(raw: JsonObject, refused: str) -> None:
+    assert_answers(ask(PATH, raw, LIMITED), refused)
+    assert_answers(ask(PATH, raw), "")
+
+
+def test_a_job_that_is_larger_than_a_later_maximum_is_not_stuck() -> None:
+    old = sized(20, plugin="env")
+    assert_answers(ask(PATH, scaled(old, 19), LIMITED, old=old, operation=UPDATE), "")
+    grown = ask(PATH, scaled(old, 21), LIMITED, old=old, operation=UPDATE)
+    assert_answers(grown, "spec.tasks[*].replicas: 21")
+
+
+async def test_jobs_of_a_namespace_are_counted_where_a_maximum_is_set() -> None:
+    rig = Rig()
+    try:
+        await _count_jobs(rig)
+    finally:
+        await rig.webhooks.close()
+
+
+async def _count_jobs(rig: Rig) -> None:
+    limits = world(maxima=Maxima(jobs=2)).settings
+    async with rig.watcher(), rig.admission(settings=limits):
+        await rig.cluster.create(QUEUES, queue("default"))
+        for name in ("a", "b"):
+            await rig.cluster.create(JOBS, _plain(name), namespace="default")
+        with pytest.raises(ForbiddenError, match=r"metadata.namespace: has 2 jobs or more and may"):
+            await rig.cluster.create(JOBS, _plain("c"), namespace="default")
+        await rig.cluster.delete(JOBS, name="a", namespace="default")
+        await rig.cluster.create(JOBS, _plain("c"), namespace="default")
+
+
+def _plain(name: str) -> JsonObject:
+    made = job(name)
+    made["metadata"] = {"name": name}
+    return made

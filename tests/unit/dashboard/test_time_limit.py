@@ -1,0 +1,21 @@
+"""A what-if ends when its time is over."""
+
+import pytest
+
+from vc_dashboard.logic.future_answers import WhatIfQuestion
+from vc_dashboard.logic.standing import GaveUpError
+from vc_dashboard.logic.trying import Ground, what_if
+from vc_scheduler.logic.conf import Conf
+
+
+def ground() -> Ground:
+    return Ground(objects=[], jobs={}, conf=Conf(), basis="b", now=1.8e9, stale="")
+
+
+def test_a_what_if_without_time_gives_up() -> None:
+    with pytest.raises(GaveUpError, match="no time was left"):
+        what_if(ground(), WhatIfQuestion(), lambda: False)
+
+
+def test_a_what_if_in_time_is_answered() -> None:
+    assert what_if(ground(), WhatIfQuestion(), lambda: True).jobs == []
