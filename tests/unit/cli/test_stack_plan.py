@@ -13,6 +13,7 @@ ADDRESSES = Addresses(
     dashboard_port=8080,
     admission_port=8443,
     admission_url="https://192.0.2.10:8443",
+    vetted=True,
 )
 CALLER = {
     "PATH": "/bin",
@@ -23,6 +24,7 @@ CALLER = {
     "WATCHER_PAGE_SIZE": "100",
     "LOG_LEVEL": "debug",
     "ADMISSION_FAILURE_POLICY": "Fail",
+    "ADMISSION_ACCOUNTS": "system:serviceaccount:volcano-system:vc-scheduler",
 }
 
 

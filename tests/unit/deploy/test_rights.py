@@ -145,7 +145,8 @@ def test_who_reads_facts_or_writes_objects_may_ask_which_cluster_it_is() -> None
 
 def test_the_threat_model_speaks_of_every_service() -> None:
     text = (ROOT / "SECURITY.md").read_text()
-    table = text[text.index("| service | on the cluster it can") : text.index("`patch` on pods")]
+    begins = text.index("| service | on the cluster it can")
+    table = text[begins : text.index("`patch` on pods", begins)]
     cells = ", ".join(line.split("|")[1] for line in table.splitlines() if line.startswith("|"))
     short = {service: service.removeprefix("plugin-") for service in SERVICES}
     missing = [s for s, name in short.items() if s not in cells and f"-{name}" not in cells]

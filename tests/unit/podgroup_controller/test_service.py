@@ -108,7 +108,7 @@ def test_a_queue_is_closed_by_command_and_drains() -> None:
                     "uid": made["metadata"]["uid"],
                 },
             }
-            await stack.cluster.create(COMMANDS, close, namespace="default")
+            await stack.cluster.create(COMMANDS, close, namespace=keys.SYSTEM_NAMESPACE)
             await stack.until(
                 lambda: queue(stack, "q").status.state == "Closing", seconds=20, what="closing"
             )
