@@ -139,7 +139,7 @@ class Stack:
             bus=Mortal(self.bus, life, name="bus"),
             cluster=Mortal(cluster, life, name="cluster"),
             snapshot=Mortal(self.snapshot, life, name="snapshot"),
-            clock=ServerClock(self.machines[name]),
+            clock=ServerClock(self.machines.setdefault(name, SkewedClock(self.clock))),
             identity=f"{name}-{number}",
             chance=random.Random(f"{self._seed}/{name}/{number}"),
             tracer=self._traces.tracer(name, life),
