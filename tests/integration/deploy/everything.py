@@ -91,6 +91,13 @@ class Everything:
                 action, kind="Queue", version="scheduling.volcano.sh/v1beta1", name="closing"
             )
             self.until("queue/closing", "{.status.state}", state)
+        self.command(  # admission asks whether its author may update the queue
+            "OpenQueue",
+            kind="Queue",
+            version="scheduling.volcano.sh/v1beta1",
+            name="closing",
+            namespace="default",
+        )
         self.command(
             "CloseQueue", kind="Queue", version="scheduling.volcano.sh/v1beta1", name="root"
         )
@@ -137,9 +144,11 @@ class Everything:
         document = {"apiVersion": "v1", "kind": "List", "items": list(manifests)}
         self._kubectl.ok("apply", "-f", "-", given=json.dumps(document))
 
-    def command(self, action: str, *, kind: str, version: str, name: str) -> None:
+    def command(
+        self, action: str, *, kind: str, version: str, name: str, namespace: str = ""
+    ) -> None:
         plural = "vcjob" if kind == "Job" else "queue"
-        namespace = "default" if kind == "Job" else SYSTEM_NAMESPACE
+        namespace = namespace or ("default" if kind == "Job" else SYSTEM_NAMESPACE)
         uid = self._kubectl.ok("get", plural, name, "-o", "jsonpath={.metadata.uid}")
         target = {"apiVersion": version, "kind": kind, "name": name, "uid": uid}
         body = {
