@@ -8,6 +8,9 @@ read. Where the description leaves a choice, it is made here once, and the real 
 - Queues take turns by priority, then by share of what they deserve from the top of the tree down, then
   by age, uid and name; jobs of a queue by when their time is up (where sla is on), by priority, then
   those without their minimum, then by dominant share, then by age, uid and key.
+- A job's priority is the lower of its class's and its unfinished pods'.
+- What a job is promised is what it was let in with, until it had that once; nothing, where it asks for more than the
+  cluster has or one of its queues may have.
 - A job whose time is up is let in whatever other plugins say.
 - What pods have whose queue does not exist is `root`'s (the cluster's where there is none): other queues
   share the rest, and nobody reclaims it. Jobs of such a queue wait.

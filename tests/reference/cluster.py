@@ -79,6 +79,8 @@ class Pod:
     spread: list[Term]
     """Required spread; the weight is the skew that is allowed."""
     priority: int
+    said_priority: int | None
+    """None where nobody resolved its class."""
     rather: list[Term]
     """Preferred pod affinity and anti-affinity."""
     started: float | None
@@ -102,6 +104,7 @@ class Job:
     uid: str
     queue: str
     priority: int
+    """The lower of its class's and its unfinished pods'."""
     created: float
     minimum: int
     roles: dict[str, int]
@@ -212,6 +215,8 @@ def read_cluster(objects: Iterable[ApiObject]) -> Cluster:
                 cluster.nodes[pod.node].pods.append(pod)
     for job in cluster.jobs.values():
         job.pods.sort(key=_task_order)
+        said = [p.said_priority for p in job.pods if p.status not in ("Succeeded", "Failed")]
+        job.priority = min([job.priority, *(value for value in said if value is not None)])
     return cluster
 
 
@@ -263,6 +268,7 @@ def _pod(pod: ApiPod) -> Pod:
         far=_must(pod, "podAntiAffinity"),
         spread=_spread(pod),
         priority=1 if pod.spec.priority is None else pod.spec.priority,
+        said_priority=pod.spec.priority,
         rather=[*_rather(pod, "podAffinity", 1), *_rather(pod, "podAntiAffinity", -1)],
         started=parse_time(pod.status.start_time),
         created=parse_time(pod.metadata.creation_timestamp),

@@ -1,7 +1,7 @@
 """Who is let in; the reference's way."""
 
 from tests.reference.cluster import Amounts, Job, add, total
-from tests.reference.requested import beyond
+from tests.reference.requested import beyond, claim_of
 from tests.reference.session import Session
 from tests.reference.taking_back import rule_of
 
@@ -14,8 +14,12 @@ def enqueue(session: Session) -> None:
         if job.min_resources is None or session.time_is_up(job) or _lets_in(session, job):
             session.phase[job.key] = "Inqueue"
             session.outcome.enqueued.append(job.key)
+            claim = session.outcome.claims[job.key] = claim_of(session.cluster, job)
             for queue in session.cluster.line(job.queue):
-                add(session.promised[queue.name], beyond(job.charged, job.allocated))
+                add(
+                    session.promised[queue.name],
+                    beyond(job.charged if claim else {}, job.allocated),
+                )
         else:
             session.refused[job.key] = "gate"
             waiting = session.unless_fifo(job, waiting)

@@ -6,6 +6,7 @@ from typing import Final
 from tests.reference.evictions import preempt, reclaim
 from tests.reference.letting_in import enqueue
 from tests.reference.outcome import Outcome
+from tests.reference.requested import Claims
 from tests.reference.session import Session
 from vc_model.meta import ApiObject
 
@@ -31,6 +32,7 @@ def schedule(
     now: float = 0.0,
     delay: float = 0.0,
     met_at: dict[str, float] | None = None,
+    claims: Claims | None = None,
 ) -> Outcome:
     """What a session over these objects comes to; `plugin` says what queues deserve, `even` whether
     jobs of equal priority make room for one another, `sla_at` the time where sla is on."""
@@ -46,6 +48,7 @@ def schedule(
         now=now,
         delay=delay,
         met_at=met_at,
+        claims=claims,
     )
     for name in actions:
         ACTIONS[name](session)

@@ -17,7 +17,7 @@ from tests.reference.cluster import (  # fmt: skip
 from tests.reference.lines import in_line
 from tests.reference.nodes import best_node, room_for
 from tests.reference.outcome import Outcome
-from tests.reference.requested import elastic_of, promised_to
+from tests.reference.requested import Claims, elastic_of, promised_to, settle_claims
 from tests.reference.shares import MILLION, Shares, holds, share, with_more
 from vc_model.meta import ApiObject
 
@@ -43,11 +43,14 @@ class Session:
         now: float = 0.0,
         delay: float = 0.0,
         met_at: dict[str, float] | None = None,
+        claims: Claims | None = None,
     ) -> None:
         """`leaves_only`: queues above others take no jobs. `level`: so many queues above may deserve what
         is taken back. `sla_at`: the time, where jobs may wait only so long. `delay`: how long pods beyond a
-        minimum wait, after the job got it (`met_at`)."""
+        minimum wait, after the job got it (`met_at`). `claims`: what jobs were let in with, brought up to date."""
         self.cluster: Cluster = read_cluster(objects)
+        self.claims: Claims = {} if claims is None else claims
+        settle_claims(self.cluster, self.claims)
         self.actions = actions
         self.plugin = plugin
         self.binpack = binpack
@@ -73,7 +76,7 @@ class Session:
         self.bound: dict[str, int] = {}
         self.allocated = self._rolled_up(lambda job: job.allocated)
         add(self.allocated.get("root", {}), self.cluster.unowned())
-        self.promised = self._rolled_up(promised_to)
+        self.promised = self._rolled_up(lambda job: promised_to(job, self.claims))
         self.elastic = self._rolled_up(elastic_of)
         self.used_at_first = {name: self.cluster.used(name) for name in self._resources()}
         self.outside = self._outside()

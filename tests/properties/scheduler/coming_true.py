@@ -6,6 +6,7 @@ from tests.unit.scheduler.objects import GROUP, TASK
 from tests.unit.scheduler.world import World
 from vc_model.scheduling import PodGroup
 from vc_model.times import format_time
+from vc_scheduler.logic.decisions import Decisions
 
 
 def note_minimums(world: World, met_at: dict[str, float]) -> None:
@@ -21,6 +22,12 @@ def note_minimums(world: World, met_at: dict[str, float]) -> None:
             met_at.setdefault(job.key, world.now)
         elif not there:
             met_at.pop(job.key, None)
+
+
+def note_claims(decisions: Decisions, claims: dict[str, dict[str, int]]) -> None:
+    """After a session: what jobs were let in with."""
+    for group in decisions.let_in:
+        claims[group.group] = dict(group.claim)
 
 
 def start(world: World) -> None:

@@ -5,7 +5,9 @@ from collections.abc import Callable
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from tests.properties.scheduler.coming_true import note_minimums, start
+from tests.properties.scheduler.coming_true import note_claims, note_minimums, start
+from tests.reference.cluster import read_cluster
+from tests.reference.requested import Claims, settle_claims
 from tests.reference.scheduler import schedule
 from tests.unit.scheduler.objects import TASK, group, node, pod, priority_class, queue
 from tests.unit.scheduler.world import World
@@ -228,8 +230,11 @@ def a_conf(draw: st.DrawFn) -> Conf:
     return Conf(tiers=(first, tuple(tier)))
 
 
-def compare(world: World, met_at: dict[str, float] | None = None) -> Decisions:
-    """One session of both over the same objects; `met_at` is when jobs got their minimum."""
+def compare(
+    world: World, met_at: dict[str, float] | None = None, claims: Claims | None = None
+) -> Decisions:
+    """One session of both over the same objects; `met_at` is when jobs got their minimum, `claims` what
+    they were let in with."""
     decisions = world.decide()
     shares = world.conf.tiers[1][3]
     expected = schedule(
@@ -244,6 +249,7 @@ def compare(world: World, met_at: dict[str, float] | None = None) -> Decisions:
         now=world.now,
         delay=parse_duration(world.conf.configurations[0].arguments["surplusDelay"]),
         met_at=met_at,
+        claims=claims,
     )
     assert decisions.left_out == ()
     session = Session(world.snapshot(), Framework(world.conf, plugins.REGISTRY), world.now)
@@ -252,6 +258,9 @@ def compare(world: World, met_at: dict[str, float] | None = None) -> Decisions:
     for name, amounts in expected.deserved.items():
         assert _some(deserved.get(name, {})) == _some(amounts), f"what {name} deserves"
     assert sorted(decisions.enqueued) == sorted(expected.enqueued)
+    assert {g.group: _some(g.claim) for g in decisions.let_in} == {
+        job: _some(amounts) for job, amounts in expected.claims.items()
+    }
     binds = {bind.name: bind.node for gang in decisions.binds for bind in gang.binds}
     assert binds == expected.binds
     victims = {e.group: sorted(p.name for p in e.pods) for e in decisions.evictions}
@@ -272,17 +281,19 @@ def hold_against_reference(
 ) -> None:
     """Some turns: jobs come, both decide, and what the core decided comes true."""
     met_at: dict[str, float] = {}
+    claims: Claims = {}
     for turn in range(3):
         for n in range(data.draw(st.integers(1, 4))):
             world.put(*data.draw(job(f"j{turn}{n}")))
-        compare(world, met_at)
-        world.session()
+        compare(world, met_at, claims)
+        note_claims(world.session(), claims)
         note_minimums(world, met_at)
         start(world)
         world.now += 1
         for _ in range(3):  # until promises are redeemed, which the reference knows nothing of
             if world.leave():
-                world.session()
+                settle_claims(read_cluster(world.objects()), claims)
+                note_claims(world.session(), claims)
                 note_minimums(world, met_at)
                 world.now += 1
         if world.columns.evictions.nominated():

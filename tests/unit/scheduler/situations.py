@@ -15,6 +15,7 @@ from tests.unit.scheduler.test_sla import waiting
 from tests.unit.scheduler.test_trials import MANY, halves, kept
 from tests.unit.scheduler.test_volumes import using
 from vc_model.meta import ApiObject
+from vc_scheduler.logic.cache.let_in import CLAIM_SECONDS
 from vc_scheduler.logic.evictions import NOMINATION_SECONDS
 from vc_scheduler.logic.inqueue import INQUEUE_SECONDS
 
@@ -210,6 +211,23 @@ def a_group_that_went_back_rests_and_others_come() -> None:
     life.rest(wakes=4)
 
 
+def a_group_is_let_in_and_its_queue_is_closed() -> None:
+    """What it was promised keeps `other` out until its claim ends; nobody sends it back."""
+    life = Life(
+        queue(), queue("shut"), nodes(1, cpu=8),
+        group("g", minimum=1, queue="shut", phase="", min_resources={"cpu": "8"}),
+    )  # fmt: skip
+    life.rest(wakes=1)
+    life.now += 20
+    life.put(
+        queue("shut", state="Closed"),
+        *gang("other", 1, phase="Pending", min_resources={"cpu": "8"}, cpu=8),
+    )
+    life.rest(wakes=6)
+    assert life.bound("other") == 1
+    assert life.now >= EPOCH + CLAIM_SECONDS
+
+
 def with_claim(
     *more: ApiObject, given_to: str = "", refuses: Callable[[str], bool] = NOTHING
 ) -> Life:
@@ -258,6 +276,7 @@ SITUATIONS: Final[tuple[Callable[[], None], ...]] = (
     a_group_is_let_in_and_fits_nowhere,
     a_group_is_let_in_fits_nowhere_and_others_come,
     a_group_that_went_back_rests,
+    a_group_is_let_in_and_its_queue_is_closed,
     a_group_that_went_back_rests_and_others_come,
     a_claim_is_not_taken,
     nobody_binds_a_claim,

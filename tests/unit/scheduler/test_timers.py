@@ -19,6 +19,7 @@ import pytest
 import vc_scheduler.logic
 from tests.unit.scheduler.situations import SITUATIONS
 from vc_scheduler.logic import evictions
+from vc_scheduler.logic.cache.let_in import LetIn
 from vc_scheduler.logic.evictions import Evictions
 from vc_scheduler.logic.holds import Holds
 from vc_scheduler.logic.pod_status.overlay import ConditionOverlay
@@ -85,6 +86,7 @@ ENTRIES: Final[dict[str, tuple[type, str]]] = {
     "jobs whose victims were refused": (Evictions, "_replans"),
     "nominations": (Evictions, "_nominated"),
     "conditions that were not written": (ConditionOverlay, "_notes"),
+    "claims of groups that were let in": (LetIn, "_claims"),
 }
 """Every kind of entry of the cache that ends at a time: whose, and where it is kept."""
 
