@@ -153,13 +153,6 @@ NETWORKPOLICIES: Final = _kind(
 TOKENREVIEWS: Final = _kind(
     "tokenreviews", "authentication.k8s.io/v1", "TokenReview", ApiObject, namespaced=False
 )
-ACCESSREVIEWS: Final = _kind(
-    "subjectaccessreviews",
-    "authorization.k8s.io/v1",
-    "SubjectAccessReview",
-    ApiObject,
-    namespaced=False,
-)
 CRONJOBS: Final = _kind("cronjobs", _BATCH, "CronJob", job.CronJob)
 JOBFLOWS: Final = _kind("jobflows", "flow.volcano.sh/v1alpha1", "JobFlow", job.JobFlow)
 JOBTEMPLATES: Final = _kind(

@@ -16,7 +16,7 @@ import msgspec
 
 from vc_cluster import Cluster, ClusterError
 from vc_dashboard.logic.scope import EVERYTHING, Scope
-from vc_model.kinds import ACCESSREVIEWS, JOBS, QUEUES, TOKENREVIEWS, Kind
+from vc_model.kinds import ACCESS_REVIEWS, JOBS, QUEUES, TOKENREVIEWS, Kind
 from vc_model.struct import JsonObject
 from vc_runtime.context import Context
 
@@ -150,7 +150,7 @@ class Callers:
     async def _review_right(self, caller: Caller, kind: Kind, namespace: str) -> bool:
         attributes = {"verb": "list", "group": kind.group, "resource": kind.plural}
         answer = await self._review(
-            ACCESSREVIEWS,
+            ACCESS_REVIEWS,
             {
                 "user": caller.name,
                 "uid": caller.uid,

@@ -25,6 +25,8 @@ from vc_clock import LoopClock
 from vc_cluster import Cluster
 from vc_cluster.kubernetes import connect
 from vc_model.struct import JsonObject
+from vc_queue_controller.config import Config as QueueConfig
+from vc_queue_controller.service import build as build_queue_controller
 from vc_runtime.context import Context, Service
 from vc_simcluster.registry import crd_folder
 from vc_snapshot.memory import MemorySnapshot
@@ -61,6 +63,8 @@ class ControlPlaneUnderTest:
         service: Service
         if name == "admission":
             service = build_admission(context, AdmissionConfig(port=0, create_configurations=True))
+        elif name == "queue-controller":  # admission vets Commands of every namespace
+            service = build_queue_controller(context, QueueConfig(commands_vetted=True))
         else:
             service = build_of(name)(context)
         self._running[name] = asyncio.create_task(service.run())

@@ -6,6 +6,7 @@ from typing import Any
 from tests.e2e.workload import PLUGIN_SETS, gang
 from tests.integration.deploy.kubectl import Kubectl
 from tests.integration.stack.running import eventually
+from vc_model.keys import SYSTEM_NAMESPACE
 
 LONG_SECONDS = 600.0
 WAIT_SECONDS_MAX = 120.0
@@ -138,17 +139,18 @@ class Everything:
 
     def command(self, action: str, *, kind: str, version: str, name: str) -> None:
         plural = "vcjob" if kind == "Job" else "queue"
+        namespace = "default" if kind == "Job" else SYSTEM_NAMESPACE
         uid = self._kubectl.ok("get", plural, name, "-o", "jsonpath={.metadata.uid}")
         target = {"apiVersion": version, "kind": kind, "name": name, "uid": uid}
         body = {
             "apiVersion": "bus.volcano.sh/v1alpha1",
             "kind": "Command",
-            "metadata": {"name": f"{name}-{action.lower()}", "namespace": "default"},
+            "metadata": {"name": f"{name}-{action.lower()}", "namespace": namespace},
             "action": action,
             "target": target,
         }
         self._kubectl.ok("create", "-f", "-", given=json.dumps(body))
-        self.gone(f"command/{name}-{action.lower()}")
+        self.gone(f"command/{name}-{action.lower()} -n {namespace}")
 
     def phase(self, job: str, wanted: str) -> None:
         self.until(f"vcjob/{job}", "{.status.state.phase}", wanted)
@@ -165,7 +167,7 @@ class Everything:
 
     def gone(self, what: str) -> None:
         eventually(
-            lambda: "NotFound" in self._kubectl.run("get", what).stderr,
+            lambda: "NotFound" in self._kubectl.run("get", *what.split()).stderr,
             f"{what} is gone",
             seconds_max=WAIT_SECONDS_MAX,
         )

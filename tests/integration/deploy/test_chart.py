@@ -198,13 +198,28 @@ def test_a_plugin_can_be_kept_to_some_namespaces() -> None:
     assert within == ["ml", "hpc"]
 
 
+def _accounts_told(rendered: list[dict[str, Any]]) -> tuple[str, ...]:
+    """The user names of our services as admission is told them; each has its account in the chart."""
+    admission = of_kind(rendered, "Deployment")[f"{RELEASE}-admission"]
+    (container,) = admission["spec"]["template"]["spec"]["containers"]
+    (value,) = [e["value"] for e in container["env"] if e["name"] == "ADMISSION_ACCOUNTS"]
+    told = tuple(value.split(","))
+    names = [account.removeprefix(f"system:serviceaccount:{NAMESPACE}:") for account in told]
+    assert sorted(names) == sorted(f"{RELEASE}-{service}" for service in SERVICES)
+    return told
+
+
 @pytest.mark.parametrize("kind", [MUTATING, VALIDATING], ids=lambda kind: kind.kind)
 def test_the_webhooks_are_those_of_admission(kind: Any, defaults: list[dict[str, Any]]) -> None:
     rendered = of_kind(defaults, kind.kind)[AdmissionConfig().configuration_name]
     service = AdmissionConfig().service_name
     clients = {e.path: client_service(service, NAMESPACE, e) for e in ENDPOINTS}
     wanted = configuration(
-        kind, name=f"{RELEASE}-admission", clients=clients, scheduler_names=("volcano",)
+        kind,
+        name=f"{RELEASE}-admission",
+        clients=clients,
+        scheduler_names=("volcano",),
+        accounts=_accounts_told(defaults),
     )
     assert rendered["webhooks"] == wanted["webhooks"]
 

@@ -104,6 +104,25 @@ def let_see_queues(shell: Shell, name: str) -> None:
     client.call("POST", f"{rbac}/clusterrolebindings", body=binding)
 
 
+def let_list_jobs(shell: Shell, name: str) -> None:
+    """In all namespaces: what the dashboard tells of them follows the API server's rights."""
+    client = Client(read_access([shell.kubeconfig]))
+    rbac = "/apis/rbac.authorization.k8s.io/v1"
+    jobs = {"apiGroups": ["batch.volcano.sh"], "resources": ["jobs"], "verbs": ["list"]}
+    role = {"metadata": {"name": f"{name}-lists-jobs"}, "rules": [jobs]}
+    client.call("POST", f"{rbac}/clusterroles", body=role)
+    binding: dict[str, Any] = {
+        "metadata": {"name": f"{name}-lists-jobs"},
+        "roleRef": {
+            "apiGroup": "rbac.authorization.k8s.io",
+            "kind": "ClusterRole",
+            "name": f"{name}-lists-jobs",
+        },
+        "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": "default"}],
+    }
+    client.call("POST", f"{rbac}/clusterrolebindings", body=binding)
+
+
 @on_the_real_one
 def test_the_proxy_asks_for_a_right_and_the_address_for_none(shell: Shell, tmp_path: Path) -> None:
     if not own_address():
@@ -115,5 +134,8 @@ def test_the_proxy_asks_for_a_right_and_the_address_for_none(shell: Shell, tmp_p
         assert "system:serviceaccount:default:ann" in refused
         assert without_proxy(ann).good(f"vcctl {line}").out
     let_see_queues(shell, "ann")
+    refusal = "who may list jobs.batch.volcano.sh in all of them"
+    eventually(lambda: refusal in ann.run("vcctl session list").err, "sessions name all namespaces")
+    let_list_jobs(shell, "ann")
     for line in ASKING:
         eventually(lambda: not ann.run(f"vcctl {line}").code, f"ann may {line}")  # noqa: B023

@@ -27,7 +27,7 @@ from vc_dashboard.callers import (
 from vc_dashboard.config import Config
 from vc_dashboard.logic.scope import HIDDEN, Scope, redacted
 from vc_dashboard.service import DashboardService, build
-from vc_model.kinds import ACCESSREVIEWS, JOBS, NAMESPACES, QUEUES, TOKENREVIEWS, Kind
+from vc_model.kinds import ACCESS_REVIEWS, JOBS, NAMESPACES, QUEUES, TOKENREVIEWS, Kind
 from vc_model.struct import JsonObject
 from vc_simcluster.api import Api
 from vc_simcluster.cluster import StoreCluster
@@ -52,7 +52,7 @@ class ReviewingCluster(StoreCluster):
         self.fails = False
 
     async def create(self, kind: Kind, body: JsonObject, *, namespace: str = "") -> JsonObject:
-        if kind not in (TOKENREVIEWS, ACCESSREVIEWS):
+        if kind not in (TOKENREVIEWS, ACCESS_REVIEWS):
             return await super().create(kind, body, namespace=namespace)
         self.reviews[kind.short] += 1
         if self.fails:

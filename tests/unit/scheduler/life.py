@@ -66,6 +66,8 @@ class Life(World):
             self.columns.evictions.settled(gang.group)
             for bind in gang.binds:
                 self._try_bind(bind)
+        for let_in in decisions.let_in:
+            self.columns.let_in.put(let_in.group, let_in.uid, let_in.claim, now=self.now)
         for change in decisions.statuses:
             key = object_key(change.namespace, change.name)
             self.columns.note_status(key, change.uid, status=change.status, now=self.now)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from vc_messages.sessions import Amount, InnerReason, Reason, Stage, Unblock
-from vc_model.keys import ALLOWED_NAMESPACES
+from vc_model import keys
 from vc_scheduler.logic.amounts import shown
 from vc_scheduler.logic.rows import GroupRow, QueueRow
 from vc_scheduler.logic.volume_rows import names
@@ -94,7 +94,7 @@ def queue_not_allowed(queue: str, namespace: str) -> Reason:
         code=QUEUE_NOT_ALLOWED,
         sentence=(
             f"namespace {namespace!r} may not use queue {queue!r}; name another queue, or add the "
-            f"namespace to the queue's annotation {ALLOWED_NAMESPACES}"
+            f"namespace to the queue's annotation {keys.ALLOWED_NAMESPACES}"
         ),
         unblock=Unblock(action="fix"),
     )

@@ -11,7 +11,7 @@ from vc_model.keys import QUEUE_ALLOCATION_GATE
 from vc_model.kubernetes import Namespace, NamespaceStatus
 from vc_model.meta import ApiObject, ObjectMeta
 from vc_model.pod import Pod
-from vc_model.scheduling import PodGroup, QueueSpec
+from vc_model.scheduling import PodGroup, Queue, QueueSpec
 from vc_model.struct import JsonObject
 from vc_scheduler.logic.inqueue import INQUEUE_SECONDS
 
@@ -26,6 +26,14 @@ def stored(name: str, *, job: str = "g", on: str = "") -> list[ApiObject]:
 
 def invalid(says: str, *fix: ApiObject) -> dict[str, Wait]:
     return {"g": Wait(stage="invalid", code="Invalid", unblock="fix", says=says, fix=fix)}
+
+
+def listed(name: str, namespaces: str) -> Queue:
+    """A queue that only these namespaces may use."""
+    made = queue(name)
+    notes = {"volcano.sh/allowed-namespaces": namespaces}
+    metadata = msgspec.structs.replace(made.metadata, annotations=notes)
+    return msgspec.structs.replace(made, metadata=metadata)
 
 
 def volumes(code: str, unblock: str, says: str, *then: str) -> dict[str, Wait]:
@@ -95,6 +103,12 @@ TABLE = [
         id="a queue that is closed",
         cluster=[queue("shut", state="Closed"), TWO, gang("g", 2, cpu=1, queue="shut", phase="Pending")],
         waits={"g": Wait(stage="queue-closed", code="QueueClosed", unblock="open-queue", says="queue 'shut' is Closed")},
+    ),
+    Scenario(
+        id="a queue that the job's namespace may not use",
+        cluster=[listed("team", "a,b"), queue(), TWO, gang("g", 2, cpu=1, queue="team", phase="Pending"), gang("other", 1, cpu=1)],
+        runs={"other": 1},
+        waits={"g": Wait(stage="queue-closed", code="QueueNotAllowed", unblock="fix", says="namespace 'ns' may not use queue 'team'; name another queue, or add the namespace to the queue's annotation volcano.sh/allowed-namespaces", fix=[listed("team", "a,b,ns")])},
     ),
     Scenario(
         id="a pod whose request is no quantity",
