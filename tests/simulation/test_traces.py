@@ -23,8 +23,8 @@ DEATHS_MAX = int(os.environ.get("PYROCLAST_TRACE_DEATHS", "50"))
 WARM_SECONDS = 5.0
 """Everybody is ready by then: the others act at once on what a dying service did last."""
 
-COME_BACK_SECONDS = 10.0
-"""Whoever died last is back by then, and tells."""
+COME_BACK_SECONDS = 30.0
+"""Whoever died last leads again by then, about 20 s after its death (ADR 0040), and tells."""
 
 TELLING = ("watcher", "job-controller", "plugin-env", "scheduler")
 """Services that tell spans."""

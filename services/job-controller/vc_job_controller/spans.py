@@ -148,6 +148,7 @@ def shown_steps(seen: Observed, now: float) -> Iterator[Step]:
     for condition in job.status.conditions:
         at = parse_time(condition.last_transition_time)
         if at is not None and condition.status == RUNNING:
+            at = max(at, born(job, at))  # cut to the second, by a clock that may be late
             yield Step(name=START_SPAN, started=_bound_at(pods, at), ended=at)
     phase, since = job.status.state.phase, parse_time(job.status.state.last_transition_time)
     if phase in EXPIRING and since is not None:

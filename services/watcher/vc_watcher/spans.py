@@ -2,7 +2,8 @@
 
 A job is told when its fact was acknowledged. A watcher that died in between finds the fact on its
 topic, so a job that is there already is told too while it is young; when exactly it was published
-nobody knows then, but somebody had acted on it by the time of its first condition.
+nobody knows then, but somebody had acted on it by the time of its first condition. That time is cut
+to the second and may be late behind the API server's, so it can lie before the job's creation.
 """
 
 from typing import Final
@@ -38,12 +39,13 @@ class JobSpans:
         now = self._clock.wall()
         times = [parse_time(condition.last_transition_time) for condition in job.status.conditions]
         acted_at = min((at for at in times if at is not None), default=now)
+        created = parse_time(job.metadata.creation_timestamp) or now
         self._teller.tell(
             Span(
                 job.metadata.uid,
                 WATCH_SPAN,
-                started=parse_time(job.metadata.creation_timestamp) or now,
-                ended=min(now, acted_at),
+                started=created,
+                ended=max(created, min(now, acted_at)),
                 attributes={"job": job.key, "queue": job.spec.queue},
             ),
         )
