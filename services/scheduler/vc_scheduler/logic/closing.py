@@ -102,10 +102,10 @@ def _status(session: Session, group: GroupRow) -> StatusChange | None:
     if due.status is None:
         return None
     wake_for_timeout(session, group, due.status)
-    if due.status.phase == PENDING and group.status.phase not in ("", PENDING):
-        session.wake(
-            session.now + FOLLOW_UP_SECONDS
-        )  # the action enqueue has run, and may let it in again
+    goes_back = due.status.phase == PENDING and group.status.phase not in ("", PENDING)
+    comes_in = due.status.phase != PENDING and session.phase(group) == PENDING  # by pods on nodes
+    if goes_back or comes_in:  # the actions have run, and what they did was for the phase before
+        session.wake(session.now + FOLLOW_UP_SECONDS)
     tell = due.tell and reason is not None
     return StatusChange(
         namespace=group.namespace,
