@@ -65,7 +65,6 @@ def project(rng: random.Random, count: int) -> int:
 @functools.cache
 def _facts(kind: Kind) -> Facts:
     context = memory_context("proof")
-    context.log.disabled = True
     return Facts(context, Index(kind, stamp=STAMP))
 
 
@@ -281,7 +280,6 @@ def control_queues(rng: random.Random, count: int) -> int:
 @functools.cache
 def _context(name: str) -> Any:
     context = memory_context(name)
-    context.log.disabled = True
     return context
 
 
