@@ -136,7 +136,6 @@ async def _follow(rng: random.Random, count: int) -> int:
     bus = MemoryBus(clock)
     await bus.ensure_topics(ALL)
     context = memory_context("scheduler", clock=clock, bus=bus)
-    context.log.disabled = True
     kinds = (PODS, QUEUES)
     records = [odd_record(rng, rng.choice(kinds), offset=0) for _ in range(count)]
     progress = [

@@ -64,9 +64,7 @@ def project(rng: random.Random, count: int) -> int:
 
 @functools.cache
 def _facts(kind: Kind) -> Facts:
-    context = memory_context("proof")
-    context.log.disabled = True
-    return Facts(context, Index(kind, stamp=STAMP))
+    return Facts(memory_context("proof"), Index(kind, stamp=STAMP))
 
 
 @functools.cache
@@ -280,9 +278,7 @@ def control_queues(rng: random.Random, count: int) -> int:
 
 @functools.cache
 def _context(name: str) -> Any:
-    context = memory_context(name)
-    context.log.disabled = True
-    return context
+    return memory_context(name)
 
 
 # -- admission and manifests -------------------------------------------------------------------------
