@@ -19,6 +19,7 @@ from vc_scheduler.logic.cache.assumed import Assumed
 from vc_scheduler.logic.conf import Conf
 from vc_scheduler.logic.cycle import run_cycle
 from vc_scheduler.logic.decisions import Decisions, Eviction, PodRef, WaitingPods
+from vc_scheduler.logic.pod_status.effects import condition_patch
 from vc_scheduler.logic.volume_rows import ClaimChoice
 
 GRANULARITY_SECONDS: Final = 1.0
@@ -132,6 +133,11 @@ class Life(World):
             if self._refuses(f"condition {ref.name}"):
                 self.columns.conditions.failed(ref.uid, now=self.now)
                 self.wanted = True
+                continue
+            if condition_patch(self.pod(ref.name), waiting.message, now=self.now) is None:
+                self.columns.conditions.drop(
+                    ref.uid
+                )  # what was refused since is not wanted any more
                 continue
             self.say_waiting(ref.name, waiting.message)
             version = self.pod(ref.name).metadata.resource_version
