@@ -11,6 +11,8 @@ from typing import Final, TypeAlias
 from vc_clock import Clock
 from vc_cluster.errors import NotFoundError
 from vc_cluster.interface import WatchEvent
+from vc_model.bounded import read_count
+from vc_model.quantity import INT64_MAX
 from vc_model.struct import Json, JsonObject
 from vc_model.times import format_time
 from vc_simcluster.admission import Admission, warn
@@ -363,9 +365,10 @@ class Api:
 
 
 def read_version(text: str) -> int:
-    if not (text.isascii() and text.isdigit()):
+    version = read_count(text, most=INT64_MAX)
+    if version is None:
         raise bad_request(f'resourceVersion: Invalid value: "{text[:40]}": it is a number')
-    return int(text)
+    return version
 
 
 def _gone(resource: Resource, record: Record) -> JsonObject:

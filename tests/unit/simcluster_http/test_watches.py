@@ -91,6 +91,13 @@ async def test_a_watch_that_makes_no_sense_is_refused_at_once(http: aiohttp.Clie
             assert answer.status == 400
 
 
+async def test_a_version_of_thousands_of_digits_is_refused(http: aiohttp.ClientSession) -> None:
+    params = {"watch": "true", "resourceVersion": "9" * 5000}
+    async with http.get(_PODS, params=params) as answer:
+        assert answer.status == 400
+        assert "it is a number" in (await answer.json())["message"]
+
+
 async def test_a_client_that_goes_leaves_nothing_behind(
     http: aiohttp.ClientSession, server: EmbeddedServer, api: Api
 ) -> None:

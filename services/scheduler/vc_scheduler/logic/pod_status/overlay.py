@@ -70,9 +70,8 @@ class ConditionOverlay:
         note = self._notes.get(pod.metadata.uid)
         if note is None:
             return
-        version = pod.metadata.resource_version
-        newer = note.version is not None and (read_version(version))
-        if pod.spec.node_name or (note.version is not None and newer >= note.version):
+        version = read_version(pod.metadata.resource_version)
+        if pod.spec.node_name or (note.version is not None and version >= note.version):
             self.drop(pod.metadata.uid)
 
     def drop(self, uid: str) -> None:
