@@ -7,7 +7,7 @@ PYROCLAST_HOME ?= .pyroclast
 export PYROCLAST_HOME
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up stack stack-down status test e2e prove prove-schema prove-remedies prove-chaos prove-containment prove-tenant support-matrix check fix parts acls manifests audit bench bench-scheduler bench-cluster bench-overload clean install
+.PHONY: help demo up stack stack-down status test e2e prove prove-schema prove-remedies prove-chaos prove-containment prove-tenant prove-overload support-matrix check fix parts acls manifests audit bench bench-scheduler bench-cluster bench-overload clean install
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 17
@@ -42,9 +42,9 @@ test: $(STAMP) ## run the tests; parts that are absent are skipped with a senten
 e2e: $(STAMP) ## hurt the real stack: kills, pauses, outages (PYROCLAST_E2E=full for the whole counts)
 	@$(BIN)/python -m pytest -s tests/e2e $(PYTEST_ARGS)
 
-prove: prove-schema prove-remedies prove-chaos prove-containment prove-tenant ## run all proofs (minutes to hours; samples of them run with the tests)
+prove: prove-schema prove-remedies prove-chaos prove-containment prove-tenant prove-overload ## run all proofs, ten minutes each where no SEEDS are given (samples of them run with the tests)
 
-prove-remedies: $(STAMP) ## 10,000 random waiting jobs: what explain proposes starts each of them (ARGS='--jobs N')
+prove-remedies: $(STAMP) ## random waiting jobs: what explain proposes starts each of them (SEEDS=from-to; 0-2999 have 10,000 jobs)
 	@$(BIN)/python -m tests.proofs.remedies $(ARGS)
 
 prove-chaos: $(STAMP) ## random histories of deaths, losses and faults: every job completes once (SEEDS=from-to)
@@ -56,11 +56,15 @@ prove-containment: $(STAMP) ## 1,000,000 odd inputs at every boundary: none stop
 prove-tenant: $(STAMP) ## random objects of a hostile tenant: the jobs of others start all the same (SEEDS=from-to)
 	@$(BIN)/python -m tests.proofs.tenant $(ARGS)
 
+prove-overload: $(STAMP) ## slow API servers (SEEDS=from-to), then real servers with 25 and 67 % of the CPU taken (BASE=commit)
+	@$(BIN)/python -m tests.proofs.overload $(ARGS)
+	@$(BIN)/python -m bench.bench_overload $(if $(BASE),--base $(BASE))
+
 prove-schema: $(STAMP) ## every field, annotation and configuration key has the answer that the support table gives it
 	@PYROCLAST_PROVE=full $(BIN)/python -m pytest -q tests/unit/support $(PYTEST_ARGS)
 
 support-matrix: $(STAMP) ## write docs/support-matrix.md from the support table
-	@$(BIN)/python -m vc_model.support > docs/support-matrix.md
+	@$(BIN)/python -m vc.model.support > docs/support-matrix.md
 
 check: $(STAMP) ## ruff, mypy --strict, import-linter
 	@$(BIN)/ruff format --check .
@@ -73,7 +77,7 @@ fix: $(STAMP) ## let ruff repair what it can
 	@$(BIN)/ruff check --fix .
 
 parts: $(STAMP) ## get the real servers for the tests: Kafka, Redis, kube-apiserver, Jaeger (minutes, cached)
-	@$(BIN)/python -m vc_parts get
+	@$(BIN)/python -m vc.parts get
 
 acls: $(STAMP) ## write the chart's ACLs of Kafka and Redis from the access table
 	@mkdir -p deploy/helm/pyroclast/acls
@@ -81,7 +85,7 @@ acls: $(STAMP) ## write the chart's ACLs of Kafka and Redis from the access tabl
 	@$(BIN)/pyroclast acls redis > deploy/helm/pyroclast/acls/users.acl
 
 manifests: $(STAMP) ## render the Helm chart to deploy/manifests, for people without Helm
-	@$$($(BIN)/python -c 'from vc_parts import obtain; print(obtain("helm").path)') template volcano deploy/helm/pyroclast \
+	@$$($(BIN)/python -c 'from vc.parts import obtain; print(obtain("helm").path)') template volcano deploy/helm/pyroclast \
 	  --namespace volcano-system --kube-version 1.30.0 > deploy/manifests/pyroclast.yaml
 
 audit: $(STAMP) ## known vulnerabilities of the exact versions, where an index of them can be reached

@@ -7,8 +7,8 @@ controller manager's; leases are left out, they cost the same whether there is w
 import re
 from typing import Final, NamedTuple
 
-from vc_parts import ControlPlane
-from vc_parts.probe import http_get
+from vc.parts import ControlPlane
+from vc.parts.probe import http_get
 
 _WRITES: Final = frozenset({"POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION"})
 _COUNT: Final = "apiserver_request_duration_seconds_count"

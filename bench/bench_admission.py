@@ -22,15 +22,15 @@ from tests.builders.contexts import memory_cluster, memory_context
 
 from bench.parts import load_average
 from bench.report import percentile, report
-from vc_admission.config import Config
-from vc_admission.service import build
-from vc_bus.memory import MemoryBus
-from vc_clock import LoopClock
-from vc_model.kinds import NAMESPACES, QUEUES, SECRETS
-from vc_model.struct import JsonObject
-from vc_runtime.context import Context
-from vc_watcher.config import Config as WatcherConfig
-from vc_watcher.service import build as build_watcher
+from vc.admission.config import Config
+from vc.admission.service import build
+from vc.bus.memory import MemoryBus
+from vc.clock import LoopClock
+from vc.model.api.kinds import NAMESPACES, QUEUES, SECRETS
+from vc.model.api.struct import JsonObject
+from vc.runtime.hosting.context import Context
+from vc.watcher.config import Config as WatcherConfig
+from vc.watcher.service import build as build_watcher
 
 RATE: Final = 500
 WARM_UP_SECONDS: Final = 2.0

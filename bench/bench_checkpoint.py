@@ -23,28 +23,28 @@ from tests.unit.scheduler.objects import queue
 from bench.bench_scheduler import QUEUES, some_gangs, some_nodes
 from bench.parts import load_average, run_on
 from bench.report import report
-from vc_bus.memory import MemoryBus
-from vc_clock import LoopClock
-from vc_messages.checkpoints import Chunker
-from vc_messages.facts import Stamp, fact_message
-from vc_messages.progress import Progress, progress_message
-from vc_messages.topics import ALL
-from vc_messages.view import Change, Entry, View, ViewState
-from vc_model.kinds import PODS
-from vc_model.meta import ApiObject
-from vc_parts import RedisServer, require_or_skip_reason
-from vc_runtime.checkpoint_writer import CheckpointWriter
-from vc_runtime.context import Context
-from vc_runtime.follower import Follower
-from vc_runtime.warm_start import WarmStart
-from vc_scheduler.logic.columns import KINDS, Columns
-from vc_scheduler.service import BREATH_GROUPS
-from vc_simcluster.api import Api
-from vc_simcluster.cluster import StoreCluster
-from vc_simcluster.registry import Registry
-from vc_snapshot import SnapshotStore
-from vc_snapshot.memory import MemorySnapshot
-from vc_snapshot.redis import RedisSnapshot
+from vc.bus.memory import MemoryBus
+from vc.clock import LoopClock
+from vc.messages.checkpoints import Chunker
+from vc.messages.facts import Stamp, fact_message
+from vc.messages.progress import Progress, progress_message
+from vc.messages.topics import ALL
+from vc.messages.view import Change, Entry, View, ViewState
+from vc.model.api.kinds import PODS
+from vc.model.api.meta import ApiObject
+from vc.parts import RedisServer, require_or_skip_reason
+from vc.runtime.consuming.checkpoint_writer import CheckpointWriter
+from vc.runtime.consuming.follower import Follower
+from vc.runtime.consuming.warm_start import WarmStart
+from vc.runtime.hosting.context import Context
+from vc.scheduler.service import BREATH_GROUPS
+from vc.scheduling.cache.cluster_cache import KINDS, Columns
+from vc.simcluster.cluster import StoreCluster
+from vc.simcluster.schema.registry import Registry
+from vc.simcluster.verbs.api import Api
+from vc.snapshot import SnapshotStore
+from vc.snapshot.memory import MemorySnapshot
+from vc.snapshot.redis import RedisSnapshot
 
 NODES: Final = 5_000
 PODS_COUNT: Final = 50_000

@@ -14,9 +14,9 @@ from typing import Any
 import msgspec
 
 from bench.report import percentile, report
-from vc_cli.embedded import EmbeddedStack
-from vc_model.kinds import JOBS, PODS
-from vc_model.pod import Pod
+from vc.cli.pyroclast.embedded import EmbeddedStack
+from vc.model.api.kinds import JOBS, PODS
+from vc.model.api.pod import Pod
 
 LATENCY_ROUNDS = 20
 GANG = 4

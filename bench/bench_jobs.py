@@ -21,10 +21,10 @@ from bench.parts import load_average, run_on
 from bench.pod_times import PodTimes
 from bench.real_stack import CAPACITY, real_stack
 from bench.report import report
-from vc_cli.embedded import EmbeddedStack
-from vc_cluster import Cluster
-from vc_model.kinds import JOBS
-from vc_parts.probe import wait_until
+from vc.cli.pyroclast.embedded import EmbeddedStack
+from vc.cluster import Cluster
+from vc.model.api.kinds import JOBS
+from vc.parts.probe import wait_until
 
 NODES: Final = 80
 """Room for the pods of all shapes at once."""

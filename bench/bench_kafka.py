@@ -12,12 +12,12 @@ from typing import Final
 
 from bench.parts import load_average, run_on
 from bench.report import percentile, report
-from vc_bus import Reader
-from vc_bus.kafka import KafkaBus, KafkaConfig
-from vc_clock import LoopClock
-from vc_messages.record import Message, TopicPartition
-from vc_messages.topics import Split, Topic
-from vc_parts import KafkaServer
+from vc.bus import Reader
+from vc.bus.kafka import KafkaBus, KafkaConfig
+from vc.clock import LoopClock
+from vc.messages.record import Message, TopicPartition
+from vc.messages.topics import Split, Topic
+from vc.parts import KafkaServer
 
 TOPIC: Final = Topic(
     name="bench.bus",

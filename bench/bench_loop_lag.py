@@ -22,19 +22,19 @@ from tests.unit.scheduler.objects import gang, queue
 
 from bench.bench_scheduler import GANG_PODS, PODS_PER_NODE, QUEUES, some_gangs, some_nodes
 from bench.report import percentile, report
-from vc_bus.memory import MemoryBus
-from vc_clock import LoopClock
-from vc_messages.facts import Stamp, fact_message
-from vc_messages.progress import Progress, progress_message
-from vc_messages.topics import ALL
-from vc_model.kinds import NAMESPACES, PODS
-from vc_model.meta import ApiObject, object_key
-from vc_model.pod import Pod
-from vc_model.struct import JsonObject
-from vc_scheduler.recorder import Held
-from vc_scheduler.service import FOLLOWED, Scheduler, build
-from vc_simcluster.api import Api
-from vc_simcluster.cluster import StoreCluster
+from vc.bus.memory import MemoryBus
+from vc.clock import LoopClock
+from vc.messages.facts import Stamp, fact_message
+from vc.messages.progress import Progress, progress_message
+from vc.messages.topics import ALL
+from vc.model.api.kinds import NAMESPACES, PODS
+from vc.model.api.meta import ApiObject, object_key
+from vc.model.api.pod import Pod
+from vc.model.api.struct import JsonObject
+from vc.scheduler.recorder import Held
+from vc.scheduler.service import FOLLOWED, Scheduler, build
+from vc.simcluster.cluster import StoreCluster
+from vc.simcluster.verbs.api import Api
 
 NODES: Final = 5_000
 TICK_SECONDS: Final = 0.002

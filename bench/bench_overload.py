@@ -31,8 +31,8 @@ from bench.hogs import Hogs
 from bench.parts import run_on
 from bench.real_stack import RealStack, real_ground
 from bench.report import report
-from vc_cli.services import SERVICES
-from vc_model.kinds import LEASES
+from vc.cli.pyroclast.services import SERVICES
+from vc.model.api.kinds import LEASES
 
 SHARES: Final = (0.25, 0.67)
 SHARE_TOLERANCE: Final = 0.03
@@ -104,6 +104,7 @@ async def _counted(
         print(f"\n{label}: run {attempt}", flush=True)
         run = await _run(arguments, label, share=share, source=source)
         if abs(run.share - share) <= SHARE_TOLERANCE:
+            print(f"{label}: {run.wall_seconds:.1f} s, {run.cpu_seconds:.1f} CPU s", flush=True)
             return run
         print(f"{label}: discarded: the hogs got {run.share:.1%}", flush=True)
     raise MeasureError(f"{label}: the hogs never got {share:.0%} ± {SHARE_TOLERANCE:.0%}")

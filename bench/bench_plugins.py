@@ -18,18 +18,18 @@ from tests.builders.contexts import memory_context
 from bench.bench_embedded import job as manifest
 from bench.parts import load_average, run_on
 from bench.report import percentile, report
-from vc_bus import Bus, Reader
-from vc_bus.kafka import KafkaBus, KafkaConfig
-from vc_bus.memory import MemoryBus
-from vc_clock import LoopClock
-from vc_messages.plugins import APPLY, PluginRequest, request_message
-from vc_messages.record import TopicPartition
-from vc_messages.topics import ALL, PLUGIN_REPLIES
-from vc_model.job import Job
-from vc_parts import KafkaServer
-from vc_parts.probe import wait_until
-from vc_plugin_env.service import build
-from vc_runtime.context import Service
+from vc.bus import Bus, Reader
+from vc.bus.kafka import KafkaBus, KafkaConfig
+from vc.bus.memory import MemoryBus
+from vc.clock import LoopClock
+from vc.messages.plugins import APPLY, PluginRequest, request_message
+from vc.messages.record import TopicPartition
+from vc.messages.topics import ALL, PLUGIN_REPLIES
+from vc.model.api.job import Job
+from vc.parts import KafkaServer
+from vc.parts.probe import wait_until
+from vc.plugin_env.service import build
+from vc.runtime.hosting.context import Service
 
 PLUGIN: Final = "env"
 PODS: Final = 1000

@@ -26,13 +26,13 @@ from tests.unit.scheduler.objects import gang, group, node, pod, priority_class,
 from tests.unit.scheduler.world import World
 
 from bench.report import report
-from vc_model.meta import ApiObject
-from vc_model.node import Taint
-from vc_model.pod import Pod
-from vc_model.scheduling import PodGroup
-from vc_scheduler.logic.conf import Conf, PluginConf
-from vc_scheduler.logic.cycle import run_cycle
-from vc_scheduler.logic.decisions import Decisions
+from vc.model.api.meta import ApiObject
+from vc.model.api.node import Taint
+from vc.model.api.pod import Pod
+from vc.model.api.scheduling import PodGroup
+from vc.scheduling.conf.model import Conf, PluginConf
+from vc.scheduling.cycle import run_cycle
+from vc.scheduling.model.decisions import Decisions
 
 SIZES: Final = (100, 1_000, 5_000, 10_000)
 CONF: Final = Conf(tiers=(Conf().tiers[0], (*Conf().tiers[1], PluginConf(name="binpack"))))

@@ -17,7 +17,7 @@ from bench.pod_times import PodTimes
 from bench.processes import CpuCount
 from bench.real_stack import RealStack, real_stack
 from bench.report import percentile, report
-from vc_model.kinds import JOBS
+from vc.model.api.kinds import JOBS
 
 NODES: Final = 8
 GANG: Final = 4

@@ -19,9 +19,9 @@ from bench.pod_times import PodTimes
 from bench.processes import CpuCount
 from bench.real_stack import OWN_NAME, RealStack, real_ground
 from bench.report import report
-from vc_cli.tables import render
-from vc_model.kinds import JOBS, PODS
-from vc_model.struct import JsonObject
+from vc.cli.tables import render
+from vc.model.api.kinds import JOBS, PODS
+from vc.model.api.struct import JsonObject
 
 NAMESPACE: Final = "default"
 ANCHOR_PODS: Final = 500

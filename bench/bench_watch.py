@@ -10,13 +10,13 @@ import time
 import msgspec
 
 from bench.report import report
-from vc_bus.memory import MemoryBus
-from vc_clock import LoopClock
-from vc_messages.facts import Stamp
-from vc_messages.record import Message
-from vc_messages.topics import ALL
-from vc_model.kinds import PODS
-from vc_watcher.logic import Decoder, Index
+from vc.bus.memory import MemoryBus
+from vc.clock import LoopClock
+from vc.messages.facts import Stamp
+from vc.messages.record import Message
+from vc.messages.topics import ALL
+from vc.model.api.kinds import PODS
+from vc.watcher.logic import Decoder, Index
 
 EVENTS = 40_000
 BATCH = 500

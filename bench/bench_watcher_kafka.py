@@ -18,16 +18,16 @@ from bench.bench_watch import pod_bytes
 from bench.parts import load_average, run_on
 from bench.processes import cpu_seconds
 from bench.report import report
-from vc_bus.kafka import KafkaBus, KafkaConfig
-from vc_clock import LoopClock
-from vc_cluster import WatchEvent
-from vc_cluster.kubernetes_watch import EventReader
-from vc_messages.topics import BY_NAME
-from vc_model.kinds import PODS, Kind
-from vc_parts import KafkaServer
-from vc_simcluster.api import Api
-from vc_simcluster.cluster import StoreCluster
-from vc_simcluster.registry import Registry
+from vc.bus.kafka import KafkaBus, KafkaConfig
+from vc.clock import LoopClock
+from vc.cluster import WatchEvent
+from vc.cluster.kubernetes_watch import EventReader
+from vc.messages.topics import BY_NAME
+from vc.model.api.kinds import PODS, Kind
+from vc.parts import KafkaServer
+from vc.simcluster.cluster import StoreCluster
+from vc.simcluster.schema.registry import Registry
+from vc.simcluster.verbs.api import Api
 
 EVENTS: Final = 40_000
 CHUNK_BYTES: Final = 64 * 1024

@@ -1,6 +1,6 @@
 """Benchmarks on real servers: run when the servers can be had, and fail in one line.
 
-A part that is absent is no failure: the sentence of `vc_parts` is printed, which says how to get it,
+A part that is absent is no failure: the sentence of `vc.parts` is printed, which says how to get it,
 and the next benchmark runs. What breaks on the way (a server that does not start, a bound that
 passes) is one line with its reason, and makes `python -m bench` end with 1.
 """
@@ -9,9 +9,9 @@ import asyncio
 import os
 from collections.abc import Callable, Coroutine, Sequence
 
-from vc_bus import BusError
-from vc_cluster import ClusterError
-from vc_parts import PartError, require_or_skip_reason
+from vc.bus import BusError
+from vc.cluster import ClusterError
+from vc.parts import PartError, require_or_skip_reason
 
 LETTERS_MAX = 300
 """Of a reason: the end of a server's log belongs into the log."""

@@ -11,8 +11,8 @@ from typing import Final, Self
 
 import msgspec
 
-from vc_cluster import Cluster, ClusterError
-from vc_model.kinds import PODS
+from vc.cluster import Cluster, ClusterError
+from vc.model.api.kinds import PODS
 
 STAGES: Final = ("created", "bound", "running")
 """What happens to a pod, in order."""

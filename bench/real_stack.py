@@ -1,6 +1,6 @@
 """A stack to measure: real Kafka and Redis, an API server, every service a process of its own.
 
-The same commands and environments as `pyroclast stack` (`vc_cli.stack_plan`), put together here
+The same commands and environments as `pyroclast stack` (`vc.cli.pyroclast.stack.plan`), put together here
 because a measurement wants less around it: no supervisor, and no Jaeger that takes CPU from what is
 measured. The API server is the embedded cluster in a process, or a real kube-apiserver with etcd and
 the controller manager. Real nodes are plain Node objects that are ready: nobody plays their kubelets,
@@ -21,22 +21,22 @@ from typing import Final
 
 import yaml
 
-from vc_cli.processes import Child
-from vc_cli.services import SERVICES
-from vc_cli.stack_clusters import furnish
-from vc_cli.stack_members import SERVICE_STOP_SECONDS_MAX, unready
-from vc_cli.stack_plan import Addresses, command_of, environment_of, inherited_by
-from vc_clock import LoopClock
-from vc_cluster.kubernetes import KubernetesCluster, connect
-from vc_cluster.kubernetes_http import Limits
-from vc_model.kinds import NODES
-from vc_model.struct import ResourceList
-from vc_model.times import format_time
-from vc_parts import ControlPlane, KafkaServer, KwokServer, RedisServer
-from vc_parts.ports import LOOPBACK, free_port
-from vc_parts.probe import http_get, wait_until
-from vc_parts.server import Server
-from vc_simcluster.node_pools import NodePool, node_object
+from vc.cli.pyroclast.processes import Child
+from vc.cli.pyroclast.services import SERVICES
+from vc.cli.pyroclast.stack.clusters import furnish
+from vc.cli.pyroclast.stack.members import SERVICE_STOP_SECONDS_MAX, unready
+from vc.cli.pyroclast.stack.plan import Addresses, command_of, environment_of, inherited_by
+from vc.clock import LoopClock
+from vc.cluster.kubernetes import KubernetesCluster, connect
+from vc.cluster.kubernetes_http import Limits
+from vc.model.api.kinds import NODES
+from vc.model.api.struct import ResourceList
+from vc.model.values.times import format_time
+from vc.parts import ControlPlane, KafkaServer, KwokServer, RedisServer
+from vc.parts.ports import LOOPBACK, free_port
+from vc.parts.probe import http_get, wait_until
+from vc.parts.server import Server
+from vc.simcluster.kubelet.node_pools import NodePool, node_object
 
 READY_SECONDS_MAX: Final = 90.0
 WRITE_SECONDS_MAX: Final = 30.0
@@ -167,7 +167,7 @@ async def _start_embedded(stack: RealStack, nodes: int) -> None:
     pools = stack.home / "nodes.yaml"
     pools.write_text(yaml.safe_dump({"nodes": [{"count": nodes, "capacity": CAPACITY}]}))
     port = free_port()
-    command = [sys.executable, "-m", "vc_cli.pyroclast", "simcluster", "--port", str(port)]
+    command = [sys.executable, "-m", "vc.cli.pyroclast.main", "simcluster", "--port", str(port)]
     command += ["--kubeconfig", str(stack.kubeconfig), "--nodes", str(pools)]
     log = stack.home / "logs" / "simcluster.log"
     child = Child("simcluster", command, env=inherited_by(os.environ), log=log)

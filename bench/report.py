@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from vc_cli.tables import render
+from vc.cli.tables import render
 
 RESULTS: Final = Path(__file__).parent / "results"
 _WIDTH: Final = 240

@@ -14,12 +14,14 @@ from collections import Counter
 from typing import Final
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-from vc_parts import PartError, obtain_required
+from vc.parts import PartError, obtain_required
 
-settings.register_profile("steady", derandomize=True)
-settings.register_profile("exploring", derandomize=False)
+# How fast examples are drawn says something about the machine, not about the code.
+_SLOW = [HealthCheck.too_slow]
+settings.register_profile("steady", derandomize=True, suppress_health_check=_SLOW)
+settings.register_profile("exploring", derandomize=False, suppress_health_check=_SLOW)
 settings.load_profile("exploring" if os.environ.get("PYROCLAST_EXPLORE") else "steady")
 
 _SUITE_OF_PART: Final = {"kafka": "bus", "redis": "snapshot", "kubernetes": "cluster"}

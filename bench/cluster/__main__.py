@@ -20,14 +20,14 @@ from bench.cluster.room import room_for, why_no_room
 from bench.cluster.setting import Bench, MeasureError
 from bench.cluster.shapes import DEFAULT_SHAPES, PodTemplate, Shape, parse_shapes
 from bench.pod_times import STAGES
-from vc_cluster import Cluster, ClusterError, NotFoundError
-from vc_cluster.kubernetes import connect
-from vc_cluster.kubernetes_config import ConfigurationError
-from vc_cluster.kubernetes_http import Limits
-from vc_model.kinds import JOBS, NODES, PODS
-from vc_model.node import Node
-from vc_model.pod import Pod
-from vc_model.quantity import QuantityError
+from vc.cluster import Cluster, ClusterError, NotFoundError
+from vc.cluster.kubernetes import connect
+from vc.cluster.kubernetes_config import ConfigurationError
+from vc.cluster.kubernetes_http import Limits
+from vc.model.api.kinds import JOBS, NODES, PODS
+from vc.model.api.node import Node
+from vc.model.api.pod import Pod
+from vc.model.values.quantity import QuantityError
 
 WRITE_SECONDS_MAX: Final = 30.0
 """Of our own requests: a crowd of submissions may wait, and a time-out would spoil the count."""

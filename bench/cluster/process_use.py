@@ -7,7 +7,7 @@ from typing import Final, Self
 
 from bench.cluster.results import ProcessUse
 from bench.processes import CpuCount
-from vc_cli.processes import birth_of, resident_bytes
+from vc.cli.pyroclast.processes import birth_of, resident_bytes
 
 SAMPLE_SECONDS: Final = 0.5
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from bench.cluster.shapes import PodTemplate, Shape
-from vc_model.node import Node
-from vc_model.pod import Pod
-from vc_model.quantity import parse_resources
+from vc.model.api.node import Node
+from vc.model.api.pod import Pod
+from vc.model.values.quantity import parse_resources
 
 _KEEPS_AWAY = ("NoSchedule", "NoExecute")
 _ENDED = ("Succeeded", "Failed")

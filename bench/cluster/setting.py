@@ -6,7 +6,7 @@ import msgspec
 
 from bench.cluster.audit_log import AuditLog
 from bench.cluster.shapes import PodTemplate
-from vc_cluster import Cluster
+from vc.cluster import Cluster
 
 
 class MeasureError(Exception):

@@ -5,8 +5,8 @@ from typing import Final, Self
 
 import msgspec
 
-from vc_model.kinds import JOBS
-from vc_model.struct import JsonObject
+from vc.model.api.kinds import JOBS
+from vc.model.api.struct import JsonObject
 
 DEFAULT_SHAPES: Final = "1x1000,100x50,2000x1,20x250"
 _SHAPE: Final = re.compile(r"(\d{1,6})[x×](\d{1,6})", re.ASCII)

@@ -5,7 +5,7 @@ from typing import Final
 
 from bench.cluster.results import Run, ShapeResult, Spread
 from bench.pod_times import STAGES
-from vc_cli.tables import render
+from vc.cli.tables import render
 
 WIDTH: Final = 140
 MEGABYTE: Final = 1e6

@@ -10,10 +10,10 @@ import msgspec
 
 from bench.cluster.setting import Bench, MeasureError
 from bench.cluster.shapes import Shape, job_name, manifest
-from vc_cluster import AlreadyExistsError, ClusterError, NotFoundError
-from vc_model.kinds import JOBS, NAMESPACES, PODS
-from vc_model.meta import ApiObject
-from vc_model.struct import JsonObject
+from vc.cluster import AlreadyExistsError, ClusterError, NotFoundError
+from vc.model.api.kinds import JOBS, NAMESPACES, PODS
+from vc.model.api.meta import ApiObject
+from vc.model.api.struct import JsonObject
 
 SENT_AT_ONCE: Final = 16
 """Requests that create or delete jobs; a busy user, not an attack."""

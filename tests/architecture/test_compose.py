@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 import yaml
 
-from vc_admission.config import Config as AdmissionConfig
-from vc_admission.registration import ANSWER_SECONDS_MAX, WITHDRAW_SECONDS_MAX
-from vc_admission.server import SHUTDOWN_SECONDS_MAX
-from vc_cli.services import SERVICES, program_of
-from vc_cli.stack import DASHBOARD_SERVICE
-from vc_cli.stack_plan import SNAPSHOT_SERVICES, keys_of
-from vc_parts.catalogue import PARTS
-from vc_parts.servers.kafka import MESSAGE_BYTES_MAX
-from vc_runtime.host import STOP_SECONDS_MAX
+from vc.admission.config import Config as AdmissionConfig
+from vc.admission.registration import ANSWER_SECONDS_MAX, WITHDRAW_SECONDS_MAX
+from vc.admission.server import SHUTDOWN_SECONDS_MAX
+from vc.cli.pyroclast.services import SERVICES, program_of
+from vc.cli.pyroclast.stack.plan import SNAPSHOT_SERVICES, keys_of
+from vc.cli.pyroclast.stack.stack import DASHBOARD_SERVICE
+from vc.parts.fetch.catalogue import PARTS
+from vc.parts.servers.kafka import MESSAGE_BYTES_MAX
+from vc.runtime.hosting.host import STOP_SECONDS_MAX
 
 ROOT = Path(__file__).parents[2]
 SERVERS = {"kafka", "redis", "jaeger"}

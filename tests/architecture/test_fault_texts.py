@@ -1,4 +1,4 @@
-"""No reason is made of an exception whose text may be empty: `vc_model.faults.describe` makes it.
+"""No reason is made of an exception whose text may be empty: `vc.model.faults.describe` makes it.
 
 `str(TimeoutError())` is empty, a TimeoutError is an OSError, and libraries raise errors without a message. So
 a handler that catches one of these does not format what it caught by itself.
@@ -18,7 +18,7 @@ MAY_BE_EMPTY = frozenset(
     }
 )  # fmt: skip
 """And all that are named by an attribute: `aiohttp.ClientError`."""
-SOURCES = sorted([*ROOT.glob("libs/vc_*/**/*.py"), *ROOT.glob("services/*/vc_*/**/*.py")])
+SOURCES = sorted([*ROOT.glob("libs/vc/**/*.py"), *ROOT.glob("services/*/vc/**/*.py")])
 
 
 def caught(handler: ast.ExceptHandler) -> set[str]:
@@ -63,7 +63,7 @@ def test_the_reason_of_a_fault_is_never_empty() -> None:
         for path in SOURCES
         for line in offences(path.read_text(encoding="utf-8"))
     ]
-    assert found == [], "use vc_model.faults.describe"
+    assert found == [], "use vc.model.faults.describe"
 
 
 @pytest.mark.parametrize(

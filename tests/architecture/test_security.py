@@ -42,7 +42,9 @@ def test_every_attacker_has_a_word_on_every_asset() -> None:
     assert tuple(told) == ATTACKERS
     for row in table:
         assert len(row) == 1 + ASSETS, row[0]
-        assert all(row), row[0]
+        assert all(MENTION.search(cell) for cell in row[1:]), (
+            f"{row[0]}: a cell without a reference"
+        )
 
 
 def test_every_mark_is_listed_once_and_every_listed_one_is_used() -> None:
@@ -51,6 +53,8 @@ def test_every_mark_is_listed_once_and_every_listed_one_is_used() -> None:
     assert used == CLAIMS.keys() | LIMITS.keys()
     assert len(CLAIMS) == len(rows("Claims"))
     assert len(LIMITS) == len(rows("Limits: not defended"))
+    for listed in (CLAIMS, LIMITS):
+        assert [int(mark[1:]) for mark in listed] == list(range(1, 1 + len(listed))), "in order"
 
 
 @pytest.mark.parametrize("claim", CLAIMS)

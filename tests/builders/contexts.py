@@ -5,17 +5,17 @@ import random
 
 import msgspec
 
-from vc_bus import Bus
-from vc_bus.memory import MemoryBus
-from vc_clock import Clock, LoopClock
-from vc_cluster import Cluster
-from vc_runtime.context import Context
-from vc_runtime.tracing import NoTracer, Tracer
-from vc_simcluster.api import Api
-from vc_simcluster.cluster import StoreCluster
-from vc_simcluster.registry import Registry, crd_folder, load_crds
-from vc_snapshot import SnapshotStore
-from vc_snapshot.memory import MemorySnapshot
+from vc.bus import Bus
+from vc.bus.memory import MemoryBus
+from vc.clock import Clock, LoopClock
+from vc.cluster import Cluster
+from vc.runtime.hosting.context import Context
+from vc.runtime.hosting.tracing import NoTracer, Tracer
+from vc.simcluster.cluster import StoreCluster
+from vc.simcluster.schema.registry import Registry, crd_folder, load_crds
+from vc.simcluster.verbs.api import Api
+from vc.snapshot import SnapshotStore
+from vc.snapshot.memory import MemorySnapshot
 
 
 def memory_context(
@@ -38,7 +38,7 @@ def memory_context(
         snapshot=snapshot or MemorySnapshot(),
         clock=clock,
         identity=identity,
-        chance=random.Random(seed),
+        rng=random.Random(seed),
         tracer=tracer or NoTracer(),
     )
 

@@ -13,8 +13,8 @@ import zlib
 from dataclasses import dataclass, field
 from typing import Final
 
-from vc_model.keys import LAST_APPLIED
-from vc_model.struct import JsonObject
+from vc.model.api.keys import LAST_APPLIED
+from vc.model.api.struct import JsonObject
 
 _ZLIB: Final = b"\x78"
 _ZLIB_CHECK: Final = 31

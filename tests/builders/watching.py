@@ -1,13 +1,13 @@
 """The watcher's part that follows one kind, alone: no lease, no term, one epoch."""
 
-from vc_messages.facts import Stamp
-from vc_model.kinds import Kind
-from vc_runtime.context import Context
-from vc_watcher.config import Config
-from vc_watcher.kindwatch import KindWatch
-from vc_watcher.logic import Index
-from vc_watcher.meters import Meters
-from vc_watcher.outbox import Publisher
+from vc.messages.facts import Stamp
+from vc.model.api.kinds import Kind
+from vc.runtime.hosting.context import Context
+from vc.watcher.config import Config
+from vc.watcher.kindwatch import KindWatch
+from vc.watcher.logic import Index
+from vc.watcher.meters import WatcherMetrics
+from vc.watcher.outbox import Publisher
 
 
 async def watch_of(context: Context, kind: Kind, config: Config | None = None) -> KindWatch:
@@ -17,7 +17,7 @@ async def watch_of(context: Context, kind: Kind, config: Config | None = None) -
         config or Config(),
         index=Index(kind, stamp=Stamp(incarnation="alone", epoch=1)),
         publisher=Publisher(context, may_write=lambda: True),
-        meters=Meters(context.metrics),
+        meters=WatcherMetrics(context.metrics),
         end_offsets=await context.bus.end_offsets(kind.topic),
     )
     watch.told(watch.progress(1))

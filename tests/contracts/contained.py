@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
 
-from vc_parts.availability import Way, availability_of
+from vc.parts.availability import Way, availability_of
 
 
 def only_in_container(part: str) -> bool:

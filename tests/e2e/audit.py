@@ -11,14 +11,14 @@ from collections.abc import Iterable
 
 import msgspec
 
-from vc_clock import LoopClock
-from vc_cluster import ClusterError
-from vc_cluster.kubernetes import KubernetesCluster
-from vc_model.kinds import NODES, PODS
-from vc_model.meta import controller_of
-from vc_model.node import Node
-from vc_model.pod import Pod
-from vc_model.quantity import parse_resources
+from vc.clock import LoopClock
+from vc.cluster import ClusterError
+from vc.cluster.kubernetes import KubernetesCluster
+from vc.model.api.kinds import NODES, PODS
+from vc.model.api.meta import controller_of
+from vc.model.api.node import Node
+from vc.model.api.pod import Pod
+from vc.model.values.quantity import parse_resources
 
 PAUSE_SECONDS = 0.2
 WATCH_SECONDS = 300.0

@@ -20,27 +20,18 @@ from tests.e2e.ground import Ground
 from tests.e2e.lives import ServiceLives
 from tests.e2e.promises import Promises
 from tests.e2e.workload import pods_in
-from vc_cli.services import SERVICES
-from vc_cli.stack_accounts import install
-from vc_cli.stack_plan import Addresses, environment_of
-from vc_clock import LoopClock
-from vc_cluster import AlreadyExistsError, ClusterError, NotFoundError
-from vc_cluster.kubernetes import KubernetesCluster, connect
-from vc_model.job import Job
-from vc_model.kinds import (
-    CONFIGMAPS,
-    JOBS,
-    NETWORKPOLICIES,
-    PODGROUPS,
-    PODS,
-    SECRETS,
-)
-from vc_model.kinds import (
-    SERVICES as SERVICE_OBJECTS,
-)
-from vc_model.meta import ApiObject
-from vc_parts.ports import LOOPBACK, free_port
-from vc_parts.probe import http_get
+from vc.cli.pyroclast.services import SERVICES
+from vc.cli.pyroclast.stack.accounts import install
+from vc.cli.pyroclast.stack.plan import Addresses, environment_of
+from vc.clock import LoopClock
+from vc.cluster import AlreadyExistsError, ClusterError, NotFoundError
+from vc.cluster.kubernetes import KubernetesCluster, connect
+from vc.model.api.job import Job
+from vc.model.api.kinds import CONFIGMAPS, JOBS, NETWORKPOLICIES, PODGROUPS, PODS, SECRETS
+from vc.model.api.kinds import SERVICES as SERVICE_OBJECTS
+from vc.model.api.meta import ApiObject
+from vc.parts.ports import LOOPBACK, free_port
+from vc.parts.probe import http_get
 
 NAMESPACE = "default"
 READY_SECONDS_MAX = 90.0
@@ -67,7 +58,7 @@ class Deployment:
         self.otlp = ""
         """Where traces go; nowhere unless it is set before the start."""
         self.logins: dict[str, dict[str, str]] = {}
-        """Variables of single services: whom they are at Kafka and Redis."""
+        """Variables that replace the login of single services at Kafka and Redis."""
         self.cluster: KubernetesCluster
         self.audit: Audit
         self._dashboard = f"http://{LOOPBACK}:0"
@@ -131,7 +122,7 @@ class Deployment:
             addresses = dataclasses.replace(addresses, accounts=accounts)
         port = free_port()
         env = environment_of(service, addresses, health_port=port, inherited=os.environ)
-        env |= self.logins.get(service, {})
+        env |= self.ground.login_of(service) | self.logins.get(service, {})
         lives = ServiceLives(
             service, instance=instance, env=env, port=port, logs=self.home / "logs"
         )

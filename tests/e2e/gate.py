@@ -18,7 +18,7 @@ import aiohttp
 import yaml
 from aiohttp import web
 
-from vc_parts.ports import LOOPBACK
+from vc.parts.ports import LOOPBACK
 
 PASSED_HEADERS = ("Content-Type", "Accept", "Authorization", "User-Agent")
 WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})

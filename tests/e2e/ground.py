@@ -1,6 +1,7 @@
 """What the services stand on: real Kafka, real Redis, and an API server that is embedded or real.
 
-The servers are ours, not the stack's, because a supervisor would start again at once what a scenario
+Kafka and Redis have one user per service and enforce the generated ACLs (docs/acls.md), so every scenario also
+shows that the services need no other right. The servers are ours, not the stack's, because a supervisor would start again at once what a scenario
 wants dead for a minute. Nodes are few and small, so that a scheduler which forgets a pod over-commits
 one of them instead of getting away with it.
 """
@@ -12,16 +13,17 @@ from pathlib import Path
 
 import yaml
 
-from vc_cli.processes import Child
-from vc_cli.stack_clusters import furnish
-from vc_cli.stack_members import SERVICE_STOP_SECONDS_MAX
-from vc_cli.stack_plan import inherited_by
-from vc_parts import ControlPlane, KafkaServer, KwokServer, RedisServer
-from vc_parts.ports import LOOPBACK, free_port
-from vc_parts.probe import http_get, wait_until
-from vc_parts.process import Process
-from vc_parts.server import Server
-from vc_simcluster.node_pools import NodePool
+from vc.cli.pyroclast.processes import Child
+from vc.cli.pyroclast.stack.acls import AuthorizingKafka, AuthorizingRedis, login_of
+from vc.cli.pyroclast.stack.clusters import furnish
+from vc.cli.pyroclast.stack.members import SERVICE_STOP_SECONDS_MAX
+from vc.cli.pyroclast.stack.plan import inherited_by
+from vc.parts import ControlPlane, KwokServer
+from vc.parts.ports import LOOPBACK, free_port
+from vc.parts.probe import http_get, wait_until
+from vc.parts.process import Process
+from vc.parts.server import Server
+from vc.simcluster.kubelet.node_pools import NodePool
 
 NODES = 4
 NODE_CPU = 8
@@ -47,8 +49,12 @@ class Ground:
     _started: list[Server] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.kafka = KafkaServer(folder=self.home / "kafka")
-        self.redis = RedisServer(folder=self.home / "redis")
+        self.kafka = AuthorizingKafka(folder=self.home / "kafka")
+        self.redis = AuthorizingRedis(folder=self.home / "redis")
+
+    def login_of(self, service: str) -> dict[str, str]:
+        """The variables of the service's own users at Kafka and Redis."""
+        return login_of(service, kafka=self.kafka, redis=self.redis)
 
     @property
     def processes(self) -> list[Process]:
@@ -79,7 +85,7 @@ class Ground:
         pool = {"count": POOL.count, "capacity": POOL.capacity}
         nodes.write_text(yaml.safe_dump({"nodes": [pool]}))
         port = free_port()
-        command = [sys.executable, "-m", "vc_cli.pyroclast", "simcluster", "--port", str(port)]
+        command = [sys.executable, "-m", "vc.cli.pyroclast.main", "simcluster", "--port", str(port)]
         command += ["--kubeconfig", str(self.kubeconfig), "--nodes", str(nodes)]
         log = self.home / "logs" / "simcluster.log"
         self.embedded = Child("simcluster", command, env=inherited_by(os.environ), log=log)

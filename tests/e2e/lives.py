@@ -10,11 +10,11 @@ import signal
 from collections.abc import Mapping
 from pathlib import Path
 
-from vc_cli.processes import Child
-from vc_cli.stack_members import SERVICE_STOP_SECONDS_MAX, unready
-from vc_cli.stack_plan import command_of
-from vc_parts.ports import LOOPBACK
-from vc_parts.probe import http_get
+from vc.cli.pyroclast.processes import Child
+from vc.cli.pyroclast.stack.members import SERVICE_STOP_SECONDS_MAX, unready
+from vc.cli.pyroclast.stack.plan import command_of
+from vc.parts.ports import LOOPBACK
+from vc.parts.probe import http_get
 
 RESTART_SECONDS = 0.3
 FAULT = b"failed and is started again"

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from bench.processes import cpu_seconds
 
 from tests.e2e.deployment import Deployment
-from vc_bus import BusError
-from vc_bus.kafka import KafkaBus, KafkaConfig
-from vc_cli.processes import resident_bytes
-from vc_cli.status_probe import behind_in, group_topics, meters_in
-from vc_cli.tables import render
-from vc_clock import LoopClock
-from vc_parts.probe import http_get
+from vc.bus import BusError
+from vc.bus.kafka import KafkaBus, KafkaConfig
+from vc.cli.pyroclast.processes import resident_bytes
+from vc.cli.pyroclast.status_probe import behind_in, group_topics, meters_in
+from vc.cli.tables import render
+from vc.clock import LoopClock
+from vc.parts.probe import http_get
 
 PERIOD_SECONDS = 1.0
 WIDTH = 120
@@ -60,8 +60,8 @@ class LoadMeters:
         self.used: dict[str, Used] = {}
 
     async def start(self) -> None:
-        kafka = self._deployment.ground.kafka.bootstrap_servers
-        config = KafkaConfig.from_env({"KAFKA_BOOTSTRAP_SERVERS": kafka})
+        administrator = self._deployment.ground.kafka.environment_of("")
+        config = KafkaConfig.from_env(administrator)
         self._bus = await KafkaBus.connect(config, clock=LoopClock())
         self._sampling = asyncio.create_task(self._run())
 

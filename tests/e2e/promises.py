@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
-from vc_dashboard.logic.invariants import (
+from vc.dashboard.logic.invariants import (
     EPOCHS_GROW,
     GANGS_WHOLE,
     NO_ORPHANS,
@@ -21,7 +21,7 @@ from vc_dashboard.logic.invariants import (
     QUEUES_TOLD,
     TRANSIENT_SECONDS_MAX,
 )
-from vc_scheduler.logic.releasing import GANG_RELEASE_SECONDS
+from vc.scheduling.actions.release import GANG_RELEASE_SECONDS
 
 LOOK_SECONDS: Final = 1.0
 PARTITION_SKEW_SECONDS: Final = 3.0

@@ -13,8 +13,8 @@ import pytest
 from tests.e2e.deployment import NAMESPACE, SUBMIT_SECONDS_MAX, Deployment
 from tests.e2e.scenario import MARKS, on_embedded
 from tests.e2e.workload import gang, pods_in
-from vc_cluster import AlreadyExistsError
-from vc_model.kinds import JOBS
+from vc.cluster import AlreadyExistsError
+from vc.model.api.kinds import JOBS
 
 pytestmark = MARKS
 
@@ -31,11 +31,11 @@ MANIFEST = gang("again", plugins={"env": [], "svc": [], "ssh": []})
 @pytest.mark.gate
 async def test_a_job_is_deleted_and_created_again(deployment: Deployment) -> None:
     since = deployment.clock.monotonic()
-    chance = random.Random(TIMES)
+    rng = random.Random(TIMES)
     await deployment.submit(MANIFEST)
     stages: Counter[str] = Counter()
     for _ in range(TIMES):
-        await asyncio.sleep(PAUSE_SECONDS_MAX * chance.random() ** 4)
+        await asyncio.sleep(PAUSE_SECONDS_MAX * rng.random() ** 4)
         stages[stage(deployment)] += 1
         await deployment.delete("again")
         await create(deployment)

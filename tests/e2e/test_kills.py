@@ -16,8 +16,8 @@ import pytest
 from tests.e2e.deployment import Deployment
 from tests.e2e.scenario import FULL, MARKS, on_both
 from tests.e2e.workload import numbered
-from vc_cli.services import SERVICES
-from vc_cluster import ClusterError
+from vc.cli.pyroclast.services import SERVICES
+from vc.cluster import ClusterError
 
 pytestmark = MARKS
 
@@ -40,15 +40,15 @@ DRAIN_SECONDS_MAX = 300.0
 @on_both
 async def test_every_service_is_killed_again_and_again(deployment: Deployment) -> None:
     since = deployment.clock.monotonic()
-    chance = random.Random(SEED)
+    rng = random.Random(SEED)
     victims = [name for name in SERVICES for _ in range(KILLS_PER_SERVICE)]
-    chance.shuffle(victims)
+    rng.shuffle(victims)
     before = {name: deployment.services[name].kills for name in SERVICES}
     load = asyncio.create_task(keep_jobs_under_way(deployment))
     counted: list[int] = []
     try:
         for victim in victims:
-            await asyncio.sleep(chance.uniform(0, PAUSE_SECONDS_MAX))
+            await asyncio.sleep(rng.uniform(0, PAUSE_SECONDS_MAX))
             counted.append(await enough_under_way(deployment, load))
             while not deployment.services[victim].kill():  # noqa: ASYNC110 - a process has no event
                 await asyncio.sleep(0.05)

@@ -13,7 +13,7 @@ from tests.e2e.deployment import READY_SECONDS_MAX, Deployment
 from tests.e2e.load_meters import LoadMeters
 from tests.e2e.scenario import FULL, MARKS, on_kubernetes
 from tests.e2e.workload import PLUGIN_SETS, gang
-from vc_cli.services import SERVICES
+from vc.cli.pyroclast.services import SERVICES
 
 pytestmark = MARKS
 

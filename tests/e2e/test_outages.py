@@ -13,15 +13,15 @@ from redis.asyncio import Redis
 from tests.e2e.deployment import READY_SECONDS_MAX, Deployment
 from tests.e2e.scenario import MARKS, on_embedded
 from tests.e2e.workload import numbered
-from vc_bus import BusError
-from vc_bus.kafka import KafkaBus, KafkaConfig
-from vc_cli.processes import resident_bytes
-from vc_messages.progress import progress_of
-from vc_messages.record import TopicPartition
-from vc_messages.topics import ALL, PROGRESS
-from vc_runtime.checkpoint_writer import CHECKPOINT_PERIOD_SECONDS
-from vc_scheduler.service import CHECKPOINT
-from vc_snapshot.redis import RedisSnapshot
+from vc.bus import BusError
+from vc.bus.kafka import KafkaBus, KafkaConfig
+from vc.cli.pyroclast.processes import resident_bytes
+from vc.messages.progress import progress_of
+from vc.messages.record import TopicPartition
+from vc.messages.topics import ALL, PROGRESS
+from vc.runtime.consuming.checkpoint_writer import CHECKPOINT_PERIOD_SECONDS
+from vc.scheduler.service import CHECKPOINT
+from vc.snapshot.redis import RedisSnapshot
 
 pytestmark = MARKS
 
@@ -140,9 +140,9 @@ async def born_anew(deployment: Deployment, bus: KafkaBus, known: list[str]) -> 
 @pytest.mark.gate
 async def test_all_topics_are_deleted_while_everything_runs(deployment: Deployment) -> None:
     since = deployment.clock.monotonic()
-    servers = deployment.ground.kafka.bootstrap_servers
-    bus = await KafkaBus.connect(KafkaConfig(bootstrap_servers=servers), clock=deployment.clock)
-    admin = AIOKafkaAdminClient(bootstrap_servers=servers)
+    config = KafkaConfig.from_env(deployment.ground.kafka.environment_of(""))
+    bus = await KafkaBus.connect(config, clock=deployment.clock)
+    admin = AIOKafkaAdminClient(**config.client_settings())
     await admin.start()
     known: list[str] = []
     try:

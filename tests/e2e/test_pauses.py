@@ -11,9 +11,9 @@ from tests.e2e.deployment import Deployment
 from tests.e2e.gate import Gate
 from tests.e2e.scenario import MARKS, on_embedded
 from tests.e2e.workload import gang, numbered
-from vc_messages.progress import PROGRESS_STALE_SECONDS
-from vc_model.keys import SYSTEM_NAMESPACE
-from vc_model.kinds import LEASES
+from vc.messages.progress import PROGRESS_STALE_SECONDS
+from vc.model.api.keys import SYSTEM_NAMESPACE
+from vc.model.api.kinds import LEASES
 
 pytestmark = MARKS
 

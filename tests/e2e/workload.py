@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from vc_model.keys import SIM_RUN_SECONDS
-from vc_model.kinds import JOBS
-from vc_parts.kwok_stages import DELAY_ANNOTATION
+from vc.model.api.keys import SIM_RUN_SECONDS
+from vc.model.api.kinds import JOBS
+from vc.parts.kwok_stages import DELAY_ANNOTATION
 
 PLUGIN_SETS: tuple[Mapping[str, list[str]], ...] = (
     {"env": [], "svc": []},

@@ -1,6 +1,6 @@
 """Runs a proof over many seeds, in several processes, and remembers how far it came.
 
-Every `make prove-*` goes through here. Without SEEDS a run goes on for ten minutes from the first seed that
+Every `make prove-*` goes through here. Without SEEDS a run goes on for ten minutes (or as long as its proof says) from the first seed that
 is not yet proven; with SEEDS=from-to it proves that range. Progress is kept beside the stack's own files
 (PYROCLAST_HOME), for one state of the source code: counts of other code are not added up.
 
@@ -11,6 +11,7 @@ is not yet proven; with SEEDS=from-to it proves that range. Progress is kept bes
 import argparse
 import contextlib
 import hashlib
+import logging
 import os
 import time
 import traceback
@@ -37,6 +38,9 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
     counts: dict[str, int] = {}
     """Added up over all seeds and printed: inputs, deaths, jobs."""
+    details: dict[str, int] = {}
+    """Added up too, under names such as `remedy: add-room`. Only the report lists them, by what stands before the
+    colon, largest first."""
     failures: tuple[str, ...] = ()
     """A sentence for each thing that does not hold."""
 
@@ -52,6 +56,10 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True):
     """A module-level function: other processes import it."""
     chunk: int = 4
     """Seeds handed to a process at once."""
+    sources: tuple[str, ...] = ()
+    """Folders besides `SOURCES` whose code decides what a seed shows."""
+    seconds: float = DEFAULT_SECONDS
+    """How long a run without SEEDS goes on."""
 
 
 class Progress(msgspec.Struct, kw_only=True):
@@ -62,6 +70,7 @@ class Progress(msgspec.Struct, kw_only=True):
     ranges: list[tuple[int, int]] = []
     """Proven seeds: first and last, ascending, without gaps between neighbours."""
     counts: dict[str, int] = {}
+    details: dict[str, int] = {}
     failures: list[tuple[int, str]] = []
     seconds: float = 0.0
 
@@ -87,8 +96,9 @@ class Progress(msgspec.Struct, kw_only=True):
             else:
                 merged.append((first, last))
         self.ranges = merged
-        for name, count in outcome.counts.items():
-            self.counts[name] = self.counts.get(name, 0) + count
+        for total, more in ((self.counts, outcome.counts), (self.details, outcome.details)):
+            for name, count in more.items():
+                total[name] = total.get(name, 0) + count
         room = FAILURES_KEPT_MAX - len(self.failures)
         self.failures += [(seed, failure) for failure in outcome.failures[:room]]
 
@@ -97,11 +107,12 @@ def main(proof: Proof, argv: Sequence[str] | None = None) -> int:
     """Prove, print counts; 0 when everything holds."""
     arguments = _arguments(proof, argv)
     file = Path(os.environ.get("PYROCLAST_HOME", ".pyroclast")) / "proofs" / f"{proof.name}.json"
-    progress = Progress(code=code_digest()) if arguments.restart else load(file)
+    code = code_digest(proof.sources)
+    progress = Progress(code=code) if arguments.restart else load(file, code)
     first, last = arguments.seeds or (0, SEED_MAX)
     seconds = arguments.seconds
     if seconds is None:
-        seconds = float("inf") if arguments.seeds else DEFAULT_SECONDS
+        seconds = float("inf") if arguments.seeds else proof.seconds
     if progress.seeds:
         print(f"{progress.seeds} {proof.title} are proven with this code; going on")
     with contextlib.suppress(KeyboardInterrupt):
@@ -143,7 +154,8 @@ def _run(
 
 
 def _prove(prove: Callable[[int], Outcome], seeds: tuple[int, ...]) -> list[tuple[int, Outcome]]:
-    """In another process. An error of the proof itself is a failure of its seed."""
+    """In another process, without its log lines. An error of the proof itself is a failure of its seed."""
+    logging.disable(logging.CRITICAL)
     found: list[tuple[int, Outcome]] = []
     for seed in seeds:
         try:
@@ -161,19 +173,18 @@ def batched(seeds: Iterator[int], size: int) -> Iterator[tuple[int, ...]]:
         yield chunk
 
 
-def code_digest() -> str:
-    """Of everything that decides what a seed shows."""
+def code_digest(sources: Sequence[str] = ()) -> str:
+    """Of everything that decides what a seed shows; `sources` are folders of one proof."""
     digest = hashlib.sha256()
-    for folder in SOURCES:
+    for folder in (*SOURCES, *sources):
         for path in sorted((ROOT / folder).rglob("*.py")):
             digest.update(f"{path.relative_to(ROOT)}\n".encode())
             digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
 
-def load(file: Path) -> Progress:
-    """What was proven with the code as it is; nothing when it was other code."""
-    code = code_digest()
+def load(file: Path, code: str) -> Progress:
+    """What was proven with this code; nothing when it was other code."""
     try:
         kept = msgspec.json.decode(file.read_bytes(), type=Progress)
     except (OSError, msgspec.DecodeError):
@@ -204,9 +215,16 @@ def _report(proof: Proof, progress: Progress) -> int:
     ranges = ", ".join(f"{first}-{last}" for first, last in progress.ranges)
     print(f"\nprove-{proof.name}: {_line(proof, progress)}")
     print(f"seeds {ranges or 'none'}; code {progress.code}")
+    for name, count in sorted(progress.details.items(), key=_by_title):
+        print(f"{count:>9,}  {name}")
     for seed, failure in progress.failures[:FAILURES_SHOWN_MAX]:
         print(f"  seed {seed}: {failure}")
     return 0 if progress.seeds and not progress.failures else 1
+
+
+def _by_title(detail: tuple[str, int]) -> tuple[str, int, str]:
+    name, count = detail
+    return name.partition(":")[0], -count, name
 
 
 def seed_range(text: str) -> tuple[int, int]:

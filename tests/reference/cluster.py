@@ -3,17 +3,18 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from vc_model.images import PAIR, image_id
-from vc_model.meta import ApiObject
-from vc_model.node import Node as ApiNode
-from vc_model.node import Taint
-from vc_model.pod import Pod as ApiPod
-from vc_model.pod import Toleration
-from vc_model.quantity import parse_resources
-from vc_model.scheduling import PodGroup, PriorityClass
-from vc_model.scheduling import Queue as ApiQueue
-from vc_model.struct import ResourceList
-from vc_model.times import parse_time
+from tests.reference.completed import done_and_gone
+from vc.model.api.images import PAIR, image_id
+from vc.model.api.meta import ApiObject
+from vc.model.api.node import Node as ApiNode
+from vc.model.api.node import Taint
+from vc.model.api.pod import Pod as ApiPod
+from vc.model.api.pod import Toleration
+from vc.model.api.scheduling import PodGroup, PriorityClass
+from vc.model.api.scheduling import Queue as ApiQueue
+from vc.model.api.struct import ResourceList
+from vc.model.values.quantity import parse_resources
+from vc.model.values.times import parse_time
 
 Amounts = dict[str, int]
 
@@ -113,6 +114,8 @@ class Job:
     waiting_time: str
     """Of the annotation for sla, in minutes; empty for none."""
     pods: list[Pod] = field(default_factory=list)
+    gone: list[str] = field(default_factory=list)
+    """The role of each member that has succeeded and whose pod is gone."""
 
     def of(self, status: str) -> list[Pod]:
         return [pod for pod in self.pods if pod.status == status]
@@ -123,7 +126,12 @@ class Job:
 
     @property
     def ready(self) -> int:
-        return len(self.placed) + len(self.of("Succeeded"))
+        return len(self.ready_roles)
+
+    @property
+    def ready_roles(self) -> list[str]:
+        """The role of each member that counts."""
+        return [*(pod.role for pod in [*self.placed, *self.of("Succeeded")]), *self.gone]
 
     @property
     def allocated(self) -> Amounts:
@@ -213,6 +221,10 @@ def read_cluster(objects: Iterable[ApiObject]) -> Cluster:
                 cluster.jobs[pod.job].pods.append(pod)
             if pod.status == "Placed" and pod.node in cluster.nodes:
                 cluster.nodes[pod.node].pods.append(pod)
+    pods = [obj for obj in listed if isinstance(obj, ApiPod)]
+    for group in listed:
+        if isinstance(group, PodGroup):
+            cluster.jobs[group.key].gone = done_and_gone(group, pods)
     for job in cluster.jobs.values():
         job.pods.sort(key=_task_order)
         said = [p.said_priority for p in job.pods if p.status not in ("Succeeded", "Failed")]

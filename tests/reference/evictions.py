@@ -127,9 +127,9 @@ def _left(session: Session, job: Job) -> list[Pod]:
 def _keeps_minimums(session: Session, job: Job, going: list[Pod]) -> bool:
     """Whether it has them without these; one that has not its minimum anyway has nothing to keep."""
     there = [*_left(session, job), *job.of("Succeeded")]
-    if len(there) < job.minimum:
+    if len(there) + len(job.gone) < job.minimum:
         return True
-    stay = [pod.role for pod in there if pod not in going]
+    stay = [*(pod.role for pod in there if pod not in going), *job.gone]
     lost = [pod.role for pod in going]
     return len(stay) >= job.minimum and all(stay.count(r) >= job.roles.get(r, 0) for r in lost)
 

@@ -4,7 +4,7 @@ import math
 
 from tests.reference.cluster import Cluster, Node, Pod, Term
 from tests.reference.shares import MILLION
-from vc_model.node import Taint
+from vc.model.api.node import Taint
 
 MEBI = 1024 * 1024
 GPU = "nvidia.com/gpu"

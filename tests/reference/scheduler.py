@@ -8,7 +8,7 @@ from tests.reference.letting_in import enqueue
 from tests.reference.outcome import Outcome
 from tests.reference.requested import Claims
 from tests.reference.session import Session
-from vc_model.meta import ApiObject
+from vc.model.api.meta import ApiObject
 
 ACTIONS: Final[dict[str, Callable[[Session], None]]] = {
     "enqueue": enqueue,

@@ -19,7 +19,7 @@ from tests.reference.nodes import best_node, room_for
 from tests.reference.outcome import Outcome
 from tests.reference.requested import Claims, elastic_of, promised_to, settle_claims
 from tests.reference.shares import MILLION, Shares, holds, share, with_more
-from vc_model.meta import ApiObject
+from vc.model.api.meta import ApiObject
 
 ELASTIC_PODS, ELASTIC_PART = 8, 16
 Missing = list[tuple[str | None, int]]
@@ -147,8 +147,8 @@ class Session:
             pending = job.of("Pending")
             if self.starving(job):
                 counts = dict.fromkeys(job.roles, 0)
-                for pod in [*job.placed, *job.of("Succeeded"), *pending]:
-                    counts[pod.role] = counts.get(pod.role, 0) + 1
+                for role in [*job.ready_roles, *(pod.role for pod in pending)]:
+                    counts[role] = counts.get(role, 0) + 1
                 short = any(counts[role] < least for role, least in job.roles.items())
                 if short or job.ready + len(pending) < job.minimum or not pending:
                     self.refused[job.key] = "tasks"
@@ -342,7 +342,7 @@ class Session:
 
     def missing(self, job: Job) -> Missing:
         """Roles first, then what may be of any role."""
-        ready = [pod.role for pod in [*job.placed, *job.of("Succeeded")]]
+        ready = job.ready_roles
         lacking: Missing = [
             (role, least - ready.count(role)) for role, least in job.roles.items() if ready.count(role) < least
         ]  # fmt: skip
@@ -356,7 +356,7 @@ class Session:
         waits = self.starving(job) or (phase == "Pending" and not job.ready)
         if job.placed and waits and job.key in self.refused:
             return "Unknown"
-        done = len(job.of("Succeeded")) + len(job.of("Failed"))
+        done = len(job.of("Succeeded")) + len(job.of("Failed")) + len(job.gone)
         scheduled = len(job.placed) + self.bound.get(job.key, 0) + done
         if scheduled and scheduled >= job.minimum:
             rest = job.of("Pending") or job.of("Gated")

@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
-from vc_clock import Clock
-from vc_cluster import ClusterError, GoneError, ServerError, TooManyRequestsError
+from vc.clock import Clock
+from vc.cluster import ClusterError, GoneError, ServerError, TooManyRequestsError
 
 
 class ApiFaults(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,9 +8,9 @@ import hashlib
 import sys
 
 from tests.simulation.stack import Stack, gang_job
-from vc_clock import run_virtual
-from vc_messages.record import TopicPartition
-from vc_messages.topics import ALL
+from vc.clock import run_virtual
+from vc.messages.record import TopicPartition
+from vc.messages.topics import ALL
 
 
 async def _digest_bus(stack: Stack) -> "hashlib._Hash":

@@ -1,6 +1,6 @@
 """Machines whose clocks are wrong."""
 
-from vc_clock import Clock
+from vc.clock import Clock
 
 
 class SkewedClock:

@@ -11,7 +11,7 @@ import inspect
 from collections.abc import AsyncIterator
 from typing import Any
 
-from vc_messages.record import Record
+from vc.messages.record import Record
 
 
 class ProcessDied(BaseException):

@@ -7,9 +7,9 @@ from pathlib import Path
 import msgspec
 import yaml
 
-from vc_model import kinds
-from vc_model.kinds import Kind
-from vc_model.struct import JsonObject
+from vc.model.api import kinds
+from vc.model.api.kinds import Kind
+from vc.model.api.struct import JsonObject
 
 FOLDER = Path(__file__).parents[2] / "examples" / "seeds"
 GROUND = "01-ground.yaml"

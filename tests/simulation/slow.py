@@ -11,11 +11,11 @@ from typing import Any
 
 from tests.simulation.mortal import Life, Mortal
 from tests.simulation.stack import Stack
-from vc_clock import Clock
-from vc_cluster import UnavailableError
-from vc_cluster.kubernetes_http import Limits
-from vc_model.kinds import LEASES
-from vc_runtime.context import Context
+from vc.clock import Clock
+from vc.cluster import UnavailableError
+from vc.cluster.kubernetes_http import Limits
+from vc.model.api.kinds import LEASES
+from vc.runtime.hosting.context import Context
 
 LIMITS = Limits()
 SECONDS_MAX = {"get": LIMITS.get_seconds_max, "list": LIMITS.list_seconds_max}

@@ -17,25 +17,25 @@ from tests.simulation.api_faults import ApiFaults, FaultyApi
 from tests.simulation.machines import SkewedClock
 from tests.simulation.mortal import Life, Mortal, ProcessDied
 from tests.simulation.traces import Traces
-from vc_bus.memory import Faults, MemoryBus
-from vc_cli.services import build_of
-from vc_clock import LoopClock, ServerClock
-from vc_model.job import Job
-from vc_model.kinds import JOBS, NAMESPACES, NODES, PODS
-from vc_model.pod import Pod
-from vc_model.pod_requests import pod_requests
-from vc_model.pod_resize import with_held_requests
-from vc_model.quantity import parse_resources
-from vc_model.struct import JsonObject
-from vc_runtime.context import Context, Service
-from vc_runtime.time_keeper import TimeKeeper
-from vc_simcluster.api import Api
-from vc_simcluster.cluster import StoreCluster
-from vc_simcluster.identity import seeded_uids
-from vc_simcluster.node_pools import DEFAULT_POOLS, NodePool
-from vc_simcluster.nodes import SimulatedNodes
-from vc_snapshot import SnapshotStore
-from vc_snapshot.memory import MemorySnapshot
+from vc.bus.memory import Faults, MemoryBus
+from vc.cli.pyroclast.services import build_of
+from vc.clock import LoopClock, ServerClock
+from vc.model.api.job import Job
+from vc.model.api.kinds import JOBS, NAMESPACES, NODES, PODS
+from vc.model.api.pod import Pod
+from vc.model.api.struct import JsonObject
+from vc.model.pod_requests import pod_requests
+from vc.model.pod_resize import with_held_requests
+from vc.model.values.quantity import parse_resources
+from vc.runtime.hosting.context import Context, Service
+from vc.runtime.hosting.time_keeper import TimeKeeper
+from vc.simcluster.cluster import StoreCluster
+from vc.simcluster.kubelet.node_pools import DEFAULT_POOLS, NodePool
+from vc.simcluster.kubelet.nodes import SimulatedNodes
+from vc.simcluster.store.identity import seeded_uids
+from vc.simcluster.verbs.api import Api
+from vc.snapshot import SnapshotStore
+from vc.snapshot.memory import MemorySnapshot
 
 WALL_AT_ZERO: Final = 1_800_000_000.0
 RESTART_SECONDS: Final = 0.5
@@ -141,7 +141,7 @@ class Stack:
             snapshot=Mortal(self.snapshot, life, name="snapshot"),
             clock=ServerClock(self.machines.setdefault(name, SkewedClock(self.clock))),
             identity=f"{name}-{number}",
-            chance=random.Random(f"{self._seed}/{name}/{number}"),
+            rng=random.Random(f"{self._seed}/{name}/{number}"),
             tracer=self._traces.tracer(name, life),
         )
 
@@ -183,7 +183,8 @@ class Stack:
 
     def kill(self, name: str) -> None:
         """End a service's present life, wherever it is."""
-        self.lives[name][-1].over.set()
+        for life in self.lives[name][-1:]:  # none before its first start
+            life.over.set()
 
     # -- looking ---------------------------------------------------------------------------------
 

@@ -10,9 +10,9 @@ import msgspec
 import pytest
 
 from tests.simulation.stack import Stack, gang_job
-from vc_clock import run_virtual
-from vc_runtime.checkpoint_writer import CHECKPOINT_PERIOD_SECONDS
-from vc_scheduler.service import CHECKPOINT
+from vc.clock import run_virtual
+from vc.runtime.consuming.checkpoint_writer import CHECKPOINT_PERIOD_SECONDS
+from vc.scheduler.service import CHECKPOINT
 
 JOBS_COUNT = 4
 PODS_EACH = 3

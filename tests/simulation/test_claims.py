@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from tests.simulation.stack import CORE, Stack, gang_job
-from vc_clock import run_virtual
-from vc_cluster import ForbiddenError, NotFoundError
-from vc_model.keys import SELECTED_NODE
-from vc_model.kinds import CLAIMS, CSINODES, PODS, STORAGECLASSES, VOLUMES, Kind
-from vc_model.struct import JsonObject
-from vc_simcluster import Registry, Resource, StoreCluster
+from vc.clock import run_virtual
+from vc.cluster import ForbiddenError, NotFoundError
+from vc.model.api.keys import SELECTED_NODE
+from vc.model.api.kinds import CLAIMS, CSINODES, PODS, STORAGECLASSES, VOLUMES, Kind
+from vc.model.api.struct import JsonObject
+from vc.simcluster import Registry, Resource, StoreCluster
 
 
 def with_volume(name: str, claim: str) -> JsonObject:

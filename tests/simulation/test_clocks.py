@@ -12,15 +12,15 @@ import pytest
 from tests.simulation.history import digest_of
 from tests.simulation.stack import CORE, Stack, gang_job
 from tests.simulation.test_replay import replay_all
-from vc_clock import run_virtual
-from vc_cluster import NotFoundError, ServerError
-from vc_model.kinds import CONFIGMAPS, PODGROUPS
-from vc_model.struct import JsonObject
-from vc_model.times import parse_time
-from vc_scheduler.config import CONF_KEY, CONF_MAP
-from vc_scheduler.logic.inqueue import INQUEUE_SECONDS
-from vc_simcluster.cluster import StoreCluster
-from vc_simcluster.node_pools import NodePool
+from vc.clock import run_virtual
+from vc.cluster import NotFoundError, ServerError
+from vc.model.api.kinds import CONFIGMAPS, PODGROUPS
+from vc.model.api.struct import JsonObject
+from vc.model.values.times import parse_time
+from vc.scheduler.config import CONF_KEY, CONF_MAP
+from vc.scheduling.actions.inqueue_timeout import INQUEUE_SECONDS
+from vc.simcluster.cluster import StoreCluster
+from vc.simcluster.kubelet.node_pools import NodePool
 
 HOUR: Final = 3600.0
 LATE_SECONDS_MAX: Final = 3.0

@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from tests.simulation.stack import CORE, Stack, gang_job
-from vc_clock import run_virtual
-from vc_model.kinds import JOBS, PODGROUPS
-from vc_model.scheduling import PodGroup
+from vc.clock import run_virtual
+from vc.model.api.kinds import JOBS, PODGROUPS
+from vc.model.api.scheduling import PodGroup
 
 SERVICES = (*CORE, "plugin-svc")
 

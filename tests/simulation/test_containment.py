@@ -10,28 +10,20 @@ import msgspec
 import pytest
 
 from tests.simulation.stack import CORE, Stack, gang_job
-from vc_clock import run_virtual
-from vc_messages.codec import decode
-from vc_messages.dead_letters import DeadLetter
-from vc_messages.facts import Stamp, fact_message
-from vc_messages.progress import progress_of
-from vc_messages.record import Record, TopicPartition
-from vc_messages.topics import DEAD_LETTERS, PROGRESS
-from vc_model import keys
-from vc_model.kinds import (
-    CONFIGMAPS,
-    EVENTS,
-    JOBS,
-    PODS,
-    QUEUES,
-    REPLICASETS,
-    Kind,
-)
-from vc_model.meta import ObjectMeta
-from vc_model.pod import Pod
-from vc_model.scheduling import Queue
-from vc_model.struct import JsonObject
-from vc_runtime.problems import REASON
+from vc.clock import run_virtual
+from vc.messages.codec import decode
+from vc.messages.dead_letters import DeadLetter
+from vc.messages.facts import Stamp, fact_message
+from vc.messages.progress import progress_of
+from vc.messages.record import Record, TopicPartition
+from vc.messages.topics import DEAD_LETTERS, PROGRESS
+from vc.model.api import keys
+from vc.model.api.kinds import CONFIGMAPS, EVENTS, JOBS, PODS, QUEUES, REPLICASETS, Kind
+from vc.model.api.meta import ObjectMeta
+from vc.model.api.pod import Pod
+from vc.model.api.scheduling import Queue
+from vc.model.api.struct import JsonObject
+from vc.runtime.containment.problems import REASON
 
 ALL: Final = (*CORE, "podgroup-controller")
 DIGITS: Final = "9" * 5_000

@@ -1,4 +1,4 @@
-"""Every service killed at every adapter call, before and after it (reliability 2 and 3).
+"""Every service killed at every adapter call, before and after it.
 
 A first run counts the calls each service makes on the way of one gang job. Then each of these
 points gets a run of its own in which the service dies there and starts anew. Nothing may be lost,
@@ -10,8 +10,8 @@ import os
 import pytest
 
 from tests.simulation.stack import CORE, Stack, gang_job
-from vc_bus.memory import Faults
-from vc_clock import run_virtual
+from vc.bus.memory import Faults
+from vc.clock import run_virtual
 
 SEEDS = int(os.environ.get("PYROCLAST_SEEDS", "200"))
 JOB_SECONDS_MAX = 240.0

@@ -1,4 +1,4 @@
-"""The same log and configuration give the same decisions, byte for byte (reliability 12)."""
+"""The same log and configuration give the same decisions, byte for byte."""
 
 import os
 import subprocess

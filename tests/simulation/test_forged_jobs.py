@@ -4,21 +4,21 @@ import msgspec
 
 from tests.simulation.stack import CORE, WALL_AT_ZERO, Stack, gang_job
 from tests.unit.job_controller.builders import written_status
-from vc_clock import run_virtual
-from vc_job_controller.logic import Observed, decide
-from vc_job_controller.logic.defaults import with_defaults
-from vc_job_controller.logic.podgroup import wanted_spec
-from vc_job_controller.logic.resources import min_resources
-from vc_messages.effects import CreateObject
-from vc_messages.facts import Stamp, fact_message, identity_of
-from vc_messages.published import published
-from vc_messages.record import TopicPartition
-from vc_messages.topics import fact_partitions
-from vc_model import keys
-from vc_model.job import Job
-from vc_model.kinds import JOBS, PODGROUPS, PODS
-from vc_model.meta import ObjectMeta, OwnerReference
-from vc_model.scheduling import PodGroup, PodGroupStatus, Queue
+from vc.clock import run_virtual
+from vc.job_controller.logic import Observed, decide
+from vc.job_controller.logic.defaults import with_defaults
+from vc.job_controller.logic.podgroup import wanted_spec
+from vc.job_controller.logic.pods.resources import min_resources
+from vc.messages.effects import CreateObject
+from vc.messages.facts import Stamp, fact_message, identity_of
+from vc.messages.published import published
+from vc.messages.record import TopicPartition
+from vc.messages.topics import fact_partitions
+from vc.model.api import keys
+from vc.model.api.job import Job
+from vc.model.api.kinds import JOBS, PODGROUPS, PODS
+from vc.model.api.meta import ObjectMeta, OwnerReference
+from vc.model.api.scheduling import PodGroup, PodGroupStatus, Queue
 
 EVIL = "example.com/evil:1"
 

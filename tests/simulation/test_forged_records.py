@@ -11,13 +11,13 @@ import pytest
 
 from tests.simulation.stack import CORE, Stack, gang_job
 from tests.unit.watcher.test_service import read_all
-from vc_clock import run_virtual
-from vc_messages.codec import HEADER_SCHEMA, SCHEMA_VERSION_READ_MAX
-from vc_messages.facts import HEADER_EPOCH, HEADER_INCARNATION, fence_message, identity_of
-from vc_messages.progress import Progress, progress_message, progress_of
-from vc_messages.record import Message
-from vc_messages.topics import PROGRESS, fact_partitions
-from vc_model.kinds import JOBS, NODES, PODS, QUEUES
+from vc.clock import run_virtual
+from vc.messages.codec import HEADER_SCHEMA, SCHEMA_VERSION_READ_MAX
+from vc.messages.facts import HEADER_EPOCH, HEADER_INCARNATION, fence_message, identity_of
+from vc.messages.progress import Progress, progress_message, progress_of
+from vc.messages.record import Message
+from vc.messages.topics import PROGRESS, fact_partitions
+from vc.model.api.kinds import JOBS, NODES, PODS, QUEUES
 
 JOBS_COUNT = 12
 PODS_EACH = 2

@@ -1,8 +1,14 @@
 """Gang jobs through all services, in virtual time."""
 
+import json
+
+import pytest
+
 from tests.simulation.stack import Stack, gang_job
-from vc_clock import run_virtual
-from vc_simcluster.node_pools import NodePool
+from vc.clock import run_virtual
+from vc.model.api.kinds import PODS
+from vc.model.api.struct import JsonObject
+from vc.simcluster.kubelet.node_pools import NodePool
 
 
 def completed(stack: Stack, name: str) -> bool:
@@ -88,5 +94,68 @@ def test_many_jobs_complete_and_nothing_is_doubled() -> None:
             assert len(stack.created) == 100
             assert set(stack.created.values()) == {1}
             assert stack.problems == []
+
+    run_virtual(main())
+
+
+def _pod_name(job: str, index: int, task: str = "worker") -> str:
+    return f"{job}-{task}-{index}"
+
+
+def _with_run_seconds(manifest: JsonObject, *others: tuple[str, float]) -> JsonObject:
+    """The job with further tasks of one replica each, by name and how long they run."""
+    first = manifest["spec"]["tasks"][0]
+    for name, seconds in others:
+        template = json.loads(json.dumps(first["template"]))
+        template["metadata"]["annotations"]["sim.pyroclast.io/run-seconds"] = str(seconds)
+        manifest["spec"]["tasks"].append({"name": name, "replicas": 1, "template": template})
+    manifest["spec"]["minAvailable"] = sum(t["replicas"] for t in manifest["spec"]["tasks"])
+    return manifest
+
+
+async def _lose_the_finished_and_a_running_one(stack: Stack, *, kills: str = "") -> None:
+    """A gang of two quick workers, a quick one of another task and a slow one: the pods of those that are
+    done are deleted, then the slow one."""
+    manifest = _with_run_seconds(
+        gang_job("train", replicas=2, run_seconds=5), ("side", 5.0), ("last", 60.0)
+    )
+    await stack.submit(manifest)
+    quick = [_pod_name("train", 0), _pod_name("train", 1), _pod_name("train", 0, "side")]
+    slow = _pod_name("train", 0, "last")
+    await stack.until(
+        lambda: stack.job("train").status.succeeded == 3, seconds=60, what="three are done"
+    )
+    for name in quick:
+        await stack.cluster.delete(PODS, name=name, namespace="default")
+    if kills:
+        stack.kill(kills)
+    await stack.clock.sleep(3)
+    before = {pod.metadata.name: pod.metadata.uid for pod in stack.pods()}
+    assert list(before) == [slow]
+    await stack.cluster.delete(PODS, name=slow, namespace="default", grace_seconds=0)
+    if kills:
+        stack.kill(kills)
+
+    def replaced() -> bool:
+        return any(
+            pod.metadata.uid != before[slow] and pod.spec.node_name
+            for pod in stack.pods()
+            if pod.metadata.name == slow
+        )
+
+    await stack.until(replaced, seconds=60, what="the replacement is bound")
+    await stack.until(lambda: completed(stack, "train"), seconds=120, what="completed")
+    assert stack.job("train").status.succeeded == 4
+    assert [pod.metadata.name for pod in stack.pods()] == [slow], "what was done is not run again"
+    assert stack.problems == []
+
+
+@pytest.mark.parametrize("kills", ["", "scheduler", "job-controller", "watcher"])
+def test_a_gang_whose_finished_pods_are_gone_replaces_a_running_one_that_it_loses(
+    kills: str,
+) -> None:
+    async def main() -> None:
+        async with Stack() as stack:
+            await _lose_the_finished_and_a_running_one(stack, kills=kills)
 
     run_virtual(main())

@@ -7,20 +7,20 @@ from pathlib import Path
 import pytest
 
 from tests.simulation.stack import CORE, Stack, gang_job
-from vc_clock import run_virtual
-from vc_jobplugin.answers import Core
-from vc_jobplugin.service import PluginService
-from vc_messages.topics import plugin_requests
-from vc_model.kinds import PODS
+from vc.clock import run_virtual
+from vc.jobplugin.answers import Core
+from vc.jobplugin.service import PluginService
+from vc.messages.topics import plugin_requests
+from vc.model.api.kinds import PODS
 
 PACKAGE = "acme_greeting"
 TOPIC = plugin_requests("greeting")
 SOURCE = '''
 """Greets every pod by its index."""
 
-from vc_jobplugin.answers import Decorated
-from vc_jobplugin.arguments import Flag, described, parse
-from vc_messages.plugins import EnvVar, JobDecoration, PluginAnnouncement, TaskDecoration
+from vc.jobplugin.answers import Decorated
+from vc.jobplugin.arguments import Flag, described, parse
+from vc.messages.plugins import EnvVar, JobDecoration, PluginAnnouncement, TaskDecoration
 
 FLAGS = (Flag(name="word", default="hello", meaning="how to greet"),)
 

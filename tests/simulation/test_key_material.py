@@ -14,13 +14,13 @@ import pytest
 from tests.builders.planted import in_any_form
 from tests.simulation.stack import CORE, Stack, gang_job
 from tests.simulation.traces import Traces
-from vc_bus.memory import MemoryBus
-from vc_clock import run_virtual
-from vc_messages.record import TopicPartition
-from vc_messages.topics import ALL
-from vc_model.keys import LAST_APPLIED
-from vc_model.kinds import EVENTS, SECRETS
-from vc_model.struct import JsonObject
+from vc.bus.memory import MemoryBus
+from vc.clock import run_virtual
+from vc.messages.record import TopicPartition
+from vc.messages.topics import ALL
+from vc.model.api.keys import LAST_APPLIED
+from vc.model.api.kinds import EVENTS, SECRETS
+from vc.model.api.struct import JsonObject
 
 SECRET = "MIIEowIBAAKCAQEAverysecretmaterialofauser"
 PRIVATE = f"-----BEGIN RSA PRIVATE KEY-----\n{SECRET}\n-----END RSA PRIVATE KEY-----\n"

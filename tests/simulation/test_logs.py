@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from tests.simulation.stack import CORE, Stack, gang_job
-from vc_clock import run_virtual
-from vc_messages.trace import trace_id
-from vc_runtime.logs import OURS, JsonFormatter
+from vc.clock import run_virtual
+from vc.messages.trace import trace_id
+from vc.runtime.hosting.logs import OURS, JsonFormatter
 
 JOB_SECONDS_MAX = 240.0
 

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from tests.simulation.stack import CORE, Stack, gang_job
-from vc_clock import run_virtual
-from vc_messages.topics import SESSIONS
+from vc.clock import run_virtual
+from vc.messages.topics import SESSIONS
 
 JOBS_COUNT = 6
 PODS_EACH = 3

@@ -3,9 +3,9 @@
 import msgspec
 
 from tests.simulation.stack import CORE, Stack, gang_job
-from vc_clock import run_virtual
-from vc_model.kinds import PODS
-from vc_model.struct import JsonObject
+from vc.clock import run_virtual
+from vc.model.api.kinds import PODS
+from vc.model.api.struct import JsonObject
 
 TASKS = 130
 

@@ -17,9 +17,9 @@ from tests.builders.planted import Planted, unpacked
 from tests.simulation.stack import CORE, Stack, gang_job
 from tests.simulation.test_key_material import everything_on
 from tests.simulation.traces import Traces
-from vc_clock import run_virtual
-from vc_model.kinds import CLAIMS, EVENTS, PODS, REPLICASETS, Kind
-from vc_model.struct import JsonObject
+from vc.clock import run_virtual
+from vc.model.api.kinds import CLAIMS, EVENTS, PODS, REPLICASETS, Kind
+from vc.model.api.struct import JsonObject
 
 SERVICES = (*CORE, "plugin-svc", "plugin-ssh", "podgroup-controller")
 OWN_KEY = "MIIEowIBAAKCAQEAverysecretmaterialofauser"

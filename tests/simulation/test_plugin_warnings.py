@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 from tests.simulation.stack import CORE, Stack, gang_job
-from vc_clock import run_virtual
-from vc_model.kinds import EVENTS
+from vc.clock import run_virtual
+from vc.model.api.kinds import EVENTS
 
 
 @pytest.mark.parametrize("compat", ["lenient", "upstream"])

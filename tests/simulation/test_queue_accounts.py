@@ -9,12 +9,12 @@ import msgspec
 from tests.simulation.seeds import GROUND, SEEDS
 from tests.simulation.stack import Stack
 from tests.simulation.test_seeds import apply, seed_stack
-from vc_clock import run_virtual
-from vc_dashboard.logic.invariants import QUEUES_TOLD, find
-from vc_dashboard.logic.picture import Picture, make_picture
-from vc_model import kinds
-from vc_model.kinds import Kind
-from vc_model.meta import ApiObject
+from vc.clock import run_virtual
+from vc.dashboard.logic.cluster_index import ClusterIndex, build_cluster_index
+from vc.dashboard.logic.invariants import QUEUES_TOLD, find
+from vc.model.api import kinds
+from vc.model.api.kinds import Kind
+from vc.model.api.meta import ApiObject
 
 TOLD_SECONDS_MAX = 3.0
 """Statuses are written once a second."""
@@ -25,8 +25,8 @@ def all_of(stack: Stack, kind: Kind) -> list[ApiObject]:
     return [msgspec.json.decode(raw, type=kind.type) for raw in listed]
 
 
-def picture_of(stack: Stack) -> Picture:
-    return make_picture(
+def picture_of(stack: Stack) -> ClusterIndex:
+    return build_cluster_index(
         jobs=all_of(stack, kinds.JOBS),
         groups=all_of(stack, kinds.PODGROUPS),
         pods=all_of(stack, kinds.PODS),
@@ -43,13 +43,13 @@ def test_queues_tell_what_the_dashboard_counts_in_their_pods() -> None:
                 await apply(stack, seed.file)
             for _ in range(3):
                 await stack.clock.sleep(20)
-                picture = picture_of(stack)
-                wrong = [each for each in find(picture) if each.invariant == QUEUES_TOLD]
+                cluster_index = picture_of(stack)
+                wrong = [each for each in find(cluster_index) if each.invariant == QUEUES_TOLD]
                 if wrong:  # something ended a moment ago
                     await stack.clock.sleep(TOLD_SECONDS_MAX)
-                    picture = picture_of(stack)
-                    wrong = [each for each in find(picture) if each.invariant == QUEUES_TOLD]
+                    cluster_index = picture_of(stack)
+                    wrong = [each for each in find(cluster_index) if each.invariant == QUEUES_TOLD]
                 assert wrong == []
-            assert len([q for q in picture.queues.values() if q.status.allocated]) >= 3
+            assert len([q for q in cluster_index.queues.values() if q.status.allocated]) >= 3
 
     run_virtual(main())

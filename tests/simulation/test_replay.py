@@ -3,10 +3,10 @@
 import pytest
 
 from tests.simulation.stack import Stack, gang_job
-from vc_clock import run_virtual
-from vc_messages.sessions import SessionEntry
-from vc_scheduler.logic.replaying import replay
-from vc_snapshot.chains import ChainBrokenError, load_chain
+from vc.clock import run_virtual
+from vc.messages.sessions import SessionEntry
+from vc.scheduling.record.replay import replay
+from vc.snapshot.chains import ChainBrokenError, load_chain
 
 ENTRIES_MAX = 1_000
 

@@ -9,8 +9,8 @@ from collections import Counter
 import pytest
 
 from tests.simulation.stack import CORE, Stack, gang_job
-from vc_clock import run_virtual
-from vc_messages.topics import PLUGINS
+from vc.clock import run_virtual
+from vc.messages.topics import PLUGINS
 
 REPLICAS = ("job-controller", "job-controller@2")
 JOBS_COUNT = 12

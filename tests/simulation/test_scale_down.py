@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from tests.simulation.stack import CORE, Stack, gang_job
-from vc_clock import run_virtual
-from vc_model.kinds import CONFIGMAPS, JOBS, PODS, Kind
-from vc_simcluster.cluster import StoreCluster
+from vc.clock import run_virtual
+from vc.model.api.kinds import CONFIGMAPS, JOBS, PODS, Kind
+from vc.simcluster.cluster import StoreCluster
 
 SERVICES = (*CORE, "plugin-svc")
 BEFORE, AFTER = 4, 2

@@ -21,14 +21,14 @@ from tests.simulation.seeds import (
     documents,
 )
 from tests.simulation.stack import CORE, Stack
-from vc_admission.logic.offline import validate_documents
-from vc_cli.services import SERVICES
-from vc_clock import run_virtual
-from vc_messages.topics import PLUGINS
-from vc_model import kinds
-from vc_model.keys import JOB_NAME
-from vc_model.kinds import Kind
-from vc_model.struct import JsonObject
+from vc.admission.logic.offline import validate_documents
+from vc.cli.pyroclast.services import SERVICES
+from vc.clock import run_virtual
+from vc.messages.topics import PLUGINS
+from vc.model.api import kinds
+from vc.model.api.keys import JOB_NAME
+from vc.model.api.kinds import Kind
+from vc.model.api.struct import JsonObject
 
 ALL_PLUGINS = tuple(f"plugin-{name}" for name in PLUGINS)
 

@@ -7,12 +7,12 @@ import pytest
 
 from tests.simulation.slow import SlowStack
 from tests.simulation.stack import gang_job
-from vc_clock import run_virtual
-from vc_messages.facts import FENCE_KEY
-from vc_messages.record import TopicPartition
-from vc_messages.topics import FACTS
-from vc_model.kinds import LEASES, WATCHED
-from vc_runtime.follower import Follower
+from vc.clock import run_virtual
+from vc.messages.facts import FENCE_KEY
+from vc.messages.record import TopicPartition
+from vc.messages.topics import FACTS
+from vc.model.api.kinds import LEASES, WATCHED
+from vc.runtime.consuming.follower import Follower
 
 SERVICES = (
     "watcher", "job-controller", "plugin-env", "queue-controller", "podgroup-controller", "scheduler"

@@ -9,10 +9,10 @@ import pytest
 
 from tests.simulation.stack import Stack, gang_job
 from tests.simulation.traces import Span, Traces
-from vc_bus.memory import Faults
-from vc_clock import run_virtual
-from vc_messages.trace import ROOT_SPAN, SESSION_SPAN, session_trace, span_id, trace_id
-from vc_runtime.tracing import SpanRef
+from vc.bus.memory import Faults
+from vc.clock import run_virtual
+from vc.messages.trace import ROOT_SPAN, SESSION_SPAN, session_trace, span_id, trace_id
+from vc.runtime.hosting.tracing import SpanRef
 
 SEEDS = int(os.environ.get("PYROCLAST_TRACE_SEEDS", "20"))
 JOB_SECONDS_MAX = 240.0
@@ -208,12 +208,12 @@ def test_a_death_at_any_call_changes_no_identity(service: str) -> None:
 
 @pytest.mark.timeout(300)
 def test_duplicates_delays_and_random_deaths_change_no_identity() -> None:
-    chance = random.Random(1)
+    rng = random.Random(1)
     failures: list[str] = []
     again = 0
     for seed in range(SEEDS):
         service = TELLING[seed % len(TELLING)]
-        death = (service, chance.choice(points_of(service)))
+        death = (service, rng.choice(points_of(service)))
         run = traced(seed=seed, faults=TROUBLED, die_at=death)
         failures += [f"seed {seed} {death}: {text}" for text in run.differences()]
         again += len(run.traces.of(run.uids[0])) - len(EXPECTED)

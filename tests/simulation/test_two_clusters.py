@@ -11,15 +11,15 @@ import pytest
 
 from tests.simulation.stack import CORE, Stack, gang_job
 from tests.unit.watcher.test_service import read_all
-from vc_clock import run_virtual
-from vc_messages.facts import Stamp
-from vc_messages.incarnations import cluster_of
-from vc_messages.progress import Progress, progress_message, progress_of
-from vc_messages.topics import ALL, PROGRESS, fact_partitions
-from vc_model.kinds import NAMESPACES, WATCHED
-from vc_runtime.context import Service
-from vc_runtime.follower import Follower
-from vc_watcher.config import TAKE_OVER_FROM, Config
+from vc.clock import run_virtual
+from vc.messages.facts import Stamp
+from vc.messages.incarnations import cluster_of
+from vc.messages.progress import Progress, progress_message, progress_of
+from vc.messages.topics import ALL, PROGRESS, fact_partitions
+from vc.model.api.kinds import NAMESPACES, WATCHED
+from vc.runtime.consuming.follower import Follower
+from vc.runtime.hosting.context import Service
+from vc.watcher.config import TAKE_OVER_FROM, Config
 
 SERVICES = (*CORE, "podgroup-controller", "plugin-svc")
 PURE = ("plugin-env",)

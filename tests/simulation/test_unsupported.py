@@ -6,10 +6,10 @@ import msgspec
 import pytest
 
 from tests.simulation.stack import CORE, Stack, gang_job
-from vc_clock import run_virtual
-from vc_model.kinds import PODGROUPS, PODS
-from vc_model.scheduling import PodGroup
-from vc_model.struct import JsonObject
+from vc.clock import run_virtual
+from vc.model.api.kinds import PODGROUPS, PODS
+from vc.model.api.scheduling import PodGroup
+from vc.model.api.struct import JsonObject
 
 SECONDS = 60.0
 HARD = {"mode": "hard", "highestTierAllowed": 1}

@@ -9,18 +9,18 @@ import pytest
 
 from tests.simulation.stack import CORE, Stack, gang_job
 from tests.unit.messages.samples import SAMPLES
-from vc_clock import run_virtual
-from vc_messages.codec import HEADER_SCHEMA, SCHEMA_VERSION_READ_MAX
-from vc_messages.dead_letters import DeadLetter
-from vc_messages.record import Message, TopicPartition
-from vc_messages.topics import (
+from vc.clock import run_virtual
+from vc.messages.codec import HEADER_SCHEMA, SCHEMA_VERSION_READ_MAX
+from vc.messages.dead_letters import DeadLetter
+from vc.messages.record import Message, TopicPartition
+from vc.messages.topics import (
     DEAD_LETTERS,
     PLUGIN_REGISTRY,
     PLUGIN_REPLIES,
     PROGRESS,
     plugin_requests,
 )
-from vc_model.kinds import JOBS, PODS, QUEUES
+from vc.model.api.kinds import JOBS, PODS, QUEUES
 
 JOBS_COUNT = 5
 PODS_EACH = 3

@@ -9,21 +9,21 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 from tests.simulation.stack import CORE, WALL_AT_ZERO, Stack, gang_job
-from vc_bus.memory import MemoryBus
-from vc_clock import run_virtual
-from vc_cluster import ForbiddenError
-from vc_messages.record import TopicPartition
-from vc_messages.topics import USAGE_LEDGER
-from vc_messages.usage import UsageRow, usage_of
-from vc_model import keys
-from vc_model.kinds import CONFIGMAPS, PODGROUPS, PODS, QUEUES, Kind
-from vc_model.pod import Pod
-from vc_model.struct import JsonObject
-from vc_model.times import parse_time
-from vc_queue_controller.ledger_store import CHECKPOINT
-from vc_queue_controller.logic.ledger_documents import PREFIX, entries_of, hours_of, unpack_hour
-from vc_queue_controller.service import QueueController
-from vc_simcluster.cluster import StoreCluster
+from vc.bus.memory import MemoryBus
+from vc.clock import run_virtual
+from vc.cluster import ForbiddenError
+from vc.messages.record import TopicPartition
+from vc.messages.topics import USAGE_LEDGER
+from vc.messages.usage import UsageRow, usage_of
+from vc.model.api import keys
+from vc.model.api.kinds import CONFIGMAPS, PODGROUPS, PODS, QUEUES, Kind
+from vc.model.api.pod import Pod
+from vc.model.api.struct import JsonObject
+from vc.model.values.times import parse_time
+from vc.queue_controller.ledger_store import CHECKPOINT
+from vc.queue_controller.logic.ledger_documents import PREFIX, entries_of, hours_of, unpack_hour
+from vc.queue_controller.service import QueueController
+from vc.simcluster.cluster import StoreCluster
 
 HOUR = int(WALL_AT_ZERO) // 3600 * 3600
 BEGINS_BEFORE = 300

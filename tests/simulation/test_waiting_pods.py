@@ -8,12 +8,12 @@ import pytest
 
 from tests.simulation.stack import CORE, Stack, gang_job
 from tests.simulation.test_writes import CountingCluster
-from vc_clock import run_virtual
-from vc_model.kinds import EVENTS, PODGROUPS, PODS
-from vc_model.pod import Pod
-from vc_model.struct import JsonObject
-from vc_scheduler.logic.pod_status.background_queue import WRITES_PER_SECOND
-from vc_simcluster.node_pools import NodePool
+from vc.clock import run_virtual
+from vc.model.api.kinds import EVENTS, PODGROUPS, PODS
+from vc.model.api.pod import Pod
+from vc.model.api.struct import JsonObject
+from vc.scheduling.pod_status.background_queue import WRITES_PER_SECOND
+from vc.simcluster.kubelet.node_pools import NodePool
 
 SEVEN_NODES: Final = (NodePool(count=7),)
 TEN_MINUTES: Final = 600.0

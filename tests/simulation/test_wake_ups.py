@@ -4,10 +4,10 @@ from typing import Final
 
 from tests.simulation.stack import Stack, gang_job
 from tests.simulation.test_gangs import bound
-from vc_clock import run_virtual
-from vc_model.kinds import BUDGETS, PRIORITYCLASSES
-from vc_model.struct import ResourceList
-from vc_simcluster.node_pools import NodePool
+from vc.clock import run_virtual
+from vc.model.api.kinds import BUDGETS, PRIORITYCLASSES
+from vc.model.api.struct import ResourceList
+from vc.simcluster.kubelet.node_pools import NodePool
 
 SOON_SECONDS: Final = 2.0
 CAPACITY: Final[ResourceList] = {"cpu": "8", "memory": "64Gi", "pods": "110"}

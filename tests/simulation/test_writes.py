@@ -9,12 +9,12 @@ from collections import Counter
 from typing import Any
 
 from tests.simulation.stack import CORE, Stack, gang_job
-from vc_clock import run_virtual
-from vc_cluster.interface import Preconditions
-from vc_model.kinds import LEASES, QUEUES, Kind
-from vc_model.struct import JsonObject
-from vc_simcluster.api import Api
-from vc_simcluster.cluster import StoreCluster
+from vc.clock import run_virtual
+from vc.cluster.interface import Preconditions
+from vc.model.api.kinds import LEASES, QUEUES, Kind
+from vc.model.api.struct import JsonObject
+from vc.simcluster.cluster import StoreCluster
+from vc.simcluster.verbs.api import Api
 
 SERVICES = (*CORE, "plugin-svc")
 JOBS = 10

@@ -3,9 +3,9 @@
 from dataclasses import dataclass, field
 
 from tests.simulation.mortal import Life
-from vc_messages.trace import span_id, trace_id
-from vc_runtime.tracing import Attributes, SpanRef
-from vc_runtime.tracing import Span as Told
+from vc.messages.trace import span_id, trace_id
+from vc.runtime.hosting.tracing import Attributes, SpanRef
+from vc.runtime.hosting.tracing import Span as Told
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,10 +4,10 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Protocol
 
-from vc_bus import Bus
-from vc_bus.memory import MemoryBus
-from vc_clock import LoopClock
-from vc_messages.record import TopicPartition
+from vc.bus import Bus
+from vc.bus.memory import MemoryBus
+from vc.clock import LoopClock
+from vc.messages.record import TopicPartition
 
 TAIL_KEY = "tail"
 """Key of records that a backend may append to make its broker clean a log."""

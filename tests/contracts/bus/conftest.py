@@ -7,7 +7,7 @@ import pytest
 
 from tests.contracts.bus.backends import Backend, memory_backend
 from tests.contracts.bus.kafka_backend import Broker, kafka_backend, running_broker
-from vc_bus import Bus
+from vc.bus import Bus
 
 BackendFactory = Callable[[], AbstractAsyncContextManager[Backend]]
 

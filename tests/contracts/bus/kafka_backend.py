@@ -13,14 +13,14 @@ from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from tests.contracts.bus.backends import TAIL_KEY, Backend
 from tests.contracts.bus.steps import POLL_SECONDS, WAIT_SECONDS_MAX, message
 from tests.contracts.contained import contained, only_in_container
-from vc_bus.kafka import KafkaBus, KafkaConfig
-from vc_bus.limits import TOPIC_MESSAGE_BYTES_MAX
-from vc_clock import LoopClock
-from vc_messages.record import TopicPartition
-from vc_parts import KafkaServer, require_or_skip_reason
-from vc_parts.availability import Way, availability_of, given_address
-from vc_parts.catalogue import PARTS
-from vc_parts.containers import kafka_container
+from vc.bus.kafka import KafkaBus, KafkaConfig
+from vc.bus.limits import TOPIC_MESSAGE_BYTES_MAX
+from vc.clock import LoopClock
+from vc.messages.record import TopicPartition
+from vc.parts import KafkaServer, require_or_skip_reason
+from vc.parts.availability import Way, availability_of, given_address
+from vc.parts.containers import kafka_container
+from vc.parts.fetch.catalogue import PARTS
 
 QUICK_CLEANER = {"log.cleaner.backoff.ms": "200", "log.initial.task.delay.ms": "500"}
 """A broker of ours cleans at once; one that was given takes its own time."""
@@ -47,6 +47,8 @@ def running_broker() -> Iterator[Broker]:
         with contained(kafka_container) as address:
             yield Broker(address, None)
         return
+    # Without users and ACLs: the suite is about the adapter, and one client plays every service at once. The stacks of
+    # tests/integration and tests/e2e have one user per service (vc.cli.pyroclast.stack.acls).
     server = KafkaServer(settings=QUICK_CLEANER)
     asyncio.run(server.start())
     try:

@@ -4,9 +4,9 @@ import asyncio
 import secrets
 from collections.abc import Callable, Sequence
 
-from vc_bus import Bus, Member, Reader
-from vc_messages.record import Message, Record, TopicPartition
-from vc_messages.topics import Split, Topic
+from vc.bus import Bus, Member, Reader
+from vc.messages.record import Message, Record, TopicPartition
+from vc.messages.topics import Split, Topic
 
 WAIT_SECONDS_MAX = 30.0
 """What has not come by then does not come."""

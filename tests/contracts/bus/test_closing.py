@@ -3,7 +3,7 @@
 import pytest
 
 from tests.contracts.bus.steps import at_start, message, new_topic
-from vc_bus import Bus, BusClosedError
+from vc.bus import Bus, BusClosedError
 
 
 async def test_a_closed_bus_answers_no_more(bus: Bus) -> None:

@@ -2,8 +2,8 @@
 
 from tests.contracts.bus.backends import TAIL_KEY, Backend
 from tests.contracts.bus.steps import at_start, message, new_topic, numbered, read, values
-from vc_bus import Reader
-from vc_messages.record import Record, TopicPartition
+from vc.bus import Reader
+from vc.messages.record import Record, TopicPartition
 
 
 async def read_to_end(reader: Reader, *, end: int) -> list[Record]:

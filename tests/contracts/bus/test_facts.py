@@ -1,4 +1,4 @@
-"""Protocol 1 to 8 over a bus: what a view believes, and when it lets one act.
+"""docs/protocol.md 1 to 8 over a bus: what a view believes, and when it lets one act.
 
 The view's own logic is tested in tests/unit/messages; here it is fed by a real reader, so order,
 headers, tombstones, compaction and wipes are the bus's own.
@@ -9,17 +9,17 @@ import pytest
 
 from tests.contracts.bus.backends import TAIL_KEY, Backend
 from tests.contracts.bus.steps import POLL_SECONDS, WAIT_SECONDS_MAX, topic, until_error
-from vc_bus import Bus, Reader, TopicMissingError
-from vc_messages.facts import Stamp, fact_message, fence_message, tombstone_message
-from vc_messages.partition import partition_of
-from vc_messages.progress import Progress, progress_message
-from vc_messages.record import Message, TopicPartition
-from vc_messages.topics import BY_NAME, PROGRESS, fact_partitions
-from vc_messages.view import IncarnationChanged, View
-from vc_model.kinds import PODS, QUEUES, Kind
-from vc_model.meta import ApiObject, ObjectMeta
-from vc_model.pod import Pod
-from vc_model.scheduling import Queue
+from vc.bus import Bus, Reader, TopicMissingError
+from vc.messages.facts import Stamp, fact_message, fence_message, tombstone_message
+from vc.messages.partition import partition_of
+from vc.messages.progress import Progress, progress_message
+from vc.messages.record import Message, TopicPartition
+from vc.messages.topics import BY_NAME, PROGRESS, fact_partitions
+from vc.messages.view import IncarnationChanged, View
+from vc.model.api.kinds import PODS, QUEUES, Kind
+from vc.model.api.meta import ApiObject, ObjectMeta
+from vc.model.api.pod import Pod
+from vc.model.api.scheduling import Queue
 
 KINDS = (PODS, QUEUES)
 TOPICS = [BY_NAME[kind.topic] for kind in KINDS] + [PROGRESS]

@@ -15,9 +15,9 @@ from tests.contracts.bus.steps import (
     poll_until,
     values,
 )
-from vc_bus import Bus, BusClosedError, TopicMissingError
-from vc_messages.record import TopicPartition
-from vc_messages.topics import PARTITIONS
+from vc.bus import Bus, BusClosedError, TopicMissingError
+from vc.messages.record import TopicPartition
+from vc.messages.topics import PARTITIONS
 
 EVERY_NUMBER = set(range(PARTITIONS))
 

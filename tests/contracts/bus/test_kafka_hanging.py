@@ -7,9 +7,9 @@ import pytest
 from tests.contracts.bus.kafka_backend import Broker, kafka_backend
 from tests.contracts.bus.steps import message, new_topic
 from tests.contracts.bus.test_outage import publish_patiently
-from vc_bus import BusUnavailableError
-from vc_bus.kafka.config import REQUEST_SECONDS_MAX
-from vc_bus.kafka.publisher import ACKNOWLEDGED_SECONDS_MAX
+from vc.bus import BusUnavailableError
+from vc.bus.kafka.config import REQUEST_SECONDS_MAX
+from vc.bus.kafka.publisher import ACKNOWLEDGED_SECONDS_MAX
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 

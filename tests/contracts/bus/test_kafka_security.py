@@ -12,12 +12,12 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from tests.contracts.bus.steps import at_start, message, new_topic, read, values
-from vc_bus import BusError
-from vc_bus.kafka import KafkaBus, KafkaConfig
-from vc_clock import LoopClock
-from vc_parts import KafkaServer, require_or_skip_reason
-from vc_parts.certificates import Authority
-from vc_parts.ports import LOOPBACK, free_port
+from vc.bus import BusError
+from vc.bus.kafka import KafkaBus, KafkaConfig
+from vc.clock import LoopClock
+from vc.parts import KafkaServer, require_or_skip_reason
+from vc.parts.certificates import Authority
+from vc.parts.ports import LOOPBACK, free_port
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 

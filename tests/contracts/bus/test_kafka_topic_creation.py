@@ -8,10 +8,10 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.contracts.bus.steps import at_start, message, topic
-from vc_bus import TopicMismatchError, TopicMissingError
-from vc_bus.kafka import KafkaBus, KafkaConfig
-from vc_clock import LoopClock
-from vc_parts import KafkaServer, require_or_skip_reason
+from vc.bus import TopicMismatchError, TopicMissingError
+from vc.bus.kafka import KafkaBus, KafkaConfig
+from vc.clock import LoopClock
+from vc.parts import KafkaServer, require_or_skip_reason
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 

@@ -24,9 +24,9 @@ from tests.contracts.bus.steps import (
     topic,
     values,
 )
-from vc_bus.kafka.member import JOIN_SECONDS_MAX, KafkaMember
-from vc_bus.kafka.reader import KafkaReader
-from vc_bus.kafka.watchdog import STALL_SECONDS
+from vc.bus.kafka.member import JOIN_SECONDS_MAX, KafkaMember
+from vc.bus.kafka.reader import KafkaReader
+from vc.bus.kafka.watchdog import STALL_SECONDS
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 

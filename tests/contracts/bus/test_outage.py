@@ -16,7 +16,7 @@ from tests.contracts.bus.steps import (
     read,
     values,
 )
-from vc_bus import BusUnavailableError
+from vc.bus import BusUnavailableError
 
 pytestmark = pytest.mark.slow
 

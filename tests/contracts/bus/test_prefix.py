@@ -4,8 +4,8 @@ import secrets
 
 from tests.contracts.bus.backends import Backend
 from tests.contracts.bus.steps import WAIT_SECONDS_MAX, message, topic
-from vc_bus.prefixed import PrefixedBus
-from vc_messages.record import Record, TopicPartition
+from vc.bus.prefixed import PrefixedBus
+from vc.messages.record import Record, TopicPartition
 
 
 async def test_two_prefixes_do_not_meet(backend: Backend) -> None:

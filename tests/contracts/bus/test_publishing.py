@@ -6,10 +6,10 @@ import msgspec
 import pytest
 
 from tests.contracts.bus.steps import at_start, message, new_topic, numbered, read, values
-from vc_bus import Bus, BusError, OversizeError, TopicMissingError
-from vc_bus.limits import ENVELOPE_BYTES_MAX
-from vc_messages.record import Message, TopicPartition
-from vc_messages.topics import MESSAGE_BYTES_MAX
+from vc.bus import Bus, BusError, OversizeError, TopicMissingError
+from vc.bus.limits import ENVELOPE_BYTES_MAX
+from vc.messages.record import Message, TopicPartition
+from vc.messages.topics import MESSAGE_BYTES_MAX
 
 CROWD = 25
 

@@ -18,8 +18,8 @@ from tests.contracts.bus.steps import (
     until_error,
     values,
 )
-from vc_bus import Bus, BusClosedError, OffsetGoneError, TopicMissingError
-from vc_messages.record import TopicPartition
+from vc.bus import Bus, BusClosedError, OffsetGoneError, TopicMissingError
+from vc.messages.record import TopicPartition
 
 POLLS = 50
 

@@ -19,8 +19,8 @@ from tests.contracts.bus.steps import (
     until_error,
     values,
 )
-from vc_bus import Bus, BusError, TopicMismatchError, TopicMissingError
-from vc_messages.topics import Split, Topic
+from vc.bus import Bus, BusError, TopicMismatchError, TopicMissingError
+from vc.messages.topics import Split, Topic
 
 
 class Mismatch(msgspec.Struct, frozen=True):

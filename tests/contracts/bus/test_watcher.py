@@ -10,17 +10,17 @@ import pytest
 from tests.builders.contexts import memory_cluster, memory_context
 from tests.contracts.bus.backends import Backend
 from tests.contracts.bus.steps import WAIT_SECONDS_MAX
-from vc_clock import LoopClock
-from vc_cluster import Cluster
-from vc_messages.codec import HEADER_SCHEMA
-from vc_messages.facts import fence_message
-from vc_messages.progress import Progress, progress_message
-from vc_messages.record import Message
-from vc_messages.topics import ALL, PROGRESS
-from vc_model.kinds import NAMESPACES, PODS, QUEUES
-from vc_runtime.follower import Follower
-from vc_watcher.config import Config
-from vc_watcher.service import WatcherService
+from vc.clock import LoopClock
+from vc.cluster import Cluster
+from vc.messages.codec import HEADER_SCHEMA
+from vc.messages.facts import fence_message
+from vc.messages.progress import Progress, progress_message
+from vc.messages.record import Message
+from vc.messages.topics import ALL, PROGRESS
+from vc.model.api.kinds import NAMESPACES, PODS, QUEUES
+from vc.runtime.consuming.follower import Follower
+from vc.watcher.config import Config
+from vc.watcher.service import WatcherService
 
 
 class Case(msgspec.Struct, frozen=True):

@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
-from vc_clock import LoopClock
-from vc_cluster import Cluster
-from vc_model.struct import JsonObject
-from vc_simcluster import Api, Registry, StoreCluster, load_crds
+from vc.clock import LoopClock
+from vc.cluster import Cluster
+from vc.model.api.struct import JsonObject
+from vc.simcluster import Api, Registry, StoreCluster, load_crds
 
 
 class Target(msgspec.Struct, kw_only=True):

@@ -6,8 +6,8 @@ import pytest
 
 from tests.contracts.cluster.backends import Backend, Target, open_store
 from tests.contracts.cluster.kubernetes_backends import CONTROL_PLANE, KUBERNETES_BACKENDS
-from vc_cluster import Cluster
-from vc_model.kinds import NAMESPACES
+from vc.cluster import Cluster
+from vc.model.api.kinds import NAMESPACES
 
 BACKENDS: list[Backend] = [Backend(name="store", open=open_store), *KUBERNETES_BACKENDS]
 

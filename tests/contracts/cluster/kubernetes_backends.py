@@ -17,18 +17,18 @@ import pytest
 
 from tests.contracts.cluster.backends import Backend, Target, definitions
 from tests.contracts.cluster.steps import eventually, exists
-from vc_clock import LoopClock
-from vc_cluster import AlreadyExistsError
-from vc_cluster.kubernetes import KubernetesCluster, connect
-from vc_cluster.kubernetes_http import Limits
-from vc_model.kinds import Kind
-from vc_model.meta import ApiObject
-from vc_parts import ControlPlane, require_or_skip_reason
-from vc_parts.availability import given_address
-from vc_parts.catalogue import PARTS
-from vc_simcluster import Api, Registry
-from vc_simcluster.http_server import serve
-from vc_simcluster.kubeconfig import write_kubeconfig
+from vc.clock import LoopClock
+from vc.cluster import AlreadyExistsError
+from vc.cluster.kubernetes import KubernetesCluster, connect
+from vc.cluster.kubernetes_http import Limits
+from vc.model.api.kinds import Kind
+from vc.model.api.meta import ApiObject
+from vc.parts import ControlPlane, require_or_skip_reason
+from vc.parts.availability import given_address
+from vc.parts.fetch.catalogue import PARTS
+from vc.simcluster import Api, Registry
+from vc.simcluster.http.kubeconfig import write_kubeconfig
+from vc.simcluster.server import serve
 
 PATIENT: Final = Limits(write_seconds_max=5.0)
 """A suite on a busy machine is about answers, not about deadlines."""

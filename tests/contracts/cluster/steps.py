@@ -6,9 +6,9 @@ from typing import Any, Final
 
 import msgspec
 
-from vc_cluster import Cluster, NotFoundError, WatchEvent
-from vc_model.kinds import PODS, Kind
-from vc_model.struct import JsonObject
+from vc.cluster import Cluster, NotFoundError, WatchEvent
+from vc.model.api.kinds import PODS, Kind
+from vc.model.api.struct import JsonObject
 
 WAIT_SECONDS_MAX: Final = 10.0
 _POLL_SECONDS: Final = 0.02

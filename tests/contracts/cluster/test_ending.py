@@ -13,8 +13,8 @@ from tests.contracts.cluster.steps import (
     pod,
     vcjob,
 )
-from vc_cluster import Cluster, ConflictError, ForbiddenError, NotFoundError, Preconditions
-from vc_model.kinds import CONFIGMAPS, JOBS, NAMESPACES, PODS, SERVICES
+from vc.cluster import Cluster, ConflictError, ForbiddenError, NotFoundError, Preconditions
+from vc.model.api.kinds import CONFIGMAPS, JOBS, NAMESPACES, PODS, SERVICES
 
 OTHER_UID = "00000000-0000-4000-8000-000000000000"
 

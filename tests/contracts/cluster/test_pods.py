@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from tests.contracts.cluster.steps import bound_pod, eventually, exists, pod
-from vc_cluster import Cluster, ConflictError, NotFoundError, TooManyRequestsError
-from vc_model.kinds import BUDGETS, PODS
+from vc.cluster import Cluster, ConflictError, NotFoundError, TooManyRequestsError
+from vc.model.api.kinds import BUDGETS, PODS
 
 OTHER_UID = "00000000-0000-4000-8000-000000000000"
 

@@ -5,10 +5,10 @@ import pytest
 
 from tests.contracts.cluster.backends import Target
 from tests.contracts.cluster.steps import bound_pod, config_map, names, pod
-from vc_cluster import Cluster, GoneError, NotFoundError
-from vc_cluster.errors import BadRequestError
-from vc_model.kinds import CONFIGMAPS, JOBS, NODES, PODS
-from vc_model.times import parse_time
+from vc.cluster import Cluster, GoneError, NotFoundError
+from vc.cluster.errors import BadRequestError
+from vc.model.api.kinds import CONFIGMAPS, JOBS, NODES, PODS
+from vc.model.values.times import parse_time
 
 
 async def test_what_was_created_is_read_back(cluster: Cluster, namespace: str) -> None:

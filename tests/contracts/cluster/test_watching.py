@@ -7,8 +7,8 @@ import pytest
 
 from tests.contracts.cluster.backends import Target
 from tests.contracts.cluster.steps import config_map, lease, pod, take
-from vc_cluster import Cluster, GoneError, WatchEvent
-from vc_model.kinds import CONFIGMAPS, LEASES, PODS
+from vc.cluster import Cluster, GoneError, WatchEvent
+from vc.model.api.kinds import CONFIGMAPS, LEASES, PODS
 
 
 def told(events: list[WatchEvent]) -> list[tuple[str, str]]:

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tests.contracts.cluster.steps import config_map, pod, vcjob
-from vc_cluster import (
+from vc.cluster import (
     AlreadyExistsError,
     Cluster,
     ConflictError,
@@ -14,9 +14,9 @@ from vc_cluster import (
     NotFoundError,
     Preconditions,
 )
-from vc_cluster.errors import TooLargeError
-from vc_model.kinds import CONFIGMAPS, JOBS, LEASES, PODGROUPS, PODS, PRIORITYCLASSES
-from vc_model.struct import JsonObject
+from vc.cluster.errors import TooLargeError
+from vc.model.api.kinds import CONFIGMAPS, JOBS, LEASES, PODGROUPS, PODS, PRIORITYCLASSES
+from vc.model.api.struct import JsonObject
 
 
 async def test_generated_names_differ(cluster: Cluster, namespace: str) -> None:

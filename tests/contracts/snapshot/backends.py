@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Protocol
 
-from vc_snapshot import SnapshotStore
-from vc_snapshot.memory import MemorySnapshot
+from vc.snapshot import SnapshotStore
+from vc.snapshot.memory import MemorySnapshot
 
 SESSIONS_MAX = 5
 SESSION_BYTES_MAX = 1000

@@ -7,7 +7,7 @@ import pytest
 
 from tests.contracts.snapshot.backends import Backend, memory_backend
 from tests.contracts.snapshot.redis_backend import Cache, redis_backend, running_cache
-from vc_snapshot import SnapshotStore
+from vc.snapshot import SnapshotStore
 
 BackendFactory = Callable[[], AbstractAsyncContextManager[Backend]]
 

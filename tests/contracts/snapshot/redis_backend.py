@@ -11,11 +11,11 @@ from redis.asyncio import Redis
 
 from tests.contracts.contained import contained, only_in_container
 from tests.contracts.snapshot.backends import SESSION_BYTES_MAX, SESSIONS_MAX, Backend
-from vc_parts import RedisServer, require_or_skip_reason
-from vc_parts.availability import Way, availability_of, given_address
-from vc_parts.catalogue import PARTS
-from vc_parts.containers import redis_container
-from vc_snapshot.redis import RedisSnapshot
+from vc.parts import RedisServer, require_or_skip_reason
+from vc.parts.availability import Way, availability_of, given_address
+from vc.parts.containers import redis_container
+from vc.parts.fetch.catalogue import PARTS
+from vc.snapshot.redis import RedisSnapshot
 
 
 class Cache:

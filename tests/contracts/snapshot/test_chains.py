@@ -3,9 +3,9 @@
 import pytest
 
 from tests.contracts.snapshot.backends import SESSIONS_MAX
-from vc_messages.sessions import SessionEntry, SessionRecord, entry_bytes
-from vc_snapshot import SnapshotStore
-from vc_snapshot.chains import ChainBrokenError, load_chain, load_entry
+from vc.messages.sessions import SessionEntry, SessionRecord, entry_bytes
+from vc.snapshot import SnapshotStore
+from vc.snapshot.chains import ChainBrokenError, load_chain, load_entry
 
 
 def entry(number: int, *, base: bool = False) -> SessionEntry:

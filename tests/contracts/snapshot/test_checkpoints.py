@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from tests.contracts.snapshot.backends import Backend
-from vc_snapshot import Checkpoint, SnapshotStore, SnapshotUnavailableError, digest_of
+from vc.snapshot import Checkpoint, SnapshotStore, SnapshotUnavailableError, digest_of
 
 
 def checkpoint(*, epoch: int = 1, chunks: dict[str, bytes] | None = None) -> Checkpoint:

@@ -7,7 +7,7 @@ from redis.asyncio import Redis
 
 from tests.contracts.snapshot.redis_backend import Cache, RedisBackend
 from tests.contracts.snapshot.test_checkpoints import checkpoint
-from vc_snapshot.redis import (
+from vc.snapshot.redis import (
     COMMAND_BYTES_MAX,
     ORPHAN_SECONDS,
     REPLACED_SECONDS,

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.contracts.snapshot.backends import SESSION_BYTES_MAX, SESSIONS_MAX, Backend
-from vc_snapshot import SnapshotStore
+from vc.snapshot import SnapshotStore
 
 
 async def test_a_session_is_kept_by_its_id(store: SnapshotStore) -> None:

@@ -16,14 +16,14 @@ from bench.cluster.__main__ import main, parser, run
 from bench.cluster.results import read
 from bench.cluster.shapes import Shape
 
-from vc_cli.embedded import EmbeddedStack
-from vc_clock import LoopClock
-from vc_model.kinds import JOBS, NAMESPACES, PODS
-from vc_model.meta import ApiObject
-from vc_simcluster.api import Api
-from vc_simcluster.http_server import serve
-from vc_simcluster.kubeconfig import write_kubeconfig
-from vc_simcluster.registry import Registry
+from vc.cli.pyroclast.embedded import EmbeddedStack
+from vc.clock import LoopClock
+from vc.model.api.kinds import JOBS, NAMESPACES, PODS
+from vc.model.api.meta import ApiObject
+from vc.simcluster.http.kubeconfig import write_kubeconfig
+from vc.simcluster.schema.registry import Registry
+from vc.simcluster.server import serve
+from vc.simcluster.verbs.api import Api
 
 NODES = {"nodes": [{"count": 3, "capacity": {"cpu": "4", "memory": "16Gi", "pods": "20"}}]}
 ROOT = Path(__file__).parents[3]

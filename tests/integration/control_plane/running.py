@@ -17,19 +17,19 @@ import yaml
 
 from tests.integration.kubectl.backends import start
 from tests.integration.kubectl.shell import find_kubectl
-from vc_admission.config import Config as AdmissionConfig
-from vc_admission.service import build as build_admission
-from vc_bus.memory import MemoryBus
-from vc_cli.services import build_of
-from vc_clock import LoopClock
-from vc_cluster import Cluster
-from vc_cluster.kubernetes import connect
-from vc_model.struct import JsonObject
-from vc_queue_controller.config import Config as QueueConfig
-from vc_queue_controller.service import build as build_queue_controller
-from vc_runtime.context import Context, Service
-from vc_simcluster.registry import crd_folder
-from vc_snapshot.memory import MemorySnapshot
+from vc.admission.config import Config as AdmissionConfig
+from vc.admission.service import build as build_admission
+from vc.bus.memory import MemoryBus
+from vc.cli.pyroclast.services import build_of
+from vc.clock import LoopClock
+from vc.cluster import Cluster
+from vc.cluster.kubernetes import connect
+from vc.model.api.struct import JsonObject
+from vc.queue_controller.config import Config as QueueConfig
+from vc.queue_controller.service import build as build_queue_controller
+from vc.runtime.hosting.context import Context, Service
+from vc.simcluster.schema.registry import crd_folder
+from vc.snapshot.memory import MemorySnapshot
 
 SERVICES = ("watcher", "queue-controller", "podgroup-controller", "job-controller", "scheduler")
 KUBECTL_SECONDS_MAX = 60.0

@@ -8,8 +8,8 @@ from tests.integration.control_plane.running import ControlPlaneUnderTest, contr
 from tests.integration.kubectl.backends import NAMES
 from tests.integration.parts.require import require
 from tests.unit.admission.objects import job, queue, task
-from vc_model.keys import GROUP_MIN_MEMBER, GROUP_NAME
-from vc_model.struct import JsonObject
+from vc.model.api.keys import GROUP_MIN_MEMBER, GROUP_NAME
+from vc.model.api.struct import JsonObject
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 

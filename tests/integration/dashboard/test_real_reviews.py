@@ -8,14 +8,14 @@ import yaml
 
 from tests.builders.contexts import memory_context
 from tests.integration.parts.require import require
-from vc_clock import LoopClock, ServerClock
-from vc_cluster.kubernetes import KubernetesCluster, connect
-from vc_dashboard.callers import Callers, DeniedError
-from vc_model.kinds import JOBS, NAMESPACES, QUEUES, Kind
-from vc_model.meta import ApiObject
-from vc_model.struct import JsonObject
-from vc_parts import ControlPlane
-from vc_parts.kubeconfig import User
+from vc.clock import LoopClock, ServerClock
+from vc.cluster.kubernetes import KubernetesCluster, connect
+from vc.dashboard.callers import Callers, DeniedError
+from vc.model.api.kinds import JOBS, NAMESPACES, QUEUES, Kind
+from vc.model.api.meta import ApiObject
+from vc.model.api.struct import JsonObject
+from vc.parts import ControlPlane
+from vc.parts.kubeconfig import User
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.slow, pytest.mark.timeout(300)]
 

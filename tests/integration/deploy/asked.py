@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from vc_cli.rights import account_of, rights_of
-from vc_cli.services import SERVICES
-from vc_model.keys import SYSTEM_NAMESPACE
+from vc.cli.pyroclast.rights import account_of, rights_of
+from vc.cli.pyroclast.services import SERVICES
+from vc.model.api.keys import SYSTEM_NAMESPACE
 
 FORBIDDEN = 403
 _PREFIX = f"system:serviceaccount:{SYSTEM_NAMESPACE}:"

@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from tests.integration.parts.require import require
-from vc_parts import obtain
+from vc.parts import obtain
 
 ROOT = Path(__file__).parents[3]
 CHART = ROOT / "deploy" / "helm" / "pyroclast"

@@ -6,7 +6,7 @@ from typing import Any
 from tests.e2e.workload import PLUGIN_SETS, gang
 from tests.integration.deploy.kubectl import Kubectl
 from tests.integration.stack.running import eventually
-from vc_model.keys import SYSTEM_NAMESPACE
+from vc.model.api.keys import SYSTEM_NAMESPACE
 
 LONG_SECONDS = 600.0
 WAIT_SECONDS_MAX = 120.0

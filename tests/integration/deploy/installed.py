@@ -14,8 +14,8 @@ import yaml
 from tests.e2e.deployment import Deployment
 from tests.integration.deploy.chart import CHART, NAMESPACE, RELEASE, helm
 from tests.integration.deploy.kubectl import Kubectl
-from vc_parts import fake_node
-from vc_parts.ports import LOOPBACK
+from vc.parts import fake_node
+from vc.parts.ports import LOOPBACK
 
 WEBHOOKS = ("mutatingwebhookconfiguration", "validatingwebhookconfiguration")
 

@@ -7,24 +7,20 @@ import pytest
 
 from tests.e2e.deployment import Deployment
 from tests.e2e.workload import gang
-from tests.integration.deploy.acl_servers import (
-    AuthorizingKafka,
-    authorizing_redis,
-    redis_url_of,
-)
+from tests.integration.deploy.acl_servers import chart_kafka, chart_redis
 from tests.integration.stack.running import require
-from vc_bus import BusForbiddenError
-from vc_bus.kafka import KafkaBus, KafkaConfig
-from vc_cli.acls import user_of
-from vc_cli.services import SERVICES
-from vc_clock import LoopClock
-from vc_messages.access import SNAPSHOTS, access_of
-from vc_messages.record import Message, TopicPartition
-from vc_messages.topics import ALL, DEAD_LETTERS
-from vc_parts import RedisServer
-from vc_parts.probe import http_get
-from vc_snapshot import SnapshotUnavailableError
-from vc_snapshot.redis import RedisSnapshot
+from vc.bus import BusForbiddenError
+from vc.bus.kafka import KafkaBus, KafkaConfig
+from vc.cli.pyroclast.acls import user_of
+from vc.cli.pyroclast.services import SERVICES
+from vc.cli.pyroclast.stack.acls import AuthorizingKafka, AuthorizingRedis
+from vc.clock import LoopClock
+from vc.messages.access import access_of
+from vc.messages.record import Message, TopicPartition
+from vc.messages.topics import ALL, DEAD_LETTERS
+from vc.parts.probe import http_get
+from vc.snapshot import SnapshotUnavailableError
+from vc.snapshot.redis import RedisSnapshot
 
 pytestmark = [
     pytest.mark.kafka,
@@ -38,18 +34,12 @@ JOB_SECONDS_MAX = 120.0
 
 
 async def test_jobs_complete_with_these_rights_and_nothing_else_is_allowed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
     require("kafka", "redis")
-    kafka, redis = AuthorizingKafka(tmp_path / "kafka"), authorizing_redis(tmp_path / "redis")
-    for key, value in kafka.client_environment.items():
-        monkeypatch.setenv(key, value)
+    kafka, redis = chart_kafka(tmp_path / "kafka"), chart_redis(tmp_path / "redis")
     deployment = Deployment(tmp_path, real=False)
     deployment.ground.kafka, deployment.ground.redis = kafka, redis
-    for service in SERVICES:
-        deployment.logins[service] = kafka.environment_of(service)
-        if service in SNAPSHOTS:
-            deployment.logins[service]["REDIS_URL"] = redis_url_of(redis, service)
     try:
         await deployment.start()
         for name in ("one", "two"):
@@ -70,8 +60,8 @@ async def test_jobs_complete_with_these_rights_and_nothing_else_is_allowed(
         assert "no permissions" not in log, service
 
 
-async def check_sessions_were_kept(redis: RedisServer) -> None:
-    store = RedisSnapshot.from_url(redis_url_of(redis, "dashboard"))
+async def check_sessions_were_kept(redis: AuthorizingRedis) -> None:
+    store = RedisSnapshot.from_url(redis.url_of("dashboard"))
     try:
         assert await store.session_ids(limit=10)
     finally:
@@ -114,10 +104,10 @@ async def check_reads(kafka: AuthorizingKafka) -> None:
         await bus.close()
 
 
-async def check_redis(redis: RedisServer) -> None:
+async def check_redis(redis: AuthorizingRedis) -> None:
     """Sessions are the scheduler's to write, and a checkpoint is its service's."""
     for service in ("dashboard", "queue-controller"):
-        store = RedisSnapshot.from_url(redis_url_of(redis, service))
+        store = RedisSnapshot.from_url(redis.url_of(service))
         try:
             with pytest.raises(SnapshotUnavailableError):
                 await store.append_session("forged", b"x")
@@ -129,7 +119,7 @@ async def check_redis(redis: RedisServer) -> None:
 
 async def check_a_denied_service_says_so(deployment: Deployment, kafka: AuthorizingKafka) -> None:
     """A queue-controller with a plugin's user: one sentence, not ready, and it lives on."""
-    deployment.logins["queue-controller"] |= kafka.environment_of("plugin-env")
+    deployment.logins["queue-controller"] = kafka.environment_of("plugin-env")
     lives = deployment.run_service("queue-controller", instance="denied")
     said = ""
     for _ in range(120):

@@ -23,9 +23,9 @@ from tests.integration.deploy.chart import (
 from tests.integration.deploy.kubectl import Kubectl
 from tests.integration.parts.require import require
 from tests.integration.stack.running import eventually
-from vc_cli.services import SERVICES
-from vc_parts import ControlPlane
-from vc_parts.certificates import Authority
+from vc.cli.pyroclast.services import SERVICES
+from vc.parts import ControlPlane
+from vc.parts.certificates import Authority
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.slow, pytest.mark.timeout(300)]
 

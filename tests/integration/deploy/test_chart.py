@@ -21,23 +21,23 @@ from tests.integration.deploy.chart import (
     render,
     template,
 )
-from vc_admission.config import Config as AdmissionConfig
-from vc_admission.logic.endpoints import ENDPOINTS
-from vc_admission.logic.webhook_configurations import (
+from vc.admission.config import Config as AdmissionConfig
+from vc.admission.logic.webhook.endpoints import ENDPOINTS
+from vc.admission.logic.webhook.webhook_configurations import (
     MUTATING,
     VALIDATING,
     client_service,
     configuration,
 )
-from vc_cli.ctl.dashboard import LABELS
-from vc_cli.rights import account_manifests
-from vc_cli.services import SERVICES
-from vc_cli.stack import DASHBOARD_SERVICE
-from vc_cli.stack_plan import keys_of
-from vc_model.compat import Compat
-from vc_scheduler.logic import actions, plugins
-from vc_scheduler.logic.conf import default_conf
-from vc_scheduler.logic.conf_file import read_conf
+from vc.cli.pyroclast.rights import account_manifests
+from vc.cli.pyroclast.services import SERVICES
+from vc.cli.pyroclast.stack.plan import keys_of
+from vc.cli.pyroclast.stack.stack import DASHBOARD_SERVICE
+from vc.cli.vcctl.api.dashboard import LABELS
+from vc.model.compat import Compat
+from vc.scheduling import actions, plugins
+from vc.scheduling.conf.model import default_conf
+from vc.scheduling.conf.volcano_file import read_conf
 
 ONLY_ON_A_CLUSTER = {
     "POD_NAMESPACE", "LOG_LEVEL", "LOG_FORMAT",

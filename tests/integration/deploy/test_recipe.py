@@ -19,8 +19,8 @@ from tests.integration.stack.running import eventually, require
 from tests.integration.vcctl.seed_commands import COMMANDS, FILLED, REPOSITORY_CHART, SeedCommand
 from tests.integration.vcctl.typist import Typist
 from tests.simulation.seeds import FOLDER, GROUND, documents
-from vc_model.struct import JsonObject
-from vc_parts import obtain
+from vc.model.api.struct import JsonObject
+from vc.parts import obtain
 
 pytestmark = [
     pytest.mark.kafka,

@@ -21,17 +21,17 @@ from tests.e2e.deployment import Deployment
 from tests.e2e.workload import gang
 from tests.integration.deploy.tls_tunnel import TlsTunnel
 from tests.integration.stack.running import require
-from vc_bus import BusError
-from vc_bus.kafka import KafkaBus, KafkaConfig
-from vc_clock import LoopClock
-from vc_cluster import NotFoundError
-from vc_messages.topics import ALL
-from vc_model.kinds import PODS, SECRETS
-from vc_parts import JaegerServer, RedisServer
-from vc_parts.probe import http_get
-from vc_parts.servers.kafka_secured import SecuredKafka
-from vc_snapshot import SnapshotUnavailableError
-from vc_snapshot.redis import RedisSnapshot
+from vc.bus import BusError
+from vc.bus.kafka import KafkaBus, KafkaConfig
+from vc.cli.pyroclast.stack.acls import AuthorizingKafka, AuthorizingRedis
+from vc.clock import LoopClock
+from vc.cluster import NotFoundError
+from vc.messages.topics import ALL
+from vc.model.api.kinds import PODS, SECRETS
+from vc.parts import JaegerServer
+from vc.parts.probe import http_get
+from vc.snapshot import SnapshotUnavailableError
+from vc.snapshot.redis import RedisSnapshot
 
 pytestmark = [
     pytest.mark.kafka,
@@ -41,7 +41,6 @@ pytestmark = [
     pytest.mark.xdist_group("stack"),
 ]
 
-REDIS_PASSWORD = "password-of-redis"
 JOB_SECONDS_MAX = 120.0
 SPANS_SECONDS_MAX = 30.0
 POLL_SECONDS = 0.2
@@ -53,11 +52,12 @@ class Secured:
     """The servers, and what lets one in."""
 
     def __init__(self, folder: Path) -> None:
-        self.kafka = SecuredKafka(folder=folder / "kafka")
-        self.redis = RedisServer(folder=folder / "redis", password=REDIS_PASSWORD)
+        self.kafka = AuthorizingKafka(folder=folder / "kafka")
+        self.redis = AuthorizingRedis(folder=folder / "redis")
         self.tunnel = TlsTunnel(target_port=self.redis.port, folder=folder)
 
-    def redis_url(self, *, password: str = REDIS_PASSWORD, trusting: bool = True) -> str:
+    def redis_url(self, *, password: str = "", trusting: bool = True) -> str:
+        password = password or self.redis.password
         trust = f"?ssl_ca_certs={self.tunnel.ca}" if trusting else ""
         return f"rediss://:{password}@127.0.0.1:{self.tunnel.port}/0{trust}"
 
@@ -96,13 +96,13 @@ async def test_who_may_not_is_not_let_in_and_who_may_is(
     for url in (
         secured.redis_url(password="another"),
         secured.redis_url(trusting=False),
-        f"redis://:{REDIS_PASSWORD}@127.0.0.1:{secured.tunnel.port}/0",
+        f"redis://:{secured.redis.password}@127.0.0.1:{secured.tunnel.port}/0",
     ):
         with pytest.raises(SnapshotUnavailableError) as away:
             await ask_redis(url)
-        assert REDIS_PASSWORD not in str(away.value)
+        assert secured.redis.password not in str(away.value)
     await ask_redis(secured.redis_url())
-    assert REDIS_PASSWORD not in caplog.text
+    assert secured.redis.password not in caplog.text
     assert secured.kafka.password not in caplog.text
 
 
@@ -130,8 +130,6 @@ async def test_keys_and_passwords_are_in_no_message_no_log_and_no_span(
 ) -> None:
     require("kafka", "redis", "jaeger")
     servers, jaeger = Secured(tmp_path), JaegerServer(folder=tmp_path / "jaeger")
-    for key, value in servers.kafka.client_environment.items():
-        monkeypatch.setenv(key, value)
     monkeypatch.setenv("LOG_LEVEL", "DEBUG")
     deployment = Deployment(tmp_path, real=False)
     deployment.ground.kafka, deployment.ground.redis = servers.kafka, servers.redis
@@ -170,7 +168,9 @@ async def test_keys_and_passwords_are_in_no_message_no_log_and_no_span(
         "the key that was made": key,
         "the key that was given": OWN_KEY,
         "Kafka's password": servers.kafka.password,
-        "Redis' password": REDIS_PASSWORD,
+        "Redis' password": servers.redis.password,
+        **{f"Kafka's password of {name}": word for name, word in servers.kafka.passwords.items()},
+        **{f"Redis' password of {name}": word for name, word in servers.redis.passwords.items()},
         **planted.secrets,
     }
     found = [

@@ -20,7 +20,7 @@ from tests.integration.deploy.volcanos_chart import definitions, write_chart
 from tests.integration.kubectl.shell import find_kubectl
 from tests.integration.parts.require import require
 from tests.integration.stack.running import eventually
-from vc_parts import ControlPlane, obtain
+from vc.parts import ControlPlane, obtain
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.slow, pytest.mark.timeout(600)]
 

@@ -9,8 +9,8 @@ import contextlib
 import ssl
 from pathlib import Path
 
-from vc_parts.certificates import Authority, write_pair
-from vc_parts.ports import LOOPBACK
+from vc.parts.certificates import Authority, write_pair
+from vc.parts.ports import LOOPBACK
 
 CHUNK_BYTES = 65_536
 

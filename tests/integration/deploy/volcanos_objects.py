@@ -3,8 +3,8 @@ fields that we have never heard of."""
 
 from typing import Any
 
-from vc_model import keys
-from vc_parts.kwok_stages import DELAY_ANNOTATION
+from vc.model.api import keys
+from vc.parts.kwok_stages import DELAY_ANNOTATION
 
 STRANGE = {"fieldOfAnotherVersion": {"kept": "please"}, "aNumber": 7}
 """No definition and no struct of ours knows them."""

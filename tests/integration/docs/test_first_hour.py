@@ -19,10 +19,10 @@ import pytest
 from tests.integration.docs.page import Block, Command, read, written
 from tests.integration.kubectl.shell import find_kubectl
 from tests.integration.vcctl.shell import BIN
-from vc_cli import settings
-from vc_clock import LoopClock
-from vc_parts import jaeger_address, require_or_skip_reason
-from vc_parts.ports import free_port
+from vc.cli.pyroclast import settings
+from vc.clock import LoopClock
+from vc.parts import jaeger_address, require_or_skip_reason
+from vc.parts.ports import free_port
 
 ROOT: Final = Path(__file__).parents[3]
 PAGE: Final = ROOT / "docs" / "first-hour.md"

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).parents[3]
-COMMAND = [sys.executable, "-m", "vc_cli.pyroclast"]
+COMMAND = [sys.executable, "-m", "vc.cli.pyroclast.main"]
 STOP_SECONDS_MAX = 20
 
 

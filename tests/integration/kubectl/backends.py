@@ -7,13 +7,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from vc_clock import LoopClock
-from vc_parts import ControlPlane, require_or_skip_reason
-from vc_simcluster.api import Api
-from vc_simcluster.http_server import serve
-from vc_simcluster.kubeconfig import write_kubeconfig
-from vc_simcluster.nodes import SimulatedNodes
-from vc_simcluster.registry import Registry, load_crds
+from vc.clock import LoopClock
+from vc.parts import ControlPlane, require_or_skip_reason
+from vc.simcluster.http.kubeconfig import write_kubeconfig
+from vc.simcluster.kubelet.nodes import SimulatedNodes
+from vc.simcluster.schema.registry import Registry, load_crds
+from vc.simcluster.server import serve
+from vc.simcluster.verbs.api import Api
 
 NAMES = ("embedded", "kubernetes")
 

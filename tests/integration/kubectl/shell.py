@@ -11,7 +11,7 @@ import pytest
 
 from tests.integration.kubectl.backends import Backend
 from tests.integration.kubectl.transcript import Step, shown_output
-from vc_parts import obtain, require_or_skip_reason
+from vc.parts import obtain, require_or_skip_reason
 
 COMMAND_SECONDS_MAX: Final = 30.0
 FIRST_OUTPUT_SECONDS_MAX: Final = 10.0

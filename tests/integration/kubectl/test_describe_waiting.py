@@ -9,9 +9,9 @@ from tests.integration.kubectl.shell import Shell, find_kubectl
 from tests.integration.kubectl.transcript import Step
 from tests.simulation.stack import CORE, Stack, gang_job
 from tests.simulation.test_waiting_pods import events, unschedulable
-from vc_simcluster.http_server import serve
-from vc_simcluster.kubeconfig import write_kubeconfig
-from vc_simcluster.node_pools import NodePool
+from vc.simcluster.http.kubeconfig import write_kubeconfig
+from vc.simcluster.kubelet.node_pools import NodePool
+from vc.simcluster.server import serve
 
 WAIT_SECONDS_MAX = 30.0
 

@@ -15,7 +15,7 @@ import pytest
 from tests.integration.kubectl import backends
 from tests.integration.kubectl.shell import Shell, find_kubectl
 from tests.integration.kubectl.transcript import Step, normalise, parse, render
-from vc_simcluster.registry import crd_folder
+from vc.simcluster.schema.registry import crd_folder
 
 _HERE: Final = Path(__file__).parent
 _FILE: Final = _HERE / "transcript.txt"

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from vc_parts import require_or_skip_reason
+from vc.parts import require_or_skip_reason
 
 WAIT_SECONDS_MAX = 30.0
 POLL_SECONDS = 0.1

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.parts.require import require
-from vc_parts import obtain
+from vc.parts import obtain
 
 pytestmark = pytest.mark.slow
 

@@ -8,8 +8,8 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 
 from tests.integration.parts.require import eventually, require
-from vc_parts import jaeger_address
-from vc_parts.probe import http_get
+from vc.parts import jaeger_address
+from vc.parts.probe import http_get
 
 pytestmark = [pytest.mark.jaeger, pytest.mark.slow]
 

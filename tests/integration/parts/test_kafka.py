@@ -9,7 +9,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
 from tests.integration.parts.require import require
-from vc_parts import KafkaServer, kafka_address
+from vc.parts import KafkaServer, kafka_address
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 

@@ -11,8 +11,8 @@ import pytest
 import pytest_asyncio
 
 from tests.integration.parts.require import eventually, require
-from vc_parts import ControlPlane, KwokServer, User, fake_node, obtain
-from vc_parts.kwok_stages import DELAY_ANNOTATION, EXIT_CODE_ANNOTATION
+from vc.parts import ControlPlane, KwokServer, User, fake_node, obtain
+from vc.parts.kwok_stages import DELAY_ANNOTATION, EXIT_CODE_ANNOTATION
 
 pytestmark = [
     pytest.mark.kubernetes,

@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 
 from tests.integration.parts.require import require
-from vc_parts import RedisServer, redis_address
+from vc.parts import RedisServer, redis_address
 
 pytestmark = pytest.mark.redis
 
@@ -49,10 +49,10 @@ async def test_the_address_is_one_that_clients_can_use() -> None:
 
 
 def start_run_command() -> subprocess.Popen[str]:
-    """`python -m vc_parts run redis`, as a person types it."""
+    """`python -m vc.parts run redis`, as a person types it."""
     environment = {key: value for key, value in os.environ.items() if key != "REDIS_URL"}
     return subprocess.Popen(
-        [sys.executable, "-m", "vc_parts", "run", "redis"],
+        [sys.executable, "-m", "vc.parts", "run", "redis"],
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

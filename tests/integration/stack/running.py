@@ -1,6 +1,7 @@
 """A stack in a home folder of its own, used as a person would: by commands, kubeconfig and pids.
 
-`RunningStack` is `pyroclast stack`, a process for every service; `RunningUp` is `pyroclast up`, all of
+`RunningStack` is `pyroclast stack`, a process for every service, each with users of its own at Kafka and Redis
+and the generated ACLs enforced (`PYROCLAST_ACLS=on`); `RunningUp` is `pyroclast up`, all of
 them in one, in memory. Both are asked over HTTP with what their kubeconfig holds.
 """
 
@@ -20,12 +21,12 @@ from typing import Any
 import pytest
 import yaml
 
-from vc_cli import stack_file
-from vc_cli.stack_file import StackFile
-from vc_clock import LoopClock
-from vc_model.keys import SIM_RUN_SECONDS
-from vc_parts import require_or_skip_reason
-from vc_parts.kwok_stages import DELAY_ANNOTATION
+from vc.cli.pyroclast.stack import stack_file
+from vc.cli.pyroclast.stack.stack_file import StackFile
+from vc.clock import LoopClock
+from vc.model.api.keys import SIM_RUN_SECONDS
+from vc.parts import require_or_skip_reason
+from vc.parts.kwok_stages import DELAY_ANNOTATION
 
 COMMAND_SECONDS_MAX = 200.0
 WAIT_SECONDS_MAX = 60.0
@@ -100,7 +101,7 @@ class RunningUp:
     def up(self) -> None:
         """Until it says that it can be left with Ctrl-C."""
         process = self._process = subprocess.Popen(
-            [sys.executable, "-m", "vc_cli.pyroclast", "up"],
+            [sys.executable, "-m", "vc.cli.pyroclast.main", "up"],
             env=environment(self._home),
             stdout=subprocess.PIPE,
             text=True,
@@ -133,12 +134,12 @@ class RunningStack:
 
     def __init__(self, home: Path, **env: str) -> None:
         self.home = home
-        self._env = environment(home, **env)
+        self._env = environment(home, PYROCLAST_ACLS="on", **env)
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """`pyroclast …` to its end."""
         return subprocess.run(
-            [sys.executable, "-m", "vc_cli.pyroclast", *arguments],
+            [sys.executable, "-m", "vc.cli.pyroclast.main", *arguments],
             env=self._env,
             capture_output=True,
             text=True,

@@ -22,7 +22,7 @@ from tests.integration.stack.running import (
     gang,
     require,
 )
-from vc_parts.ports import free_port
+from vc.parts.ports import free_port
 
 pytestmark = [
     pytest.mark.kafka,
@@ -41,7 +41,7 @@ class Theirs:
     def __init__(self, folder: Path) -> None:
         self.kubeconfig = folder / "theirs"
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "vc_cli.pyroclast", "simcluster", "--port", "0"]
+            [sys.executable, "-m", "vc.cli.pyroclast.main", "simcluster", "--port", "0"]
             + ["--kubeconfig", str(self.kubeconfig)],
             env=environment(folder),
         )

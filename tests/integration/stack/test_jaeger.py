@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from vc_messages.trace import ROOT_SPAN, span_id, trace_id
-from vc_parts import jaeger_address, require_or_skip_reason
-from vc_parts.probe import http_get
-from vc_runtime.tracing import ENDPOINT_VARIABLE, OtlpTracer, Span
+from vc.messages.trace import ROOT_SPAN, span_id, trace_id
+from vc.parts import jaeger_address, require_or_skip_reason
+from vc.parts.probe import http_get
+from vc.runtime.hosting.tracing import ENDPOINT_VARIABLE, OtlpTracer, Span
 
 pytestmark = [pytest.mark.jaeger, pytest.mark.slow]
 

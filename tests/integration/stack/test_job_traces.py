@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.integration.stack.running import JOBS_PATH, RunningStack, eventually, require
-from vc_messages.trace import SESSION_SPAN, session_trace, span_id, trace_id
+from vc.messages.trace import SESSION_SPAN, session_trace, span_id, trace_id
 
 pytestmark = [
     pytest.mark.kafka,

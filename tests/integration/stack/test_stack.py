@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from tests.integration.stack.running import RunningStack, eventually, require
-from vc_cli.services import SERVICES
-from vc_cli.stack_file import ProcessEntry, StackFile
-from vc_cli.stack_plan import SNAPSHOT_SERVICES
-from vc_clock import LoopClock
+from vc.cli.pyroclast.services import SERVICES
+from vc.cli.pyroclast.stack.plan import SNAPSHOT_SERVICES
+from vc.cli.pyroclast.stack.stack_file import ProcessEntry, StackFile
+from vc.clock import LoopClock
 
 pytestmark = [
     pytest.mark.kafka,
@@ -63,6 +63,7 @@ def test_a_service_is_told_only_what_it_needs(stack: RunningStack) -> None:
         keys = {item.partition(b"=")[0].decode() for item in environ}
         assert ("REDIS_URL" in keys) is (entry.name in SNAPSHOT_SERVICES), entry.name
         assert {"KAFKA_BOOTSTRAP_SERVERS", "KUBECONFIG", "HEALTH_PORT"} <= keys
+        assert f"KAFKA_SASL_USERNAME=vc-{entry.name}".encode() in environ
         assert "PYROCLAST_HOME" not in keys
 
 

@@ -31,11 +31,11 @@ from tests.simulation.seeds import (
     check_service,
     documents,
 )
-from vc_clock import LoopClock
-from vc_model import kinds
-from vc_model.keys import JOB_NAME, SIM_RUN_SECONDS
-from vc_model.kinds import Kind
-from vc_model.struct import JsonObject
+from vc.clock import LoopClock
+from vc.model.api import kinds
+from vc.model.api.keys import JOB_NAME, SIM_RUN_SECONDS
+from vc.model.api.kinds import Kind
+from vc.model.api.struct import JsonObject
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(700), pytest.mark.xdist_group("stack")]
 

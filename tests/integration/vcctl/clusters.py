@@ -20,11 +20,11 @@ import pytest
 
 from tests.integration.stack.running import RunningStack
 from tests.integration.vcctl.shell import Shell
-from vc_cli.ctl.client import Client
-from vc_cli.ctl.errors import ApiError
-from vc_cli.ctl.kubeconfig import read_access
-from vc_cli.ctl.parser_options import DASHBOARD_VARIABLE
-from vc_model.struct import JsonObject
+from vc.cli.vcctl.api.client import Client
+from vc.cli.vcctl.api.errors import ApiError
+from vc.cli.vcctl.api.kubeconfig import read_access
+from vc.cli.vcctl.parser_options import DASHBOARD_VARIABLE
+from vc.model.api.struct import JsonObject
 
 ROOT: Final = Path(__file__).parents[3]
 STOP_SECONDS_MAX: Final = 20
@@ -55,7 +55,7 @@ def embedded(home: Path) -> Iterator[Shell]:
     names = ("PYROCLAST_API_PORT", "PYROCLAST_DASHBOARD_PORT", "PYROCLAST_METRICS_PORT")
     ports = dict.fromkeys(names, "0")
     process = subprocess.Popen(
-        [sys.executable, "-m", "vc_cli.pyroclast", "up"],
+        [sys.executable, "-m", "vc.cli.pyroclast.main", "up"],
         cwd=ROOT,
         env={**kept, **ports, **USAGE_PERIOD, "PYROCLAST_HOME": str(home)},
         stdout=subprocess.PIPE,

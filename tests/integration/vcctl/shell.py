@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from tests.integration.stack.running import eventually
-from vc_cli.ctl.parser_options import DASHBOARD_VARIABLE
+from vc.cli.vcctl.parser_options import DASHBOARD_VARIABLE
 
 BIN = Path(sys.executable).parent
 UNBUFFERED = "PYTHONUNBUFFERED"

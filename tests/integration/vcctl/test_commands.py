@@ -14,7 +14,7 @@ from tests.integration.stack.running import eventually
 from tests.integration.vcctl.commands import FLOWS, JOB
 from tests.integration.vcctl.shell import BIN, Shell, becomes
 from tests.integration.vcctl.typist import Typist
-from vc_model.quantity import parse_quantity
+from vc.model.values.quantity import parse_quantity
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 LIST_TITLES = (

@@ -9,7 +9,7 @@ import yaml
 from tests.integration.stack.running import eventually
 from tests.integration.vcctl.commands import CASES, run_all
 from tests.integration.vcctl.shell import Shell, becomes
-from vc_cli.ctl.parser import vcctl_parser
+from vc.cli.vcctl.parser import vcctl_parser
 
 
 def leaves(parser: argparse.ArgumentParser) -> list[str]:

@@ -10,9 +10,9 @@ import yaml
 
 from tests.integration.stack.running import eventually
 from tests.integration.vcctl.shell import Shell, becomes
-from vc_cli.ctl.client import Client
-from vc_cli.ctl.kubeconfig import read_access
-from vc_cli.ctl.resources import QUEUES
+from vc.cli.vcctl.api.client import Client
+from vc.cli.vcctl.api.kubeconfig import read_access
+from vc.cli.vcctl.api.resources import QUEUES
 
 NODE_CPU = 64
 """Of each node of `pyroclast up`."""

@@ -15,13 +15,13 @@ import yaml
 
 from tests.integration.vcctl.commands import CASES, offline, written
 from tests.integration.vcctl.shell import BIN, Shell
-from vc_cli.ctl.client import Client
-from vc_cli.ctl.errors import ApiError
-from vc_cli.ctl.kubeconfig import read_access
-from vc_cli.ctl.resources import COMMANDS, JOBS, PODGROUPS, QUEUES, Resource
-from vc_clock import LoopClock
-from vc_parts import ControlPlane, require_or_skip_reason
-from vc_simcluster.registry import crd_folder
+from vc.cli.vcctl.api.client import Client
+from vc.cli.vcctl.api.errors import ApiError
+from vc.cli.vcctl.api.kubeconfig import read_access
+from vc.cli.vcctl.api.resources import COMMANDS, JOBS, PODGROUPS, QUEUES, Resource
+from vc.clock import LoopClock
+from vc.parts import ControlPlane, require_or_skip_reason
+from vc.simcluster.schema.registry import crd_folder
 
 pytestmark = pytest.mark.kubernetes
 

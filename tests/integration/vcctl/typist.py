@@ -7,7 +7,7 @@ from typing import Final
 
 from tests.integration.kubectl.shell import find_kubectl
 from tests.integration.vcctl.shell import BIN, Ran
-from vc_cli.ctl.parser_options import DASHBOARD_VARIABLE
+from vc.cli.vcctl.parser_options import DASHBOARD_VARIABLE
 
 SECONDS_MAX: Final = 60.0
 _LEFT_OUT: Final = frozenset({"PYTHONUNBUFFERED", DASHBOARD_VARIABLE})

@@ -12,9 +12,9 @@ import msgspec
 from tests.proofs.runner import Outcome, Proof
 from tests.simulation.api_faults import ApiFaults
 from tests.simulation.stack import CORE, Stack, gang_job
-from vc_bus.memory import Faults
-from vc_clock import run_virtual
-from vc_model.kinds import CONFIGMAPS, JOBS, PODGROUPS, PODS, SECRETS, SERVICES, Kind
+from vc.bus.memory import Faults
+from vc.clock import run_virtual
+from vc.model.api.kinds import CONFIGMAPS, JOBS, PODGROUPS, PODS, SECRETS, SERVICES, Kind
 
 REPLICATED: Final = ("watcher", "job-controller", "scheduler")
 STORM_SECONDS: Final = 25.0
@@ -46,54 +46,54 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
 
 def draw(seed: int) -> History:
     """The history of a seed."""
-    chance = random.Random(f"chaos/{seed}")
+    rng = random.Random(f"chaos/{seed}")
     services = list(CORE)
-    services += [f"{name}@2" for name in REPLICATED if chance.random() < 0.3]
+    services += [f"{name}@2" for name in REPLICATED if rng.random() < 0.3]
     return History(
         services=tuple(services),
         faults=Faults(
-            duplicate_rate=chance.choice((0.0, 0.1, 0.3)),
-            delay_rate=chance.choice((0.0, 0.3)),
-            delay_seconds_max=chance.choice((0.2, 1.0)),
-            acknowledge_seconds_max=chance.choice((0.0, 0.05)),
-            lost_acknowledgement_rate=chance.choice((0.0, 0.02)),
+            duplicate_rate=rng.choice((0.0, 0.1, 0.3)),
+            delay_rate=rng.choice((0.0, 0.3)),
+            delay_seconds_max=rng.choice((0.2, 1.0)),
+            acknowledge_seconds_max=rng.choice((0.0, 0.05)),
+            lost_acknowledgement_rate=rng.choice((0.0, 0.02)),
         ),
         api_faults=ApiFaults(
-            busy_rate=chance.choice((0.0, 0.02, 0.1)),
-            refused_rate=chance.choice((0.0, 0.02, 0.05)),
-            lost_answer_rate=chance.choice((0.0, 0.02, 0.05)),
-            slow_seconds_max=chance.choice((0.0, 0.05, 0.5)),
-            watch_cut_rate=chance.choice((0.0, 0.01)),
+            busy_rate=rng.choice((0.0, 0.02, 0.1)),
+            refused_rate=rng.choice((0.0, 0.02, 0.05)),
+            lost_answer_rate=rng.choice((0.0, 0.02, 0.05)),
+            slow_seconds_max=rng.choice((0.0, 0.05, 0.5)),
+            watch_cut_rate=rng.choice((0.0, 0.01)),
         ),
-        jobs=tuple(_draw_job(chance, number) for number in range(chance.randint(1, 5))),
-        happenings=tuple(_draw_happening(chance, services) for _ in range(chance.randint(1, 6))),
+        jobs=tuple(_draw_job(rng, number) for number in range(rng.randint(1, 5))),
+        happenings=tuple(_draw_happening(rng, services) for _ in range(rng.randint(1, 6))),
     )
 
 
-def _draw_job(chance: random.Random, number: int) -> tuple[float, dict[str, Any]]:
-    replicas = chance.randint(1, 6)
+def _draw_job(rng: random.Random, number: int) -> tuple[float, dict[str, Any]]:
+    replicas = rng.randint(1, 6)
     job = gang_job(
         f"job-{number}",
         replicas=replicas,
-        min_available=chance.randint(1, replicas),
-        cpu=chance.choice(("1", "8", "30")),
-        run_seconds=chance.choice((1, 4, 12)),
-        plugins={"env": []} if chance.random() < 0.5 else {},
+        min_available=rng.randint(1, replicas),
+        cpu=rng.choice(("1", "8", "30")),
+        run_seconds=rng.choice((1, 4, 12)),
+        plugins={"env": []} if rng.random() < 0.5 else {},
     )
-    return chance.uniform(0.0, STORM_SECONDS * 0.8), job
+    return rng.uniform(0.0, STORM_SECONDS * 0.8), job
 
 
-def _draw_happening(chance: random.Random, services: list[str]) -> Happening:
-    kind = chance.choices(
+def _draw_happening(rng: random.Random, services: list[str]) -> Happening:
+    kind = rng.choices(
         ("kill", "pause", "kill all", "wipe topics", "stop bus", "compact topics", "flush cache",
          "stop cache", "forget versions", "delete again"),
         weights=(10, 4, 1, 1, 2, 2, 2, 1, 2, 2),
     )[0]  # fmt: skip
     return Happening(
-        at=chance.uniform(0.0, STORM_SECONDS),
+        at=rng.uniform(0.0, STORM_SECONDS),
         kind=kind,
-        service=chance.choice(services),
-        seconds=chance.uniform(0.5, 12.0),
+        service=rng.choice(services),
+        seconds=rng.uniform(0.5, 12.0),
     )
 
 

@@ -6,9 +6,9 @@ from typing import Any, Final
 
 import msgspec
 
-from vc_model import keys
-from vc_model.kinds import Kind
-from vc_model.struct import JsonObject
+from vc.model.api import keys
+from vc.model.api.kinds import Kind
+from vc.model.api.struct import JsonObject
 
 _KNOWN_KEYS: Final = tuple(
     value for name, value in sorted(vars(keys).items()) if name.isupper() and "/" in value

@@ -10,23 +10,23 @@ import msgspec
 from tests.builders.contexts import memory_context
 from tests.proofs.containment.inputs import ODD_TEXTS, flipped, manifest_of, mutated
 from tests.unit.messages import samples
-from vc_bus.memory import MemoryBus
-from vc_clock import LoopClock, run_virtual
-from vc_messages.checkpoints import Chunker, Restorer, offsets_of, row_counts_of
-from vc_messages.codec import CodecError, decode, encode, wire_headers
-from vc_messages.dead_letters import DeadLetter
-from vc_messages.facts import Identity, Stamp, identity_of, object_of
-from vc_messages.plugins import PluginAnnouncement, PluginReply, PluginRequest
-from vc_messages.progress import Progress, progress_message, progress_of
-from vc_messages.record import Message, Record, TopicPartition
-from vc_messages.sessions import entry_of, session_of
-from vc_messages.topics import ALL, PARTITIONS, fact_partitions
-from vc_messages.usage import usage_of
-from vc_messages.view import Entry, ViewState
-from vc_model.kinds import PODS, QUEUES, WATCHED, Kind
-from vc_runtime.follower import Follower
-from vc_snapshot import redis
-from vc_watcher.logic import Decoder
+from vc.bus.memory import MemoryBus
+from vc.clock import LoopClock, run_virtual
+from vc.messages.checkpoints import Chunker, Restorer, offsets_of, row_counts_of
+from vc.messages.codec import CodecError, decode, encode, wire_headers
+from vc.messages.dead_letters import DeadLetter
+from vc.messages.facts import Identity, Stamp, identity_of, object_of
+from vc.messages.plugins import PluginAnnouncement, PluginReply, PluginRequest
+from vc.messages.progress import Progress, progress_message, progress_of
+from vc.messages.record import Message, Record, TopicPartition
+from vc.messages.sessions import entry_of, session_of
+from vc.messages.topics import ALL, PARTITIONS, fact_partitions
+from vc.messages.usage import usage_of
+from vc.messages.view import Entry, ViewState
+from vc.model.api.kinds import PODS, QUEUES, WATCHED, Kind
+from vc.runtime.consuming.follower import Follower
+from vc.snapshot import redis
+from vc.watcher.logic import Decoder
 
 STAMP: Final = Stamp(incarnation="00f1a2b3c4d5e6f7", epoch=3)
 

@@ -12,38 +12,38 @@ from tests.builders.contexts import memory_context
 from tests.proofs.containment.inputs import flipped, manifest_of, mutated, named
 from tests.proofs.containment.messages import STAMP
 from tests.unit.scheduler.objects import gang, node, queue
-from vc_admission.logic.endpoints import ENDPOINTS
-from vc_admission.logic.offline import validate_documents
-from vc_admission.logic.review import review
-from vc_admission.logic.wire import ReviewError, answer, parse_review
-from vc_admission.logic.world import World as AdmissionWorld
-from vc_cli.manifests import ManifestError, read_manifests
-from vc_job_controller.belongings import Belongings
-from vc_job_controller.logic import Observed as ObservedJob
-from vc_job_controller.logic import decide as decide_job
-from vc_job_controller.logic.podgroup import choose_podgroup
-from vc_messages.view import Change
-from vc_model import kinds
-from vc_model.job import Command, Job
-from vc_model.kinds import WATCHED, Kind
-from vc_model.kubernetes import Workload
-from vc_model.meta import ApiObject
-from vc_model.pod import Pod
-from vc_model.scheduling import PodGroup, Queue
-from vc_model.struct import JsonObject
-from vc_podgroup_controller.config import Config as PodGroupConfig
-from vc_podgroup_controller.logic import Observed as ObservedPods
-from vc_podgroup_controller.service import PodGroupController
-from vc_queue_controller.logic import Observed as ObservedQueues
-from vc_queue_controller.logic import decide as decide_queues
-from vc_queue_controller.logic.ledger import Ledger
-from vc_scheduler.logic import actions, plugins
-from vc_scheduler.logic.columns import KINDS, Columns
-from vc_scheduler.logic.conf import Conf
-from vc_scheduler.logic.conf_file import ConfError, read_conf
-from vc_scheduler.logic.cycle import run_cycle
-from vc_watcher.facts import Facts
-from vc_watcher.logic import Bare, Decoder, Index
+from vc.admission.logic.offline import validate_documents
+from vc.admission.logic.review import review
+from vc.admission.logic.webhook.endpoints import ENDPOINTS
+from vc.admission.logic.webhook.wire import ReviewError, answer, parse_review
+from vc.admission.logic.world import World as AdmissionWorld
+from vc.cli.manifests import ManifestError, read_manifests
+from vc.job_controller.logic import Observed as ObservedJob
+from vc.job_controller.logic import decide as decide_job
+from vc.job_controller.logic.podgroup import choose_podgroup
+from vc.job_controller.ownership import Ownership
+from vc.messages.view import Change
+from vc.model.api import kinds
+from vc.model.api.job import Command, Job
+from vc.model.api.kinds import WATCHED, Kind
+from vc.model.api.kubernetes import Workload
+from vc.model.api.meta import ApiObject
+from vc.model.api.pod import Pod
+from vc.model.api.scheduling import PodGroup, Queue
+from vc.model.api.struct import JsonObject
+from vc.podgroup_controller.config import Config as PodGroupConfig
+from vc.podgroup_controller.logic import Observed as ObservedPods
+from vc.podgroup_controller.service import PodGroupController
+from vc.queue_controller.logic import Observed as ObservedQueues
+from vc.queue_controller.logic import decide as decide_queues
+from vc.queue_controller.logic.ledger import Ledger
+from vc.scheduling import actions, plugins
+from vc.scheduling.cache.cluster_cache import KINDS, Columns
+from vc.scheduling.conf.model import Conf
+from vc.scheduling.conf.volcano_file import ConfError, read_conf
+from vc.scheduling.cycle import run_cycle
+from vc.watcher.facts import Facts
+from vc.watcher.logic import Bare, Decoder, Index
 
 NOW: Final = 1_800_000_000.0
 _log: Final = logging.getLogger("pyroclast.proof")
@@ -188,7 +188,7 @@ def control_jobs(rng: random.Random, count: int) -> int:
     """Everything of one job is odd: belongings, the choice of its group, the decision."""
     problems = _context("job-controller").problems
     for number in range(count):
-        belongings = Belongings()
+        belongings = Ownership()
         seen: dict[str, list[ApiObject]] = {"jobs": []}
         for kind in (
             kinds.JOBS,

@@ -17,19 +17,19 @@ import msgspec
 
 from tests.builders.contexts import memory_cluster, our_registry
 from tests.proofs.containment.inputs import ODD_TEXTS, flipped, manifest_of, mutated, odd_value
-from vc_bus.memory import MemoryBus
-from vc_clock import LoopClock
-from vc_dashboard.config import Config
-from vc_dashboard.service import DashboardService, build
-from vc_model import kinds
-from vc_model.kinds import Kind
-from vc_model.struct import JsonObject
-from vc_runtime.context import Context
-from vc_simcluster.api import Api
-from vc_simcluster.http_server import serve
-from vc_snapshot.memory import MemorySnapshot
-from vc_watcher.config import Config as WatcherConfig
-from vc_watcher.service import build as build_watcher
+from vc.bus.memory import MemoryBus
+from vc.clock import LoopClock
+from vc.dashboard.config import Config
+from vc.dashboard.service import DashboardService, build
+from vc.model.api import kinds
+from vc.model.api.kinds import Kind
+from vc.model.api.struct import JsonObject
+from vc.runtime.hosting.context import Context
+from vc.simcluster.server import serve
+from vc.simcluster.verbs.api import Api
+from vc.snapshot.memory import MemorySnapshot
+from vc.watcher.config import Config as WatcherConfig
+from vc.watcher.service import build as build_watcher
 
 ANSWER_SECONDS_MAX: Final = 10.0
 READY_SECONDS_MAX: Final = 60.0

@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 from tests.proofs.containment.inputs import manifest_of
 from tests.proofs.containment.objects import change
 from tests.proofs.containment.proof import BOUNDARIES, TOTAL, feed_all
-from vc_admission.logic.endpoints import CREATE, ENDPOINTS
-from vc_admission.logic.review import review
-from vc_admission.logic.wire import Request, answer
-from vc_admission.logic.world import World
-from vc_messages.codec import CodecError, decode, wire_headers
-from vc_model import bounded, bounded_yaml
-from vc_model.kinds import PODS, WATCHED
-from vc_model.pod import Pod
-from vc_scheduler.logic.columns import Columns
-from vc_watcher.logic import Decoder, UnreadableError
+from vc.admission.logic.review import review
+from vc.admission.logic.webhook.endpoints import CREATE, ENDPOINTS
+from vc.admission.logic.webhook.wire import Request, answer
+from vc.admission.logic.world import World
+from vc.messages.codec import CodecError, decode, wire_headers
+from vc.model.api.kinds import PODS, WATCHED
+from vc.model.api.pod import Pod
+from vc.model.values import bounded, bounded_yaml
+from vc.scheduling.cache.cluster_cache import Columns
+from vc.watcher.logic import Decoder, UnreadableError
 
 SEEDS: Final = 6
 FIRST: Final = int.from_bytes(os.urandom(3)) if os.environ.get("PYROCLAST_EXPLORE") else 7_000_000

@@ -12,12 +12,12 @@ import msgspec
 
 from tests.unit.scheduler.objects import node, priority_class
 from tests.unit.scheduler.world import World
-from vc_model import kinds
-from vc_model.keys import GROUP_NAME
-from vc_model.kubernetes import ResourceQuota
-from vc_model.node import Node
-from vc_model.pod import Pod
-from vc_model.scheduling import PodGroup, Queue
+from vc.model.api import kinds
+from vc.model.api.keys import GROUP_NAME
+from vc.model.api.kubernetes import ResourceQuota
+from vc.model.api.node import Node
+from vc.model.api.pod import Pod
+from vc.model.api.scheduling import PodGroup, Queue
 
 Change = Callable[[World], None]
 

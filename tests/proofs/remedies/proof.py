@@ -5,23 +5,24 @@ come true in another way (statuses and bindings as facts, invariants after every
 between sessions), and the job's minimum must be bound in the end.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
 
 from tests.proofs.remedies.brute_force import single_remedies
 from tests.proofs.remedies.worlds import random_world
+from tests.proofs.runner import Outcome
 from tests.unit.scheduler.world import World
-from vc_messages.sessions import JobReason, Unblock
-from vc_model.meta import ApiObject
-from vc_model.scheduling import PodGroup
-from vc_scheduler.logic.conf import Conf
-from vc_scheduler.logic.explain.apply_remedy import apply_remedy
-from vc_scheduler.logic.explain.candidates import Candidates
-from vc_scheduler.logic.explain.cluster_objects import CannotApplyError
-from vc_scheduler.logic.explain.remedy_search import RemedySearch
-from vc_scheduler.logic.explain.simulation import Simulated, Snapshot, simulate
+from vc.messages.sessions import JobReason, Unblock
+from vc.model.api.meta import ApiObject
+from vc.model.api.scheduling import PodGroup
+from vc.scheduling.conf.model import Conf
+from vc.scheduling.explain.apply_remedy import apply_remedy
+from vc.scheduling.explain.candidates import Candidates
+from vc.scheduling.explain.cluster_objects import CannotApplyError
+from vc.scheduling.explain.remedy_search import RemedySearch
+from vc.scheduling.explain.simulation import Simulated, Snapshot, simulate
 
 SESSIONS_MAX: Final = 40
 SESSION_SECONDS: Final = 11.0
@@ -58,6 +59,32 @@ def prove(seed: int) -> list[Verdict]:
     unchanged = simulate(snapshot)
     jobs = sorted(waiting.values(), key=lambda found: found.group)
     return [_judge(seed, snapshot, job, unchanged) for job in jobs]
+
+
+def prove_world(seed: int) -> Outcome:
+    """The verdicts about the jobs of one world, counted."""
+    return counted(prove(seed))
+
+
+def counted(verdicts: Sequence[Verdict]) -> Outcome:
+    """Jobs and simulations; in detail which remedies, and at which stages the jobs waited."""
+    details: dict[str, int] = {}
+    for verdict in verdicts:
+        for name in (f"remedy: {verdict.kind}", f"waited at stage: {verdict.stage}"):
+            details[name] = details.get(name, 0) + 1
+    return Outcome(
+        counts={
+            "waiting jobs": len(verdicts),
+            "simulations": sum(verdict.simulations for verdict in verdicts),
+            "own proposals of the session": sum(v.proposed_at_once for v in verdicts),
+        },
+        details=details,
+        failures=tuple(
+            f"{verdict.group} {verdict.kind}: {verdict.wrong}"
+            for verdict in verdicts
+            if verdict.wrong
+        ),
+    )
 
 
 def _judge(seed: int, snapshot: Snapshot, job: JobReason, unchanged: Simulated) -> Verdict:

@@ -7,13 +7,13 @@ from typing import Final
 import msgspec
 
 from tests.unit.scheduler.objects import group, node, pod, priority_class, queue
-from vc_model.kubernetes import PodDisruptionBudget, ResourceQuota
-from vc_model.meta import ApiObject, ObjectMeta
-from vc_model.node import Node, Taint
-from vc_model.pod import Toleration
-from vc_model.quantity import format_resources, parse_resources
-from vc_model.struct import ResourceList
-from vc_scheduler.logic.conf import Conf, PluginConf
+from vc.model.api.kubernetes import PodDisruptionBudget, ResourceQuota
+from vc.model.api.meta import ApiObject, ObjectMeta
+from vc.model.api.node import Node, Taint
+from vc.model.api.pod import Toleration
+from vc.model.api.struct import ResourceList
+from vc.model.values.quantity import format_resources, parse_resources
+from vc.scheduling.conf.model import Conf, PluginConf
 
 CLASSES: Final = {"low": 1, "normal": 5, "high": 9}
 LEAVES: Final = ("alone", "dept-a", "dept-b", "lab", "deep")

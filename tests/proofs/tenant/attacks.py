@@ -4,8 +4,8 @@ import random
 from typing import Final
 
 from tests.simulation.stack import gang_job
-from vc_model.kinds import COMMANDS, PODGROUPS, PODS, QUEUES, Kind
-from vc_model.struct import JsonObject
+from vc.model.api.kinds import COMMANDS, PODGROUPS, PODS, QUEUES, Kind
+from vc.model.api.struct import JsonObject
 
 EVIL: Final = "evil"
 PHASES: Final = ("Inqueue", "Running", "Unknown", "Pending", "Completed", "Nonsense", "")
@@ -33,111 +33,107 @@ LABELS: Final = (
 )  # fmt: skip
 
 
-def forged_status(chance: random.Random) -> JsonObject:
+def forged_status(rng: random.Random) -> JsonObject:
     """A status that our scheduler never wrote."""
     conditions = [
         {
-            "type": kind, "status": chance.choice(("True", "False")), "transitionID": "forged",
-            "reason": chance.choice(("NotEnoughTasks", "InqueueTimeout", "tasks in gang are ready to be scheduled")),
-            "message": "", "lastTransitionTime": chance.choice(TIMES[:3]),
+            "type": kind, "status": rng.choice(("True", "False")), "transitionID": "forged",
+            "reason": rng.choice(("NotEnoughTasks", "InqueueTimeout", "tasks in gang are ready to be scheduled")),
+            "message": "", "lastTransitionTime": rng.choice(TIMES[:3]),
         }
-        for kind in chance.sample(("Unschedulable", "Scheduled", "Other"), chance.randint(0, 3))
+        for kind in rng.sample(("Unschedulable", "Scheduled", "Other"), rng.randint(0, 3))
     ]  # fmt: skip
-    counters = {
-        name: chance.choice((0, 1, 2**31 - 1)) for name in ("running", "succeeded", "failed")
-    }
-    return {"phase": chance.choice(PHASES), "conditions": conditions, **counters}
+    counters = {name: rng.choice((0, 1, 2**31 - 1)) for name in ("running", "succeeded", "failed")}
+    return {"phase": rng.choice(PHASES), "conditions": conditions, **counters}
 
 
-def forged_spec(chance: random.Random) -> JsonObject:
+def forged_spec(rng: random.Random) -> JsonObject:
     """The part of a pod group that is the tenant's to write."""
     spec: JsonObject = {
-        "minMember": chance.choice((0, 1, 1, 3, 2**31 - 1)),
-        "priorityClassName": chance.choice(CLASSES),
+        "minMember": rng.choice((0, 1, 1, 3, 2**31 - 1)),
+        "priorityClassName": rng.choice(CLASSES),
         "minResources": {
-            name: chance.choice(AMOUNTS)
-            for name in chance.sample(
-                ("cpu", "memory", "pods", "nvidia.com/gpu", "made.up/thing"), 2
-            )
+            name: rng.choice(AMOUNTS)
+            for name in rng.sample(("cpu", "memory", "pods", "nvidia.com/gpu", "made.up/thing"), 2)
         },
     }
-    queue = chance.choice(QUEUES_NAMED)
+    queue = rng.choice(QUEUES_NAMED)
     return {**spec, "queue": queue} if queue else spec
 
 
-def metadata(chance: random.Random, name: str) -> JsonObject:
+def metadata(rng: random.Random, name: str) -> JsonObject:
     """A name with keys that mean something to us."""
     return {
         "name": name,
-        "annotations": dict(chance.sample(NOTES, chance.randint(0, 3))),
-        "labels": dict(chance.sample(LABELS, chance.randint(0, 2))),
+        "annotations": dict(rng.sample(NOTES, rng.randint(0, 3))),
+        "labels": dict(rng.sample(LABELS, rng.randint(0, 2))),
     }
 
 
-def podgroup(chance: random.Random, name: str) -> JsonObject:
+def podgroup(rng: random.Random, name: str) -> JsonObject:
     """A group that claims much."""
     return {
         "apiVersion": PODGROUPS.api_version, "kind": PODGROUPS.kind,
-        "metadata": metadata(chance, name), "spec": forged_spec(chance),
-        "status": forged_status(chance),
+        "metadata": metadata(rng, name), "spec": forged_spec(rng),
+        "status": forged_status(rng),
     }  # fmt: skip
 
 
-def pod(chance: random.Random, name: str, group: str) -> JsonObject:
+def pod(rng: random.Random, name: str, group: str) -> JsonObject:
     """A pod of a group, or with a queue of its own choice."""
-    meta = metadata(chance, name)
+    meta = metadata(rng, name)
     if group:
         meta["annotations"]["scheduling.k8s.io/group-name"] = group
     else:
-        meta["annotations"]["scheduling.volcano.sh/queue-name"] = chance.choice(QUEUES_NAMED[:-1])
-    meta["annotations"]["sim.pyroclast.io/run-seconds"] = chance.choice(("5", "30", "86400"))
+        meta["annotations"]["scheduling.volcano.sh/queue-name"] = rng.choice(QUEUES_NAMED[:-1])
+    meta["annotations"]["sim.pyroclast.io/run-seconds"] = rng.choice(("5", "30", "86400"))
     spec: JsonObject = {
         "schedulerName": "volcano",
-        "priorityClassName": chance.choice(CLASSES),
+        "priorityClassName": rng.choice(CLASSES),
         "containers": [
             {"name": "c", "image": "example.com/evil:1",
-             "resources": {"requests": {"cpu": chance.choice(("0", "1", "8", "16", "1000000"))}}}
+             "resources": {"requests": {"cpu": rng.choice(("0", "1", "8", "16", "1000000"))}}}
         ],
     }  # fmt: skip
-    if chance.random() < 0.2:
+    if rng.random() < 0.2:
         spec["nodeSelector"] = {"no": "where"}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
 
 
-def job(chance: random.Random, name: str) -> JsonObject:
+def job(rng: random.Random, name: str) -> JsonObject:
     """A vcjob; its class is on its pods too."""
     made = gang_job(
         name,
-        replicas=chance.choice((1, 2, 4)),
-        cpu=chance.choice(("1", "16")),
-        run_seconds=chance.choice((5, 60, 86400)),
+        replicas=rng.choice((1, 2, 4)),
+        cpu=rng.choice(("1", "16")),
+        run_seconds=rng.choice((5, 60, 86400)),
         plugins={},
-        queue=chance.choice(QUEUES_NAMED[:-1]),
+        queue=rng.choice(QUEUES_NAMED[:-1]),
     )
-    made["spec"]["priorityClassName"] = chance.choice(CLASSES)
-    made["metadata"] |= metadata(chance, name)
+    made["spec"]["priorityClassName"] = rng.choice(CLASSES)
+    made["metadata"] |= metadata(rng, name)
     return made
 
 
-def command(chance: random.Random, name: str) -> JsonObject:
+def command(rng: random.Random, name: str) -> JsonObject:
     """An order to a queue that is not hers."""
-    target = chance.choice(("default", "shut", "vip", "root", "nowhere"))
+    target = rng.choice(("default", "shut", "vip", "root", "nowhere"))
     return {
         "apiVersion": COMMANDS.api_version, "kind": COMMANDS.kind, "metadata": {"name": name},
-        "action": chance.choice(("CloseQueue", "OpenQueue")),
+        "action": rng.choice(("CloseQueue", "OpenQueue")),
         "target": {"apiVersion": QUEUES.api_version, "kind": "Queue", "name": target, "uid": ""},
     }  # fmt: skip
 
 
-def change(chance: random.Random) -> JsonObject:
+def change(rng: random.Random) -> JsonObject:
     """Of a pod group that exists, of hers or made for one of her jobs."""
     changed: JsonObject = {}
-    if chance.random() < 0.8:
-        changed["status"] = forged_status(chance)
-    if chance.random() < 0.6:
-        changed["spec"] = forged_spec(chance)
-    if chance.random() < 0.4:
-        changed["metadata"] = {"annotations": dict(chance.sample(NOTES, 2))}
+    if rng.random() < 0.8:
+        changed["status"] = forged_status(rng)
+    if rng.random() < 0.6:
+        changed["spec"] = forged_spec(rng)
+    if rng.random() < 0.4:
+        changed["metadata"] = {"annotations": dict(rng.sample(NOTES, 2))}
     return changed
 
 

@@ -8,24 +8,24 @@ from typing import Final
 
 import msgspec
 
-from vc_admission.logic.class_quotas import by_namespace
-from vc_admission.logic.endpoints import ENDPOINTS, Endpoint
-from vc_admission.logic.findings import Findings
-from vc_admission.logic.lookups import needed
-from vc_admission.logic.review import defaulted, validate
-from vc_admission.logic.wire import Request, UserInfo
-from vc_admission.logic.world import Settings, World
-from vc_cluster import ForbiddenError
-from vc_model.graft import strip_nulls
-from vc_model.kinds import NAMESPACES, PODS, QUEUES, QUOTAS, Kind
-from vc_model.kubernetes import Namespace, ResourceQuota
-from vc_model.meta import ApiObject
-from vc_model.scheduling import Queue
-from vc_model.struct import JsonObject
-from vc_simcluster.admission import AdmissionRequest
-from vc_simcluster.api import Api
-from vc_simcluster.http_reviews import answer_access
-from vc_simcluster.webhooks_calls import groups_of
+from vc.admission.logic.class_quotas import by_namespace
+from vc.admission.logic.findings import Findings
+from vc.admission.logic.lookups import needed
+from vc.admission.logic.review import defaulted, validate
+from vc.admission.logic.webhook.endpoints import ENDPOINTS, Endpoint
+from vc.admission.logic.webhook.wire import Request, UserInfo
+from vc.admission.logic.world import Settings, World
+from vc.cluster import ForbiddenError
+from vc.model.api.graft import strip_nulls
+from vc.model.api.kinds import NAMESPACES, PODS, QUEUES, QUOTAS, Kind
+from vc.model.api.kubernetes import Namespace, ResourceQuota
+from vc.model.api.meta import ApiObject
+from vc.model.api.scheduling import Queue
+from vc.model.api.struct import JsonObject
+from vc.simcluster.http.reviews import answer_access
+from vc.simcluster.verbs.admission import AdmissionRequest
+from vc.simcluster.verbs.api import Api
+from vc.simcluster.webhooks.calls import groups_of
 
 OURS: Final = ""
 """User name of our services in a simulation."""

@@ -9,14 +9,20 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.unit.admission.objects import cron_like, job, queue, world
-from vc_admission.logic.endpoints import BY_PATH, ENDPOINTS, Endpoint
-from vc_admission.logic.json_patch import json_patch
-from vc_admission.logic.lookups import needed
-from vc_admission.logic.offline import validate_documents
-from vc_admission.logic.review import defaulted, review
-from vc_admission.logic.wire import ANSWER_BYTES_MAX, Request, ReviewError, answer, parse_review
-from vc_model.struct import Json
-from vc_simcluster.patches import json_patch as apply_json_patch
+from vc.admission.logic.lookups import needed
+from vc.admission.logic.offline import validate_documents
+from vc.admission.logic.review import defaulted, review
+from vc.admission.logic.webhook.endpoints import BY_PATH, ENDPOINTS, Endpoint
+from vc.admission.logic.webhook.json_patch import json_patch
+from vc.admission.logic.webhook.wire import (
+    ANSWER_BYTES_MAX,
+    Request,
+    ReviewError,
+    answer,
+    parse_review,
+)
+from vc.model.api.struct import Json
+from vc.simcluster.apply.patches import json_patch as apply_json_patch
 
 KNOWN = world()
 

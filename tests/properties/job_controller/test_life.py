@@ -20,11 +20,11 @@ from hypothesis.stateful import (
 
 from tests.properties.job_controller.world import World
 from tests.unit.job_controller.builders import job, policy, task
-from vc_job_controller.logic import Observed
-from vc_job_controller.logic.phases import ALLOWED, FINAL
-from vc_job_controller.logic.sight import look
-from vc_model import keys
-from vc_model.job import LifecyclePolicy
+from vc.job_controller.logic import Observed
+from vc.job_controller.logic.lifecycle.phases import ALLOWED, FINAL
+from vc.job_controller.logic.observation import look
+from vc.model.api import keys
+from vc.model.api.job import LifecyclePolicy
 
 SETTLING_STEPS_MAX = 60
 

@@ -9,15 +9,15 @@ from typing import Final
 import msgspec
 
 from tests.unit.job_controller.builders import NOW, owner
-from vc_job_controller.logic import Decision, Observed, decide
-from vc_messages.effects import CreateObject, DeleteObject, Effect, PatchObject
-from vc_model.graft import apply_merge_patch, to_json
-from vc_model.job import Command, Job
-from vc_model.kinds import COMMANDS, JOBS, PODGROUPS, PODS
-from vc_model.meta import ObjectMeta
-from vc_model.pod import ContainerState, ContainerStatus, Pod, PodStatus, TerminatedState
-from vc_model.scheduling import PodGroup, PodGroupStatus, Queue
-from vc_model.times import format_time
+from vc.job_controller.logic import Decision, Observed, decide
+from vc.messages.effects import CreateObject, DeleteObject, Effect, PatchObject
+from vc.model.api.graft import apply_merge_patch, to_json
+from vc.model.api.job import Command, Job
+from vc.model.api.kinds import COMMANDS, JOBS, PODGROUPS, PODS
+from vc.model.api.meta import ObjectMeta
+from vc.model.api.pod import ContainerState, ContainerStatus, Pod, PodStatus, TerminatedState
+from vc.model.api.scheduling import PodGroup, PodGroupStatus, Queue
+from vc.model.values.times import format_time
 
 _ENDED: Final = ("Succeeded", "Failed")
 

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.properties.messages.test_view import STEPS, History, Reading, view_as_truth
-from vc_messages.checkpoints import Chunker, Restorer, offsets_of, row_counts_of
-from vc_messages.view import View, ViewState
-from vc_model.kinds import PODS
+from vc.messages.checkpoints import Chunker, Restorer, offsets_of, row_counts_of
+from vc.messages.view import View, ViewState
+from vc.model.api.kinds import PODS
 
 
 def through_bytes(state: ViewState) -> ViewState:

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from vc_messages.codec import CodecError, decode, encode, wire_headers
-from vc_messages.dead_letters import DeadLetter
-from vc_messages.facts import identity_of, object_of
-from vc_messages.plugins import PluginAnnouncement, PluginReply, PluginRequest
-from vc_messages.progress import Progress, progress_of
-from vc_messages.record import Record
-from vc_messages.topics import PROGRESS
-from vc_messages.view import IncarnationChanged, View
-from vc_model.kinds import PODS, WATCHED
+from vc.messages.codec import CodecError, decode, encode, wire_headers
+from vc.messages.dead_letters import DeadLetter
+from vc.messages.facts import identity_of, object_of
+from vc.messages.plugins import PluginAnnouncement, PluginReply, PluginRequest
+from vc.messages.progress import Progress, progress_of
+from vc.messages.record import Record
+from vc.messages.topics import PROGRESS
+from vc.messages.view import IncarnationChanged, View
+from vc.model.api.kinds import PODS, WATCHED
 
 TYPES = [kind.type for kind in WATCHED] + [
     Progress,

@@ -14,14 +14,14 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vc_messages.facts import Stamp, fact_message, fence_message, tombstone_message
-from vc_messages.progress import Progress, progress_message
-from vc_messages.record import Message, Record
-from vc_messages.topics import PARTITIONS
-from vc_messages.view import View
-from vc_model.kinds import PODS
-from vc_model.meta import ObjectMeta
-from vc_model.pod import Pod
+from vc.messages.facts import Stamp, fact_message, fence_message, tombstone_message
+from vc.messages.progress import Progress, progress_message
+from vc.messages.record import Message, Record
+from vc.messages.topics import PARTITIONS
+from vc.messages.view import View
+from vc.model.api.kinds import PODS
+from vc.model.api.meta import ObjectMeta
+from vc.model.api.pod import Pod
 
 KEYS = ("a", "b", "c")
 USED_PARTITIONS = (0, 1, 2)
@@ -258,7 +258,7 @@ def is_lie(message: Message, log: list[Message]) -> bool:
     """Written by somebody who is not believed: compaction may let it replace the truth.
 
     That is why the watcher reads its own topics and republishes the truth over anything foreign
-    (protocol 4); until it has, a compacted log may lack the fact.
+    (docs/protocol.md 4); until it has, a compacted log may lack the fact.
     """
     at = log.index(message)
     epochs = [int(earlier.headers["epoch"]) for earlier in log[:at]]

@@ -4,9 +4,9 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vc_model.graft import apply_merge_patch, graft, merge_patch, to_json
-from vc_model.pod import Pod, PodSpec, Toleration
-from vc_model.struct import Json, JsonObject
+from vc.model.api.graft import apply_merge_patch, graft, merge_patch, to_json
+from vc.model.api.pod import Pod, PodSpec, Toleration
+from vc.model.api.struct import Json, JsonObject
 
 LEAVES = st.integers(-5, 5) | st.text(max_size=3)
 NAMES = st.sampled_from("abcd")

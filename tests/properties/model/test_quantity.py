@@ -7,7 +7,7 @@ from fractions import Fraction
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from vc_model.quantity import (
+from vc.model.values.quantity import (
     INT64_MAX,
     QUANTITY_LENGTH_MAX,
     QuantityError,

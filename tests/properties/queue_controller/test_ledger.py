@@ -12,11 +12,11 @@ import msgspec
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from vc_messages.usage import HOUR_SECONDS, UsageKey
-from vc_model.keys import GROUP_NAME, JOB_NAME, QUEUE_NAME
-from vc_model.kinds import JOBS
-from vc_model.meta import ObjectMeta, OwnerReference
-from vc_model.pod import (
+from vc.messages.usage import HOUR_SECONDS, UsageKey
+from vc.model.api.keys import GROUP_NAME, JOB_NAME, QUEUE_NAME
+from vc.model.api.kinds import JOBS
+from vc.model.api.meta import ObjectMeta, OwnerReference
+from vc.model.api.pod import (
     Container,
     ContainerState,
     ContainerStatus,
@@ -27,16 +27,16 @@ from vc_model.pod import (
     ResourceRequirements,
     TerminatedState,
 )
-from vc_model.times import format_time
-from vc_queue_controller.logic.ledger import Ledger
-from vc_queue_controller.logic.ledger_documents import (
+from vc.model.values.times import format_time
+from vc.queue_controller.logic.ledger import Ledger
+from vc.queue_controller.logic.ledger_documents import (
     pack_hour,
     pack_parts,
     pack_state,
     unpack_hour,
     unpack_state,
 )
-from vc_queue_controller.logic.ledger_rows import Held, Rows, rows_of_hour
+from vc.queue_controller.logic.ledger_rows import Held, Rows, rows_of_hour
 
 EPOCH = 1_800_000_000 // HOUR_SECONDS * HOUR_SECONDS
 LENGTH = 4 * HOUR_SECONDS
@@ -179,7 +179,7 @@ class Keeper:
 
     def read_again(self, at: int, *, from_log: bool) -> None:
         """A view that is rebuilt: from the whole log, or from the facts that hold now."""
-        self.ledger.look_anew()
+        self.ledger.reread()
         facts = self.log if from_log else [(uid, pod) for uid, pod in self.told.items()]
         for uid, pod in facts:
             if pod is None:

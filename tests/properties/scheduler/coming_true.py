@@ -1,32 +1,44 @@
 """What happens to pods after a session, and what is known of it, for tests that hold sessions against others."""
 
+from collections.abc import Sequence
+
 import msgspec
 
+from tests.reference.completed import done_and_gone
 from tests.unit.scheduler.objects import GROUP, TASK
 from tests.unit.scheduler.world import World
-from vc_model.scheduling import PodGroup
-from vc_model.times import format_time
-from vc_scheduler.logic.decisions import Decisions
+from vc.model.api.scheduling import PodGroup
+from vc.model.values.times import format_time
+from vc.scheduling.model.decisions import Decisions
 
 
 def note_minimums(world: World, met_at: dict[str, float]) -> None:
     """After a session: which jobs have got their minimum; one all of whose pods wait has to get it again."""
     for job in [obj for obj in world.objects() if isinstance(obj, PodGroup)]:
-        name, spec = job.metadata.name, job.spec
+        name = job.metadata.name
         mine = [p for p in world.pods() if p.metadata.annotations.get(GROUP) == name]
         there = [p for p in mine if p.spec.node_name and p.status.phase != "Failed"]
-        roles = [p.metadata.labels.get(TASK) for p in there]
-        applies = sum(spec.min_task_member.values()) <= spec.min_member
-        least = spec.min_task_member if applies else {}
-        if 0 < spec.min_member <= len(there) and all(roles.count(r) >= n for r, n in least.items()):
-            met_at.setdefault(job.key, world.now)
-        elif not there:
+        roles = [p.metadata.labels.get(TASK, "") for p in there]
+        gone = done_and_gone(job, mine)
+        if _is_whole(job, [*roles, *gone]):
+            if not _is_whole(job, gone):  # else it never lacked its minimum
+                met_at.setdefault(job.key, world.now)
+        elif not there and not gone:
             met_at.pop(job.key, None)
+
+
+def _is_whole(job: PodGroup, roles: Sequence[str]) -> bool:
+    """Whether members of these tasks make up its minimum."""
+    spec = job.spec
+    applies = sum(spec.min_task_member.values()) <= spec.min_member
+    least = spec.min_task_member if applies else {}
+    enough = all(roles.count(role) >= count for role, count in least.items())
+    return enough and 0 < spec.min_member <= len(roles)
 
 
 def note_claims(decisions: Decisions, claims: dict[str, dict[str, int]]) -> None:
     """After a session: what jobs were let in with."""
-    for group in decisions.let_in:
+    for group in decisions.enqueued_groups:
         claims[group.group] = dict(group.claim)
 
 

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from tests.properties.scheduler.test_evictions import PHASES, PRIORITIES, a_job
 from tests.unit.scheduler.objects import GROUP, node, priority_class, queue
 from tests.unit.scheduler.world import World
-from vc_model.node import Node
-from vc_model.pod import Pod
-from vc_model.scheduling import PodGroup
-from vc_scheduler.logic.conf import Conf
-from vc_scheduler.logic.decisions import Decisions, Eviction
-from vc_scheduler.logic.evictions import EVICTION_COOLDOWN_SECONDS
+from vc.model.api.node import Node
+from vc.model.api.pod import Pod
+from vc.model.api.scheduling import PodGroup
+from vc.scheduling.cache.overlays.evictions import EVICTION_COOLDOWN_SECONDS
+from vc.scheduling.conf.model import Conf
+from vc.scheduling.model.decisions import Decisions, Eviction
 
 EVEN = Conf(
     tiers=tuple(

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from tests.unit.scheduler.objects import GROUP, group, node, pod, priority_class, queue
 from tests.unit.scheduler.world import World
-from vc_model.meta import ApiObject
-from vc_model.struct import ResourceList
-from vc_scheduler.logic.conf import Conf, PluginConf
-from vc_scheduler.logic.decisions import Decisions
+from vc.model.api.meta import ApiObject
+from vc.model.api.struct import ResourceList
+from vc.scheduling.conf.model import Conf, PluginConf
+from vc.scheduling.model.decisions import Decisions
 
 PRIORITIES = {"low": 1, "middle": 5, "high": 9, "": 0}
 NO = {"volcano.sh/preemptable": "false"}

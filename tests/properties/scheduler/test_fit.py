@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vc_scheduler.logic.fit import (
+from vc.scheduling.session.batch_fit import (
     NO_ROOM,
     SCORE_MAX,
     Ints,

@@ -11,16 +11,16 @@ from tests.reference.requested import Claims, settle_claims
 from tests.reference.scheduler import schedule
 from tests.unit.scheduler.objects import TASK, group, node, pod, priority_class, queue
 from tests.unit.scheduler.world import World
-from vc_model.meta import ApiObject
-from vc_model.node import Taint
-from vc_model.pod import Toleration
-from vc_model.struct import JsonObject, ResourceList
-from vc_model.times import parse_duration
-from vc_scheduler.logic import plugins
-from vc_scheduler.logic.conf import Conf, PluginConf
-from vc_scheduler.logic.decisions import Decisions
-from vc_scheduler.logic.framework import Framework
-from vc_scheduler.logic.session import Session
+from vc.model.api.meta import ApiObject
+from vc.model.api.node import Taint
+from vc.model.api.pod import Toleration
+from vc.model.api.struct import JsonObject, ResourceList
+from vc.model.values.times import parse_duration
+from vc.scheduling import plugins
+from vc.scheduling.conf.model import Conf, PluginConf
+from vc.scheduling.framework.registry import Framework
+from vc.scheduling.model.decisions import Decisions
+from vc.scheduling.session.session import Session
 
 PHASES = [phase for phase in Phase if phase is not Phase.explain]
 CLASSES = {"low": 1, "high": 9}
@@ -194,6 +194,7 @@ def a_greedy_job(draw: st.DrawFn, name: str) -> list[ApiObject]:
         queue=draw(st.sampled_from(["alone", "dept-a", "dept-b"])),
         priority_class=draw(st.sampled_from(["", *CLASSES])),
         age=draw(st.integers(0, 3)),
+        completed=draw(st.sampled_from(["", "", "", '{"w":"1,40"}'])),
     )
     return [
         head,
@@ -258,7 +259,7 @@ def compare(
     for name, amounts in expected.deserved.items():
         assert _some(deserved.get(name, {})) == _some(amounts), f"what {name} deserves"
     assert sorted(decisions.enqueued) == sorted(expected.enqueued)
-    assert {g.group: _some(g.claim) for g in decisions.let_in} == {
+    assert {g.group: _some(g.claim) for g in decisions.enqueued_groups} == {
         job: _some(amounts) for job, amounts in expected.claims.items()
     }
     binds = {bind.name: bind.node for gang in decisions.binds for bind in gang.binds}

@@ -17,11 +17,11 @@ from tests.properties.scheduler.test_reference import (
 )
 from tests.unit.scheduler.objects import TASK, group, pod, queue
 from tests.unit.scheduler.world import World
-from vc_model.meta import ApiObject
-from vc_model.pod import TopologySpreadConstraint
-from vc_model.selectors import LabelSelector
-from vc_model.struct import JsonObject, ResourceList
-from vc_scheduler.logic.conf import Conf, PluginConf
+from vc.model.api.meta import ApiObject
+from vc.model.api.pod import TopologySpreadConstraint
+from vc.model.api.selectors import LabelSelector
+from vc.model.api.struct import JsonObject, ResourceList
+from vc.scheduling.conf.model import Conf, PluginConf
 
 LEAST: list[ResourceList | None] = [None, {"cpu": "4"}, {"cpu": "9", "memory": "1Gi"}]
 FAR: list[JsonObject | None] = [

@@ -14,7 +14,7 @@ from tests.properties.scheduler.test_reference import (
 )
 from tests.unit.scheduler.objects import node, queue
 from tests.unit.scheduler.world import World
-from vc_model import kinds
+from vc.model.api import kinds
 
 
 @settings(max_examples=100, deadline=None, phases=PHASES)

@@ -20,10 +20,10 @@ from tests.unit.scheduler.objects import gang, node, priority_class, queue
 from tests.unit.scheduler.recording import Recording
 from tests.unit.scheduler.test_determinism import a_bit_of_everything
 from tests.unit.scheduler.world import World
-from vc_model import kinds
-from vc_model.meta import ApiObject
-from vc_model.node import Node
-from vc_scheduler.logic.conf import Conf, PluginConf
+from vc.model.api import kinds
+from vc.model.api.meta import ApiObject
+from vc.model.api.node import Node
+from vc.scheduling.conf.model import Conf, PluginConf
 
 ROOT = Path(__file__).parents[3]
 
@@ -116,12 +116,12 @@ def test_two_hash_seeds_record_and_replay_the_same() -> None:
 
 
 def test_queues_that_come_between_others_are_walked_over_in_their_order() -> None:
-    world = World(queue("default"), queue("root"), node("n", cpu=8), gang("a", 1, cpu=1))
+    world = World(queue("default"), queue("tests"), node("n", cpu=8), gang("a", 1, cpu=1))
     recording = Recording(world)
     recording.session()
-    of_each = [gang(f"of-{name}", 1, cpu=1, queue=name) for name in ("root", "dev", "default")]
+    of_each = [gang(f"of-{name}", 1, cpu=1, queue=name) for name in ("tests", "dev", "default")]
     world.put(queue("dev"), *[item for group in of_each for item in group])
-    assert [told.queue for told in recording.session().queues] == ["default", "dev", "root"]
+    assert [told.queue for told in recording.session().queues] == ["default", "dev", "tests"]
     world.delete(kinds.QUEUES, "dev")
     world.put(queue("ant"), *gang("of-ant", 1, cpu=1, queue="ant"))
     recording.session()

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from tests.unit.scheduler.objects import gang, group, node, pod, priority_class, queue
 from tests.unit.scheduler.world import World
-from vc_model.meta import ApiObject
-from vc_model.node import Taint
-from vc_model.pod import Toleration
-from vc_model.struct import ResourceList
+from vc.model.api.meta import ApiObject
+from vc.model.api.node import Taint
+from vc.model.api.pod import Toleration
+from vc.model.api.struct import ResourceList
 
 QUEUES = ("default", "team", "team-a", "third")
 LIMITS: list[ResourceList | None] = [

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.unit.scheduler.objects import GROUP, TASK, group, node, pod, queue
 from tests.unit.scheduler.world import World
-from vc_model.pod import Pod
+from vc.model.api.pod import Pod
 
 PHASES = [phase for phase in Phase if phase is not Phase.explain]
 ROLES = ["a", "b", "c"]

@@ -24,12 +24,12 @@ from tests.unit.scheduler.objects import (
     queue,
 )
 from tests.unit.scheduler.world import World
-from vc_model.meta import ApiObject
-from vc_model.pod import Pod
-from vc_model.quantity import parse_resources
-from vc_model.times import format_time, parse_time
-from vc_scheduler.logic.conf import Conf, PluginConf
-from vc_scheduler.logic.eviction.victim_search import SETS_MAX
+from vc.model.api.meta import ApiObject
+from vc.model.api.pod import Pod
+from vc.model.values.quantity import parse_resources
+from vc.model.values.times import format_time, parse_time
+from vc.scheduling.conf.model import Conf, PluginConf
+from vc.scheduling.eviction.victim_search import SETS_MAX
 
 PHASES = [phase for phase in Phase if phase is not Phase.explain]
 PRIORITIES = {"low": 1, "middle": 5, "high": 9}

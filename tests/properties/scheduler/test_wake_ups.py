@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from tests.properties.scheduler.test_evictions import PHASES, PRIORITIES
 from tests.unit.scheduler.life import Life
 from tests.unit.scheduler.objects import EPOCH, group, node, pod, priority_class, queue
-from vc_model.keys import SLA_WAITING_TIME
-from vc_model.meta import ApiObject
-from vc_model.struct import ResourceList
-from vc_scheduler.logic.conf import Conf, PluginConf
+from vc.model.api.keys import SLA_WAITING_TIME
+from vc.model.api.meta import ApiObject
+from vc.model.api.struct import ResourceList
+from vc.scheduling.conf.model import Conf, PluginConf
 
 MINIMUMS: Final[list[ResourceList | None]] = [None, {"cpu": "2"}, {"cpu": "9"}]
 PATIENCE: Final = ("", "", "1h5s", "1h10m")

@@ -5,15 +5,15 @@ from typing import Any
 
 import msgspec
 
-from vc_admission.logic.endpoints import BY_PATH, CREATE
-from vc_admission.logic.review import review
-from vc_admission.logic.wire import Request, Response
-from vc_admission.logic.world import Settings, World
-from vc_model.compat import Compat
-from vc_model.kubernetes import Namespace
-from vc_model.meta import ObjectMeta
-from vc_model.scheduling import Queue
-from vc_model.struct import JsonObject
+from vc.admission.logic.review import review
+from vc.admission.logic.webhook.endpoints import BY_PATH, CREATE
+from vc.admission.logic.webhook.wire import Request, Response
+from vc.admission.logic.world import Settings, World
+from vc.model.api.kubernetes import Namespace
+from vc.model.api.meta import ObjectMeta
+from vc.model.api.scheduling import Queue
+from vc.model.api.struct import JsonObject
+from vc.model.compat import Compat
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,19 +8,19 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from tests.builders.contexts import our_registry
-from vc_admission.config import Config
-from vc_admission.service import AdmissionService, build
-from vc_bus.memory import MemoryBus
-from vc_clock import LoopClock
-from vc_model.kinds import SECRETS
-from vc_runtime.context import Context
-from vc_simcluster.api import Api
-from vc_simcluster.cluster import StoreCluster
-from vc_simcluster.proxy import ServiceProxy
-from vc_simcluster.webhooks import WebhookAdmission
-from vc_snapshot.memory import MemorySnapshot
-from vc_watcher.config import Config as WatcherConfig
-from vc_watcher.service import build as build_watcher
+from vc.admission.config import Config
+from vc.admission.service import AdmissionService, build
+from vc.bus.memory import MemoryBus
+from vc.clock import LoopClock
+from vc.model.api.kinds import SECRETS
+from vc.runtime.hosting.context import Context
+from vc.simcluster.cluster import StoreCluster
+from vc.simcluster.http.proxy import ServiceProxy
+from vc.simcluster.verbs.api import Api
+from vc.simcluster.webhooks.dispatch import WebhookAdmission
+from vc.snapshot.memory import MemorySnapshot
+from vc.watcher.config import Config as WatcherConfig
+from vc.watcher.service import build as build_watcher
 
 READY_SECONDS_MAX = 15.0
 

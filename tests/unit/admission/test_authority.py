@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from cryptography import x509
 
-from vc_admission.authority import Certificates, make_certificates, renewed
+from vc.admission.authority import Certificates, make_certificates, renewed
 
 HOSTS = ["svc.ns.svc", "127.0.0.1"]
 NOW = 1_800_000_000.0

@@ -5,13 +5,13 @@ import asyncio
 import pytest
 
 from tests.builders.contexts import memory_context
-from vc_admission.certificates import CertificateKeeper
-from vc_admission.config import Config
-from vc_clock import LoopClock
-from vc_model.kinds import NAMESPACES, SECRETS
-from vc_model.struct import JsonObject
-from vc_simcluster.api import Api
-from vc_simcluster.cluster import StoreCluster
+from vc.admission.certificates import CertificateKeeper
+from vc.admission.config import Config
+from vc.clock import LoopClock
+from vc.model.api.kinds import NAMESPACES, SECRETS
+from vc.model.api.struct import JsonObject
+from vc.simcluster.cluster import StoreCluster
+from vc.simcluster.verbs.api import Api
 
 NOW = 1_800_000_000.0
 DAY = 86_400.0

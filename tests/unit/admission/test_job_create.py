@@ -16,7 +16,7 @@ from tests.unit.admission.objects import (
     template,
     world,
 )
-from vc_model.compat import Compat
+from vc.model.compat import Compat
 
 
 def with_policies(*policies: Any) -> Any:

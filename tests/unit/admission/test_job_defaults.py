@@ -5,13 +5,13 @@ from typing import Any
 import msgspec
 
 from tests.unit.admission.objects import ask, job, task, template, world
-from vc_admission.logic.endpoints import BY_PATH
-from vc_admission.logic.review import defaulted
-from vc_admission.logic.wire import Request
-from vc_admission.logic.world import BUILT_IN_PLUGINS, World
-from vc_messages.plugins import PluginAnnouncement
-from vc_model.compat import Compat
-from vc_model.struct import JsonObject
+from vc.admission.logic.review import defaulted
+from vc.admission.logic.webhook.endpoints import BY_PATH
+from vc.admission.logic.webhook.wire import Request
+from vc.admission.logic.world import BUILT_IN_PLUGINS, World
+from vc.messages.plugins import PluginAnnouncement
+from vc.model.api.struct import JsonObject
+from vc.model.compat import Compat
 
 
 def default(raw: JsonObject, known: World | None = None) -> Any:

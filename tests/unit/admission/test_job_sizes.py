@@ -7,23 +7,23 @@ import pytest
 
 from tests.unit.admission.objects import ask, assert_answers, job, queue, task, template, world
 from tests.unit.admission.rig import Rig
-from vc_admission.logic.endpoints import UPDATE
-from vc_admission.logic.job import host_lists
-from vc_admission.logic.job.host_lists import (
+from vc.admission.logic.job import host_lists
+from vc.admission.logic.job.host_lists import (
     DOCUMENT_BYTES_MAX,
     OBJECT_BYTES_MAX,
     VARIABLE_BYTES_MAX,
 )  # fmt: skip
-from vc_admission.logic.maxima import Maxima
-from vc_cluster import ForbiddenError
-from vc_jobplugin.arguments import parse
-from vc_jobplugin.hosts import hosts
-from vc_model.job import Job
-from vc_model.kinds import JOBS, QUEUES
-from vc_model.struct import JsonObject
-from vc_plugin_ssh.logic import FLAGS as SSH_FLAGS
-from vc_plugin_ssh.logic import ssh_config
-from vc_plugin_svc.logic import host_lists as svc_host_lists
+from vc.admission.logic.maxima import Maxima
+from vc.admission.logic.webhook.endpoints import UPDATE
+from vc.cluster import ForbiddenError
+from vc.jobplugin.arguments import parse
+from vc.jobplugin.hosts import hosts
+from vc.model.api.job import Job
+from vc.model.api.kinds import JOBS, QUEUES
+from vc.model.api.struct import JsonObject
+from vc.plugin_ssh.logic import FLAGS as SSH_FLAGS
+from vc.plugin_ssh.logic import ssh_config
+from vc.plugin_svc.logic import host_lists as svc_host_lists
 
 PATH = "/jobs/validate"
 

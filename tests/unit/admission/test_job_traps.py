@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from tests.unit.admission.objects import ask, case_id, job, queue, read_queue, task, template, world
-from vc_model.struct import JsonObject
+from vc.model.api.struct import JsonObject
 
 MASTER = [{"event": "TaskCompleted", "action": "CompleteJob"}]
 

@@ -7,10 +7,10 @@ import msgspec
 import pytest
 
 from tests.unit.admission.objects import ask, assert_answers, case_id, job, task, template, world
-from vc_admission.logic.endpoints import BY_PATH
-from vc_admission.logic.review import defaulted
-from vc_admission.logic.wire import Request
-from vc_model.struct import JsonObject
+from vc.admission.logic.review import defaulted
+from vc.admission.logic.webhook.endpoints import BY_PATH
+from vc.admission.logic.webhook.wire import Request
+from vc.model.api.struct import JsonObject
 
 OLD = job(
     minAvailable=2,

@@ -14,12 +14,12 @@ from tests.unit.admission.objects import (
     read_queue,
     world,
 )
-from vc_admission.logic.endpoints import BY_PATH
-from vc_admission.logic.resource_groups import ResourceGroupsError, parse_resource_groups
-from vc_admission.logic.review import review
-from vc_admission.logic.wire import Request
-from vc_admission.logic.world import World
-from vc_model.struct import JsonObject
+from vc.admission.logic.pods.resource_groups import ResourceGroupsError, parse_resource_groups
+from vc.admission.logic.review import review
+from vc.admission.logic.webhook.endpoints import BY_PATH
+from vc.admission.logic.webhook.wire import Request
+from vc.admission.logic.world import World
+from vc.model.api.struct import JsonObject
 
 KNOWN = world(
     read_queue(queue("closed"), state="Closed"),

@@ -15,9 +15,9 @@ from tests.unit.admission.objects import (
     without,
     world,
 )
-from vc_model.compat import Compat
-from vc_model.keys import ALLOW_DELETE
-from vc_model.struct import JsonObject
+from vc.model.api.keys import ALLOW_DELETE
+from vc.model.api.struct import JsonObject
+from vc.model.compat import Compat
 
 
 def annotated(name: str, path: str, weights: str) -> JsonObject:

@@ -8,28 +8,28 @@ from prometheus_client import generate_latest
 
 from tests.unit.admission.rig import Rig
 from tests.unit.admission.test_service import pod
-from vc_admission.config import Config
-from vc_admission.knowledge import Knowledge
-from vc_admission.logic.endpoints import ENDPOINTS
-from vc_admission.logic.pod_conditions import (
+from vc.admission.config import Config
+from vc.admission.knowledge import Knowledge
+from vc.admission.logic.pods.pod_conditions import (
     EXPRESSION_CHARACTERS_MAX,
     STEERED,
     steering_condition,
 )
-from vc_admission.logic.resource_groups import GroupObject, ResourceGroup
-from vc_admission.logic.webhook_configurations import (
+from vc.admission.logic.pods.resource_groups import GroupObject, ResourceGroup
+from vc.admission.logic.webhook.endpoints import ENDPOINTS
+from vc.admission.logic.webhook.webhook_configurations import (
     CONFIGURATIONS,
     MUTATING,
     VALIDATING,
     client_service,
     configuration,
 )
-from vc_admission.registration import Registration
-from vc_cluster import NotFoundError
-from vc_model.keys import QUEUE_ALLOCATION_GATE
-from vc_model.kinds import CONFIGMAPS, NAMESPACES, PODS
-from vc_model.struct import JsonObject
-from vc_simcluster.webhooks_conditions import holds
+from vc.admission.registration import Registration
+from vc.cluster import NotFoundError
+from vc.model.api.keys import QUEUE_ALLOCATION_GATE
+from vc.model.api.kinds import CONFIGMAPS, NAMESPACES, PODS
+from vc.model.api.struct import JsonObject
+from vc.simcluster.webhooks.match_conditions import holds
 
 NAME = "volcano-admission"
 BUNDLE = b"pem"
@@ -165,7 +165,7 @@ async def test_pods_are_asked_about_only_while_there_are_groups_that_match(rig: 
 async def test_configurations_that_vanish_are_back_within_seconds(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vc_admission.registration.LOOK_SECONDS", 0.2)
+    monkeypatch.setattr("vc.admission.registration.LOOK_SECONDS", 0.2)
     async with rig.admission():
         for kind in CONFIGURATIONS:
             await rig.cluster.delete(kind, name=NAME)

@@ -7,9 +7,9 @@ import pytest
 
 from tests.unit.admission.objects import job, queue
 from tests.unit.admission.rig import Rig
-from vc_admission.config import UNREACHABLE, Config
-from vc_admission.logic.endpoints import ENDPOINTS
-from vc_admission.logic.webhook_configurations import (
+from vc.admission.config import UNREACHABLE, Config
+from vc.admission.logic.webhook.endpoints import ENDPOINTS
+from vc.admission.logic.webhook.webhook_configurations import (
     BY_ADDRESS,
     CONFIGURATIONS,
     client_service,
@@ -17,9 +17,9 @@ from vc_admission.logic.webhook_configurations import (
     configuration,
     is_by_address,
 )
-from vc_cluster import NotFoundError
-from vc_model.kinds import JOBS, NAMESPACES, QUEUES
-from vc_model.struct import JsonObject
+from vc.cluster import NotFoundError
+from vc.model.api.kinds import JOBS, NAMESPACES, QUEUES
+from vc.model.api.struct import JsonObject
 
 NAME = "volcano-admission"
 

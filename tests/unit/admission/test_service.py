@@ -11,12 +11,12 @@ import pytest
 
 from tests.unit.admission.objects import job, queue, task
 from tests.unit.admission.rig import Rig, until
-from vc_admission.authority import make_certificates
-from vc_admission.config import Config
-from vc_cluster import ClusterError, ForbiddenError, ServerError
-from vc_model.kinds import JOBS, NAMESPACES, PODGROUPS, PODS, QUEUES
-from vc_model.struct import JsonObject
-from vc_simcluster.admission import WARNINGS
+from vc.admission.authority import make_certificates
+from vc.admission.config import Config
+from vc.cluster import ClusterError, ForbiddenError, ServerError
+from vc.model.api.kinds import JOBS, NAMESPACES, PODGROUPS, PODS, QUEUES
+from vc.model.api.struct import JsonObject
+from vc.simcluster.verbs.admission import WARNINGS
 
 
 @pytest.fixture

@@ -2,19 +2,31 @@
 
 from collections.abc import AsyncIterator
 
+import msgspec
 import pytest
 
 from tests.unit.admission.objects import job, queue, task, template
 from tests.unit.admission.rig import Rig, until
-from vc_admission.logic.world import Settings
-from vc_cluster import ForbiddenError
-from vc_model.kinds import COMMANDS, JOBS, NAMESPACES, PODGROUPS, PODS, QUEUES, QUOTAS
-from vc_model.kubernetes import ResourceQuota
-from vc_model.struct import JsonObject
-from vc_simcluster.cluster import StoreCluster
+from vc.admission.logic.world import Settings
+from vc.cluster import ForbiddenError
+from vc.model.api.kinds import (
+    ACCESS_REVIEWS,
+    COMMANDS,
+    JOBS,
+    NAMESPACES,
+    PODGROUPS,
+    PODS,
+    QUEUES,
+    QUOTAS,
+    Kind,
+)
+from vc.model.api.kubernetes import ResourceQuota
+from vc.model.api.struct import JsonObject
+from vc.model.compat import Compat
+from vc.simcluster.cluster import StoreCluster
 
 SCHEDULER = "system:serviceaccount:volcano-system:volcano-scheduler"
-SETTINGS = Settings(accounts=(SCHEDULER,))
+DONE = '{"worker":"0-99"}'
 FORGED = {
     "phase": "Inqueue",
     "conditions": [
@@ -22,6 +34,12 @@ FORGED = {
          "message": "", "lastTransitionTime": "9999-12-31T23:59:59Z"}
     ],
 }  # fmt: skip
+
+
+@pytest.fixture(params=list(Compat), ids=lambda compat: compat.value)
+def settings(request: pytest.FixtureRequest) -> Settings:
+    """What tenants may do is the same under Volcano's letter."""
+    return Settings(accounts=(SCHEDULER,), compat=request.param)
 
 
 @pytest.fixture
@@ -51,28 +69,48 @@ def group(name: str = "g", *, notes: JsonObject | None = None, **spec: object) -
     }  # fmt: skip
 
 
-async def test_a_tenants_status_and_our_annotations_are_restored(rig: Rig) -> None:
+async def test_a_tenants_status_and_our_annotations_are_restored(
+    rig: Rig, settings: Settings
+) -> None:
     alice, ours = as_user(rig), as_user(rig, SCHEDULER)
-    async with rig.admission(settings=SETTINGS):
-        written = {**group(notes={"volcano.sh/job-version": "7", "mine": "1"}), "status": FORGED}
+    async with rig.admission(settings=settings):
+        notes = {"volcano.sh/job-version": "7", "volcano.sh/completed-members": DONE, "mine": "1"}
+        written = {**group(notes=notes), "status": FORGED}
         made = await alice.create(PODGROUPS, written, namespace="ml")
         assert "status" not in made, "a new group has none"
         assert made["metadata"]["annotations"] == {"mine": "1"}
         true = {"phase": "Pending"}
         await ours.patch(PODGROUPS, {"status": true}, name="g", namespace="ml")
-        notes = {"metadata": {"annotations": {"volcano.sh/job-version": "2"}}}
-        await ours.patch(PODGROUPS, notes, name="g", namespace="ml")
-        forged = {"status": FORGED, "metadata": {"annotations": {"volcano.sh/job-version": None}}}
+        noted = {"volcano.sh/job-version": "2", "volcano.sh/completed-members": '{"worker":"0"}'}
+        await ours.patch(PODGROUPS, {"metadata": {"annotations": noted}}, name="g", namespace="ml")
+        changed = {
+            "volcano.sh/job-version": None,
+            "volcano.sh/completed-members": DONE,
+            "mine": "2",
+        }
+        forged = {"status": FORGED, "metadata": {"annotations": changed}}
         await alice.patch(PODGROUPS, forged, name="g", namespace="ml")
         known = await alice.get(PODGROUPS, name="g", namespace="ml")
         assert known["status"] == true
-        assert known["metadata"]["annotations"] == {"mine": "1", "volcano.sh/job-version": "2"}
+        assert known["metadata"]["annotations"] == {"mine": "2", **noted}
 
 
-async def test_an_operator_may_put_whole_objects(rig: Rig) -> None:
+async def test_a_group_that_has_started_stays_in_its_queue(rig: Rig, settings: Settings) -> None:
+    """In another queue its pods would be out of reach of those who may preempt them."""
+    alice, ours = as_user(rig), as_user(rig, SCHEDULER)
+    async with rig.admission(settings=settings):
+        await alice.create(PODGROUPS, group(), namespace="ml")
+        for phase in ("Running", "Unknown"):
+            await ours.patch(PODGROUPS, {"status": {"phase": phase}}, name="g", namespace="ml")
+            moved = {"spec": {"queue": "root", "minMember": 3}}
+            known = await alice.patch(PODGROUPS, moved, name="g", namespace="ml")
+            assert known["spec"] == {**known["spec"], "queue": "default", "minMember": 3}
+
+
+async def test_an_operator_may_put_whole_objects(rig: Rig, settings: Settings) -> None:
     """It read a status that is older by now; its write is taken, the status is not."""
     operator, ours = as_user(rig, "operator"), as_user(rig, SCHEDULER)
-    async with rig.admission(settings=SETTINGS):
+    async with rig.admission(settings=settings):
         read = await operator.create(PODGROUPS, group(), namespace="ml")
         wanted = {**read, "spec": {**read["spec"], "minMember": 3}, "status": {"phase": "Running"}}
         put = await operator.replace(PODGROUPS, wanted, namespace="ml")
@@ -91,9 +129,9 @@ def order(action: str = "CloseQueue", target: str = "default", kind: str = "Queu
     }  # fmt: skip
 
 
-async def test_only_who_may_update_a_queue_orders_it_about(rig: Rig) -> None:
+async def test_only_who_may_update_a_queue_orders_it_about(rig: Rig, settings: Settings) -> None:
     alice, administrator = as_user(rig), as_user(rig, "pyroclast-admin")
-    async with rig.admission(settings=SETTINGS):
+    async with rig.admission(settings=settings):
         for action in ("CloseQueue", "OpenQueue"):
             with pytest.raises(ForbiddenError, match="'alice' may not update this queue"):
                 await alice.create(COMMANDS, order(action), namespace="ml")
@@ -106,10 +144,34 @@ async def test_only_who_may_update_a_queue_orders_it_about(rig: Rig) -> None:
         await alice.create(COMMANDS, order(), namespace="volcano-system")
 
 
-async def test_classes_of_the_system_are_for_its_namespaces(rig: Rig) -> None:
+async def test_the_api_server_is_asked_about_this_user_and_this_queue(
+    rig: Rig, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With all that its authorizers look at: a right to another queue or verb is none to this."""
+    create, asked = rig.cluster.create, []
+
+    async def answer(kind: Kind, body: JsonObject, *, namespace: str = "") -> JsonObject:
+        if kind is not ACCESS_REVIEWS:
+            return await create(kind, body, namespace=namespace)
+        asked.append(body["spec"])
+        return {**body, "status": {"allowed": body["spec"]["user"] == "alice"}}
+
+    monkeypatch.setattr(rig.cluster, "create", answer)
+    async with rig.admission(settings=settings):
+        await as_user(rig).create(COMMANDS, order(), namespace="ml")
+        with pytest.raises(ForbiddenError, match="'bob' may not update this queue"):
+            await as_user(rig, "bob").create(COMMANDS, order(), namespace="other")
+    about = {"verb": "update", "group": QUEUES.group, "resource": "queues", "name": "default"}
+    assert asked == [
+        {"user": user, "groups": ["system:authenticated"], "resourceAttributes": about}
+        for user in ("alice", "bob")
+    ]
+
+
+async def test_classes_of_the_system_are_for_its_namespaces(rig: Rig, settings: Settings) -> None:
     alice = as_user(rig)
     critical = "system-cluster-critical"
-    async with rig.admission(settings=SETTINGS) as service, rig.watcher():
+    async with rig.admission(settings=settings) as service, rig.watcher():
         with pytest.raises(ForbiddenError, match="classes system-"):
             await alice.create(PODGROUPS, group(priorityClassName=critical), namespace="ml")
         with pytest.raises(ForbiddenError, match=r"spec.priorityClassName: .*classes system-"):
@@ -160,13 +222,15 @@ def pod(**notes: str) -> JsonObject:
         {"volcano.sh/allowed-namespaces": ""},
     ],
 )
-async def test_a_queue_with_an_allow_list_takes_nobody_else(rig: Rig, notes: JsonObject) -> None:
+async def test_a_queue_with_an_allow_list_takes_nobody_else(
+    rig: Rig, settings: Settings, notes: JsonObject
+) -> None:
     alice = as_user(rig)
     made = queue("team")
     made["metadata"]["annotations"] = notes
     nobody = "(((" in str(notes) or not next(iter(notes.values()))
     await rig.cluster.create(QUEUES, made)
-    async with rig.admission(settings=SETTINGS):
+    async with rig.admission(settings=settings):
         await alice.create(JOBS, job("free"), namespace="ml")
         for kind, body in (
             (JOBS, job(queue="team")),
@@ -182,18 +246,18 @@ async def test_a_queue_with_an_allow_list_takes_nobody_else(rig: Rig, notes: Jso
             await alice.create(PODGROUPS, group(queue="team"), namespace="other")
 
 
-async def test_a_list_above_holds_below(rig: Rig) -> None:
+async def test_a_list_above_holds_below(rig: Rig, settings: Settings) -> None:
     above = queue("dept")
     above["metadata"]["annotations"] = {"volcano.sh/allowed-namespaces": "other"}
     await rig.cluster.create(QUEUES, above)
     await rig.cluster.create(QUEUES, queue("leaf", parent="dept"))
-    async with rig.admission(settings=SETTINGS):
+    async with rig.admission(settings=settings):
         with pytest.raises(ForbiddenError, match="may not use queue 'dept'"):
             await as_user(rig).create(PODGROUPS, group(queue="leaf"), namespace="ml")
 
 
-async def test_the_verb_use_is_asked_where_it_is_switched_on(rig: Rig) -> None:
-    settings = Settings(accounts=(SCHEDULER,), queue_use_review=True)
+async def test_the_verb_use_is_asked_where_it_is_switched_on(rig: Rig, settings: Settings) -> None:
+    settings = msgspec.structs.replace(settings, queue_use_review=True)
     alice, administrator = as_user(rig), as_user(rig, "pyroclast-admin")
     controller = as_user(rig, "system:serviceaccount:kube-system:replicaset-controller")
     noted = pod(**{"scheduling.volcano.sh/queue-name": "default"})

@@ -7,11 +7,11 @@ import msgspec
 import pytest
 
 from tests.unit.admission.objects import case_id, job, queue, read_queue, task, world
-from vc_admission.logic.endpoints import BY_PATH
-from vc_admission.logic.json_patch import json_patch
-from vc_admission.logic.lookups import Lookups, needed
-from vc_admission.logic.review import review
-from vc_admission.logic.webhook_configurations import (
+from vc.admission.logic.lookups import Lookups, needed
+from vc.admission.logic.review import review
+from vc.admission.logic.webhook.endpoints import BY_PATH
+from vc.admission.logic.webhook.json_patch import json_patch
+from vc.admission.logic.webhook.webhook_configurations import (
     CONFIGURATIONS,
     MUTATING,
     VALIDATING,
@@ -19,7 +19,7 @@ from vc_admission.logic.webhook_configurations import (
     configuration,
     kept,
 )
-from vc_admission.logic.wire import (
+from vc.admission.logic.webhook.wire import (
     ANSWER_BYTES_MAX,
     Request,
     Response,
@@ -27,10 +27,10 @@ from vc_admission.logic.wire import (
     answer,
     parse_review,
 )
-from vc_model.keys import JDB_MAX_UNAVAILABLE, JDB_MIN_AVAILABLE
-from vc_model.struct import JsonObject
-from vc_simcluster.patches import json_patch as apply_json_patch
-from vc_simcluster.webhooks_conditions import holds
+from vc.model.api.keys import JDB_MAX_UNAVAILABLE, JDB_MIN_AVAILABLE
+from vc.model.api.struct import JsonObject
+from vc.simcluster.apply.patches import json_patch as apply_json_patch
+from vc.simcluster.webhooks.match_conditions import holds
 
 JOBS = BY_PATH["/jobs/validate"]
 

@@ -14,7 +14,7 @@ from bench.cluster.shapes import Shape
 from bench.pod_times import PodTimes
 
 from tests.unit.bench.runs import run
-from vc_cluster import Cluster
+from vc.cluster import Cluster
 
 SVG = "{http://www.w3.org/2000/svg}"
 

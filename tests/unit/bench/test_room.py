@@ -5,10 +5,10 @@ from typing import Any
 from bench.cluster.room import Room, room_for, why_no_room
 from bench.cluster.shapes import PodTemplate, Shape
 
-from vc_model.meta import ObjectMeta
-from vc_model.node import Node, NodeCondition, NodeSpec, NodeStatus, Taint
-from vc_model.pod import Container, Pod, PodSpec, PodStatus, ResourceRequirements
-from vc_model.struct import ResourceList
+from vc.model.api.meta import ObjectMeta
+from vc.model.api.node import Node, NodeCondition, NodeSpec, NodeStatus, Taint
+from vc.model.api.pod import Container, Pod, PodSpec, PodStatus, ResourceRequirements
+from vc.model.api.struct import ResourceList
 
 TEMPLATE = PodTemplate(cpu="500m", memory="1Gi")
 

@@ -6,10 +6,10 @@ import random
 import pytest
 
 from tests.contracts.bus.steps import message, new_topic
-from vc_bus import BusUnavailableError
-from vc_bus.in_flight import InFlight
-from vc_bus.memory import Faults, MemoryBus
-from vc_clock import LoopClock, run_virtual
+from vc.bus import BusUnavailableError
+from vc.bus.in_flight import InFlight
+from vc.bus.memory import Faults, MemoryBus
+from vc.clock import LoopClock, run_virtual
 
 
 def test_who_does_not_fit_waits_for_room_in_order() -> None:

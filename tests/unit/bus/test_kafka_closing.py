@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from tests.contracts.bus.steps import at_start
-from vc_bus import BusClosedError, BusUnavailableError
-from vc_bus.kafka import KafkaBus, KafkaConfig, member, reader
-from vc_bus.kafka.connections import Connections
-from vc_bus.kafka.ending import END_SECONDS_MAX
-from vc_clock import LoopClock, run_virtual
-from vc_parts.ports import LOOPBACK, free_port
+from vc.bus import BusClosedError, BusUnavailableError
+from vc.bus.kafka import KafkaBus, KafkaConfig, member, reader
+from vc.bus.kafka.connections import Connections
+from vc.bus.kafka.ending import END_SECONDS_MAX
+from vc.clock import LoopClock, run_virtual
+from vc.parts.ports import LOOPBACK, free_port
 
 MODULES = [reader, member]
 

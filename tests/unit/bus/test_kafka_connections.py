@@ -16,7 +16,7 @@ import pytest
 from aiokafka.errors import ClusterAuthorizationFailedError, KafkaConnectionError
 
 from tests.contracts.bus.steps import topic
-from vc_bus import (
+from vc.bus import (
     BusClosedError,
     BusError,
     BusForbiddenError,
@@ -24,12 +24,12 @@ from vc_bus import (
     TopicMismatchError,
     TopicMissingError,
 )
-from vc_bus.kafka.broker import KNOWN_TOPICS_SECONDS, Broker
-from vc_bus.kafka.config import KafkaConfig
-from vc_bus.kafka.connections import QUESTION_SECONDS_MAX, _Kept
-from vc_bus.kafka.ending import END_SECONDS_MAX, end
-from vc_bus.kafka.errors import translated
-from vc_clock import LoopClock, run_virtual
+from vc.bus.kafka.broker import KNOWN_TOPICS_SECONDS, Broker
+from vc.bus.kafka.config import KafkaConfig
+from vc.bus.kafka.connections import QUESTION_SECONDS_MAX, _Kept
+from vc.bus.kafka.ending import END_SECONDS_MAX, end
+from vc.bus.kafka.errors import translated
+from vc.clock import LoopClock, run_virtual
 
 CALLERS = 20
 HANG_SECONDS = 1e6

@@ -4,8 +4,8 @@ import asyncio
 
 from aiokafka import AIOKafkaProducer
 
-from vc_bus.kafka.pacing import PAUSE_SECONDS, pace_metadata
-from vc_parts.ports import LOOPBACK, free_port
+from vc.bus.kafka.pacing import PAUSE_SECONDS, pace_metadata
+from vc.parts.ports import LOOPBACK, free_port
 
 ATTEMPTS = 3
 

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from tests.contracts.bus.steps import message
-from vc_bus import BusUnavailableError
-from vc_bus.kafka import publisher as publishing
-from vc_bus.kafka.config import KafkaConfig
-from vc_bus.kafka.ending import END_SECONDS_MAX
-from vc_bus.kafka.publisher import ACKNOWLEDGED_SECONDS_MAX, Publisher
-from vc_clock import LoopClock, run_virtual
+from vc.bus import BusUnavailableError
+from vc.bus.kafka import publisher as publishing
+from vc.bus.kafka.config import KafkaConfig
+from vc.bus.kafka.ending import END_SECONDS_MAX
+from vc.bus.kafka.publisher import ACKNOWLEDGED_SECONDS_MAX, Publisher
+from vc.clock import LoopClock, run_virtual
 
 HANG_SECONDS = 1e6
 HEALTHY, MUTE, ENDLESS = "healthy", "mute", "endless"

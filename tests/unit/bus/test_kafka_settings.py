@@ -5,7 +5,7 @@ import pytest
 from aiokafka import errors as kafka_errors
 
 from tests.contracts.bus.steps import topic
-from vc_bus import (
+from vc.bus import (
     BusClosedError,
     BusError,
     BusForbiddenError,
@@ -15,10 +15,10 @@ from vc_bus import (
     TopicMismatchError,
     TopicMissingError,
 )
-from vc_bus.kafka import KafkaConfig
-from vc_bus.kafka.config import KafkaConfigError
-from vc_bus.kafka.errors import as_bus_error
-from vc_bus.kafka.policy import settings_of, verify
+from vc.bus.kafka import KafkaConfig
+from vc.bus.kafka.config import KafkaConfigError
+from vc.bus.kafka.errors import as_bus_error
+from vc.bus.kafka.policy import settings_of, verify
 
 ADDRESS = {"KAFKA_BOOTSTRAP_SERVERS": "a:9092,b:9092"}
 

@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterable
 import msgspec
 import pytest
 
-from vc_bus import BusUnavailableError
-from vc_bus.kafka.watchdog import (
+from vc.bus import BusUnavailableError
+from vc.bus.kafka.watchdog import (
     CATCHING_UP_RECORDS,
     COMPARE_SECONDS,
     PATIENCE_DOUBLINGS_MAX,
     STALL_SECONDS,
     Watchdog,
 )
-from vc_clock import LoopClock, run_virtual
-from vc_messages.record import TopicPartition
+from vc.clock import LoopClock, run_virtual
+from vc.messages.record import TopicPartition
 
 BUSY, STUCK = TopicPartition("t", 0), TopicPartition("t", 1)
 POLL_SECONDS = 0.5

@@ -6,7 +6,7 @@ import pytest
 from aiokafka.record.default_records import _DefaultRecordBatchBuilderPy
 from aiokafka.record.memory_records import MemoryRecords
 
-from vc_bus.kafka.lenient_records import LenientRecords
+from vc.bus.kafka.lenient_records import LenientRecords
 
 PLAIN, GZIP = 0, 1
 

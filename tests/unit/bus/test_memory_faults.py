@@ -5,12 +5,12 @@ import asyncio
 import pytest
 
 from tests.contracts.bus.steps import at_start, message, new_topic, numbered, topic
-from vc_bus import BusClosedError, BusUnavailableError
-from vc_bus.memory import Faults, MemoryBus
-from vc_bus.memory.bus import UNAVAILABLE_AFTER_SECONDS
-from vc_bus.memory.clients import MemoryMember, MemoryReader
-from vc_clock import LoopClock, run_virtual
-from vc_messages.record import Record
+from vc.bus import BusClosedError, BusUnavailableError
+from vc.bus.memory import Faults, MemoryBus
+from vc.bus.memory.bus import UNAVAILABLE_AFTER_SECONDS
+from vc.bus.memory.clients import MemoryMember, MemoryReader
+from vc.clock import LoopClock, run_virtual
+from vc.messages.record import Record
 
 EVERYTHING = Faults(
     delay_rate=0.5,

@@ -6,11 +6,11 @@ import msgspec
 import pytest
 
 from tests.contracts.bus.steps import message, new_topic, numbered
-from vc_bus import Member
-from vc_bus.memory import MemoryBus
-from vc_bus.memory.group import SESSION_SECONDS
-from vc_clock import LoopClock, run_virtual
-from vc_messages.record import TopicPartition
+from vc.bus import Member
+from vc.bus.memory import MemoryBus
+from vc.bus.memory.group import SESSION_SECONDS
+from vc.clock import LoopClock, run_virtual
+from vc.messages.record import TopicPartition
 
 
 async def numbers(member: Member, *, wait_seconds: float = 0.0) -> list[int]:

@@ -3,9 +3,9 @@
 import pytest
 
 from tests.contracts.bus.steps import message, topic
-from vc_bus.memory import log as log_module
-from vc_bus.memory.log import PartitionLog
-from vc_messages.topics import Topic
+from vc.bus.memory import log as log_module
+from vc.bus.memory.log import PartitionLog
+from vc.messages.topics import Topic
 
 
 def keys_and_offsets(log: PartitionLog) -> list[tuple[str, int]]:

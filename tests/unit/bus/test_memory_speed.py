@@ -3,8 +3,8 @@
 import time
 
 from tests.contracts.bus.steps import at_start, message, new_topic
-from vc_bus.memory import MemoryBus
-from vc_clock import LoopClock, run_virtual
+from vc.bus.memory import MemoryBus
+from vc.clock import LoopClock, run_virtual
 
 PUBLISH_PER_SECOND_MIN = 20_000
 IDLE_POLLS_PER_SECOND_MIN = 2_000

@@ -6,17 +6,17 @@ from typing import Any
 import pytest
 
 from tests.builders.contexts import memory_context
-from vc_cli.acls import PREFIX_PLACEHOLDER, kafka_commands, kafka_script, redis_users
-from vc_cli.pyroclast import main
-from vc_cli.rights import rights_of, service_facts
-from vc_cli.services import SERVICES, build_of
-from vc_clock import run_virtual
-from vc_messages.access import FOLLOWED, PURE_PLUGINS, SNAPSHOTS, access_of
-from vc_messages.topics import ALL, EVERYONE, PROGRESS, Topic
-from vc_model.kinds import Kind
-from vc_queue_controller.ledger_store import CHECKPOINT as USAGE_CHECKPOINT
-from vc_runtime.follower import Follower
-from vc_scheduler.service import CHECKPOINT as SCHEDULER_CHECKPOINT
+from vc.cli.pyroclast.acls import PREFIX_PLACEHOLDER, kafka_commands, kafka_script, redis_users
+from vc.cli.pyroclast.main import main
+from vc.cli.pyroclast.rights import rights_of, service_facts
+from vc.cli.pyroclast.services import SERVICES, build_of
+from vc.clock import run_virtual
+from vc.messages.access import FOLLOWED, PURE_PLUGINS, SNAPSHOTS, access_of
+from vc.messages.topics import ALL, EVERYONE, PROGRESS, Topic
+from vc.model.api.kinds import Kind
+from vc.queue_controller.ledger_store import CHECKPOINT as USAGE_CHECKPOINT
+from vc.runtime.consuming.follower import Follower
+from vc.scheduler.service import CHECKPOINT as SCHEDULER_CHECKPOINT
 
 ROOT = Path(__file__).parents[3]
 CHART = ROOT / "deploy/helm/pyroclast"

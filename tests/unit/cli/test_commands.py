@@ -5,13 +5,13 @@ import sys
 
 import pytest
 
-from vc_cli import pyroclast
-from vc_cli.tables import render
+from vc.cli.pyroclast import main
+from vc.cli.tables import render
 
 
 def test_help_names_every_command_and_the_environment(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
-        pyroclast.main(["--help"])
+        main.main(["--help"])
     assert caught.value.code == 0
     shown = capsys.readouterr().out
     for word in (
@@ -31,7 +31,7 @@ def test_an_unknown_service_is_an_error_that_lists_the_known(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with pytest.raises(SystemExit) as caught:
-        pyroclast.main(["run", "wacther"])
+        main.main(["run", "wacther"])
     assert caught.value.code == 1
     shown = capsys.readouterr().err
     assert "'wacther'" in shown
@@ -44,13 +44,13 @@ def test_a_port_that_is_none_is_said(
 ) -> None:
     monkeypatch.setenv("PYROCLAST_API_PORT", "high")
     with pytest.raises(SystemExit):
-        pyroclast.main(["up"])
+        main.main(["up"])
     assert "PYROCLAST_API_PORT='high' is not a port" in capsys.readouterr().err
 
 
 def test_vcctl_imports_nothing_heavy() -> None:
     code = (
-        "import sys, vc_cli.vcctl;"
+        "import sys, vc.cli.vcctl.main;"
         "print([m for m in ('asyncio', 'aiohttp', 'numpy', 'kubernetes_asyncio', 'msgspec')"
         " if m in sys.modules])"
     )

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from vc_cli.embedded import EmbeddedStack
+from vc.cli.pyroclast.embedded import EmbeddedStack
 
 
 async def test_admission_is_registered_and_the_environment_is_left_alone(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from vc_cli.manifests import ManifestError, read_manifests
+from vc.cli.manifests import ManifestError, read_manifests
 
 GOOD = "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n"
 

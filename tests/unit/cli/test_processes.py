@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from vc_cli.processes import Child, Pid, birth_of, resident_bytes, stop
+from vc.cli.pyroclast.processes import Child, Pid, birth_of, resident_bytes, stop
 
 STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(60)"
 OBEDIENT = "import time; time.sleep(60)"

@@ -11,18 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from vc_bus.kafka import KafkaConfig
-from vc_cli import pyroclast, slurm
-from vc_cli.services import SERVICES, program_of
-from vc_cli.vcctl import main as vcctl
-from vc_model.variables import AnyVariable
-from vc_runtime.program import Program, run_program
-from vc_runtime.program.command_line import help_of
-from vc_runtime.program.shared_variables import (
-    KAFKA_TOPIC_PREFIX,
-    KAFKA_VARIABLES,
-    SHARED_VARIABLES,
-)
+from vc.bus.kafka import KafkaConfig
+from vc.cli.pyroclast import main
+from vc.cli.pyroclast.services import SERVICES, program_of
+from vc.cli.vcctl import slurm
+from vc.cli.vcctl.main import main as vcctl
+from vc.model.variables import AnyVariable
+from vc.runtime.hosting.variables import KAFKA_TOPIC_PREFIX, KAFKA_VARIABLES, SHARED_VARIABLES
+from vc.runtime.program import Program, run_program
+from vc.runtime.program.command_line import help_of
 
 ROOT = Path(__file__).parents[3]
 
@@ -270,7 +267,7 @@ def test_help_imports_no_client_library() -> None:
         "import importlib, json, sys\n"
         f"for package in {list(SERVICES.values())!r}:\n"
         "    main = importlib.import_module(f'{package}.__main__')\n"
-        "    from vc_runtime.program.command_line import help_of\n"
+        "    from vc.runtime.program.command_line import help_of\n"
         "    help_of(main.PROGRAM)\n"
         "print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
     )
@@ -285,7 +282,7 @@ def test_several_services_in_one_process_are_checked_before_they_start(
     clean.setenv("WATCHER_PAGE_SIZE", "none")
     clean.setenv("SCHEDULER_THREADS", "perhaps")
     with pytest.raises(SystemExit) as left:
-        pyroclast.main(["run", "watcher", "scheduler"])
+        main.main(["run", "watcher", "scheduler"])
     assert left.value.code == 1
     said = capsys.readouterr().err
     assert "pyroclast: WATCHER_PAGE_SIZE='none': write a number from 1 to 10000" in said
@@ -293,10 +290,10 @@ def test_several_services_in_one_process_are_checked_before_they_start(
 
 
 OTHERS = {
-    **{f"pyroclast {c}": (pyroclast.main, [c]) for c in ("demo", "up", "stack", "status")},
-    "pyroclast stack-down": (pyroclast.main, ["stack-down"]),
-    "pyroclast simcluster": (pyroclast.main, ["simcluster"]),
-    "pyroclast run": (pyroclast.main, ["run", "watcher"]),
+    **{f"pyroclast {c}": (main.main, [c]) for c in ("demo", "up", "stack", "status")},
+    "pyroclast stack-down": (main.main, ["stack-down"]),
+    "pyroclast simcluster": (main.main, ["simcluster"]),
+    "pyroclast run": (main.main, ["run", "watcher"]),
     "vcctl": (vcctl, ["job", "list"]),
     "vsub": (slurm.vsub, []),
     "vjobs": (slurm.vjobs, []),

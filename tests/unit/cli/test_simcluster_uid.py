@@ -1,9 +1,9 @@
 """A restarted `pyroclast simcluster` is the same cluster to a Kafka that outlived it."""
 
-from vc_cli.simcluster import cluster_uid_at
-from vc_clock import LoopClock
-from vc_model.kinds import NAMESPACES
-from vc_simcluster.api import Api
+from vc.cli.pyroclast.simcluster import cluster_uid_at
+from vc.clock import LoopClock
+from vc.model.api.kinds import NAMESPACES
+from vc.simcluster.verbs.api import Api
 
 
 def uid_of(api: Api) -> str:

@@ -4,25 +4,25 @@ from pathlib import Path
 
 import pytest
 
-from vc_admission.config import UNREACHABLE
-from vc_admission.logic.endpoints import ENDPOINTS
-from vc_admission.logic.webhook_configurations import (
+from vc.admission.config import UNREACHABLE
+from vc.admission.logic.webhook.endpoints import ENDPOINTS
+from vc.admission.logic.webhook.webhook_configurations import (
     CONFIGURATIONS,
     client_service,
     client_url,
     configuration,
 )
-from vc_cli.processes import Pid
-from vc_cli.stack_admission import Place, place_of, said_of, withdraw
-from vc_cli.stack_down import run_stack_down
-from vc_cli.stack_file import FILE_NAME, StackFile, write
-from vc_clock import LoopClock
-from vc_cluster import NotFoundError
-from vc_model.struct import JsonObject
-from vc_simcluster.api import Api
-from vc_simcluster.cluster import StoreCluster
-from vc_simcluster.http_server import serve
-from vc_simcluster.kubeconfig import write_kubeconfig
+from vc.cli.pyroclast.processes import Pid
+from vc.cli.pyroclast.stack.admission import Place, place_of, said_of, withdraw
+from vc.cli.pyroclast.stack.down import run_stack_down
+from vc.cli.pyroclast.stack.stack_file import FILE_NAME, StackFile, write
+from vc.clock import LoopClock
+from vc.cluster import NotFoundError
+from vc.model.api.struct import JsonObject
+from vc.simcluster.cluster import StoreCluster
+from vc.simcluster.http.kubeconfig import write_kubeconfig
+from vc.simcluster.server import serve
+from vc.simcluster.verbs.api import Api
 
 URL = "https://192.0.2.10:8443"
 FREE = 4321

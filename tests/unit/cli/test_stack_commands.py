@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from vc_cli import pyroclast
-from vc_cli.simcluster import ProxiedService
-from vc_runtime.listening import url_of
+from vc.cli.pyroclast import main
+from vc.cli.pyroclast.simcluster import ProxiedService
+from vc.runtime.hosting.listening import url_of
 
 START_SECONDS_MAX = 30.0
 STOP_SECONDS_MAX = 10.0
@@ -23,7 +23,7 @@ STOP_SECONDS_MAX = 10.0
 
 def fails(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     with pytest.raises(SystemExit) as caught:
-        pyroclast.main(arguments)
+        main.main(arguments)
     assert caught.value.code == 1
     shown = capsys.readouterr().err
     assert "Traceback" not in shown
@@ -119,7 +119,7 @@ def test_a_service_is_read() -> None:
 def test_the_embedded_cluster_runs_alone_in_a_process_and_ends_when_told(tmp_path: Path) -> None:
     kubeconfig = tmp_path / "kubeconfig"
     process = subprocess.Popen(
-        [sys.executable, "-m", "vc_cli.pyroclast", "simcluster"]
+        [sys.executable, "-m", "vc.cli.pyroclast.main", "simcluster"]
         + ["--port", "0", "--kubeconfig", str(kubeconfig)],
         stdout=subprocess.DEVNULL,
     )

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from vc_cli import stack_file
-from vc_cli.processes import Pid, birth_of
-from vc_cli.stack_file import NoStackError, ProcessEntry, StackFile
-from vc_cli.stack_welcome import welcome
+from vc.cli.pyroclast.processes import Pid, birth_of
+from vc.cli.pyroclast.stack import stack_file
+from vc.cli.pyroclast.stack.stack_file import NoStackError, ProcessEntry, StackFile
+from vc.cli.pyroclast.stack.welcome import welcome
 
 
 def own_pid() -> Pid:

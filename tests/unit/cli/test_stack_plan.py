@@ -2,8 +2,8 @@
 
 import pytest
 
-from vc_cli.services import SERVICES
-from vc_cli.stack_plan import Addresses, command_of, environment_of, keys_of
+from vc.cli.pyroclast.services import SERVICES
+from vc.cli.pyroclast.stack.plan import Addresses, command_of, environment_of, keys_of
 
 ADDRESSES = Addresses(
     kafka="127.0.0.1:9092",

@@ -4,15 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from vc_cli import stack_progress
-from vc_cli.processes import Pid
-from vc_cli.stack_file import Role
-from vc_cli.stack_members import Member
-from vc_cli.stack_progress import Progress, Readiness
-from vc_cli.stack_supervision import Supervisor
-from vc_clock import Clock, LoopClock
-from vc_clock.virtual import run_virtual
-from vc_parts.patience import Patience
+from vc.cli.pyroclast.processes import Pid
+from vc.cli.pyroclast.stack import progress
+from vc.cli.pyroclast.stack.members import Member
+from vc.cli.pyroclast.stack.progress import Progress, Readiness
+from vc.cli.pyroclast.stack.stack_file import Role
+from vc.cli.pyroclast.stack.supervision import Supervisor
+from vc.clock import Clock, LoopClock
+from vc.clock.virtual import run_virtual
+from vc.model.start_limits import Patience
 
 PATIENCE = Patience(stall_seconds_max=60.0, seconds_max=300.0)
 
@@ -59,7 +59,7 @@ async def waited(
     async def ask(members: list[Member]) -> list[str]:
         return [slow.unready() for _ in members]
 
-    monkeypatch.setattr(stack_progress, "_ask", ask)
+    monkeypatch.setattr(progress, "_ask", ask)
     supervisor = Supervisor(clock=clock, say=lambda _: None, changed=lambda: None)
     supervisor.take(slow)
     readiness = Readiness(supervisor, Progress(clock), clock, patience=PATIENCE)

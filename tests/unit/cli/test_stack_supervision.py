@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from vc_cli.processes import Child
-from vc_cli.stack_members import OwnMember
-from vc_cli.stack_supervision import Supervisor
-from vc_clock import LoopClock
+from vc.cli.pyroclast.processes import Child
+from vc.cli.pyroclast.stack.members import OwnMember
+from vc.cli.pyroclast.stack.supervision import Supervisor
+from vc.clock import LoopClock
 
 WAIT_SECONDS_MAX = 20.0
 SLEEPS = "import time; time.sleep(60)"

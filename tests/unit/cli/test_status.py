@@ -6,11 +6,11 @@ import sys
 import msgspec
 import pytest
 
-from vc_cli.services import SERVICES
-from vc_cli.stack_members import reason_in
-from vc_cli.status import table
-from vc_cli.status_probe import Seen, age_in, behind_in, group_topics, meters_in, with_lag
-from vc_parts.probe import Answer
+from vc.cli.pyroclast.services import SERVICES
+from vc.cli.pyroclast.stack.members import reason_in
+from vc.cli.pyroclast.status import table
+from vc.cli.pyroclast.status_probe import Seen, age_in, behind_in, group_topics, meters_in, with_lag
+from vc.parts.probe import Answer
 
 READY = Seen(
     process="podgroup-controller",
@@ -112,13 +112,13 @@ def test_nothing_is_imported_while_processes_are_asked() -> None:
     """An import on a busy machine takes longer than an answer may, and all would seem to be away."""
     script = """
 import asyncio, sys
-import vc_cli.status_probe
-from vc_parts.probe import http_get, listens
+import vc.cli.pyroclast.status_probe
+from vc.parts.probe import http_get, listens
 before = set(sys.modules)
 assert "aiokafka" in before
 asyncio.run(listens(1))
 asyncio.run(http_get("http://127.0.0.1:1/readyz"))
-print(sorted(name for name in set(sys.modules) - before if name.startswith(("aio", "vc_"))))
+print(sorted(name for name in set(sys.modules) - before if name.startswith(("aio", "vc."))))
 """
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60

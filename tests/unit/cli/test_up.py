@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from vc_cli import settings
-from vc_cli.up import WELCOME
-from vc_runtime.listening import url_of
+from vc.cli.pyroclast import settings
+from vc.cli.pyroclast.up import WELCOME
+from vc.runtime.hosting.listening import url_of
 
 ROOT = Path(__file__).parents[3]
 

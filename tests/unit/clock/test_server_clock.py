@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vc_clock.server_clock import (
+from vc.clock.server_clock import (
     CONFIRMATION_SECONDS,
     CONFIRMATIONS,
     DATE_MAX,

@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 from aiohttp import web
 
-from vc_cluster.kubernetes import KubernetesCluster, connect
-from vc_cluster.kubernetes_http import Limits
+from vc.cluster.kubernetes import KubernetesCluster, connect
+from vc.cluster.kubernetes_http import Limits
 
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 

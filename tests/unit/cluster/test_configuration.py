@@ -12,10 +12,10 @@ import pytest
 from kubernetes_asyncio.client import Configuration
 
 from tests.unit.cluster.scripted_server import kubeconfig_text
-from vc_clock import LoopClock
-from vc_cluster import ServerError
-from vc_cluster.kubernetes import connect
-from vc_cluster.kubernetes_config import (
+from vc.clock import LoopClock
+from vc.cluster import ServerError
+from vc.cluster.kubernetes import connect
+from vc.cluster.kubernetes_config import (
     IN_CLUSTER,
     TOKEN_CHECK_SECONDS,
     Access,
@@ -24,7 +24,7 @@ from vc_cluster.kubernetes_config import (
     ServiceAccountLoader,
     find_source,
 )
-from vc_cluster.kubernetes_http import environment_proxy
+from vc.cluster.kubernetes_http import environment_proxy
 
 URL = "http://127.0.0.1:1"
 

@@ -16,11 +16,11 @@ from tests.unit.cluster.scripted_server import (
     refuses,
     says,
 )
-from vc_cluster import ConflictError, NotFoundError, ServerError, TooManyRequestsError
-from vc_cluster.errors import UnauthorizedError
-from vc_cluster.kubernetes_http import READ_ATTEMPTS_MAX, Limits
-from vc_model.kinds import CONFIGMAPS, LEASES, PODS
-from vc_runtime.leader import REQUEST_SECONDS_MAX
+from vc.cluster import ConflictError, NotFoundError, ServerError, TooManyRequestsError
+from vc.cluster.errors import UnauthorizedError
+from vc.cluster.kubernetes_http import READ_ATTEMPTS_MAX, Limits
+from vc.model.api.kinds import CONFIGMAPS, LEASES, PODS
+from vc.runtime.leading.election import REQUEST_SECONDS_MAX
 
 BODY = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
 LEASE = {"metadata": {"name": "l", "resourceVersion": "1"}}
@@ -164,23 +164,26 @@ async def test_a_renewal_waits_behind_no_other_request(
 ) -> None:
     """Neither for a slot nor for a socket: it has a connection of its own."""
     sockets: dict[str, set[object]] = {"leases": set(), "pods": set()}
+    both_slots_taken, renewed = asyncio.Event(), asyncio.Event()
 
     async def answers(request: web.Request) -> web.StreamResponse:
         kind = "leases" if "/leases/" in request.path else "pods"
         sockets[kind].add(request.transport)
-        late = 0.0 if kind == "leases" else 1.0
-        return await after(late, says(BODY))(request)
+        if kind == "pods":
+            if len(sockets[kind]) == 2:
+                both_slots_taken.set()
+            await renewed.wait()
+        return await says(BODY)(request)
 
     server.then(answers)
     limits = Limits(requests_max=2, get_seconds_max=10.0)
     async with connected(server, tmp_path, limits=limits) as cluster:
         reads = [asyncio.create_task(cluster.get(PODS, name="a", namespace="n")) for _ in range(6)]
-        await asyncio.sleep(0.3)
-        began = asyncio.get_running_loop().time()
-        for _ in range(3):
+        await both_slots_taken.wait()
+        for _ in range(3):  # answered while no read is: a renewal behind them would wait for ever
             await cluster.replace(LEASES, LEASE, namespace="n")
-        assert asyncio.get_running_loop().time() - began < 0.5
         assert not any(read.done() for read in reads)
+        renewed.set()
         await asyncio.gather(*reads)
         assert cluster.requests["replace", "leases"] == 3
     assert len(sockets["leases"]) == 1

@@ -13,11 +13,11 @@ from tests.unit.cluster.scripted_server import (
     says,
     streams,
 )
-from vc_clock import LoopClock, ServerClock
-from vc_cluster import ForbiddenError, NoDateError
-from vc_cluster.kubernetes import KubernetesCluster, connect
-from vc_cluster.kubernetes_date import read_date
-from vc_model.kinds import CONFIGMAPS
+from vc.clock import LoopClock, ServerClock
+from vc.cluster import ForbiddenError, NoDateError
+from vc.cluster.kubernetes import KubernetesCluster, connect
+from vc.cluster.kubernetes_date import read_date
+from vc.model.api.kinds import CONFIGMAPS
 
 BODY = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
 FAR = 2_000_000_000.0

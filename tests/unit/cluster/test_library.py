@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from vc_cluster import kubernetes_library
-from vc_cluster.kubernetes_library import library
+from vc.cluster import kubernetes_library
+from vc.cluster.kubernetes_library import library
 
 MODULES_MAX = 100
 """Of which kubernetes-asyncio's are a dozen; its models alone would be 768."""
@@ -23,7 +23,7 @@ def run(code: str) -> str:
 def test_no_models_are_loaded() -> None:
     script = """
 import sys, msgspec
-from vc_cluster.kubernetes_library import library
+from vc.cluster.kubernetes_library import library
 import aiohttp, yaml
 before = set(sys.modules)
 assert library().Configuration().verify_ssl
@@ -36,7 +36,7 @@ print(len(set(sys.modules) - before), any("models" in name for name in sys.modul
 
 def test_whoever_imports_the_package_gets_the_whole_of_it() -> None:
     script = """
-from vc_cluster.kubernetes_library import library
+from vc.cluster.kubernetes_library import library
 library()
 from kubernetes_asyncio import client
 print(client.V1Pod.__name__, client.ApiClient.__module__)
@@ -47,7 +47,7 @@ print(client.V1Pod.__name__, client.ApiClient.__module__)
 def test_a_package_that_is_loaded_already_is_used() -> None:
     script = """
 from kubernetes_asyncio import client
-from vc_cluster.kubernetes_library import library
+from vc.cluster.kubernetes_library import library
 print(library().Configuration is client.Configuration)
 """
     assert run(script) == "True"

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vc_cluster import ServerError
-from vc_cluster.kubernetes_watch import LineSplitter
+from vc.cluster import ServerError
+from vc.cluster.kubernetes_watch import LineSplitter
 
 LINES = st.lists(st.binary(max_size=40).map(lambda raw: raw.replace(b"\n", b"")), max_size=12)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import msgspec
 import pytest
 
-from vc_cluster import (
+from vc.cluster import (
     AlreadyExistsError,
     ClusterError,
     ConflictError,
@@ -16,14 +16,14 @@ from vc_cluster import (
     ServerError,
     TooManyRequestsError,
 )
-from vc_cluster.errors import (
+from vc.cluster.errors import (
     BadRequestError,
     TooLargeError,
     UnauthorizedError,
     UnavailableError,
     UnsupportedMediaTypeError,
 )
-from vc_cluster.kubernetes_errors import (
+from vc.cluster.kubernetes_errors import (
     RETRY_AFTER_SECONDS_MAX,
     answer_error,
     event_error,

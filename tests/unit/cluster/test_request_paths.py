@@ -2,14 +2,14 @@
 
 import pytest
 
-from vc_cluster import NotFoundError, Preconditions
-from vc_cluster.kubernetes_request import (
+from vc.cluster import NotFoundError, Preconditions
+from vc.cluster.kubernetes_request import (
     collection_path,
     delete_options,
     object_path,
     with_preconditions,
 )
-from vc_model.kinds import PODS, QUEUES
+from vc.model.api.kinds import PODS, QUEUES
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a%2fb"])

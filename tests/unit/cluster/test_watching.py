@@ -14,12 +14,12 @@ from tests.unit.cluster.scripted_server import (
     says,
     streams,
 )
-from vc_cluster import GoneError, ServerError, WatchEvent
-from vc_cluster.errors import ForbiddenError
-from vc_cluster.kubernetes import KubernetesCluster
-from vc_cluster.kubernetes_http import Limits
-from vc_cluster.kubernetes_watch import LINE_BYTES_MAX
-from vc_model.kinds import PODS
+from vc.cluster import GoneError, ServerError, WatchEvent
+from vc.cluster.errors import ForbiddenError
+from vc.cluster.kubernetes import KubernetesCluster
+from vc.cluster.kubernetes_http import Limits
+from vc.cluster.kubernetes_watch import LINE_BYTES_MAX
+from vc.model.api.kinds import PODS
 
 ERROR_GONE = (
     b'{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired","message":"old"}}\n'

@@ -14,17 +14,17 @@ import msgspec
 from tests.unit.scheduler.objects import GROUP, TASK
 from tests.unit.scheduler.scenarios.scenario import Wait, job_of
 from tests.unit.scheduler.scenarios.unblocking import unblock
-from vc_dashboard.logic.future_answers import AddNodes, WhatIfQuestion
-from vc_messages.sessions import JobReason, Unblock
-from vc_model import kinds
-from vc_model.kinds import Kind
-from vc_model.meta import ApiObject
-from vc_model.node import Node
-from vc_model.pod import Pod
-from vc_model.quantity import parse_resources
-from vc_model.scheduling import PodGroup
-from vc_model.struct import JsonObject
-from vc_scheduler.logic.columns import KINDS
+from vc.dashboard.logic.answers.future_answers import AddNodes, WhatIfQuestion
+from vc.messages.sessions import JobReason, Unblock
+from vc.model.api import kinds
+from vc.model.api.kinds import Kind
+from vc.model.api.meta import ApiObject
+from vc.model.api.node import Node
+from vc.model.api.pod import Pod
+from vc.model.api.scheduling import PodGroup
+from vc.model.api.struct import JsonObject
+from vc.model.values.quantity import parse_resources
+from vc.scheduling.cache.cluster_cache import KINDS
 
 _KIND_OF: Final[dict[type, Kind]] = {kind.type: kind for kind in KINDS}
 ROOM: Final = ("add-room", "reach-volume")

@@ -6,27 +6,22 @@ from typing import Any, TypeVar
 import msgspec
 
 from tests.unit.scheduler.objects import EPOCH, node, queue
-from vc_dashboard.logic.explaining import Starts, explain, waiting_list
-from vc_dashboard.logic.future_answers import (
-    WaitingList,
-    WhatIf,
-    WhatIfJob,
-    WhatIfQuestion,
-)
-from vc_dashboard.logic.manifests import make
-from vc_dashboard.logic.picture import Picture, make_picture
-from vc_dashboard.logic.standing import Standing, standing_of
-from vc_dashboard.logic.trying import Ground, what_if
-from vc_messages.sessions import JobReason
-from vc_model.job import Job, JobCondition, JobState, JobStatus
-from vc_model.keys import GROUP_NAME
-from vc_model.meta import ApiObject
-from vc_model.pod import Pod
-from vc_model.scheduling import PodGroup, Queue
-from vc_model.struct import JsonObject
-from vc_model.times import format_time
-from vc_scheduler.logic.conf import Conf
-from vc_scheduler.logic.what_if import Trial
+from vc.dashboard.logic.answers.future_answers import WaitingList, WhatIf, WhatIfJob, WhatIfQuestion
+from vc.dashboard.logic.cluster_index import ClusterIndex, build_cluster_index
+from vc.dashboard.logic.explaining import Starts, explain, waiting_list
+from vc.dashboard.logic.manifests import make
+from vc.dashboard.logic.shares import Standing, shares_of
+from vc.dashboard.logic.what_if import Ground, what_if
+from vc.messages.sessions import JobReason
+from vc.model.api.job import Job, JobCondition, JobState, JobStatus
+from vc.model.api.keys import GROUP_NAME
+from vc.model.api.meta import ApiObject
+from vc.model.api.pod import Pod
+from vc.model.api.scheduling import PodGroup, Queue
+from vc.model.api.struct import JsonObject
+from vc.model.values.times import format_time
+from vc.scheduling.conf.model import Conf
+from vc.scheduling.what_if import Simulation
 
 NAMESPACE = "ml"
 T = TypeVar("T", bound=msgspec.Struct)
@@ -84,7 +79,7 @@ class Cluster:
         """Submit; it runs since so many seconds if it fits."""
         queues = {o.key: o for o in self.objects if isinstance(o, Queue)}
         made = make([document], queues=queues, priorities={}, now=EPOCH - since - 60)
-        trial = Trial([*self.objects, *made.objects], Conf(), now=EPOCH)
+        trial = Simulation([*self.objects, *made.objects], Conf(), now=EPOCH)
         outcome = trial.settle()
         self.reasons = outcome.reasons
         job = made.jobs[0]
@@ -110,8 +105,8 @@ class Cluster:
         status = JobStatus(state=JobState(phase="Completed"), conditions=conditions)
         self.jobs.append(changed(made.jobs[0], status=status))
 
-    def picture(self) -> Picture:
-        return make_picture(
+    def cluster_index(self) -> ClusterIndex:
+        return build_cluster_index(
             jobs=self.jobs,
             groups=[o for o in self.objects if isinstance(o, PodGroup)],
             pods=[o for o in self.objects if isinstance(o, Pod)],
@@ -129,16 +124,16 @@ class Cluster:
         return what_if(self.ground(), WhatIfQuestion(documents=list(documents), **changes))
 
     def standing(self) -> Standing:
-        return standing_of(self.ground().trial(), Conf(), basis="a test")
+        return shares_of(self.ground().trial(), Conf(), basis="a test")
 
     def waiting(self, queue: str, *, limit: int = 10, starts: Starts | None = None) -> WaitingList:
         return waiting_list(
-            self.picture(), self.reasons, queue, standing=self.standing(), limit=limit, stale="",
+            self.cluster_index(), self.reasons, queue, standing=self.standing(), limit=limit, stale="",
             starts=starts,
         )  # fmt: skip
 
     def estimate(self, name: str) -> tuple[float, str, list[str]]:
-        found = explain(self.picture(), self.reasons, f"{NAMESPACE}/{name}", self.ground())
+        found = explain(self.cluster_index(), self.reasons, f"{NAMESPACE}/{name}", self.ground())
         assert found is not None
         assert found.estimate is not None
         return found.estimate.in_seconds, found.estimate.basis, found.estimate.waits_for

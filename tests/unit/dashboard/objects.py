@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from vc_dashboard.logic.picture import Picture, make_picture
-from vc_messages.sessions import JobReason, Reason, SessionRecord, Stage
-from vc_model.job import Job, JobSpec, JobState, JobStatus
-from vc_model.keys import GROUP_NAME, TASK_SPEC
-from vc_model.meta import ObjectMeta, OwnerReference
-from vc_model.node import Node, NodeStatus
-from vc_model.pod import Container, Pod, PodSpec, PodStatus, ResourceRequirements
-from vc_model.scheduling import (
+from vc.dashboard.logic.cluster_index import ClusterIndex, build_cluster_index
+from vc.messages.sessions import JobReason, Reason, SessionRecord, Stage
+from vc.model.api.job import Job, JobSpec, JobState, JobStatus
+from vc.model.api.keys import GROUP_NAME, TASK_SPEC
+from vc.model.api.meta import ObjectMeta, OwnerReference
+from vc.model.api.node import Node, NodeStatus
+from vc.model.api.pod import Container, Pod, PodSpec, PodStatus, ResourceRequirements
+from vc.model.api.scheduling import (
     PodGroup,
     PodGroupSpec,
     PodGroupStatus,
@@ -17,7 +17,7 @@ from vc_model.scheduling import (
     QueueSpec,
     QueueStatus,
 )
-from vc_model.struct import ResourceList
+from vc.model.api.struct import ResourceList
 
 
 def owner(name: str) -> OwnerReference:
@@ -93,8 +93,8 @@ def session(number: int, *reasons: JobReason, resolved: tuple[str, ...] = ()) ->
     )  # fmt: skip
 
 
-def healthy() -> Picture:
-    return make_picture(
+def healthy() -> ClusterIndex:
+    return build_cluster_index(
         jobs=[job("b"), job("a"), job("c", queue="team", phase="Pending", namespace="other")],
         groups=[group("a", phase="Running"), group("b", phase="Running", queue="team")],
         pods=[pod("a", 0), pod("a", 1), pod("b", 0), pod("b", 1, phase="Succeeded")],

@@ -13,8 +13,11 @@ from tests.unit.dashboard.objects import (
     session,
     waiting,
 )
-from vc_dashboard.logic import answers
-from vc_dashboard.logic.invariants import (
+from vc.dashboard.logic.answers import shapes
+from vc.dashboard.logic.answers.page import page
+from vc.dashboard.logic.answers.questions import QuestionError, limit_of, text_of
+from vc.dashboard.logic.cluster_index import ClusterIndex, build_cluster_index
+from vc.dashboard.logic.invariants import (
     GANGS_WHOLE,
     NO_ORPHANS,
     NODES_FIT,
@@ -24,16 +27,13 @@ from vc_dashboard.logic.invariants import (
     remember,
     report,
 )
-from vc_dashboard.logic.jobs import JobQuestion, describe_job, list_jobs
-from vc_dashboard.logic.page import page
-from vc_dashboard.logic.picture import Picture, make_picture
-from vc_dashboard.logic.questions import QuestionError, limit_of, text_of
-from vc_dashboard.logic.queues import depth_first, queue_tree
-from vc_dashboard.logic.sessions import SESSIONS_MAX, SessionMemory
-from vc_model.scheduling import PodGroupCondition
+from vc.dashboard.logic.jobs import JobQuestion, describe_job, list_jobs
+from vc.dashboard.logic.queues import depth_first, queue_tree
+from vc.dashboard.logic.sessions import SESSIONS_MAX, SessionMemory
+from vc.model.api.scheduling import PodGroupCondition
 
 
-def names(found: answers.JobList) -> list[str]:
+def names(found: shapes.JobList) -> list[str]:
     return [row.name for row in found.jobs]
 
 
@@ -91,10 +91,10 @@ def test_without_sessions_the_condition_of_the_group_is_the_reason() -> None:
             type="Unschedulable", status="True", reason="NotEnoughResources", message="no room"
         )
     ]
-    picture = make_picture(
+    cluster_index = build_cluster_index(
         jobs=[job("a")], groups=[group("a", phase="Pending", conditions=conditions)]
     )
-    found = describe_job(picture, {}, "ml/a", stale="")
+    found = describe_job(cluster_index, {}, "ml/a", stale="")
     assert found is not None
     assert found.job.reason == "no room"
     assert found.group is not None
@@ -102,14 +102,14 @@ def test_without_sessions_the_condition_of_the_group_is_the_reason() -> None:
 
 
 def test_a_queue_that_was_deleted_under_its_pods_is_shown() -> None:
-    picture = make_picture(
+    cluster_index = build_cluster_index(
         jobs=[job("a")],
         groups=[group("a", queue="gone", gang=1)],
         pods=[pod("a", 0), pod("a", 1)],
         queues=[queue("root"), queue("team", parent="root")],
         nodes=[node("n1")],
     )
-    tree = queue_tree(picture, limit=10, stale="")
+    tree = queue_tree(cluster_index, limit=10, stale="")
     assert [(row.name, row.depth, row.state) for row in tree.queues] == [
         ("root", 0, "Open"),
         ("team", 1, "Open"),
@@ -121,7 +121,7 @@ def test_a_queue_that_was_deleted_under_its_pods_is_shown() -> None:
         "gone": "2",
     }
     assert tree.total == 3
-    assert len(queue_tree(picture, limit=2, stale="").queues) == 2
+    assert len(queue_tree(cluster_index, limit=2, stale="").queues) == 2
 
 
 def test_queues_come_depth_first_with_what_they_hold() -> None:
@@ -139,17 +139,19 @@ def test_queues_come_depth_first_with_what_they_hold() -> None:
 
 
 def test_what_waits_counts_as_requested_up_to_the_root() -> None:
-    picture = healthy()
+    cluster_index = healthy()
     waiting = group("late", queue="team", phase="Pending")
     needs = {"cpu": "5", "requests.cpu": "5", "count/pods": "2"}
     spec = msgspec.structs.replace(waiting.spec, min_resources=needs)
     late = msgspec.structs.replace(waiting, spec=spec)
-    picture = msgspec.structs.replace(picture, groups={**picture.groups, late.key: late})
-    tree = queue_tree(picture, limit=10, stale="")
+    cluster_index = msgspec.structs.replace(
+        cluster_index, groups={**cluster_index.groups, late.key: late}
+    )
+    tree = queue_tree(cluster_index, limit=10, stale="")
     requested = {row.name: row.requested.get("cpu", "0") for row in tree.queues}
     assert requested == {"root": "8", "default": "2", "dept": "6", "team": "6"}
     assert all("requests.cpu" not in row.requested for row in tree.queues)
-    allocatable = [node.status.allocatable["cpu"] for node in picture.nodes.values()]
+    allocatable = [node.status.allocatable["cpu"] for node in cluster_index.nodes.values()]
     assert tree.capacity["cpu"] == str(sum(int(cpu) for cpu in allocatable))
 
 
@@ -183,10 +185,10 @@ def test_the_last_word_on_a_group_counts_whatever_the_order() -> None:
     assert memory.reasons()["ml/a"].reason.sentence == "again"
 
 
-def holding(picture: Picture, *, seconds: float = 0.0) -> dict[str, bool]:
-    findings = find(picture)
+def holding(cluster_index: ClusterIndex, *, seconds: float = 0.0) -> dict[str, bool]:
+    findings = find(cluster_index)
     seen = remember({}, findings, now=0.0)
-    told = report(picture, findings, seen, now=seconds, stale="")
+    told = report(cluster_index, findings, seen, now=seconds, stale="")
     assert told.holds is all(invariant.holds for invariant in told.invariants)
     return {invariant.name: invariant.holds for invariant in told.invariants}
 
@@ -196,76 +198,78 @@ def test_a_healthy_cluster_keeps_its_promises() -> None:
 
 
 def test_a_full_node_is_told_with_its_numbers() -> None:
-    picture = make_picture(
+    cluster_index = build_cluster_index(
         pods=[pod("a", 0, cpu="3"), pod("a", 1, cpu="1500m")], nodes=[node("n1", cpu=4)]
     )
-    findings = [finding for finding in find(picture) if finding.invariant == NODES_FIT]
+    findings = [finding for finding in find(cluster_index) if finding.invariant == NODES_FIT]
     assert findings[0].object == "Node n1"
     assert findings[0].message == "cpu used 4.5, allocatable 4"
     assert findings[0].numbers == {"cpu.used": "4500m", "cpu.allocatable": "4"}
-    assert holding(picture)[NODES_FIT] is False
+    assert holding(cluster_index)[NODES_FIT] is False
 
 
 def test_finished_pods_take_no_room() -> None:
-    picture = make_picture(
+    cluster_index = build_cluster_index(
         pods=[pod("a", 0, cpu="3"), pod("a", 1, cpu="3", phase="Succeeded")], nodes=[node("n1")]
     )
-    assert holding(picture)[NODES_FIT] is True
+    assert holding(cluster_index)[NODES_FIT] is True
 
 
 def test_a_full_queue_is_told_over_its_children() -> None:
-    picture = make_picture(
+    cluster_index = build_cluster_index(
         groups=[group("a", queue="child")],
         pods=[pod("a", 0), pod("a", 1)],
         queues=[queue("top", capability={"cpu": 1}), queue("child", parent="top")],
         nodes=[node("n1")],
     )
-    assert holding(picture)[QUEUES_FIT] is False
+    assert holding(cluster_index)[QUEUES_FIT] is False
 
 
 def test_a_partial_gang_is_excused_for_a_while_only() -> None:
-    picture = make_picture(
+    cluster_index = build_cluster_index(
         jobs=[job("a")],
         groups=[group("a", gang=2)],
         pods=[pod("a", 0), pod("a", 1, node="")],
         nodes=[node("n1")],
     )
-    assert holding(picture, seconds=1)[GANGS_WHOLE] is True
-    assert holding(picture, seconds=TRANSIENT_SECONDS_MAX)[GANGS_WHOLE] is False
+    assert holding(cluster_index, seconds=1)[GANGS_WHOLE] is True
+    assert holding(cluster_index, seconds=TRANSIENT_SECONDS_MAX)[GANGS_WHOLE] is False
 
 
 def test_who_places_the_pods_of_a_gang_decides_whether_it_may_be_partial() -> None:
-    picture = make_picture(
+    cluster_index = build_cluster_index(
         jobs=[job("a")],
         groups=[group("a", gang=2)],
         pods=[pod("a", 0), pod("a", 1, node="")],
         queues=[queue("default", allocated={"cpu": "1", "pods": "1"})],
         nodes=[node("n1")],
     )
-    assert [finding.invariant for finding in find(picture, ("volcano", "two"))] == [GANGS_WHOLE]
-    assert find(picture, ("two",)) == []
+    assert [finding.invariant for finding in find(cluster_index, ("volcano", "two"))] == [
+        GANGS_WHOLE
+    ]
+    assert find(cluster_index, ("two",)) == []
 
 
 def test_a_gang_that_runs_out_is_not_partial() -> None:
-    picture = make_picture(
+    cluster_index = build_cluster_index(
         jobs=[job("a")],
         groups=[group("a", gang=2)],
         pods=[pod("a", 0), pod("a", 1, phase="Succeeded")],
         nodes=[node("n1")],
     )
-    assert holding(picture, seconds=3600)[GANGS_WHOLE] is True
+    assert holding(cluster_index, seconds=3600)[GANGS_WHOLE] is True
 
 
 def test_pods_of_a_job_that_is_gone_are_orphans() -> None:
-    picture = make_picture(pods=[pod("a", 0, node="")])
-    assert holding(picture, seconds=3600)[NO_ORPHANS] is False
+    cluster_index = build_cluster_index(pods=[pod("a", 0, node="")])
+    assert holding(cluster_index, seconds=3600)[NO_ORPHANS] is False
 
 
 def test_the_page_escapes_everything() -> None:
     evil = job("<script>alert(1)</script>", queue='"><img src=x>')
-    picture = make_picture(jobs=[evil], queues=[queue("<b>q</b>", parent="<i>")])
-    jobs = list_jobs(picture, {}, JobQuestion(), stale="<u>old</u>")
-    text = page(jobs, queue_tree(picture, limit=10, stale=""))
+    cluster_index = build_cluster_index(jobs=[evil], queues=[queue("<b>q</b>", parent="<i>")])
+    jobs = list_jobs(cluster_index, {}, JobQuestion(), stale="<u>old</u>")
+    text = page(jobs, queue_tree(cluster_index, limit=10, stale=""))
     for part in ("<script", "<img", "<b>q", "<u>old"):
         assert part not in text
     assert "&lt;script&gt;" in text

@@ -12,10 +12,10 @@ import pytest
 
 from tests.builders.contexts import memory_context, our_registry
 from tests.unit.dashboard.test_service import READY_SECONDS_MAX, TASK, manifest
-from vc_bus.memory import MemoryBus
-from vc_clock import LoopClock
-from vc_cluster import ForbiddenError
-from vc_dashboard.callers import (
+from vc.bus.memory import MemoryBus
+from vc.clock import LoopClock
+from vc.cluster import ForbiddenError
+from vc.dashboard.callers import (
     PROXIED_HEADER,
     RIGHTS_MAX,
     TOKENS_MAX,
@@ -24,15 +24,15 @@ from vc_dashboard.callers import (
     DeniedError,
     Remembered,
 )
-from vc_dashboard.config import Config
-from vc_dashboard.logic.scope import HIDDEN, Scope, redacted
-from vc_dashboard.service import DashboardService, build
-from vc_model.kinds import ACCESS_REVIEWS, JOBS, NAMESPACES, QUEUES, TOKENREVIEWS, Kind
-from vc_model.struct import JsonObject
-from vc_simcluster.api import Api
-from vc_simcluster.cluster import StoreCluster
-from vc_watcher.config import Config as WatcherConfig
-from vc_watcher.service import build as build_watcher
+from vc.dashboard.config import Config
+from vc.dashboard.logic.answers.scope import HIDDEN, Scope, redacted
+from vc.dashboard.service import DashboardService, build
+from vc.model.api.kinds import ACCESS_REVIEWS, JOBS, NAMESPACES, QUEUES, TOKENREVIEWS, Kind
+from vc.model.api.struct import JsonObject
+from vc.simcluster.cluster import StoreCluster
+from vc.simcluster.verbs.api import Api
+from vc.watcher.config import Config as WatcherConfig
+from vc.watcher.service import build as build_watcher
 
 RIGHTS: dict[str, set[str]] = {
     "admin": {"jobs/", "queues/"},

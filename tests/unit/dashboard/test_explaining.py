@@ -4,17 +4,17 @@ import pytest
 
 from tests.unit.dashboard.cluster import NAMESPACE, Cluster, changed, full, manifest, volcanos
 from tests.unit.scheduler.objects import EPOCH, node, nodes, pod, priority_class, queue
-from vc_dashboard.logic import explaining as explaining_module
-from vc_dashboard.logic import standing as standing_module
-from vc_dashboard.logic.endings import HISTORY_MAX, Durations, stem_of
-from vc_dashboard.logic.explaining import explain, starts_on
-from vc_dashboard.logic.queues import queue_tree
-from vc_dashboard.logic.standing import standing_of
-from vc_messages.sessions import Stage
-from vc_model.meta import OwnerReference
-from vc_model.pod import Pod
-from vc_model.scheduling import PodGroup
-from vc_scheduler.logic.conf import Conf, PluginConf
+from vc.dashboard.logic import explaining as explaining_module
+from vc.dashboard.logic import shares as standing_module
+from vc.dashboard.logic.durations import HISTORY_MAX, Durations, stem_of
+from vc.dashboard.logic.explaining import explain, starts_on
+from vc.dashboard.logic.queues import queue_tree
+from vc.dashboard.logic.shares import shares_of
+from vc.messages.sessions import Stage
+from vc.model.api.meta import OwnerReference
+from vc.model.api.pod import Pod
+from vc.model.api.scheduling import PodGroup
+from vc.scheduling.conf.model import Conf, PluginConf
 
 # -- explanations --------------------------------------------------------------------------------
 
@@ -86,7 +86,7 @@ def test_a_job_without_pods_gets_them_when_it_is_let_in() -> None:
 def test_a_job_over_its_estimate_has_none() -> None:
     cluster = full()
     cluster.run(manifest("late", 4, estimate="10s"), since=60)
-    assert Durations(cluster.picture()).ends(now=EPOCH) == []
+    assert Durations(cluster.cluster_index()).ends(now=EPOCH) == []
 
 
 def test_who_holds_what_is_missing_and_who_is_before_it() -> None:
@@ -95,7 +95,7 @@ def test_who_holds_what_is_missing_and_who_is_before_it() -> None:
     cluster.run(manifest("small", 1))
     cluster.run(manifest("older", 3))
     cluster.run(manifest("younger", 3))
-    found = explain(cluster.picture(), cluster.reasons, "ml/younger", cluster.ground())
+    found = explain(cluster.cluster_index(), cluster.reasons, "ml/younger", cluster.ground())
     assert found is not None
     assert [(h.group, h.pods, h.amounts["cpu"]) for h in found.holders] == [
         ("ml/first", 3, "3"),
@@ -146,7 +146,7 @@ def test_the_waiting_list_can_say_when_they_start() -> None:
     cluster.run(manifest("last", 4), since=30)
 
     def told(go_on: bool, limit: int = 10) -> list[tuple[str, float | None, list[str]]]:
-        starts = starts_on(cluster.picture(), cluster.ground(), lambda: go_on)
+        starts = starts_on(cluster.cluster_index(), cluster.ground(), lambda: go_on)
         rows = cluster.waiting("default", limit=limit, starts=starts).waiting
         return [
             (r.group, r.estimate.in_seconds, r.estimate.waits_for)
@@ -174,7 +174,7 @@ def test_the_line_is_that_of_the_plugins_and_not_of_when_reasons_were_said() -> 
         "ml/late",
         "ml/later",
     ]
-    found = explain(cluster.picture(), cluster.reasons, "ml/late", cluster.ground())
+    found = explain(cluster.cluster_index(), cluster.reasons, "ml/late", cluster.ground())
     assert found is not None
     assert (found.position, found.ahead) == (2, ["ml/first"])
 
@@ -183,7 +183,7 @@ def test_the_tree_has_what_queues_deserve_by_weight_alone() -> None:
     cluster = Cluster(queue("a", weight=3), queue("b", deserved={"gpu": "2"}), nodes(1, cpu=8))
     cluster.run(manifest("one", 8, queue="a"))
     cluster.run(manifest("two", 8, queue="b"))
-    tree = queue_tree(cluster.picture(), limit=9, stale="", standing=cluster.standing())
+    tree = queue_tree(cluster.cluster_index(), limit=9, stale="", standing=cluster.standing())
     deserved = {row.name: row.deserved for row in tree.queues}
     assert (deserved["a"]["cpu"], deserved["b"]["cpu"]) == ("6", "2")
     assert deserved["b"]["gpu"] == "2", "what is written and not counted stays"
@@ -194,8 +194,8 @@ def test_the_tree_has_what_queues_deserve_by_weight_alone() -> None:
 def test_a_plugin_that_is_not_here_costs_the_tree_its_shares_alone() -> None:
     conf = Conf(tiers=((PluginConf(name="theirs"),),))
     cluster = Cluster(queue("a", deserved={"cpu": "2"}), nodes(1, cpu=8))
-    standing = standing_of(cluster.ground().trial(), conf, basis="a test")
-    tree = queue_tree(cluster.picture(), limit=9, stale="", standing=standing)
+    standing = shares_of(cluster.ground().trial(), conf, basis="a test")
+    tree = queue_tree(cluster.cluster_index(), limit=9, stale="", standing=standing)
     assert tree.queues[0].deserved == {"cpu": "2"}
     assert "plugin 'theirs' is not known" in tree.basis
 
@@ -213,7 +213,9 @@ def other_pod(name: str, *, on: str, cpu: str, owner: str = "") -> Pod:
 
 
 def held(cluster: Cluster, name: str) -> list[tuple[str, int, str]]:
-    found = explain(cluster.picture(), cluster.reasons, f"{NAMESPACE}/{name}", cluster.ground())
+    found = explain(
+        cluster.cluster_index(), cluster.reasons, f"{NAMESPACE}/{name}", cluster.ground()
+    )
     assert found is not None
     return [(holder.group, holder.pods, str(holder.amounts["cpu"])) for holder in found.holders]
 
@@ -272,7 +274,7 @@ def test_an_estimate_knows_whose_group_it_is() -> None:
     volcanos(cluster)
     assert cluster.estimate("waits")[::2] == (540, ["ml/first"])
     assert cluster.estimate("later")[2] == ["ml/first", "ml/waits"], "what starts ends in its turn"
-    found = explain(cluster.picture(), cluster.reasons, "ml/waits", cluster.ground())
+    found = explain(cluster.cluster_index(), cluster.reasons, "ml/waits", cluster.ground())
     assert found is not None
     assert [(h.group, h.basis) for h in found.holders] == [
         ("ml/first-u1", "its runningEstimate of 10m")
@@ -323,7 +325,7 @@ def test_an_estimate_gives_up_after_so_many_ends(monkeypatch: pytest.MonkeyPatch
 def test_an_estimate_ends_when_there_is_no_more_time(sessions: int, said: str) -> None:
     cluster, left = many_ends(6), iter([True] * sessions)
     found = explain(
-        cluster.picture(), cluster.reasons, "ml/waits", cluster.ground(),
+        cluster.cluster_index(), cluster.reasons, "ml/waits", cluster.ground(),
         go_on=lambda: next(left, False),
     )  # fmt: skip
     assert found is not None
@@ -336,10 +338,10 @@ def test_an_estimate_ends_when_there_is_no_more_time(sessions: int, said: str) -
 def test_a_job_that_runs_needs_no_explanation() -> None:
     cluster = full()
     cluster.run(manifest("runs", 1))
-    found = explain(cluster.picture(), cluster.reasons, "ml/runs", cluster.ground())
+    found = explain(cluster.cluster_index(), cluster.reasons, "ml/runs", cluster.ground())
     assert found is not None
     assert (found.explanation, found.estimate, found.holders) == (None, None, [])
-    assert explain(cluster.picture(), {}, "ml/ghost", cluster.ground()) is None
+    assert explain(cluster.cluster_index(), {}, "ml/ghost", cluster.ground()) is None
 
 
 @pytest.mark.parametrize(
@@ -366,5 +368,5 @@ def test_a_history_is_of_the_newest() -> None:
     for number in range(HISTORY_MAX):
         cluster.done(f"train-{900 + number}", 60, ended=EPOCH - 10)
     cluster.run(manifest("train-7", 4), since=30)
-    [end] = Durations(cluster.picture()).ends(now=EPOCH)
+    [end] = Durations(cluster.cluster_index()).ends(now=EPOCH)
     assert (end.at - EPOCH, end.basis) == (30, f"{HISTORY_MAX} finished jobs train* took 1m0s")

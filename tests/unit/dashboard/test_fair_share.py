@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from vc_dashboard import heavy as heavy_module
-from vc_dashboard.heavy import (
+from vc.dashboard import worker as heavy_module
+from vc.dashboard.worker import (
     ASKER,
     CLIENTS_REMEMBERED_MAX,
     WAITING_EACH_MAX,
-    HeavyWork,
     ShareError,
     TooSlowError,
+    Worker,
 )
 
 
-def ask(heavy: HeavyWork, client: str, function: Any, *args: Any) -> "asyncio.Task[Any]":
+def ask(heavy: Worker, client: str, function: Any, *args: Any) -> "asyncio.Task[Any]":
     async def asking() -> Any:
         ASKER.set(client)
         return await heavy.run(function, *args)
@@ -26,7 +26,7 @@ def ask(heavy: HeavyWork, client: str, function: Any, *args: Any) -> "asyncio.Ta
 
 
 async def test_twenty_questions_of_one_client_do_not_keep_another_out() -> None:
-    heavy, release, order = HeavyWork(), threading.Event(), list[str]()
+    heavy, release, order = Worker(), threading.Event(), list[str]()
     first = ask(heavy, "greedy", release.wait, 10)
     await asyncio.sleep(0)
     more = [ask(heavy, "greedy", order.append, "greedy") for _ in range(20)]
@@ -44,7 +44,7 @@ async def test_twenty_questions_of_one_client_do_not_keep_another_out() -> None:
 
 
 async def test_clients_take_turns() -> None:
-    heavy, release, order = HeavyWork(), threading.Event(), list[str]()
+    heavy, release, order = Worker(), threading.Event(), list[str]()
     first = ask(heavy, "z", release.wait, 10)
     await asyncio.sleep(0)
     tasks = [ask(heavy, name, order.append, name) for name in "aaabbbccc"]
@@ -55,7 +55,7 @@ async def test_clients_take_turns() -> None:
 
 
 async def test_who_goes_away_while_waiting_loses_only_its_own_turn() -> None:
-    heavy, release = HeavyWork(), threading.Event()
+    heavy, release = Worker(), threading.Event()
     first = ask(heavy, "a", release.wait, 10)
     await asyncio.sleep(0)
     gone, stays = ask(heavy, "b", int), ask(heavy, "c", int)
@@ -69,7 +69,7 @@ async def test_who_goes_away_while_waiting_loses_only_its_own_turn() -> None:
 
 
 async def test_who_goes_away_while_its_question_runs_frees_the_lane_when_it_ends() -> None:
-    heavy, release = HeavyWork(), threading.Event()
+    heavy, release = Worker(), threading.Event()
     running = ask(heavy, "a", release.wait, 10)
     await asyncio.sleep(0.01)
     running.cancel()
@@ -84,7 +84,7 @@ async def test_a_question_that_takes_too_long_is_told_so_and_keeps_its_place(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(heavy_module, "RUNNING_SECONDS_MAX", 0.05)
-    heavy, release = HeavyWork(), threading.Event()
+    heavy, release = Worker(), threading.Event()
     with pytest.raises(TooSlowError, match="takes longer than"):
         await heavy.run(release.wait, 10)
     waits = ask(heavy, "b", len, "abc")
@@ -95,14 +95,14 @@ async def test_a_question_that_takes_too_long_is_told_so_and_keeps_its_place(
 
 
 async def test_a_question_that_raises_frees_the_lane() -> None:
-    heavy = HeavyWork()
+    heavy = Worker()
     with pytest.raises(ValueError, match="invalid literal"):
         await heavy.run(int, "x")
     assert await heavy.run(int, "7") == 7
 
 
 async def test_what_is_remembered_of_clients_is_bounded() -> None:
-    heavy = HeavyWork()
+    heavy = Worker()
     for number in range(CLIENTS_REMEMBERED_MAX + 10):
         heavy._note_served(f"client-{number}")
     assert len(heavy._served) == CLIENTS_REMEMBERED_MAX

@@ -15,16 +15,12 @@ from tests.unit.dashboard.cluster import (
     volcanos,
 )
 from tests.unit.scheduler.objects import EPOCH, nodes, priority_class, queue
-from vc_dashboard.logic.future_answers import (
-    AddNodes,
-    WhatIf,
-    WhatIfQuestion,
-)
-from vc_dashboard.logic.manifests import PODS_MAX, ManifestError, make
-from vc_dashboard.logic.trying import queue_shares, what_if
-from vc_messages.sessions import Stage
-from vc_model.scheduling import PodGroup
-from vc_model.struct import JsonObject
+from vc.dashboard.logic.answers.future_answers import AddNodes, WhatIf, WhatIfQuestion
+from vc.dashboard.logic.manifests import PODS_MAX, ManifestError, make
+from vc.dashboard.logic.what_if import queue_shares, what_if
+from vc.messages.sessions import Stage
+from vc.model.api.scheduling import PodGroup
+from vc.model.api.struct import JsonObject
 
 # -- what-if ------------------------------------------------------------------------------------
 

@@ -6,8 +6,9 @@ import msgspec
 import pytest
 
 from tests.unit.dashboard.objects import group, job, node, pod, queue, session
-from vc_dashboard.logic.epochs import SESSIONS_REMEMBERED_MAX, EpochMemory
-from vc_dashboard.logic.invariants import (
+from vc.dashboard.logic.cluster_index import ClusterIndex, build_cluster_index
+from vc.dashboard.logic.epochs import SESSIONS_REMEMBERED_MAX, EpochMemory
+from vc.dashboard.logic.invariants import (
     EPOCHS_GROW,
     NO_ORPHANS,
     QUEUES_EXIST,
@@ -17,15 +18,14 @@ from vc_dashboard.logic.invariants import (
     remember,
     report,
 )
-from vc_dashboard.logic.picture import Picture, make_picture
-from vc_messages.sessions import SessionRecord
-from vc_model.pod import Pod
-from vc_model.struct import ResourceList
+from vc.messages.sessions import SessionRecord
+from vc.model.api.pod import Pod
+from vc.model.api.struct import ResourceList
 
 
-def telling(allocated: ResourceList, *pods: Pod, above: ResourceList | None = None) -> Picture:
+def telling(allocated: ResourceList, *pods: Pod, above: ResourceList | None = None) -> ClusterIndex:
     """One queue with the pods of job `a`, below another one."""
-    return make_picture(
+    return build_cluster_index(
         jobs=[job("a")],
         groups=[group("a", queue="team", gang=1)],
         pods=pods or [pod("a", 0), pod("a", 1, cpu="500m")],
@@ -49,7 +49,7 @@ def leaving(index: int) -> Pod:
 @dataclass(frozen=True)
 class Case:
     id: str
-    picture: Picture
+    cluster_index: ClusterIndex
     wrong: tuple[str, ...] = ()
 
 
@@ -68,11 +68,11 @@ CASES = [
 
 @pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
 def test_a_queue_tells_what_its_pods_ask_for(case: Case) -> None:
-    findings = find(case.picture)
+    findings = find(case.cluster_index)
     seen = remember({}, findings, now=0.0)
 
     def wrong(now: float) -> tuple[str, ...]:
-        told = report(case.picture, findings, seen, now=now, stale="")
+        told = report(case.cluster_index, findings, seen, now=now, stale="")
         (promise,) = [each for each in told.invariants if each.name == QUEUES_TOLD]
         assert promise.checked == 2
         return tuple(violation.object for violation in promise.violations)
@@ -91,38 +91,38 @@ def test_a_status_that_is_written_again_and_again_is_only_behind() -> None:
     """While much happens it is never right, and never wrong for long."""
     seen: dict[str, float] = {}
     for second in range(300):
-        picture = telling({"cpu": str(second), "pods": "2"})
-        findings = find(picture)
+        cluster_index = telling({"cpu": str(second), "pods": "2"})
+        findings = find(cluster_index)
         seen = remember(seen, findings, now=float(second))
-        assert report(picture, findings, seen, now=float(second), stale="").holds
+        assert report(cluster_index, findings, seen, now=float(second), stale="").holds
     for second in range(300, 300 + int(TRANSIENT_SECONDS_MAX) + 1):
         seen = remember(seen, findings, now=float(second))
-    assert not report(picture, findings, seen, now=float(second), stale="").holds
+    assert not report(cluster_index, findings, seen, now=float(second), stale="").holds
 
 
 def test_a_pod_group_of_a_job_that_is_gone_is_an_orphan() -> None:
-    picture = make_picture(groups=[group("a"), group("b")], jobs=[job("b")])
-    (finding,) = find(picture)
+    cluster_index = build_cluster_index(groups=[group("a"), group("b")], jobs=[job("b")])
+    (finding,) = find(cluster_index)
     assert (finding.invariant, finding.object) == (NO_ORPHANS, "PodGroup ml/a")
 
 
 def test_pods_in_a_queue_that_does_not_exist_are_noticed_after_a_moment() -> None:
-    picture = make_picture(
+    cluster_index = build_cluster_index(
         jobs=[job("a")],
         groups=[group("a", queue="gone", gang=1)],
         pods=[pod("a", 0), pod("a", 1, cpu="500m"), pod("a", 2, node="")],
         queues=[queue("root", allocated=RIGHT)],
         nodes=[node("n1")],
     )
-    (finding,) = find(picture)  # and root's status, which counts them, is right
+    (finding,) = find(cluster_index)  # and root's status, which counts them, is right
     assert (finding.invariant, finding.object) == (QUEUES_EXIST, "Queue gone")
     assert finding.message == (
         "does not exist, but 2 pods on nodes belong to it (cpu 1500m, pods 2); "
         "create the queue again or delete their jobs"
     )
     seen = remember({}, [finding], now=0.0)
-    assert report(picture, [finding], seen, now=TRANSIENT_SECONDS_MAX - 0.1, stale="").holds
-    assert not report(picture, [finding], seen, now=TRANSIENT_SECONDS_MAX, stale="").holds
+    assert report(cluster_index, [finding], seen, now=TRANSIENT_SECONDS_MAX - 0.1, stale="").holds
+    assert not report(cluster_index, [finding], seen, now=TRANSIENT_SECONDS_MAX, stale="").holds
 
 
 def held(session_id: str, started_at: float) -> SessionRecord:
@@ -130,8 +130,8 @@ def held(session_id: str, started_at: float) -> SessionRecord:
 
 
 def broken(epochs: EpochMemory) -> list[str]:
-    findings = find(Picture(), went_back=epochs.went_back)
-    told = report(Picture(), findings, {}, now=0.0, stale="", epochs_checked=epochs.checked)
+    findings = find(ClusterIndex(), went_back=epochs.went_back)
+    told = report(ClusterIndex(), findings, {}, now=0.0, stale="", epochs_checked=epochs.checked)
     (promise,) = [each for each in told.invariants if each.name == EPOCHS_GROW]
     assert promise.holds is not bool(promise.violations)
     assert promise.checked == epochs.checked

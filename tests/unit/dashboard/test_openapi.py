@@ -15,12 +15,12 @@ from tests.unit.dashboard.test_service import READY_SECONDS_MAX, TASK, manifest,
 from tests.unit.scheduler.objects import gang, node, queue
 from tests.unit.scheduler.recording import Recording
 from tests.unit.scheduler.world import World
-from vc_dashboard.logic.explaining import explain, starts_on
-from vc_dashboard.logic.openapi import openapi
-from vc_dashboard.server import DashboardServer
-from vc_dashboard.service import DashboardService
-from vc_messages.sessions import entry_bytes, session_message
-from vc_messages.usage import UsageRow, usage_message
+from vc.dashboard.logic.answers.openapi import openapi
+from vc.dashboard.logic.explaining import explain, starts_on
+from vc.dashboard.server import DashboardServer
+from vc.dashboard.service import DashboardService
+from vc.messages.sessions import entry_bytes, session_message
+from vc.messages.usage import UsageRow, usage_message
 
 __all__ = ["service"]
 
@@ -107,11 +107,11 @@ def test_answers_about_jobs_that_wait_are_as_described() -> None:
     cluster = full()
     cluster.run(manifest_of("first", 3, estimate="10m"))
     cluster.run(manifest_of("waits", 3))
-    explained = explain(cluster.picture(), cluster.reasons, "ml/waits", cluster.ground())
+    explained = explain(cluster.cluster_index(), cluster.reasons, "ml/waits", cluster.ground())
     assert explained is not None
     assert explained.explanation is not None
     assert explained.holders
-    starts = starts_on(cluster.picture(), cluster.ground(), lambda: True)
+    starts = starts_on(cluster.cluster_index(), cluster.ground(), lambda: True)
     listed = cluster.waiting("default", starts=starts)
     assert listed.waiting[0].estimate is not None
     for answer in (explained, listed, cluster.ask(manifest_of("more", 9))):

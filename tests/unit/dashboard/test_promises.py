@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from tests.e2e.promises import EXCUSED_SECONDS, Promises
-from vc_dashboard.logic.invariants import EPOCHS_GROW, report
-from vc_dashboard.logic.picture import Picture
+from vc.dashboard.logic.cluster_index import ClusterIndex
+from vc.dashboard.logic.invariants import EPOCHS_GROW, report
 
 
 def answer(name: str = "", *, seconds: float = 0.0, stale: str = "") -> dict[str, Any]:
@@ -20,7 +20,7 @@ async def nobody() -> dict[str, Any]:
 
 
 def test_every_promise_of_the_dashboard_has_its_excuse() -> None:
-    told = report(Picture(), [], {}, now=0.0, stale="")
+    told = report(ClusterIndex(), [], {}, now=0.0, stale="")
     assert [promise.name for promise in told.invariants] == list(EXCUSED_SECONDS)
 
 

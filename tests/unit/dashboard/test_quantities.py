@@ -10,16 +10,16 @@ from tests.unit.dashboard.cluster import manifest as manifest_of
 from tests.unit.scheduler.objects import gang, node, queue
 from tests.unit.scheduler.recording import Recording
 from tests.unit.scheduler.world import World
-from vc_dashboard.logic.explaining import explain
-from vc_dashboard.logic.openapi import openapi
-from vc_dashboard.logic.reason_answers import (
+from vc.dashboard.logic.answers.openapi import openapi
+from vc.dashboard.logic.answers.reason_answers import (
     AmountAnswer,
     ReasonAnswer,
     UnblockAnswer,
     answered_reason,
     answered_record,
 )
-from vc_messages.sessions import Amount, Reason, Stage, Unblock
+from vc.dashboard.logic.explaining import explain
+from vc.messages.sessions import Amount, Reason, Stage, Unblock
 
 DOCUMENT = msgspec.json.decode(msgspec.json.encode(openapi()))
 AMOUNTS = ("needed", "available", "missing")
@@ -80,7 +80,7 @@ def test_no_answer_about_a_job_that_waits_has_an_amount_without_a_unit() -> None
     cluster = full()
     cluster.run(manifest_of("first", 3, estimate="10m"))
     cluster.run(manifest_of("waits", 3))
-    explained = explain(cluster.picture(), cluster.reasons, "ml/waits", cluster.ground())
+    explained = explain(cluster.cluster_index(), cluster.reasons, "ml/waits", cluster.ground())
     answers = [explained, cluster.waiting("default"), cluster.ask(manifest_of("more", 9))]
     decoded = [msgspec.json.decode(msgspec.json.encode(answer)) for answer in answers]
     assert decoded[0]["explanation"]["amounts"]

@@ -4,22 +4,22 @@ import msgspec
 
 from tests.unit.dashboard.cluster import Cluster, changed, full, manifest
 from tests.unit.scheduler.objects import EPOCH, nodes, queue
-from vc_dashboard.logic.explaining import explain
-from vc_dashboard.logic.future_answers import Explanation
-from vc_dashboard.logic.queues import queue_tree
-from vc_messages.sessions import Unblock
-from vc_model.job import JobState
-from vc_model.meta import ApiObject
-from vc_model.pod import Pod, PodCondition
-from vc_model.scheduling import PodGroup
-from vc_scheduler.logic.explain.apply_remedy import ACTIONS
-from vc_scheduler.logic.explain.remedy_search import RemedySearch
-from vc_scheduler.logic.explain.remedy_text import remedy_steps
-from vc_scheduler.logic.explain.simulation import Snapshot, simulate
+from vc.dashboard.logic.answers.future_answers import Explanation
+from vc.dashboard.logic.explaining import explain
+from vc.dashboard.logic.queues import queue_tree
+from vc.messages.sessions import Unblock
+from vc.model.api.job import JobState
+from vc.model.api.meta import ApiObject
+from vc.model.api.pod import Pod, PodCondition
+from vc.model.api.scheduling import PodGroup
+from vc.scheduling.explain.apply_remedy import ACTIONS
+from vc.scheduling.explain.remedy_search import RemedySearch
+from vc.scheduling.explain.remedy_text import remedy_steps
+from vc.scheduling.explain.simulation import Snapshot, simulate
 
 
 def explained(cluster: Cluster, name: str) -> Explanation:
-    found = explain(cluster.picture(), cluster.reasons, f"ml/{name}", cluster.ground())
+    found = explain(cluster.cluster_index(), cluster.reasons, f"ml/{name}", cluster.ground())
     assert found is not None
     return found
 
@@ -70,7 +70,11 @@ def test_a_search_without_time_says_that_nothing_was_checked() -> None:
     cluster.run(manifest("first", 4))
     cluster.run(manifest("waits", 2))
     found = explain(
-        cluster.picture(), cluster.reasons, "ml/waits", cluster.ground(), search_on=lambda: False
+        cluster.cluster_index(),
+        cluster.reasons,
+        "ml/waits",
+        cluster.ground(),
+        search_on=lambda: False,
     )
     assert found is not None
     assert found.remedy is not None
@@ -130,7 +134,7 @@ def test_pods_beyond_the_minimum_have_a_reason_and_count_in_requested() -> None:
     assert found.explanation is None
     assert found.beyond_minimum is not None
     assert found.beyond_minimum.sentence.startswith("2 pods beyond the minimum of 1 wait: ")
-    tree = queue_tree(cluster.picture(), limit=10, stale="", standing=cluster.standing())
+    tree = queue_tree(cluster.cluster_index(), limit=10, stale="", standing=cluster.standing())
     (row,) = [row for row in tree.queues if row.name == "default"]
     assert (row.used["cpu"], row.requested["cpu"]) == ("4", "6")
 

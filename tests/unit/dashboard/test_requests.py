@@ -2,8 +2,8 @@
 
 import pytest
 
-from vc_dashboard.config import Config
-from vc_dashboard.logic.requests import host_name, is_known_host, refusal
+from vc.dashboard.config import Config
+from vc.dashboard.logic.answers.requests import host_name, is_known_host, refusal
 
 HOSTS = frozenset({"volcano-dashboard", "volcano-dashboard.volcano-system.svc"})
 JSON = {"Content-Type": "application/json"}

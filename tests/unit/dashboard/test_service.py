@@ -14,18 +14,18 @@ from tests.unit.dashboard.objects import session
 from tests.unit.scheduler.objects import gang, node, queue
 from tests.unit.scheduler.recording import Recording
 from tests.unit.scheduler.world import World
-from vc_bus.memory import MemoryBus
-from vc_clock import LoopClock
-from vc_dashboard import heavy as heavy_module
-from vc_dashboard.config import Config
-from vc_dashboard.heavy import ASKER, WAITING_MAX, BusyError, HeavyWork
-from vc_dashboard.service import DashboardService, build
-from vc_messages.sessions import entry_bytes, session_message
-from vc_model.kinds import CONFIGMAPS, JOBS, NAMESPACES, QUEUES
-from vc_runtime.context import Context
-from vc_snapshot.memory import MemorySnapshot
-from vc_watcher.config import Config as WatcherConfig
-from vc_watcher.service import build as build_watcher
+from vc.bus.memory import MemoryBus
+from vc.clock import LoopClock
+from vc.dashboard import worker as heavy_module
+from vc.dashboard.config import Config
+from vc.dashboard.service import DashboardService, build
+from vc.dashboard.worker import ASKER, WAITING_MAX, BusyError, Worker
+from vc.messages.sessions import entry_bytes, session_message
+from vc.model.api.kinds import CONFIGMAPS, JOBS, NAMESPACES, QUEUES
+from vc.runtime.hosting.context import Context
+from vc.snapshot.memory import MemorySnapshot
+from vc.watcher.config import Config as WatcherConfig
+from vc.watcher.service import build as build_watcher
 
 READY_SECONDS_MAX = 15.0
 
@@ -238,7 +238,7 @@ def asked_by(client: str, service: DashboardService, release: threading.Event) -
 
 async def test_nobody_stands_in_line_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(heavy_module, "WAITING_SECONDS_MAX", 0.05)
-    heavy, release = HeavyWork(), threading.Event()
+    heavy, release = Worker(), threading.Event()
     held = asyncio.create_task(heavy.run(release.wait, 10))
     await asyncio.sleep(0)
     with pytest.raises(BusyError, match="try again later"):

@@ -2,10 +2,10 @@
 
 import pytest
 
-from vc_dashboard.logic.future_answers import WhatIfQuestion
-from vc_dashboard.logic.standing import GaveUpError
-from vc_dashboard.logic.trying import Ground, what_if
-from vc_scheduler.logic.conf import Conf
+from vc.dashboard.logic.answers.future_answers import WhatIfQuestion
+from vc.dashboard.logic.shares import GaveUpError
+from vc.dashboard.logic.what_if import Ground, what_if
+from vc.scheduling.conf.model import Conf
 
 
 def ground() -> Ground:

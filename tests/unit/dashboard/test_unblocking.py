@@ -11,11 +11,11 @@ import msgspec
 from tests.unit.dashboard.asking import Asking
 from tests.unit.scheduler.scenarios.scenario import Scenario, play
 from tests.unit.scheduler.scenarios.test_scenarios import EACH_WAIT
-from vc_dashboard.logic.future_answers import WhatIf, WhatIfJob, WhatIfQuestion
-from vc_dashboard.logic.reason_answers import AmountAnswer, ReasonAnswer, UnblockAnswer
-from vc_dashboard.logic.trying import Ground, what_if
-from vc_messages.sessions import Amount, JobReason, Reason, Unblock
-from vc_model.quantity import parse_resources
+from vc.dashboard.logic.answers.future_answers import WhatIf, WhatIfJob, WhatIfQuestion
+from vc.dashboard.logic.answers.reason_answers import AmountAnswer, ReasonAnswer, UnblockAnswer
+from vc.dashboard.logic.what_if import Ground, what_if
+from vc.messages.sessions import Amount, JobReason, Reason, Unblock
+from vc.model.values.quantity import parse_resources
 
 CANNOT_BE_ASKED: Final = {
     "create-peer": "pod peer belongs to no job",

@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from vc_dashboard.logic.questions import QuestionError
-from vc_dashboard.logic.usage import UsageMemory, question_of, report
-from vc_messages.usage import UsageRow, usage_message
+from vc.dashboard.logic.answers.questions import QuestionError
+from vc.dashboard.logic.usage import UsageMemory, question_of, report
+from vc.messages.usage import UsageRow, usage_message
 
 HOUR = 1_800_000_000
 """2027-01-15T08:00:00Z"""

@@ -7,17 +7,17 @@ from tests.unit.dashboard.objects import group, job, queue, session, waiting
 from tests.unit.scheduler.objects import gang, nodes
 from tests.unit.scheduler.objects import queue as real_queue
 from tests.unit.scheduler.world import World
-from vc_dashboard.logic import sessions as sessions_module
-from vc_dashboard.logic.explaining import waiting_list
-from vc_dashboard.logic.jobs import JobQuestion, describe_job, line_of, list_jobs, true_words
-from vc_dashboard.logic.picture import Picture, make_picture
-from vc_dashboard.logic.sessions import SESSIONS_MAX, SKEW_SECONDS_MAX, SessionMemory, leader_of
-from vc_dashboard.logic.standing import Standing
-from vc_messages.sessions import JobReason, SessionRecord
-from vc_model.kinds import PODGROUPS
-from vc_model.scheduling import PodGroup, PodGroupCondition, Queue
-from vc_scheduler.logic.ledger import Ledger, Timing
-from vc_snapshot.interface import SESSION_RING_COUNT_MAX
+from vc.dashboard.logic import sessions as sessions_module
+from vc.dashboard.logic.cluster_index import ClusterIndex, build_cluster_index
+from vc.dashboard.logic.explaining import waiting_list
+from vc.dashboard.logic.jobs import JobQuestion, describe_job, line_of, list_jobs, true_words
+from vc.dashboard.logic.sessions import SESSIONS_MAX, SKEW_SECONDS_MAX, SessionMemory, leader_of
+from vc.dashboard.logic.shares import Standing
+from vc.messages.sessions import JobReason, SessionRecord
+from vc.model.api.kinds import PODGROUPS
+from vc.model.api.scheduling import PodGroup, PodGroupCondition, Queue
+from vc.scheduling.record.reason_log import Ledger, Timing
+from vc.snapshot.interface import SESSION_RING_COUNT_MAX
 
 
 def said(
@@ -38,14 +38,18 @@ def said(
     )
 
 
-def pictured(*groups: PodGroup) -> Picture:
-    return make_picture(
+def pictured(*groups: PodGroup) -> ClusterIndex:
+    return build_cluster_index(
         jobs=[job(g.metadata.name) for g in groups], groups=groups, queues=[queue("default")]
     )
 
 
-def lined_up(picture: Picture, memory: SessionMemory, queue: str = "default") -> list[str]:
-    found = waiting_list(picture, memory.reasons(), queue, standing=Standing(), limit=100, stale="")
+def lined_up(
+    cluster_index: ClusterIndex, memory: SessionMemory, queue: str = "default"
+) -> list[str]:
+    found = waiting_list(
+        cluster_index, memory.reasons(), queue, standing=Standing(), limit=100, stale=""
+    )
     assert found.total == len(found.waiting)
     return [row.group for row in found.waiting]
 
@@ -66,8 +70,10 @@ def test_after_a_failover_nothing_is_left_of_what_the_dead_leader_said() -> None
     def told() -> list[str]:
         found = [o for o in world.objects() if isinstance(o, (PodGroup, Queue))]
         groups = [o for o in found if isinstance(o, PodGroup)]
-        picture = make_picture(groups=groups, queues=[o for o in found if isinstance(o, Queue)])
-        return lined_up(picture, memory)
+        cluster_index = build_cluster_index(
+            groups=groups, queues=[o for o in found if isinstance(o, Queue)]
+        )
+        return lined_up(cluster_index, memory)
 
     first = Ledger()
     record(first, 1, 1)
@@ -158,14 +164,14 @@ HELD = PodGroupCondition(type="Unschedulable", status="False")
 def test_a_word_counts_only_while_its_group_waits(found: PodGroup, told: bool) -> None:
     memory = SessionMemory()
     memory.take(said(1, 1, waiting("a")))
-    picture = pictured(found)
-    detail = describe_job(picture, memory.reasons(), "ml/a", stale="")
+    cluster_index = pictured(found)
+    detail = describe_job(cluster_index, memory.reasons(), "ml/a", stale="")
     assert detail is not None
     assert (detail.explanation is not None) is told
     assert detail.position == int(told)
-    [row] = list_jobs(picture, memory.reasons(), JobQuestion(), stale="").jobs
+    [row] = list_jobs(cluster_index, memory.reasons(), JobQuestion(), stale="").jobs
     assert bool(row.reason) is told
-    assert bool(lined_up(picture, memory)) is told
+    assert bool(lined_up(cluster_index, memory)) is told
 
 
 def test_a_group_of_the_same_name_is_another() -> None:
@@ -182,12 +188,14 @@ def test_the_line_is_numbered_as_it_stands_now() -> None:
     def at(name: str, position: int) -> JobReason:
         return msgspec.structs.replace(waiting(name), position=position)
 
-    picture = pictured(*(group(name, phase="Pending") for name in "cde"))
-    words = true_words(picture, {f"ml/{w}": at(w, n) for w, n in (("c", 3), ("d", 2), ("e", 3))})
+    cluster_index = pictured(*(group(name, phase="Pending") for name in "cde"))
+    words = true_words(
+        cluster_index, {f"ml/{w}": at(w, n) for w, n in (("c", 3), ("d", 2), ("e", 3))}
+    )
     order = {"ml/c": 0, "ml/d": 1, "ml/e": 2}  # two that were before c have left since it was told
-    assert line_of(picture, words, "default", order) == ["ml/c", "ml/d", "ml/e"]
-    assert line_of(picture, words, "default", {}) == ["ml/d", "ml/c", "ml/e"]
-    detail = describe_job(picture, words, "ml/c", stale="", order=order)
+    assert line_of(cluster_index, words, "default", order) == ["ml/c", "ml/d", "ml/e"]
+    assert line_of(cluster_index, words, "default", {}) == ["ml/d", "ml/c", "ml/e"]
+    detail = describe_job(cluster_index, words, "ml/c", stale="", order=order)
     assert detail is not None
     assert detail.position == 1
 
@@ -198,11 +206,11 @@ def test_whose_reason_is_yet_to_be_said_stands_in_the_line_with_its_condition() 
         "b", phase="Inqueue", conditions=[msgspec.structs.replace(HOLDS, message="no room")]
     )
     new = group("c", phase="Pending")
-    picture = pictured(said_first, unsaid, new)
+    cluster_index = pictured(said_first, unsaid, new)
     memory = SessionMemory()
     memory.take(said(1, 1, waiting("a"), waiting=2))
     found = waiting_list(
-        picture,
+        cluster_index,
         memory.reasons(),
         "default",
         standing=Standing(order={"ml/b": 0, "ml/a": 1}),
@@ -213,6 +221,6 @@ def test_whose_reason_is_yet_to_be_said_stands_in_the_line_with_its_condition() 
         (1, "ml/b", "", "no room"),
         (2, "ml/a", "gang", "needs 4 GPUs"),
     ]
-    detail = describe_job(picture, memory.reasons(), "ml/b", stale="")
+    detail = describe_job(cluster_index, memory.reasons(), "ml/b", stale="")
     assert detail is not None
     assert (detail.position, detail.explanation) == (2, None)

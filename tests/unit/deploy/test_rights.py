@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 import yaml
 
-import vc_podgroup_controller.service
-import vc_queue_controller.service
-import vc_scheduler.service
-from vc_cli.rights import rights_of, service_facts
-from vc_cli.services import SERVICES
-from vc_cli.stack_plan import keys_of
-from vc_model.kinds import CONFIGMAPS, WATCHED, Kind
+import vc.podgroup_controller.service
+import vc.queue_controller.service
+import vc.scheduler.service
+from vc.cli.pyroclast.rights import rights_of, service_facts
+from vc.cli.pyroclast.services import SERVICES
+from vc.cli.pyroclast.stack.plan import keys_of
+from vc.model.api.kinds import CONFIGMAPS, WATCHED, Kind
 
 ROOT = Path(__file__).parents[3]
 OWN_SECRET = "volcano-admission-certs"
@@ -65,9 +65,9 @@ def test_the_watcher_may_read_exactly_what_it_watches() -> None:
 @pytest.mark.parametrize(
     ("service", "followed"),
     [
-        ("scheduler", vc_scheduler.service.FOLLOWED),
-        ("queue-controller", vc_queue_controller.service._KINDS),
-        ("podgroup-controller", vc_podgroup_controller.service._KINDS),
+        ("scheduler", vc.scheduler.service.FOLLOWED),
+        ("queue-controller", vc.queue_controller.service._KINDS),
+        ("podgroup-controller", vc.podgroup_controller.service._KINDS),
     ],
 )
 def test_a_new_leader_may_ask_how_far_every_kind_it_follows_is(

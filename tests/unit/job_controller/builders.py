@@ -4,31 +4,17 @@ from typing import Final
 
 import msgspec
 
-from vc_job_controller.logic.observed import Decision, Observed
-from vc_messages.effects import CreateObject, DeleteObject, PatchObject, RecordEvent
-from vc_messages.plugins import PluginReply
-from vc_model import keys
-from vc_model.graft import apply_merge_patch, to_json
-from vc_model.job import (
-    Command,
-    Job,
-    JobSpec,
-    JobState,
-    JobStatus,
-    LifecyclePolicy,
-    TaskSpec,
-)
-from vc_model.kinds import JOBS, PODGROUPS, PODS
-from vc_model.meta import ObjectMeta, OwnerReference
-from vc_model.pod import (
-    ContainerState,
-    ContainerStatus,
-    Pod,
-    PodStatus,
-    TerminatedState,
-)
-from vc_model.scheduling import PodGroup, PodGroupStatus, Queue
-from vc_model.times import format_time
+from vc.job_controller.logic.observed import Decision, Observed
+from vc.messages.effects import CreateObject, DeleteObject, PatchObject, RecordEvent
+from vc.messages.plugins import PluginReply
+from vc.model.api import keys
+from vc.model.api.graft import apply_merge_patch, to_json
+from vc.model.api.job import Command, Job, JobSpec, JobState, JobStatus, LifecyclePolicy, TaskSpec
+from vc.model.api.kinds import JOBS, PODGROUPS, PODS
+from vc.model.api.meta import ObjectMeta, OwnerReference
+from vc.model.api.pod import ContainerState, ContainerStatus, Pod, PodStatus, TerminatedState
+from vc.model.api.scheduling import PodGroup, PodGroupStatus, Queue
+from vc.model.values.times import format_time
 
 NOW: Final = 1_800_000_000.0
 UID: Final = "job-1"
@@ -177,7 +163,7 @@ def observed(of: Job, *pods: Pod, **others: object) -> Observed:
 
 def reply(plugin: str, to: Observed, **others: object) -> PluginReply:
     """An answer about the job as it is."""
-    from vc_job_controller.logic.sight import look
+    from vc.job_controller.logic.observation import look
 
     return PluginReply(
         verb="apply",

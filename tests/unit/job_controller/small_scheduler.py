@@ -12,10 +12,10 @@ from typing import Final, TypeVar
 import msgspec
 
 from tests.simulation.stack import Stack
-from vc_cluster import ClusterError
-from vc_model.kinds import NODES, PODGROUPS, PODS, Kind
-from vc_model.pod import Pod
-from vc_model.scheduling import PodGroup
+from vc.cluster import ClusterError
+from vc.model.api.kinds import NODES, PODGROUPS, PODS, Kind
+from vc.model.api.pod import Pod
+from vc.model.api.scheduling import PodGroup
 
 PERIOD_SECONDS: Final = 0.1
 T = TypeVar("T")

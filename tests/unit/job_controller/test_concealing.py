@@ -9,11 +9,11 @@ from tests.simulation.stack import Stack
 from tests.simulation.test_key_material import everything_on
 from tests.unit.job_controller.test_manifests import SECRET, secret_job
 from tests.unit.job_controller.test_service import on_stack
-from vc_cluster import InvalidError
-from vc_job_controller.logic.concealing import conceal
-from vc_messages.effects import CreateObject, DeleteObject
-from vc_model.kinds import CLAIMS, EVENTS, PODS, Kind
-from vc_model.struct import JsonObject
+from vc.cluster import InvalidError
+from vc.job_controller.logic.redaction import conceal
+from vc.messages.effects import CreateObject, DeleteObject
+from vc.model.api.kinds import CLAIMS, EVENTS, PODS, Kind
+from vc.model.api.struct import JsonObject
 
 CONTAINER: JsonObject = {
     "name": "main",

@@ -16,13 +16,13 @@ from tests.unit.job_controller.builders import (
     written_status,
 )
 from tests.unit.job_controller.test_service import failing, on_stack, phase
-from vc_job_controller.logic import Decision, Trouble, decide
-from vc_job_controller.telling import trouble_of
-from vc_messages.effects import CreateObject, DeleteObject, Effect, PatchObject, RecordEvent
-from vc_model.kinds import EVENTS, JOBS, PODS
-from vc_runtime.effects import Outcome, OutcomeStatus
+from vc.job_controller.decision_log import blocker_of
+from vc.job_controller.logic import Blocker, Decision, decide
+from vc.messages.effects import CreateObject, DeleteObject, Effect, PatchObject, RecordEvent
+from vc.model.api.kinds import EVENTS, JOBS, PODS
+from vc.runtime.applying.effects import Outcome, OutcomeStatus
 
-REFUSED = Trouble("WriteRefused", "Pod 'j-worker-0': exceeded quota: pods", "FailedCreate")
+REFUSED = Blocker("WriteRefused", "Pod 'j-worker-0': exceeded quota: pods", "FailedCreate")
 
 
 def recorded(decision: Decision) -> list[tuple[str, str, str]]:
@@ -47,7 +47,7 @@ def events_of(stack: Stack, name: str, reason: str) -> list[dict[str, str]]:
 
 
 def test_a_refused_create_is_an_event_before_the_create_is_tried_again() -> None:
-    decision = decide(observed(job("Pending"), podgroup=podgroup(), trouble=REFUSED), now=NOW)
+    decision = decide(observed(job("Pending"), podgroup=podgroup(), blocker=REFUSED), now=NOW)
     assert recorded(decision) == [("Warning", "FailedCreate", REFUSED.message)]
     kinds = [type(effect) for effect in decision.effects]
     assert kinds.index(RecordEvent) < kinds.index(CreateObject), (
@@ -57,9 +57,9 @@ def test_a_refused_create_is_an_event_before_the_create_is_tried_again() -> None
 
 def test_a_refused_create_that_the_status_already_names_is_not_told_again() -> None:
     of = job("Pending")
-    first = decide(observed(of, podgroup=podgroup(), trouble=REFUSED), now=NOW)
+    first = decide(observed(of, podgroup=podgroup(), blocker=REFUSED), now=NOW)
     told = msgspec.structs.replace(of, status=written_status(of, first))
-    assert recorded(decide(observed(told, podgroup=podgroup(), trouble=REFUSED), now=NOW)) == []
+    assert recorded(decide(observed(told, podgroup=podgroup(), blocker=REFUSED), now=NOW)) == []
 
 
 def test_an_action_of_a_policy_is_told_once() -> None:
@@ -100,7 +100,23 @@ def test_a_refused_write_has_the_event_reason_of_its_verb(
     effect: Callable[[], Effect], reason: str
 ) -> None:
     outcome = Outcome(effect=effect(), status=OutcomeStatus.REFUSED, error="exceeded quota")
-    assert trouble_of(outcome) == Trouble("WriteRefused", "Pod 'p': exceeded quota", reason)
+    assert blocker_of(outcome) == Blocker("WriteRefused", "Pod 'p': exceeded quota", reason)
+
+
+def test_a_name_that_another_object_has_is_told_without_an_event() -> None:
+    outcome = Outcome(effect=_create(), status=OutcomeStatus.FOREIGN, error="Pod 'p' is not ours")
+    assert blocker_of(outcome) == Blocker("NameTaken", "Pod 'p' is not ours")
+
+
+@pytest.mark.parametrize("status", [OutcomeStatus.DONE, OutcomeStatus.UNAVAILABLE])
+def test_a_write_that_is_done_or_tried_again_is_no_trouble(status: OutcomeStatus) -> None:
+    assert blocker_of(Outcome(effect=_create(), status=status, error="timeout")) is None
+
+
+def test_a_refused_patch_has_no_event_of_its_own() -> None:
+    patch = PatchObject(kind=JOBS, namespace="ns", name="j", patch={})
+    outcome = Outcome(effect=patch, status=OutcomeStatus.REFUSED, error="invalid")
+    assert blocker_of(outcome) == Blocker("WriteRefused", "Job 'j': invalid", "")
 
 
 # -- on the stack --------------------------------------------------------------------------------

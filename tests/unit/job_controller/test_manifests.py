@@ -9,20 +9,20 @@ import pytest
 
 from tests.simulation.stack import Stack, gang_job
 from tests.unit.job_controller.test_service import on_stack, phase
-from vc_clock import LoopClock, run_virtual
-from vc_cluster import (
+from vc.clock import LoopClock, run_virtual
+from vc.cluster import (
     ClusterError,
     ForbiddenError,
     NotFoundError,
     ServerError,
     TooManyRequestsError,
 )
-from vc_job_controller.logic import work
-from vc_job_controller.manifests import READS_AT_ONCE, Manifests
-from vc_messages.published import published
-from vc_model.job import Job
-from vc_model.kinds import JOBS, PODGROUPS, PODS
-from vc_model.struct import JsonObject
+from vc.job_controller.logic import work
+from vc.job_controller.manifests import READS_AT_ONCE, Manifests
+from vc.messages.published import published
+from vc.model.api.job import Job
+from vc.model.api.kinds import JOBS, PODGROUPS, PODS
+from vc.model.api.struct import JsonObject
 
 SECRET = "value-of-the-environment"
 
@@ -136,7 +136,7 @@ def test_only_what_people_have_to_mend_is_told_on_the_job_and_the_server_says_wh
             await asyncio.sleep(5.0)
             await subject.read(job)
             assert len(server.asked) == 2
-            assert (unread.trouble is not None) == told
+            assert (unread.blocker is not None) == told
             assert unread.retry_after_seconds == seconds
 
     run_virtual(main())

@@ -5,13 +5,13 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from tests.unit.job_controller.builders import NOW, UID, job, pod
-from vc_job_controller import meters
-from vc_job_controller.logic import Observed
-from vc_job_controller.meters import Meters
-from vc_messages.effects import CreateObject, Effect, PatchObject
-from vc_model.job import Job
-from vc_model.kinds import JOBS, PODS
-from vc_runtime.effects import Outcome, OutcomeStatus
+from vc.job_controller import metrics
+from vc.job_controller.logic import Observed
+from vc.job_controller.metrics import JobMetrics
+from vc.messages.effects import CreateObject, Effect, PatchObject
+from vc.model.api.job import Job
+from vc.model.api.kinds import JOBS, PODS
+from vc.runtime.applying.effects import Outcome, OutcomeStatus
 
 COMPLETED = "volcano_job_completed_phase_count"
 FAILED = "volcano_job_failed_phase_count"
@@ -38,7 +38,7 @@ def value(registry: CollectorRegistry, meter: str, name: str = "j") -> float | N
 
 def test_a_job_that_completes_or_fails_is_counted_until_it_is_deleted() -> None:
     registry = CollectorRegistry()
-    subject = Meters(registry)
+    subject = JobMetrics(registry)
     subject.worked(Observed(job=named("a")), [outcome(patch(phase="Completed"))], now=NOW)
     subject.worked(Observed(job=named("b")), [outcome(patch(phase="Failed"))], now=NOW)
     assert (value(registry, COMPLETED, "a"), value(registry, FAILED, "a")) == (1, None)
@@ -59,14 +59,14 @@ def test_a_job_that_completes_or_fails_is_counted_until_it_is_deleted() -> None:
 )
 def test_only_an_end_that_was_written_counts(unmeant: Outcome) -> None:
     registry = CollectorRegistry()
-    Meters(registry).worked(Observed(job=named("a")), [unmeant], now=NOW)
+    JobMetrics(registry).worked(Observed(job=named("a")), [unmeant], now=NOW)
     assert value(registry, COMPLETED, "a") is None
 
 
 def test_the_oldest_samples_go_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(meters, "JOBS_MAX", 2)
+    monkeypatch.setattr(metrics, "JOBS_MAX", 2)
     registry = CollectorRegistry()
-    subject = Meters(registry)
+    subject = JobMetrics(registry)
     for name in ("a", "b", "c"):
         subject.worked(Observed(job=named(name)), [outcome(patch(phase="Completed"))], now=NOW)
     assert [value(registry, COMPLETED, name) for name in "abc"] == [None, 1, 1]
@@ -74,7 +74,7 @@ def test_the_oldest_samples_go_when_there_are_too_many(monkeypatch: pytest.Monke
 
 def test_the_first_pods_of_a_job_are_timed_and_later_ones_are_not() -> None:
     registry = CollectorRegistry()
-    subject = Meters(registry)
+    subject = JobMetrics(registry)
     made = outcome(CreateObject(kind=PODS, namespace="ns", name="j-worker-0", body={}))
     subject.worked(Observed(job=named("j")), [made], now=NOW)
     subject.worked(Observed(job=named("j"), pods=(pod(0),)), [made], now=NOW + 5)

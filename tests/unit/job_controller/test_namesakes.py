@@ -20,16 +20,16 @@ from tests.unit.job_controller.builders import (
     podgroup,
     task,
 )  # fmt: skip
-from vc_clock import LoopClock, run_virtual
-from vc_job_controller.logic import decide
-from vc_messages.effects import DeleteObject
-from vc_model.graft import to_json
-from vc_model.job import Job
-from vc_model.kinds import COMMANDS, JOBS, NAMESPACES, PODS, Kind
-from vc_model.meta import ApiObject
-from vc_model.pod import Pod
-from vc_runtime.effects import EffectApplier, Outcome, OutcomeStatus
-from vc_simcluster.cluster import StoreCluster
+from vc.clock import LoopClock, run_virtual
+from vc.job_controller.logic import decide
+from vc.messages.effects import DeleteObject
+from vc.model.api.graft import to_json
+from vc.model.api.job import Job
+from vc.model.api.kinds import COMMANDS, JOBS, NAMESPACES, PODS, Kind
+from vc.model.api.meta import ApiObject
+from vc.model.api.pod import Pod
+from vc.runtime.applying.effects import EffectApplier, Outcome, OutcomeStatus
+from vc.simcluster.cluster import StoreCluster
 
 
 class Live:

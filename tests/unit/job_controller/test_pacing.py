@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from vc_job_controller.pacing import (
+from vc.job_controller.pacing import (
     BUSY_REST_SECONDS,
     COUNTERS_PERIOD_SECONDS,
     COUNTERS_REST_SECONDS,

@@ -14,14 +14,14 @@ from tests.unit.job_controller.builders import (
     pod,
     podgroup,
 )
-from vc_job_controller.logic import decide
-from vc_job_controller.logic.podgroup import choose_podgroup
-from vc_messages.effects import CreateObject, DeleteObject
-from vc_model import keys
-from vc_model.compat import Compat
-from vc_model.kinds import PODGROUPS, PODS
-from vc_model.pod import Pod
-from vc_model.scheduling import PodGroup
+from vc.job_controller.logic import decide
+from vc.job_controller.logic.podgroup import choose_podgroup
+from vc.messages.effects import CreateObject, DeleteObject
+from vc.model.api import keys
+from vc.model.api.kinds import PODGROUPS, PODS
+from vc.model.api.pod import Pod
+from vc.model.api.scheduling import PodGroup
+from vc.model.compat import Compat
 
 UPSTREAM_NAME = f"j-{UID}"
 

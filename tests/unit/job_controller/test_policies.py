@@ -18,10 +18,10 @@ from tests.unit.job_controller.builders import (
     task,
     written_status,
 )
-from vc_job_controller.logic import decide
-from vc_job_controller.logic.notes import read_notes
-from vc_model.job import Job, JobStatus, PartitionPolicy
-from vc_model.pod import Pod
+from vc.job_controller.logic import decide
+from vc.job_controller.logic.notes import read_notes
+from vc.model.api.job import Job, JobStatus, PartitionPolicy
+from vc.model.api.pod import Pod
 
 ALIVE = {"alive-worker": "0-1"}
 

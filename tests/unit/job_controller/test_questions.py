@@ -15,19 +15,19 @@ from tests.unit.job_controller.builders import (
     task,
     written_status,
 )
-from vc_job_controller.logic import decide
-from vc_job_controller.logic.observed import Asked
-from vc_messages.effects import CreateObject
-from vc_messages.plugins import (
+from vc.job_controller.logic import decide
+from vc.job_controller.logic.observed import Asked
+from vc.messages.effects import CreateObject
+from vc.messages.plugins import (
     EnvVar,
     JobDecoration,
     PluginAnnouncement,
     PluginReply,
     TaskDecoration,
 )
-from vc_model.job import Job
-from vc_model.kinds import PODS
-from vc_model.struct import JsonObject
+from vc.model.api.job import Job
+from vc.model.api.kinds import PODS
+from vc.model.api.struct import JsonObject
 
 
 def first_pod(of: Job, **others: object) -> JsonObject:

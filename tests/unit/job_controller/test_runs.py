@@ -4,11 +4,11 @@ import msgspec
 import pytest
 
 from tests.unit.job_controller.builders import NOW, job, observed, pod, podgroup, written_status
-from vc_job_controller.logic import decide
-from vc_job_controller.logic.notes import read_notes, write_notes
-from vc_job_controller.logic.runs import RUNS_RECORDED_MAX, with_run
-from vc_model.pod import Pod, PodCondition, PodSpec
-from vc_model.times import format_time
+from vc.job_controller.logic import decide
+from vc.job_controller.logic.lifecycle.runs import RUNS_RECORDED_MAX, with_run
+from vc.job_controller.logic.notes import read_notes, write_notes
+from vc.model.api.pod import Pod, PodCondition, PodSpec
+from vc.model.values.times import format_time
 
 
 def bound(index: int, *, node: str, made: float, at: float, phase: str = "Running") -> Pod:

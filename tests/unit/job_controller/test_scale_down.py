@@ -16,10 +16,10 @@ from tests.unit.job_controller.builders import (
     task,
     written_status,
 )
-from vc_job_controller.logic import Observed, decide
-from vc_job_controller.logic.sight import look
-from vc_messages.plugins import JobDecoration
-from vc_model.job import Job
+from vc.job_controller.logic import Observed, decide
+from vc.job_controller.logic.observation import look
+from vc.messages.plugins import JobDecoration
+from vc.model.api.job import Job
 
 ALL = ("j-worker-0", "j-worker-1", "j-worker-2")
 

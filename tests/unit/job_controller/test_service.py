@@ -10,11 +10,11 @@ import pytest
 
 from tests.simulation.stack import Stack, gang_job
 from tests.unit.job_controller.small_scheduler import schedule
-from vc_clock import run_virtual
-from vc_cluster import NotFoundError
-from vc_job_controller.config import Config
-from vc_model.kinds import COMMANDS, CONFIGMAPS, JOBS, PODGROUPS, PODS, SECRETS, SERVICES, Kind
-from vc_model.struct import JsonObject
+from vc.clock import run_virtual
+from vc.cluster import NotFoundError
+from vc.job_controller.config import Config
+from vc.model.api.kinds import COMMANDS, CONFIGMAPS, JOBS, PODGROUPS, PODS, SECRETS, SERVICES, Kind
+from vc.model.api.struct import JsonObject
 
 SERVICES_NEEDED = ("watcher", "job-controller", "queue-controller", "plugin-env")
 WITH_ALL_PLUGINS = (
@@ -268,9 +268,9 @@ def test_mpi_completes_with_its_master_and_cleans_up() -> None:
 
 
 def test_two_replicas_share_the_jobs_and_one_takes_over() -> None:
-    from vc_cli import services
+    from vc.cli.pyroclast import services
 
-    services.SERVICES["job-controller-2"] = "vc_job_controller"
+    services.SERVICES["job-controller-2"] = "vc.job_controller"
 
     async def scenario(stack: Stack) -> None:
         await stack.clock.sleep(2)

@@ -18,12 +18,12 @@ from tests.unit.job_controller.builders import (
     task,
     written_status,
 )
-from vc_job_controller.logic import decide
-from vc_job_controller.logic.phases import ALLOWED, SETTLES, STEPS
-from vc_messages.effects import DeleteObject
-from vc_model.job import Job
-from vc_model.kinds import COMMANDS, JOBS
-from vc_model.pod import Pod
+from vc.job_controller.logic import decide
+from vc.job_controller.logic.lifecycle.phases import ALLOWED, SETTLES, STEPS
+from vc.messages.effects import DeleteObject
+from vc.model.api.job import Job
+from vc.model.api.kinds import COMMANDS, JOBS
+from vc.model.api.pod import Pod
 
 ORDERS = (
     "RestartJob", "RestartTask", "RestartPod", "RestartPartition", "AbortJob", "TerminateJob",

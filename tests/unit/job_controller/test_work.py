@@ -16,16 +16,16 @@ from tests.unit.job_controller.builders import (
     task,
     written_status,
 )
-from vc_job_controller.logic import Trouble, decide
-from vc_job_controller.logic.work import CREATES_PER_DECISION_MAX
-from vc_messages.effects import CreateObject, PatchObject
-from vc_messages.plugins import JobDecoration
-from vc_model import keys
-from vc_model.job import DependsOn, Job, PartitionPolicy, VolumeSpec
-from vc_model.kinds import CLAIMS, JOBS, PODGROUPS, PODS
-from vc_model.meta import ObjectMeta
-from vc_model.scheduling import PriorityClass
-from vc_model.struct import JsonObject
+from vc.job_controller.logic import Blocker, decide
+from vc.job_controller.logic.work import CREATES_PER_DECISION_MAX
+from vc.messages.effects import CreateObject, PatchObject
+from vc.messages.plugins import JobDecoration
+from vc.model.api import keys
+from vc.model.api.job import DependsOn, Job, PartitionPolicy, VolumeSpec
+from vc.model.api.kinds import CLAIMS, JOBS, PODGROUPS, PODS
+from vc.model.api.meta import ObjectMeta
+from vc.model.api.scheduling import PriorityClass
+from vc.model.api.struct import JsonObject
 
 
 def group_spec(of: Job, *pods: object, **others: object) -> JsonObject:
@@ -263,13 +263,13 @@ def test_an_index_that_completed_is_not_run_again() -> None:
 
 def test_what_could_not_be_written_is_said_and_taken_back() -> None:
     of = settled()
-    refused = Trouble("WriteRefused", "Pod 'j-worker-0': over quota")
-    decision = decide(observed(of, pod(0), pod(1), trouble=refused), now=NOW)
+    refused = Blocker("WriteRefused", "Pod 'j-worker-0': over quota")
+    decision = decide(observed(of, pod(0), pod(1), blocker=refused), now=NOW)
     status = written_status(of, decision)
     assert (status.state.reason, status.state.message) == (refused.reason, refused.message)
     assert events(decision) == ["WriteRefused"]
     troubled = msgspec.structs.replace(of, status=status)
-    assert events(decide(observed(troubled, pod(0), pod(1), trouble=refused), now=NOW)) == []
+    assert events(decide(observed(troubled, pod(0), pod(1), blocker=refused), now=NOW)) == []
     cleared = written_status(troubled, decide(observed(troubled, pod(0), pod(1)), now=NOW))
     assert cleared.state.reason == ""
 

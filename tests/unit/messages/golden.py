@@ -12,7 +12,7 @@ import json
 from pathlib import Path
 
 from tests.unit.messages.samples import SAMPLES
-from vc_messages.record import Message
+from vc.messages.record import Message
 
 FOLDER = Path(__file__).parent / "golden"
 _LINE_HEX_DIGITS = 96

@@ -1,8 +1,8 @@
 """One message of every sort, with fixed content: the golden files are made of these."""
 
-from vc_messages.dead_letters import dead_letter_message
-from vc_messages.facts import Stamp, fact_message, fence_message, tombstone_message
-from vc_messages.plugins import (
+from vc.messages.dead_letters import dead_letter_message
+from vc.messages.facts import Stamp, fact_message, fence_message, tombstone_message
+from vc.messages.plugins import (
     APPLY,
     EnvVar,
     JobDecoration,
@@ -16,10 +16,10 @@ from vc_messages.plugins import (
     request_message,
     spec_hash,
 )
-from vc_messages.progress import Progress, progress_message
-from vc_messages.published import published
-from vc_messages.record import Message, Record
-from vc_messages.sessions import (
+from vc.messages.progress import Progress, progress_message
+from vc.messages.published import published
+from vc.messages.record import Message, Record
+from vc.messages.sessions import (
     Amount,
     Check,
     Evicted,
@@ -32,12 +32,12 @@ from vc_messages.sessions import (
     TakenOver,
     session_message,
 )
-from vc_messages.usage import UsageRow, usage_message
-from vc_model.job import Job, JobSpec, LifecyclePolicy, TaskSpec
-from vc_model.kinds import JOBS, PODS, QUEUES
-from vc_model.meta import ObjectMeta, OwnerReference
-from vc_model.pod import Container, Pod, PodSpec, PodStatus, ResourceRequirements
-from vc_model.scheduling import Queue, QueueSpec
+from vc.messages.usage import UsageRow, usage_message
+from vc.model.api.job import Job, JobSpec, LifecyclePolicy, TaskSpec
+from vc.model.api.kinds import JOBS, PODS, QUEUES
+from vc.model.api.meta import ObjectMeta, OwnerReference
+from vc.model.api.pod import Container, Pod, PodSpec, PodStatus, ResourceRequirements
+from vc.model.api.scheduling import Queue, QueueSpec
 
 STAMP = Stamp(incarnation="00f1a2b3c4d5e6f7", epoch=3)
 TRACEPARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from vc_messages.checkpoints import (
+from vc.messages.checkpoints import (
     HEAD,
     SLICE_ROWS_MAX,
     Chunker,
@@ -13,14 +13,14 @@ from vc_messages.checkpoints import (
     offsets_of,
     row_counts_of,
 )
-from vc_messages.codec import CodecError
-from vc_messages.facts import Identity, Stamp
-from vc_messages.record import TopicPartition
-from vc_messages.topics import fact_partitions
-from vc_messages.view import Entry, ViewState
-from vc_model.kinds import NODES, PODS
-from vc_model.meta import ObjectMeta
-from vc_model.pod import Pod
+from vc.messages.codec import CodecError
+from vc.messages.facts import Identity, Stamp
+from vc.messages.record import TopicPartition
+from vc.messages.topics import fact_partitions
+from vc.messages.view import Entry, ViewState
+from vc.model.api.kinds import NODES, PODS
+from vc.model.api.meta import ObjectMeta
+from vc.model.api.pod import Pod
 
 KINDS = (PODS, NODES)
 ROWS = 6_000

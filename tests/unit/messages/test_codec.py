@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from vc_messages.codec import (
+from vc.messages.codec import (
     SCHEMA_VERSION,
     CodecError,
     MessageTooLargeError,
@@ -11,15 +11,15 @@ from vc_messages.codec import (
     encode,
     wire_headers,
 )
-from vc_messages.dead_letters import DeadLetter, dead_letter_message
-from vc_messages.facts import HEADER_EPOCH, HEADER_UID, fact_message, identity_of, object_of
-from vc_messages.progress import progress_of
-from vc_messages.record import Record
-from vc_messages.topics import DEAD_LETTERS, MESSAGE_BYTES_MAX
-from vc_model.kinds import PODS
-from vc_model.kubernetes import ConfigMap
-from vc_model.meta import ObjectMeta
-from vc_model.pod import Pod
+from vc.messages.dead_letters import DeadLetter, dead_letter_message
+from vc.messages.facts import HEADER_EPOCH, HEADER_UID, fact_message, identity_of, object_of
+from vc.messages.progress import progress_of
+from vc.messages.record import Record
+from vc.messages.topics import DEAD_LETTERS, MESSAGE_BYTES_MAX
+from vc.model.api.kinds import PODS
+from vc.model.api.kubernetes import ConfigMap
+from vc.model.api.meta import ObjectMeta
+from vc.model.api.pod import Pod
 
 from .samples import POD, SAMPLES, STAMP
 

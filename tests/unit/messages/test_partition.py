@@ -3,13 +3,13 @@
 import msgspec
 import pytest
 
-from vc_messages.partition import owning_key, partition_of, partition_of_key, partition_on
-from vc_messages.topics import ALL, BY_NAME, DEAD_LETTERS, PARTITIONS, PROGRESS
-from vc_model.job import Command, Job
-from vc_model.kinds import COMMANDS, JOBS, PODGROUPS, PODS, QUEUES, Kind
-from vc_model.meta import ApiObject, ObjectMeta, OwnerReference
-from vc_model.pod import Pod
-from vc_model.scheduling import PodGroup, Queue
+from vc.messages.partition import owning_key, partition_of, partition_of_key, partition_on
+from vc.messages.topics import ALL, BY_NAME, DEAD_LETTERS, PARTITIONS, PROGRESS
+from vc.model.api.job import Command, Job
+from vc.model.api.kinds import COMMANDS, JOBS, PODGROUPS, PODS, QUEUES, Kind
+from vc.model.api.meta import ApiObject, ObjectMeta, OwnerReference
+from vc.model.api.pod import Pod
+from vc.model.api.scheduling import PodGroup, Queue
 
 BATCH = "batch.volcano.sh/v1alpha1"
 

@@ -11,27 +11,27 @@ from hypothesis import strategies as st
 from tests.builders.planted import OWN_ANNOTATION, Planted
 from tests.simulation.stack import gang_job
 from tests.unit.messages.samples import STAMP
-from vc_dashboard.logic.manifests import pods_of
-from vc_job_controller.logic.resources import pod_usage
-from vc_messages.codec import encode
-from vc_messages.facts import HEADER_PROJECTION, fact_message, object_of
-from vc_messages.plugins import PluginRequest
-from vc_messages.published import HIDDEN, in_plain_form, published
-from vc_messages.record import Record
-from vc_messages.redaction import FLAGS, OMITTED, REDACTED, is_redacted, redact
-from vc_messages.topics import PLUGINS
-from vc_model import pod as pods
-from vc_model.job import Job
-from vc_model.kinds import JOBS, PODS
-from vc_model.outline import KEPT, OUTLINE, outline, pod_spec_of, shown_template
-from vc_model.pod import Pod
-from vc_model.struct import JsonObject
-from vc_plugin_mpi import logic as mpi
-from vc_plugin_pytorch import logic as pytorch
-from vc_plugin_ray import logic as ray
-from vc_plugin_ssh import logic as ssh
-from vc_plugin_svc import logic as svc
-from vc_plugin_tensorflow import logic as tensorflow
+from vc.dashboard.logic.manifests import pods_of
+from vc.job_controller.logic.pods.resources import pod_usage
+from vc.messages.codec import encode
+from vc.messages.facts import HEADER_PROJECTION, fact_message, object_of
+from vc.messages.plugins import PluginRequest
+from vc.messages.published import HIDDEN, in_plain_form, published
+from vc.messages.record import Record
+from vc.messages.redaction import FLAGS, OMITTED, REDACTED, is_redacted, redact
+from vc.messages.topics import PLUGINS
+from vc.model.api import pod as pods
+from vc.model.api.job import Job
+from vc.model.api.kinds import JOBS, PODS
+from vc.model.api.outline import KEPT, OUTLINE, outline, pod_spec_of, shown_template
+from vc.model.api.pod import Pod
+from vc.model.api.struct import JsonObject
+from vc.plugin_mpi import logic as mpi
+from vc.plugin_pytorch import logic as pytorch
+from vc.plugin_ray import logic as ray
+from vc.plugin_ssh import logic as ssh
+from vc.plugin_svc import logic as svc
+from vc.plugin_tensorflow import logic as tensorflow
 
 FORMS = (
     "affinity", "containers", "initContainers", "nodeSelector", "tolerations", "volumes", "hostname",

@@ -13,8 +13,8 @@ import pytest
 from tests.unit.messages.golden import FOLDER, from_text
 from tests.unit.messages.samples import SAMPLES
 from tests.unit.messages.test_wire_format import as_record
-from vc_messages import codec
-from vc_messages.codec import (
+from vc.messages import codec
+from vc.messages.codec import (
     HEADER_SCHEMA,
     SCHEMA_VERSION,
     SCHEMA_VERSION_READ_MAX,
@@ -24,15 +24,15 @@ from vc_messages.codec import (
     encode,
     wire_headers,
 )
-from vc_messages.dead_letters import DeadLetter
-from vc_messages.facts import Identity, identity_of, object_of
-from vc_messages.plugins import PluginAnnouncement, PluginReply, PluginRequest
-from vc_messages.progress import Progress, progress_of
-from vc_messages.record import Record
-from vc_messages.sessions import SessionRecord, session_of
-from vc_messages.topics import ALL, PLUGINS
-from vc_messages.usage import UsageRow, usage_of
-from vc_model.kinds import BY_TOPIC, WATCHED
+from vc.messages.dead_letters import DeadLetter
+from vc.messages.facts import Identity, identity_of, object_of
+from vc.messages.plugins import PluginAnnouncement, PluginReply, PluginRequest
+from vc.messages.progress import Progress, progress_of
+from vc.messages.record import Record
+from vc.messages.sessions import SessionRecord, session_of
+from vc.messages.topics import ALL, PLUGINS
+from vc.messages.usage import UsageRow, usage_of
+from vc.model.api.kinds import BY_TOPIC, WATCHED
 
 Read = Callable[[Record], Any]
 

@@ -5,14 +5,14 @@ import math
 import msgspec
 import pytest
 
-from vc_messages.codec import CodecError
-from vc_messages.facts import FENCE_KEY, Stamp, fact_message, fence_message, tombstone_message
-from vc_messages.progress import PROGRESS_STALE_SECONDS, Progress, progress_message
-from vc_messages.record import Message, Record, TopicPartition
-from vc_messages.view import IncarnationChanged, View
-from vc_model.kinds import JOBS, PODS, QUEUES, Kind
-from vc_model.meta import ObjectMeta
-from vc_model.pod import Pod
+from vc.messages.codec import CodecError
+from vc.messages.facts import FENCE_KEY, Stamp, fact_message, fence_message, tombstone_message
+from vc.messages.progress import PROGRESS_STALE_SECONDS, Progress, progress_message
+from vc.messages.record import Message, Record, TopicPartition
+from vc.messages.view import IncarnationChanged, View
+from vc.model.api.kinds import JOBS, PODS, QUEUES, Kind
+from vc.model.api.meta import ObjectMeta
+from vc.model.api.pod import Pod
 
 OURS = Stamp(incarnation="one", epoch=1)
 NEWER = Stamp(incarnation="one", epoch=2)

@@ -8,11 +8,11 @@ import pytest
 
 from tests.unit.messages.golden import FOLDER, as_text
 from tests.unit.messages.samples import SAMPLES
-from vc_messages.codec import HEADER_CONTENT_TYPE, HEADER_SCHEMA, SCHEMA_VERSION, decode
-from vc_messages.facts import identity_of, object_of
-from vc_messages.plugins import PluginAnnouncement, PluginReply, PluginRequest
-from vc_messages.progress import progress_of
-from vc_messages.record import Message, Record
+from vc.messages.codec import HEADER_CONTENT_TYPE, HEADER_SCHEMA, SCHEMA_VERSION, decode
+from vc.messages.facts import identity_of, object_of
+from vc.messages.plugins import PluginAnnouncement, PluginReply, PluginRequest
+from vc.messages.progress import progress_of
+from vc.messages.record import Message, Record
 
 REPOSITORY = Path(__file__).parents[3]
 

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from prometheus_client import CollectorRegistry
 
 from tests.builders.contexts import memory_context
-from vc_cli.services import SERVICES, build_of
-from vc_runtime.host import Host, metered
+from vc.cli.pyroclast.services import SERVICES, build_of
+from vc.runtime.hosting.host import Host, metered
 
 EVERY_PROCESS = "every process"
 SUFFIXES = {"histogram": ("_bucket", "_sum", "_count"), "counter": ("",), "gauge": ("",)}

@@ -9,16 +9,16 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.builders.contexts import our_registry
 from tests.unit.scheduler.objects import gang, node, queue
 from tests.unit.scheduler.world import World
-from vc_clock import LoopClock
-from vc_cluster import NotFoundError
-from vc_model.kinds import PODGROUPS, PODS, QUEUES
-from vc_runtime.metered_cluster import MeteredCluster
-from vc_runtime.shown_gauges import ShownGauge
-from vc_runtime.tallies import Tally
-from vc_scheduler.logic.figures import figures
-from vc_scheduler.share_meters import ShareMeters
-from vc_simcluster.api import Api
-from vc_simcluster.cluster import StoreCluster
+from vc.clock import LoopClock
+from vc.cluster import NotFoundError
+from vc.model.api.kinds import PODGROUPS, PODS, QUEUES
+from vc.runtime.metrics.batch_histogram import BatchHistogram
+from vc.runtime.metrics.metered_cluster import MeteredCluster
+from vc.runtime.metrics.shown_gauges import ShownGauge
+from vc.scheduler.metrics_shares import ShareMetrics
+from vc.scheduling.closing.share_report import figures
+from vc.simcluster.cluster import StoreCluster
+from vc.simcluster.verbs.api import Api
 
 
 def series(registry: CollectorRegistry, name: str) -> dict[tuple[str, ...], float]:
@@ -49,7 +49,7 @@ def test_beyond_the_bound_the_small_ones_are_told_together() -> None:
 
 def test_many_equal_observations_count_as_many() -> None:
     registry = CollectorRegistry()
-    tally = Tally("t", "T.", ("stage",), buckets=(1, 10), registry=registry)
+    tally = BatchHistogram("t", "T.", ("stage",), buckets=(1, 10), registry=registry)
     tally.observe(5.0, "bound", times=1000)
     tally.observe(10.0, "bound")
     tally.observe(11.0, "bound")
@@ -65,7 +65,7 @@ def test_queues_jobs_and_namespaces_lose_their_series_with_themselves() -> None:
     world = World(node("n", cpu="8"), queue("q"), gang("g", 2, cpu=1, queue="q"))
     world.session()
     registry = CollectorRegistry()
-    meters = ShareMeters(registry)
+    meters = ShareMetrics(registry)
     meters.bound("ns/g", queue="q", created=world.now - 1.5, now=world.now)
 
     def show() -> None:

@@ -3,11 +3,11 @@
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from vc_messages.sessions import JobReason, Reason, Stage
-from vc_runtime.host import LOOP_LAG_SAMPLES, Host
-from vc_runtime.shown_counters import ShownCounter
-from vc_scheduler.logic.decisions import Decisions, Eviction
-from vc_scheduler.session_meters import RETRIES_MIN, JobRetries, LeavingMeters, WaitingMeters
+from vc.messages.sessions import JobReason, Reason, Stage
+from vc.runtime.hosting.host import LOOP_LAG_SAMPLES, Host
+from vc.runtime.metrics.shown_counters import ShownCounter
+from vc.scheduler.metrics_sessions import RETRIES_MIN, EvictionMetrics, JobRetries, PendingMetrics
+from vc.scheduling.model.decisions import Decisions, Eviction
 
 RETRIES = "volcano_job_retry_counts"
 
@@ -26,7 +26,7 @@ def retries(registry: CollectorRegistry) -> dict[str, float]:
 
 def test_a_counter_has_exactly_the_name_that_gos_client_gives_it() -> None:
     registry = CollectorRegistry()
-    meters = LeavingMeters(registry)
+    meters = EvictionMetrics(registry)
     name = "volcano_total_preemption_attempts"
     lines = [line for line in page(registry).splitlines() if name in line]
     assert lines == [
@@ -42,7 +42,7 @@ def test_a_counter_has_exactly_the_name_that_gos_client_gives_it() -> None:
 def test_a_counter_may_have_labels_and_a_neighbour_that_ends_in_total() -> None:
     registry = CollectorRegistry()
     counter = ShownCounter("a_count", "A.", ("job",), registry=registry)
-    WaitingMeters(registry, lives=lambda _: True)
+    PendingMetrics(registry, lives=lambda _: True)
     counter.show({("x",): 3.0})
     assert '# TYPE a_count counter\na_count{job="x"} 3.0\n' in page(registry)
     assert "# TYPE volcano_schedule_attempts_total counter" in page(registry)
@@ -61,7 +61,7 @@ def decided(*waiting: str, evictions: tuple[Eviction, ...] = ()) -> Decisions:
 
 def test_a_jobs_retries_stay_while_it_lives_and_go_when_it_goes() -> None:
     registry, alive = CollectorRegistry(), {"ml/a", "ml/b"}
-    meters = WaitingMeters(registry, lives=alive.__contains__)
+    meters = PendingMetrics(registry, lives=alive.__contains__)
     meters.session(decided("ml/a", "ml/b"))
     meters.session(decided("ml/a"))
     meters.session(decided())

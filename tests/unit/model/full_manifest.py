@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
-from vc_model.struct import Json, JsonObject
+from vc.model.api.struct import Json, JsonObject
 
 UNKNOWN = "fieldOfALaterRelease"
 

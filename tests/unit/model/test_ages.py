@@ -2,7 +2,7 @@
 
 import pytest
 
-from vc_model.ages import age, human_duration
+from vc.model.values.ages import age, human_duration
 
 _MINUTE, _HOUR, _DAY, _YEAR = 60, 3600, 86_400, 365 * 86_400
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from vc_model import bounded, bounded_yaml
+from vc.model.values import bounded, bounded_yaml
 
 BILLION_LAUGHS = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
     f"{name}: &{name} [{','.join([f'*{before}'] * 9)}]\n"

@@ -5,16 +5,16 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from vc_admission.config import Config as AdmissionConfig
-from vc_cli.services import SERVICES
-from vc_cli.stack_plan import Addresses, environment_of
-from vc_dashboard.config import Config as DashboardConfig
-from vc_job_controller.config import Config as JobControllerConfig
-from vc_jobplugin.config import PluginConfig
-from vc_model.compat import Compat, compat_warning, read_compat
-from vc_runtime.main import check_compat
-from vc_scheduler.config import Config as SchedulerConfig
-from vc_scheduler.logic.conf import Conf
+from vc.admission.config import Config as AdmissionConfig
+from vc.cli.pyroclast.services import SERVICES
+from vc.cli.pyroclast.stack.plan import Addresses, environment_of
+from vc.dashboard.config import Config as DashboardConfig
+from vc.job_controller.config import Config as JobControllerConfig
+from vc.jobplugin.config import PluginConfig
+from vc.model.compat import Compat, compat_warning, read_compat
+from vc.runtime.hosting.main import check_compat
+from vc.scheduler.config import Config as SchedulerConfig
+from vc.scheduling.conf.model import Conf
 
 READERS: dict[str, Callable[[Mapping[str, str]], Compat]] = {
     "admission": lambda env: AdmissionConfig.from_env(env).settings.compat,

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from vc_model.faults import describe
+from vc.model.faults import describe
 
 
 def caused() -> BaseException:

@@ -3,11 +3,11 @@
 import msgspec
 import pytest
 
-from vc_model.graft import apply_merge_patch, graft, merge_patch, strip_nulls, to_json
-from vc_model.job import Job
-from vc_model.meta import ObjectMeta
-from vc_model.pod import Pod, PodSpec
-from vc_model.struct import Json, JsonObject
+from vc.model.api.graft import apply_merge_patch, graft, merge_patch, strip_nulls, to_json
+from vc.model.api.job import Job
+from vc.model.api.meta import ObjectMeta
+from vc.model.api.pod import Pod, PodSpec
+from vc.model.api.struct import Json, JsonObject
 
 RAW: JsonObject = {
     "apiVersion": "v1",

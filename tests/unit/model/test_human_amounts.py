@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vc_model.human_amounts import human_amount, human_quantities, human_quantity
-from vc_model.quantity import decimals_of, parse_quantity
+from vc.model.values.human_amounts import human_amount, human_quantities, human_quantity
+from vc.model.values.quantity import decimals_of, parse_quantity
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from vc_model.images import (
+from vc.model.api.images import (
     IMAGE_NAMES_MAX,
     IMAGE_SIZE_MAX,
     PAIR,
@@ -13,7 +13,7 @@ from vc_model.images import (
     normalised,
     pack_images,
 )
-from vc_model.node import Node, NodeStatus
+from vc.model.api.node import Node, NodeStatus
 
 DIGEST = "registry.example/team/train@sha256:" + "a" * 64
 

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from vc_model.pod import Container, PodSpec, ResourceRequirements
-from vc_model.pod_requests import pod_requests
-from vc_model.quantity import QuantityError, parse_resources
-from vc_model.struct import ResourceList
+from vc.model.api.pod import Container, PodSpec, ResourceRequirements
+from vc.model.api.struct import ResourceList
+from vc.model.pod_requests import pod_requests
+from vc.model.values.quantity import QuantityError, parse_resources
 
 
 def asking(

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import msgspec
 import pytest
 
-from vc_model.pod import Pod
-from vc_model.pod_requests import pod_requests
-from vc_model.pod_resize import with_held_requests
-from vc_model.struct import JsonObject
+from vc.model.api.pod import Pod
+from vc.model.api.struct import JsonObject
+from vc.model.pod_requests import pod_requests
+from vc.model.pod_resize import with_held_requests
 
 Resources = dict[str, str]
 

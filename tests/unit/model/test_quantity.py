@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from vc_model.quantity import (
+from vc.model.values.quantity import (
     INT64_MAX,
     MILLI,
     WHOLE,

@@ -3,15 +3,15 @@
 import pytest
 
 from tests.builders.contexts import memory_context
-from vc_admission.config import Config as AdmissionConfig
-from vc_cli.services import SERVICES, build_of
-from vc_cli.stack_plan import keys_of
-from vc_dashboard.config import Config as DashboardConfig
-from vc_job_controller.config import Config as JobConfig
-from vc_model.scheduler_names import scheduler_names
-from vc_podgroup_controller.config import Config as PodGroupConfig
-from vc_queue_controller.config import Config as QueueConfig
-from vc_scheduler.config import Config as SchedulerConfig
+from vc.admission.config import Config as AdmissionConfig
+from vc.cli.pyroclast.services import SERVICES, build_of
+from vc.cli.pyroclast.stack.plan import keys_of
+from vc.dashboard.config import Config as DashboardConfig
+from vc.job_controller.config import Config as JobConfig
+from vc.model.scheduler_names import scheduler_names
+from vc.podgroup_controller.config import Config as PodGroupConfig
+from vc.queue_controller.config import Config as QueueConfig
+from vc.scheduler.config import Config as SchedulerConfig
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from vc_model.selectors import (
+from vc.model.api.selectors import (
     LabelSelector,
     LabelSelectorRequirement,
     SelectorError,

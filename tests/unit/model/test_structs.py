@@ -5,12 +5,12 @@ import pytest
 import yaml
 
 from tests.unit.model.full_manifest import full_manifest, without_unknown
-from vc_model import kinds
-from vc_model.graft import to_json
-from vc_model.job import Job
-from vc_model.kinds import BY_TOPIC, WATCHED, Kind
-from vc_model.meta import ObjectMeta, OwnerReference, controller_of, object_key, split_key
-from vc_model.node import Node
+from vc.model.api import kinds
+from vc.model.api.graft import to_json
+from vc.model.api.job import Job
+from vc.model.api.kinds import BY_TOPIC, WATCHED, Kind
+from vc.model.api.meta import ObjectMeta, OwnerReference, controller_of, object_key, split_key
+from vc.model.api.node import Node
 
 EVERY_KIND = [kind for kind in vars(kinds).values() if isinstance(kind, Kind)]
 

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from vc_model.times import (
+from vc.model.values.times import (
     DurationError,
     format_duration,
     format_micro_time,

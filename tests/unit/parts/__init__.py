@@ -1,1 +1,1 @@
-"""The decisions of vc_parts, without network or servers."""
+"""The decisions of vc.parts, without network or servers."""

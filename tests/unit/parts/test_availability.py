@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from vc_parts import availability, docker, getting
-from vc_parts.availability import Facts, Way, decide, given_address, require_or_skip_reason
-from vc_parts.catalogue import PARTS, QUICK_SECONDS_MAX
-from vc_parts.errors import BuildFailedError, PartError
-from vc_parts.getting import Obtained, Source
-from vc_parts.progress import Say, silent
+from vc.parts import availability, docker
+from vc.parts.availability import Facts, Way, decide, given_address, require_or_skip_reason
+from vc.parts.errors import BuildFailedError, PartError
+from vc.parts.fetch import getting
+from vc.parts.fetch.catalogue import PARTS, QUICK_SECONDS_MAX
+from vc.parts.fetch.getting import Obtained, Source
+from vc.parts.progress import Say, silent
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from vc_parts import getting
-from vc_parts.cache import Slot, size_bytes
-from vc_parts.errors import BuildFailedError, PartMissingError
-from vc_parts.progress import log_tail, run_logged, silent
+from vc.parts.errors import BuildFailedError, PartMissingError
+from vc.parts.fetch import getting
+from vc.parts.fetch.cache import Slot, size_bytes
+from vc.parts.progress import log_tail, run_logged, silent
 
 
 @pytest.fixture

@@ -1,11 +1,11 @@
-"""`python -m vc_parts`: help, tables, and errors as sentences."""
+"""`python -m vc.parts`: help, tables, and errors as sentences."""
 
 from pathlib import Path
 
 import pytest
 
-from vc_parts import docker
-from vc_parts.__main__ import main
+from vc.parts import docker
+from vc.parts.__main__ import main
 
 
 @pytest.fixture(autouse=True)

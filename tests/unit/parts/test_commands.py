@@ -4,20 +4,20 @@ from pathlib import Path
 
 import yaml
 
-from vc_parts import kwok_stages
-from vc_parts.containers import kafka_environment
-from vc_parts.control_plane_flags import (
+from vc.parts import kwok_stages
+from vc.parts.containers import kafka_environment
+from vc.parts.control_plane_flags import (
     CONTROLLERS,
     NODE_LIFECYCLE,
     Files,
     apiserver_command,
     controller_manager_command,
 )
-from vc_parts.servers.etcd import etcd_command
-from vc_parts.servers.jaeger import jaeger_settings
-from vc_parts.servers.kafka import broker_settings, java_command
-from vc_parts.servers.kwok import fake_node, kwok_command
-from vc_parts.servers.redis import redis_command
+from vc.parts.servers.etcd import etcd_command
+from vc.parts.servers.jaeger import jaeger_settings
+from vc.parts.servers.kafka import broker_settings, java_command
+from vc.parts.servers.kwok import fake_node, kwok_command
+from vc.parts.servers.redis import redis_command
 
 FILES = Files(folder=Path("/f"))
 PROGRAM = Path("/p")

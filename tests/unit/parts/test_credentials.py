@@ -8,8 +8,8 @@ import yaml
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from vc_parts.certificates import Authority, issue_signing_key, write_pair, write_private
-from vc_parts.kubeconfig import User, admin, kubeconfig, token_file, write_kubeconfig
+from vc.parts.certificates import Authority, issue_signing_key, write_pair, write_private
+from vc.parts.kubeconfig import User, admin, kubeconfig, token_file, write_kubeconfig
 
 
 def test_a_server_certificate_is_signed_by_its_authority_for_its_hosts() -> None:

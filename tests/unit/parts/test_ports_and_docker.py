@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from vc_parts import ports
-from vc_parts.docker import DEFAULT_HOST, docker_host, engine_answers
+from vc.parts import ports
+from vc.parts.docker import DEFAULT_HOST, docker_host, engine_answers
 
 
 def test_ports_are_distinct_and_below_the_ephemeral_range() -> None:

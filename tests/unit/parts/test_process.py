@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from vc_parts.errors import StartFailedError
-from vc_parts.patience import Patience
-from vc_parts.process import Process
-from vc_parts.server import Server
+from vc.model.start_limits import Patience
+from vc.parts.errors import StartFailedError
+from vc.parts.process import Process
+from vc.parts.server import Server
 
 PATIENCE = Patience(stall_seconds_max=10.0, seconds_max=10.0)
 IDLE = "import os, time; print('up', os.getpid(), flush=True); time.sleep(60)"

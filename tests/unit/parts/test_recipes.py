@@ -5,12 +5,19 @@ from pathlib import Path
 
 import pytest
 
-from vc_parts import go_modules
-from vc_parts.cache import cache_key, cache_root
-from vc_parts.catalogue import GO_WHEEL, JAVA_WHEEL, KAFKA_POM, KAFKA_VERSION, PARTS, part_named
-from vc_parts.errors import PartError
-from vc_parts.recipes import GoModule, JavaClassPath, Recipe, Wheel
-from vc_parts.toolchain import is_at_least
+from vc.parts.errors import PartError
+from vc.parts.fetch import go_modules
+from vc.parts.fetch.cache import cache_key, cache_root
+from vc.parts.fetch.catalogue import (
+    GO_WHEEL,
+    JAVA_WHEEL,
+    KAFKA_POM,
+    KAFKA_VERSION,
+    PARTS,
+    part_named,
+)
+from vc.parts.fetch.recipes import GoModule, JavaClassPath, Recipe, Wheel
+from vc.parts.fetch.toolchain import is_at_least
 
 GO_RECIPES = [part.recipe for part in PARTS.values() if isinstance(part.recipe, GoModule)]
 ALL_RECIPES: list[Recipe] = [part.recipe for part in PARTS.values()] + [JAVA_WHEEL, GO_WHEEL]

@@ -5,17 +5,17 @@ import base64
 import pytest
 
 from tests.unit.job_controller.builders import UID, job, owner, task
-from tests.unit.plugins.test_plugins import TRAINING, answer, of_task
-from vc_jobplugin.answers import Reference
-from vc_jobplugin.config import PluginConfig
-from vc_messages.effects import CreateObject, PatchObject
-from vc_model.compat import Compat
-from vc_model.graft import to_json
-from vc_model.kinds import CONFIGMAPS, SECRETS
-from vc_model.struct import JsonObject
-from vc_plugin_ssh.keypairs import make_key_pair
-from vc_plugin_ssh.service import SshCore
-from vc_plugin_svc.logic import SvcCore, host_lists
+from tests.unit.plugins.requests import TRAINING, answer, of_task
+from vc.jobplugin.answers import Reference
+from vc.jobplugin.config import PluginConfig
+from vc.messages.effects import CreateObject, PatchObject
+from vc.model.api.graft import to_json
+from vc.model.api.kinds import CONFIGMAPS, SECRETS
+from vc.model.api.struct import JsonObject
+from vc.model.compat import Compat
+from vc.plugin_ssh.keypairs import make_key_pair
+from vc.plugin_ssh.service import SshCore
+from vc.plugin_svc.logic import SvcCore, host_lists
 
 
 def owned(name: str, data: dict[str, str]) -> JsonObject:

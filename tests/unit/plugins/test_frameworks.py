@@ -8,17 +8,17 @@ import pytest
 
 from tests.builders.contexts import memory_context
 from tests.unit.job_controller.builders import job, task
-from tests.unit.plugins.test_plugins import answer, of_task, owned, request
-from vc_cli.services import build_of
-from vc_job_controller.logic.decorating import IndexMarks, decorate
-from vc_jobplugin.answers import Core, Decorated, MakesNothing, Reference
-from vc_messages.effects import CreateObject, DeleteObject
-from vc_messages.topics import PLUGINS
-from vc_model.job import Job, TaskSpec
-from vc_model.kinds import SERVICES
-from vc_plugin_mpi.logic import MpiCore
-from vc_plugin_ray.logic import RayCore
-from vc_plugin_tensorflow.logic import TensorflowCore
+from tests.unit.plugins.requests import answer, of_task, owned, request
+from vc.cli.pyroclast.services import build_of
+from vc.job_controller.logic.pods.decoration import IndexMarks, decorate
+from vc.jobplugin.answers import Core, Decorated, MakesNothing, Reference
+from vc.messages.effects import CreateObject, DeleteObject
+from vc.messages.topics import PLUGINS
+from vc.model.api.job import Job, TaskSpec
+from vc.model.api.kinds import SERVICES
+from vc.plugin_mpi.logic import MpiCore
+from vc.plugin_ray.logic import RayCore
+from vc.plugin_tensorflow.logic import TensorflowCore
 
 
 def with_containers(name: str, replicas: int, *containers: str) -> TaskSpec:

@@ -8,15 +8,15 @@ import pytest
 
 from tests.builders.contexts import memory_context
 from tests.unit.job_controller.builders import job
-from vc_bus import BusUnavailableError
-from vc_bus.limits import ENVELOPE_BYTES_MAX
-from vc_bus.memory import MemoryBus
-from vc_clock import LoopClock, run_virtual
-from vc_jobplugin.answers import Decorated, Found, MakesNothing, Reference
-from vc_jobplugin.service import PluginService
-from vc_messages.codec import decode
-from vc_messages.dead_letters import DeadLetter
-from vc_messages.plugins import (
+from vc.bus import BusUnavailableError
+from vc.bus.limits import ENVELOPE_BYTES_MAX
+from vc.bus.memory import MemoryBus
+from vc.clock import LoopClock, run_virtual
+from vc.jobplugin.answers import Decorated, Found, MakesNothing, Reference
+from vc.jobplugin.service import PluginService
+from vc.messages.codec import decode
+from vc.messages.dead_letters import DeadLetter
+from vc.messages.plugins import (
     EnvVar,
     JobDecoration,
     PluginAnnouncement,
@@ -25,10 +25,10 @@ from vc_messages.plugins import (
     TaskDecoration,
     request_message,
 )
-from vc_messages.record import Message, Record, TopicPartition
-from vc_messages.topics import ALL, DEAD_LETTERS, MESSAGE_BYTES_MAX, PLUGIN_REPLIES, plugin_requests
-from vc_model.job import Job
-from vc_runtime.context import Context
+from vc.messages.record import Message, Record, TopicPartition
+from vc.messages.topics import ALL, DEAD_LETTERS, MESSAGE_BYTES_MAX, PLUGIN_REPLIES, plugin_requests
+from vc.model.api.job import Job
+from vc.runtime.hosting.context import Context
 
 PLUGIN = "env"
 SERVED_SECONDS = 60.0

@@ -4,15 +4,15 @@ import threading
 
 from tests.builders.contexts import memory_context
 from tests.unit.job_controller.builders import job
-from tests.unit.plugins.test_plugins import request
-from vc_clock import LoopClock, run_virtual
-from vc_jobplugin.service import PluginService
-from vc_model.kinds import NAMESPACES
-from vc_plugin_ssh.logic import KeyPair
-from vc_plugin_ssh.service import SshCore
-from vc_simcluster.api import Api
-from vc_simcluster.cluster import StoreCluster
-from vc_simcluster.registry import Registry
+from tests.unit.plugins.requests import request
+from vc.clock import LoopClock, run_virtual
+from vc.jobplugin.service import PluginService
+from vc.model.api.kinds import NAMESPACES
+from vc.plugin_ssh.logic import KeyPair
+from vc.plugin_ssh.service import SshCore
+from vc.simcluster.cluster import StoreCluster
+from vc.simcluster.schema.registry import Registry
+from vc.simcluster.verbs.api import Api
 
 
 async def threads_of_keys() -> list[threading.Thread]:

@@ -8,13 +8,13 @@ import msgspec
 import pytest
 
 from tests.unit.job_controller.builders import NOW, job, observed, podgroup, reply, task
-from vc_job_controller.logic import decide
-from vc_job_controller.logic.observed import Observed
-from vc_job_controller.logic.work import CREATES_PER_DECISION_MAX
-from vc_jobplugin.answers import Decorated
-from vc_messages.codec import CodecError, MessageTooLargeError, check_size, encode
-from vc_messages.effects import CreateObject
-from vc_messages.plugins import (
+from vc.job_controller.logic import decide
+from vc.job_controller.logic.observed import Observed
+from vc.job_controller.logic.work import CREATES_PER_DECISION_MAX
+from vc.jobplugin.answers import Decorated
+from vc.messages.codec import CodecError, MessageTooLargeError, check_size, encode
+from vc.messages.effects import CreateObject
+from vc.messages.plugins import (
     EnvVar,
     JobDecoration,
     PluginRequest,
@@ -22,11 +22,11 @@ from vc_messages.plugins import (
     reply_message,
     spec_hash,
 )  # fmt: skip
-from vc_messages.topics import MESSAGE_BYTES_MAX
-from vc_model.job import Job, TaskSpec
-from vc_model.kinds import PODS
-from vc_model.struct import JsonObject
-from vc_plugin_svc.logic import SvcCore
+from vc.messages.topics import MESSAGE_BYTES_MAX
+from vc.model.api.job import Job, TaskSpec
+from vc.model.api.kinds import PODS
+from vc.model.api.struct import JsonObject
+from vc.plugin_svc.logic import SvcCore
 
 MIB = 1 << 20
 TASKS = 1000

@@ -3,13 +3,13 @@
 import msgspec
 import pytest
 
-from vc_messages.effects import CreateObject, DeleteObject, PatchObject
-from vc_model import keys
-from vc_model.kubernetes import Workload, WorkloadSpec, WorkloadStatus
-from vc_model.meta import ObjectMeta, OwnerReference
-from vc_model.pod import Container, Pod, PodSpec, PodStatus, ResourceRequirements
-from vc_model.scheduling import PodGroup, PodGroupSpec
-from vc_podgroup_controller.logic import REVISION_LABEL, Observed, decide, group_key, group_uid
+from vc.messages.effects import CreateObject, DeleteObject, PatchObject
+from vc.model.api import keys
+from vc.model.api.kubernetes import Workload, WorkloadSpec, WorkloadStatus
+from vc.model.api.meta import ObjectMeta, OwnerReference
+from vc.model.api.pod import Container, Pod, PodSpec, PodStatus, ResourceRequirements
+from vc.model.api.scheduling import PodGroup, PodGroupSpec
+from vc.podgroup_controller.logic import REVISION_LABEL, Observed, decide, group_key, group_uid
 
 OURS = frozenset({"volcano"})
 
@@ -65,6 +65,14 @@ def test_pods_of_a_controller_share_a_gang_of_the_size_it_asks_for() -> None:
     assert create.body["spec"]["minResources"] == {"cpu": "6"}
     assert create.body["metadata"]["annotations"] == {"volcano.sh/x": "1"}
     assert len(patches) == 2
+
+
+def test_annotations_that_only_our_services_write_are_not_inherited() -> None:
+    forged = dict.fromkeys(keys.PODGROUP_ANNOTATIONS, "1")
+    owner = replicaset(notes={**forged, "volcano.sh/x": "1"})
+    create = decide(Observed(pods=(pod("a", owner="rs-1"),), owner=owner))[0]
+    assert isinstance(create, CreateObject)
+    assert create.body["metadata"]["annotations"] == {"volcano.sh/x": "1"}
 
 
 def test_the_queue_and_topology_come_from_the_pod() -> None:

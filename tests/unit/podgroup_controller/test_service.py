@@ -8,12 +8,12 @@ import msgspec
 import pytest
 
 from tests.simulation.stack import Stack
-from vc_clock import run_virtual
-from vc_model import keys
-from vc_model.kinds import COMMANDS, PODGROUPS, PODS, QUEUES, REPLICASETS
-from vc_model.scheduling import PodGroup, Queue
-from vc_model.struct import JsonObject
-from vc_runtime.context import Service
+from vc.clock import run_virtual
+from vc.model.api import keys
+from vc.model.api.kinds import COMMANDS, PODGROUPS, PODS, QUEUES, REPLICASETS
+from vc.model.api.scheduling import PodGroup, Queue
+from vc.model.api.struct import JsonObject
+from vc.runtime.hosting.context import Service
 
 SERVICES = ("watcher", "podgroup-controller", "queue-controller")
 

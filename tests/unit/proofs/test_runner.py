@@ -6,14 +6,16 @@ from pathlib import Path
 import pytest
 
 from tests.proofs import runner
-from tests.proofs.runner import Outcome, Progress, Proof, main, seed_range
+from tests.proofs.runner import Outcome, Progress, Proof, code_digest, main, seed_range
 
 
 def prove_odd_seeds(seed: int) -> Outcome:
     """Holds for all seeds but 7; 9 ends the proof itself."""
     if seed == 9:
         raise ValueError("nine")
-    return Outcome(counts={"inputs": 10}, failures=("seven",) if seed == 7 else ())
+    details = {"parity: even" if seed % 2 == 0 else "parity: odd": 1, "digits: 1": 1}
+    failures = ("seven",) if seed == 7 else ()
+    return Outcome(counts={"inputs": 10}, details=details, failures=failures)
 
 
 PROOF = Proof(name="odd", title="seeds", prove=prove_odd_seeds, chunk=2)
@@ -42,6 +44,26 @@ def test_a_failure_is_shown_with_its_seed(capsys: pytest.CaptureFixture[str]) ->
     assert "5 seeds, 40 inputs, 2 failures" in out
 
 
+def test_details_are_added_up_and_listed_by_title_largest_first(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(PROOF, ["--seeds", "0-2", "--processes", "1"]) == 0
+    assert "parity" not in capsys.readouterr().out.partition("seeds 0-2;")[0]
+    assert main(PROOF, ["--seeds", "3-5", "--processes", "1"]) == 0
+    assert main(PROOF, ["--seeds", "11", "--processes", "1"]) == 0
+    listed = capsys.readouterr().out.splitlines()[-3:]
+    assert [line.split() for line in listed] == [
+        ["7", "digits:", "1"],
+        ["4", "parity:", "odd"],
+        ["3", "parity:", "even"],
+    ]
+
+
+def test_progress_counts_for_the_sources_that_the_proof_names() -> None:
+    assert code_digest(("tests/unit/proofs",)) != code_digest()
+    assert code_digest(("tests/unit/proofs",)) == code_digest(("tests/unit/proofs",))
+
+
 def test_seeds_come_from_the_environment(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -54,7 +76,7 @@ def test_progress_of_other_code_does_not_count(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     main(PROOF, ["--seeds", "0-3", "--processes", "1"])
-    monkeypatch.setattr(runner, "code_digest", lambda: "other")
+    monkeypatch.setattr(runner, "code_digest", lambda _: "other")
     main(PROOF, ["--seeds", "2-3", "--processes", "1"])
     out = capsys.readouterr().out
     assert "4 seeds were proven with other code and do not count" in out

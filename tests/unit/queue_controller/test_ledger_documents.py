@@ -4,10 +4,10 @@ import random
 
 import pytest
 
-from vc_messages.usage import UsageKey
-from vc_queue_controller.logic.ledger import LedgerState
-from vc_queue_controller.logic.ledger_accounts import Account, EndKnown
-from vc_queue_controller.logic.ledger_documents import (
+from vc.messages.usage import UsageKey
+from vc.queue_controller.logic.ledger import LedgerState
+from vc.queue_controller.logic.ledger_accounts import Account, EndKnown
+from vc.queue_controller.logic.ledger_documents import (
     PART_BYTES_MAX,
     PARTS_MAX,
     DocumentError,
@@ -21,15 +21,15 @@ from vc_queue_controller.logic.ledger_documents import (
     unpack_hour,
     unpack_state,
 )
-from vc_queue_controller.logic.ledger_rows import Rows, fold_small
+from vc.queue_controller.logic.ledger_rows import Rows, fold_small
 
 HOUR = 1_800_000_000
 
 
 def rows_of(jobs: int) -> Rows:
-    chance = random.Random(7)
+    rng = random.Random(7)
     return {
-        UsageKey(f"q{n % 5}", f"team-{n % 11}", f"job-{chance.getrandbits(60):x}"): {
+        UsageKey(f"q{n % 5}", f"team-{n % 11}", f"job-{rng.getrandbits(60):x}"): {
             "cpu": (n + 1) * 3_600_000,
             "memory": (n + 1) << 60,
         }
@@ -85,10 +85,10 @@ def test_a_full_part_is_followed_by_the_next(sizes: list[int], wanted: int) -> N
 
 
 def accounts(count: int) -> list[Account]:
-    chance = random.Random(3)
+    rng = random.Random(3)
     return [
         Account(
-            uid=f"{chance.getrandbits(128):032x}",
+            uid=f"{rng.getrandbits(128):032x}",
             queue="q",
             namespace="ns",
             job=f"job-{n % 100}",

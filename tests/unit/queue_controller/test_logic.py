@@ -5,12 +5,12 @@ from dataclasses import dataclass
 import msgspec
 import pytest
 
-from vc_messages.effects import CreateObject, DeleteObject, Effect, PatchObject, RecordEvent
-from vc_model.job import Command
-from vc_model.keys import CLOSED_BY_PARENT
-from vc_model.kinds import QUEUES
-from vc_model.meta import ObjectMeta, OwnerReference
-from vc_model.scheduling import (
+from vc.messages.effects import CreateObject, DeleteObject, Effect, PatchObject, RecordEvent
+from vc.model.api.job import Command
+from vc.model.api.keys import CLOSED_BY_PARENT
+from vc.model.api.kinds import QUEUES
+from vc.model.api.meta import ObjectMeta, OwnerReference
+from vc.model.api.scheduling import (
     PodGroup,
     PodGroupSpec,
     PodGroupStatus,
@@ -18,10 +18,10 @@ from vc_model.scheduling import (
     QueueSpec,
     QueueStatus,
 )
-from vc_queue_controller.logic import Observed, decide
-from vc_queue_controller.logic.decide import COMMAND_NOTE
-from vc_queue_controller.logic.states import Wish, next_state
-from vc_queue_controller.logic.tree import top_down
+from vc.queue_controller.logic import Observed, decide
+from vc.queue_controller.logic.decide import COMMAND_NOTE
+from vc.queue_controller.logic.states import Wish, next_state
+from vc.queue_controller.logic.tree import top_down
 
 STATES = [
     ("Open", Wish.NOTHING, 0, "Open"),
@@ -223,6 +223,11 @@ def test_without_admission_only_commands_of_our_namespace_count(action: str) -> 
     told = [e for e in effects if isinstance(e, RecordEvent)]
     assert ["only those of namespace volcano-system count" in e.message for e in told] == [True]
     assert [e.name for e in effects if isinstance(e, DeleteObject)] == [stranger.metadata.name]
+
+
+def test_a_command_of_others_for_a_queue_that_does_not_exist_goes_too() -> None:
+    effects = flat(commands=(command("CloseQueue", "gone"),), heeded_namespace="volcano-system")
+    assert [type(e) for e in effects] == [DeleteObject]
 
 
 def test_a_command_of_our_namespace_counts_without_admission() -> None:

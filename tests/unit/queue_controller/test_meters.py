@@ -3,9 +3,9 @@
 from prometheus_client import CollectorRegistry, generate_latest
 
 from tests.builders.contexts import memory_context
-from vc_model.meta import ObjectMeta
-from vc_model.scheduling import PodGroup, PodGroupSpec, PodGroupStatus, Queue, QueueStatus
-from vc_queue_controller.meters import QueueMeters
+from vc.model.api.meta import ObjectMeta
+from vc.model.api.scheduling import PodGroup, PodGroupSpec, PodGroupStatus, Queue, QueueStatus
+from vc.queue_controller.metrics import QueueMetrics
 
 
 def queue(name: str, state: str = "Open") -> Queue:
@@ -20,9 +20,9 @@ def group(name: str, queue_name: str, phase: str) -> PodGroup:
     )
 
 
-def meters() -> tuple[QueueMeters, CollectorRegistry]:
+def meters() -> tuple[QueueMetrics, CollectorRegistry]:
     context = memory_context("queue-controller")
-    return QueueMeters(context), context.metrics
+    return QueueMetrics(context), context.metrics
 
 
 def lines(registry: CollectorRegistry) -> set[str]:

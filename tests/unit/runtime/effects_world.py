@@ -4,10 +4,10 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from tests.builders.contexts import memory_cluster, memory_context
-from vc_clock import LoopClock, run_virtual
-from vc_messages.effects import CreateObject, Effect
-from vc_model.kinds import CONFIGMAPS, JOBS
-from vc_runtime.effects import EffectApplier, Outcome, OutcomeStatus
+from vc.clock import LoopClock, run_virtual
+from vc.messages.effects import CreateObject, Effect
+from vc.model.api.kinds import CONFIGMAPS, JOBS
+from vc.runtime.applying.effects import EffectApplier, Outcome, OutcomeStatus
 
 OWNER = "11111111-1111-4111-8111-111111111111"
 OLDER = "22222222-2222-4222-8222-222222222222"

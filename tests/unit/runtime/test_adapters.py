@@ -3,10 +3,10 @@
 import pytest
 
 from tests.builders.contexts import memory_cluster
-from vc_bus.memory import MemoryBus
-from vc_clock import LoopClock, run_virtual
-from vc_runtime.adapters import Adapters
-from vc_snapshot.memory import MemorySnapshot
+from vc.bus.memory import MemoryBus
+from vc.clock import LoopClock, run_virtual
+from vc.runtime.hosting.adapters import Adapters
+from vc.snapshot.memory import MemorySnapshot
 
 
 def test_what_is_behind_a_connection_that_fails_to_close_is_closed_too() -> None:

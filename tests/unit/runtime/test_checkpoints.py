@@ -8,23 +8,23 @@ from typing import Final
 import msgspec
 
 from tests.simulation.stack import Stack
-from vc_clock import run_virtual
-from vc_messages.facts import Stamp
-from vc_messages.progress import Progress, progress_message
-from vc_messages.record import Record
-from vc_messages.view import View
-from vc_model.kinds import NODES, QUEUES
-from vc_model.struct import JsonObject
-from vc_runtime.checkpoint_writer import (
+from vc.clock import run_virtual
+from vc.messages.facts import Stamp
+from vc.messages.progress import Progress, progress_message
+from vc.messages.record import Record
+from vc.messages.view import View
+from vc.model.api.kinds import NODES, QUEUES
+from vc.model.api.struct import JsonObject
+from vc.runtime.consuming.checkpoint_writer import (
     CHECKPOINT_PERIOD_SECONDS,
     CHECKPOINT_REFRESH_SECONDS,
     CheckpointWriter,
 )
-from vc_runtime.follower import Batch, Follower
-from vc_runtime.warm_start import LOAD_SECONDS_MAX, WarmStart
-from vc_snapshot import Checkpoint
-from vc_snapshot.memory import MemorySnapshot
-from vc_snapshot.validity import AGE_SECONDS_MAX
+from vc.runtime.consuming.follower import Batch, Follower
+from vc.runtime.consuming.warm_start import LOAD_SECONDS_MAX, WarmStart
+from vc.snapshot import Checkpoint
+from vc.snapshot.memory import MemorySnapshot
+from vc.snapshot.validity import AGE_SECONDS_MAX
 
 NAME: Final = "test"
 

@@ -1,4 +1,4 @@
-"""Effects applied late, twice, or after somebody else (protocol 12)."""
+"""Effects applied late, twice, or after somebody else (docs/protocol.md 12)."""
 
 import asyncio
 from typing import Any
@@ -7,9 +7,9 @@ import msgspec
 import pytest
 
 from tests.unit.runtime.effects_world import OLDER, OWNER, World, config_map, run
-from vc_bus.limits import TOPIC_MESSAGE_BYTES_MAX
-from vc_cluster import ForbiddenError, ServerError, TooManyRequestsError
-from vc_messages.effects import (
+from vc.bus.limits import TOPIC_MESSAGE_BYTES_MAX
+from vc.cluster import ForbiddenError, ServerError, TooManyRequestsError
+from vc.messages.effects import (
     BindPod,
     DeleteObject,
     EvictPod,
@@ -17,15 +17,11 @@ from vc_messages.effects import (
     PublishMessage,
     RecordEvent,
 )
-from vc_messages.record import Message
-from vc_model.keys import QUEUE_ALLOCATION_GATE
-from vc_model.kinds import CONFIGMAPS, EVENTS, NAMESPACES, PODS
-from vc_runtime.applying.terminating import TERMINATING_SECONDS
-from vc_runtime.effects import (
-    ATTEMPTS_MAX,
-    CONCURRENCY_MAX,
-    OutcomeStatus,
-)
+from vc.messages.record import Message
+from vc.model.api.keys import QUEUE_ALLOCATION_GATE
+from vc.model.api.kinds import CONFIGMAPS, EVENTS, NAMESPACES, PODS
+from vc.runtime.applying.effects import ATTEMPTS_MAX, CONCURRENCY_MAX, OutcomeStatus
+from vc.runtime.applying.terminating import TERMINATING_SECONDS
 
 
 def test_creating_what_is_there_and_ours_is_success() -> None:

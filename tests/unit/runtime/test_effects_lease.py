@@ -6,10 +6,10 @@ import msgspec
 import pytest
 
 from tests.unit.runtime.effects_world import World, config_map, run
-from vc_cluster import ServerError, TooManyRequestsError, UnavailableError
-from vc_messages.effects import BindPod
-from vc_model.kinds import PODS
-from vc_runtime.effects import ATTEMPTS_MAX, CONCURRENCY_MAX, OutcomeStatus
+from vc.cluster import ServerError, TooManyRequestsError, UnavailableError
+from vc.messages.effects import BindPod
+from vc.model.api.kinds import PODS
+from vc.runtime.applying.effects import ATTEMPTS_MAX, CONCURRENCY_MAX, OutcomeStatus
 
 
 def test_what_was_decided_under_another_lease_epoch_is_dropped() -> None:

@@ -6,13 +6,13 @@ import msgspec
 import pytest
 
 from tests.builders.contexts import memory_context
-from vc_clock import LoopClock, run_virtual
-from vc_messages.effects import RecordEvent
-from vc_model.kinds import EVENTS, JOBS
-from vc_model.message_kind import message_kind, same_kind
-from vc_runtime.context import Context
-from vc_runtime.events import WINDOW_SECONDS, EventRecorder
-from vc_simcluster.cluster import StoreCluster
+from vc.clock import LoopClock, run_virtual
+from vc.messages.effects import RecordEvent
+from vc.model.api.kinds import EVENTS, JOBS
+from vc.model.message_kind import message_kind, same_kind
+from vc.runtime.applying.events import WINDOW_SECONDS, EventRecorder
+from vc.runtime.hosting.context import Context
+from vc.simcluster.cluster import StoreCluster
 
 
 def waits(message: str, *, aggregate: bool = True) -> RecordEvent:

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from vc_clock import LoopClock, run_virtual
-from vc_messages.effects import (
+from vc.clock import LoopClock, run_virtual
+from vc.messages.effects import (
     BindPod,
     CreateObject,
     DeleteObject,
@@ -15,8 +15,8 @@ from vc_messages.effects import (
     PatchObject,
     RecordEvent,
 )
-from vc_model.kinds import JOBS, PODGROUPS, PODS
-from vc_runtime.applying.flow import (
+from vc.model.api.kinds import JOBS, PODGROUPS, PODS
+from vc.runtime.applying.flow import (
     RESERVED_SHARE,
     SLOW_SECONDS,
     WINDOW_MIN,
@@ -26,7 +26,7 @@ from vc_runtime.applying.flow import (
     Window,
     lane_of,
 )
-from vc_runtime.applying.slots import Slots
+from vc.runtime.applying.slots import Slots
 
 REQUESTS = 16
 BINDS = Lane(Priority.BIND, "bind")

@@ -1,9 +1,9 @@
 """Two replicas of a service whose Lease somebody deletes: one of them decides, whenever that happens."""
 
 from tests.unit.scheduler.shell import Shell
-from vc_clock import run_virtual
-from vc_model.kinds import LEASES
-from vc_runtime.leader import LEASE_SECONDS, REQUEST_SECONDS_MAX
+from vc.clock import run_virtual
+from vc.model.api.kinds import LEASES
+from vc.runtime.leading.election import LEASE_SECONDS, REQUEST_SECONDS_MAX
 
 DELETIONS = 8
 APART_SECONDS = 2 * (LEASE_SECONDS + REQUEST_SECONDS_MAX) + 0.3

@@ -7,21 +7,21 @@ import pytest
 
 from tests.builders.contexts import memory_context
 from tests.simulation.mortal import Life, Mortal
-from vc_bus.memory import MemoryBus
-from vc_clock import LoopClock, run_virtual
-from vc_cluster import ServerError
-from vc_messages.record import Message
-from vc_messages.topics import ALL, PROGRESS
-from vc_model.kinds import LEASES, NAMESPACES, WATCHED
-from vc_runtime.leader import (
+from vc.bus.memory import MemoryBus
+from vc.clock import LoopClock, run_virtual
+from vc.cluster import ServerError
+from vc.messages.record import Message
+from vc.messages.topics import ALL, PROGRESS
+from vc.model.api.kinds import LEASES, NAMESPACES, WATCHED
+from vc.runtime.leading.election import (
     BIRTH_ROUNDS_MAX,
     LEASE_SECONDS,
     RENEW_SECONDS,
     REQUEST_SECONDS_MAX,
     Leadership,
 )
-from vc_simcluster.api import Api
-from vc_simcluster.cluster import StoreCluster
+from vc.simcluster.cluster import StoreCluster
+from vc.simcluster.verbs.api import Api
 
 
 class World:
@@ -213,7 +213,7 @@ def test_a_deleted_lease_whose_holder_is_dead_is_made_anew_in_a_higher_epoch() -
         assert waited >= LEASE_SECONDS + REQUEST_SECONDS_MAX
         assert waited < LEASE_SECONDS + REQUEST_SECONDS_MAX + 2 * RENEW_SECONDS + 0.1
         assert three.epoch == 3
-        assert not three.follows_nobody
+        assert not three.has_no_predecessor
 
     run(test)
 
@@ -249,7 +249,7 @@ def test_who_comes_to_an_old_cluster_without_a_lease_waits_for_a_holder_it_never
             await world.clock.sleep(0.05)
             assert holder.leading
             assert not newcomer.leading
-        assert not holder.follows_nobody
+        assert not holder.has_no_predecessor
 
     run(test)
 
@@ -261,7 +261,7 @@ def test_who_cannot_ask_how_old_the_cluster_is_takes_it_for_old() -> None:
         await one.wait_until_leading()
         assert world.clock.monotonic() >= LEASE_SECONDS + REQUEST_SECONDS_MAX
         assert one.epoch == 1
-        assert not one.follows_nobody
+        assert not one.has_no_predecessor
 
     run(test)
 

@@ -6,15 +6,15 @@ import logging
 import pytest
 
 from tests.builders.contexts import memory_context
-from vc_bus.memory import MemoryBus
-from vc_clock import LoopClock, run_virtual
-from vc_messages.codec import CodecError, MessageTooLargeError, NewerSchemaError, decode
-from vc_messages.dead_letters import DeadLetter
-from vc_messages.record import Message, Record, TopicPartition
-from vc_messages.topics import ALL, DEAD_LETTERS, plugin_requests
-from vc_plugin_env.service import build
-from vc_runtime.context import Context
-from vc_runtime.letters import send_to_dead_letters
+from vc.bus.memory import MemoryBus
+from vc.clock import LoopClock, run_virtual
+from vc.messages.codec import CodecError, MessageTooLargeError, NewerSchemaError, decode
+from vc.messages.dead_letters import DeadLetter
+from vc.messages.record import Message, Record, TopicPartition
+from vc.messages.topics import ALL, DEAD_LETTERS, plugin_requests
+from vc.plugin_env.service import build
+from vc.runtime.consuming.dead_letters import send_to_dead_letters
+from vc.runtime.hosting.context import Context
 
 RECORD = Record(topic="cluster.pods", partition=3, offset=7, key="ns/p", value=b"\xc1", headers={})
 

@@ -12,10 +12,16 @@ from collections.abc import Iterator
 import pytest
 
 from tests.builders.contexts import memory_context
-from vc_runtime import listening
-from vc_runtime.health import HealthServer
-from vc_runtime.host import Host
-from vc_runtime.listening import PortTakenError, Wanted, holder_of, listeners_in, require_free
+from vc.runtime.hosting import listening
+from vc.runtime.hosting.health import HealthServer
+from vc.runtime.hosting.host import Host
+from vc.runtime.hosting.listening import (
+    PortTakenError,
+    Wanted,
+    holder_of,
+    listeners_in,
+    require_free,
+)
 
 TABLE = """\
    0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 4711 1 0

@@ -3,7 +3,7 @@
 import io
 import logging
 
-from vc_runtime.logs import REPEAT_SECONDS, REPEATS_KEPT_MAX, LineFormatter, Seldom
+from vc.runtime.hosting.logs import REPEAT_SECONDS, REPEATS_KEPT_MAX, LineFormatter, Seldom
 
 STARTED = 1_800_000_000.0
 

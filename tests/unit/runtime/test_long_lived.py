@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from vc_runtime.long_lived import CHANGES_BETWEEN, LongLived
+from vc.runtime.hosting.long_lived import CHANGES_BETWEEN, LongLived
 
 
 class Node:

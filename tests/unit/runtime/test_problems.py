@@ -6,11 +6,11 @@ import logging
 import pytest
 
 from tests.builders.contexts import memory_context
-from vc_clock import run_virtual
-from vc_model.kinds import EVENTS, PODS
-from vc_runtime.boundaries import APPLY
-from vc_runtime.problem_events import tell_problems
-from vc_runtime.problems import ROWS_MAX, SHOWN_MAX
+from vc.clock import run_virtual
+from vc.model.api.kinds import EVENTS, PODS
+from vc.runtime.consuming.problem_events import tell_problems
+from vc.runtime.containment.boundaries import APPLY
+from vc.runtime.containment.problems import ROWS_MAX, SHOWN_MAX
 
 
 def fail(text: str) -> None:

@@ -6,14 +6,14 @@ import msgspec
 import pytest
 
 from tests.unit.runtime.test_letters import RECORD, context_with_topics, counted, letters_on
-from vc_bus.limits import ENVELOPE_BYTES_MAX
-from vc_bus.memory import MemoryBus
-from vc_clock import run_virtual
-from vc_messages.codec import CodecError
-from vc_messages.record import Record
-from vc_messages.topics import MESSAGE_BYTES_MAX
-from vc_runtime.letters import KEY_CHARACTERS_MAX, send_to_dead_letters
-from vc_runtime.refusals import LETTERS_PER_TOPIC_MAX, Refusals
+from vc.bus.limits import ENVELOPE_BYTES_MAX
+from vc.bus.memory import MemoryBus
+from vc.clock import run_virtual
+from vc.messages.codec import CodecError
+from vc.messages.record import Record
+from vc.messages.topics import MESSAGE_BYTES_MAX
+from vc.runtime.consuming.dead_letters import KEY_CHARACTERS_MAX, send_to_dead_letters
+from vc.runtime.consuming.refusals import LETTERS_PER_TOPIC_MAX, Refusals
 
 BROKEN = 1000
 REBUILDS = 3

@@ -6,9 +6,9 @@ from typing import Final
 
 from tests.simulation.stack import Stack
 from tests.unit.runtime.test_checkpoints import queue
-from vc_clock import run_virtual
-from vc_model.kinds import QUEUES
-from vc_runtime.follower import Follower
+from vc.clock import run_virtual
+from vc.model.api.kinds import QUEUES
+from vc.runtime.consuming.follower import Follower
 
 REST_SECONDS: Final = 1.0
 CROWD: Final = 20

@@ -4,9 +4,9 @@ import asyncio
 from typing import Any
 
 from tests.simulation.stack import Stack
-from vc_clock import run_virtual
-from vc_model.kinds import JOBS, PODGROUPS
-from vc_runtime.follower import Follower
+from vc.clock import run_virtual
+from vc.model.api.kinds import JOBS, PODGROUPS
+from vc.runtime.consuming.follower import Follower
 
 GROUP_COUNT = 40
 

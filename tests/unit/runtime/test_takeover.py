@@ -4,24 +4,24 @@ import asyncio
 from typing import Any
 
 from tests.builders.contexts import memory_context
-from vc_bus.memory import MemoryBus
-from vc_clock import LoopClock, run_virtual
-from vc_cluster import ListPage
-from vc_messages.facts import Stamp
-from vc_messages.progress import Progress, progress_message
-from vc_messages.record import Message, Record
-from vc_messages.topics import ALL, PROGRESS, fact_partitions
-from vc_messages.view import View
-from vc_model.kinds import CONFIGMAPS, NAMESPACES, PODS, WATCHED, Kind
-from vc_runtime.leader import (
+from vc.bus.memory import MemoryBus
+from vc.clock import LoopClock, run_virtual
+from vc.cluster import ListPage
+from vc.messages.facts import Stamp
+from vc.messages.progress import Progress, progress_message
+from vc.messages.record import Message, Record
+from vc.messages.topics import ALL, PROGRESS, fact_partitions
+from vc.messages.view import View
+from vc.model.api.kinds import CONFIGMAPS, NAMESPACES, PODS, WATCHED, Kind
+from vc.runtime.leading.election import (
     BIRTH_ROUNDS_MAX,
     LEASE_SECONDS,
     REQUEST_SECONDS_MAX,
     Leadership,
 )
-from vc_runtime.takeover import Takeover
-from vc_simcluster.api import Api
-from vc_simcluster.cluster import StoreCluster
+from vc.runtime.leading.handover import Handover
+from vc.simcluster.cluster import StoreCluster
+from vc.simcluster.verbs.api import Api
 
 KINDS = (PODS, CONFIGMAPS)
 SYSTEM = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "volcano-system"}}
@@ -49,14 +49,14 @@ class World:
         self.view = View(KINDS)
         self._told = 0
 
-    async def lead(self, name: str) -> tuple[Takeover, asyncio.Task[None]]:
+    async def lead(self, name: str) -> tuple[Handover, asyncio.Task[None]]:
         context = memory_context(
             "scheduler", identity=name, clock=self.clock, bus=self.bus, cluster=self.cluster
         )
         leadership = Leadership(context)
         leading = asyncio.create_task(leadership.run())
         await leadership.wait_until_leading()
-        return Takeover(context, leadership), leading
+        return Handover(context, leadership), leading
 
     def tell(self, kind: Kind, version: str) -> None:
         """The watcher's word on how far a kind is."""

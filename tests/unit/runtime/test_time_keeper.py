@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from vc_clock import LoopClock, ServerClock, run_virtual
-from vc_cluster import ForbiddenError, NoDateError, ServerError
-from vc_runtime.time_keeper import (
+from vc.clock import LoopClock, ServerClock, run_virtual
+from vc.cluster import ForbiddenError, NoDateError, ServerError
+from vc.runtime.hosting.time_keeper import (
     DATELESS_MAX,
     PERIOD_SECONDS,
     RETRY_LONGEST_SECONDS,

@@ -9,15 +9,15 @@ import msgspec
 
 from tests.simulation.stack import Stack
 from tests.unit.watcher.test_service import Reader, queue, read_all, run
-from vc_messages.codec import HEADER_SCHEMA, SCHEMA_VERSION, SCHEMA_VERSION_READ_MAX
-from vc_messages.facts import fact_message, fence_message, tombstone_message
-from vc_messages.progress import PROGRESS_STALE_SECONDS, Progress, progress_message
-from vc_messages.record import Message
-from vc_messages.topics import DEAD_LETTERS, fact_partitions
-from vc_messages.view import Entry
-from vc_model.kinds import NODES, QUEUES, WATCHED, Kind
-from vc_model.meta import ApiObject
-from vc_runtime.refusals import LETTERS_PER_TOPIC_MAX
+from vc.messages.codec import HEADER_SCHEMA, SCHEMA_VERSION, SCHEMA_VERSION_READ_MAX
+from vc.messages.facts import fact_message, fence_message, tombstone_message
+from vc.messages.progress import PROGRESS_STALE_SECONDS, Progress, progress_message
+from vc.messages.record import Message
+from vc.messages.topics import DEAD_LETTERS, fact_partitions
+from vc.messages.view import Entry
+from vc.model.api.kinds import NODES, QUEUES, WATCHED, Kind
+from vc.model.api.meta import ApiObject
+from vc.runtime.consuming.refusals import LETTERS_PER_TOPIC_MAX
 
 NEXT = str(SCHEMA_VERSION_READ_MAX + 1)
 

@@ -4,9 +4,9 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from tests.builders.contexts import memory_context
-from vc_clock import LoopClock, run_virtual
-from vc_runtime.backoff import LONGEST_SECONDS
-from vc_runtime.workqueue import WorkQueue
+from vc.clock import LoopClock, run_virtual
+from vc.runtime.applying.workqueue import WorkQueue
+from vc.runtime.hosting.backoff import LONGEST_SECONDS
 
 
 def run(test: Callable[[WorkQueue, LoopClock], Coroutine[Any, Any, None]]) -> None:

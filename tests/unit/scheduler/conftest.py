@@ -3,12 +3,12 @@
 import pytest
 
 from tests.unit.scheduler import world
-from vc_scheduler.logic.conf import Conf
-from vc_scheduler.logic.cycle import run_cycle
-from vc_scheduler.logic.decisions import Decisions
-from vc_scheduler.logic.frame_writer import FrameWriter
-from vc_scheduler.logic.replaying import FrameReader, digest_of
-from vc_scheduler.logic.snapshot import Snapshot
+from vc.scheduling.cache.snapshot import Snapshot
+from vc.scheduling.conf.model import Conf
+from vc.scheduling.cycle import run_cycle
+from vc.scheduling.model.decisions import Decisions
+from vc.scheduling.record.frame_writer import FrameWriter
+from vc.scheduling.record.replay import FrameReader, digest_of
 
 FRAME_BYTES_MAX = 1 << 26
 

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 
+from tests.reference.completed import done_and_gone
 from tests.unit.scheduler.objects import GROUP, TASK
-from vc_model import kinds
-from vc_model.kinds import Kind
-from vc_model.meta import ApiObject
-from vc_model.node import Node
-from vc_model.pod import Pod
-from vc_model.quantity import QuantityError, format_resources, parse_resources
-from vc_model.scheduling import PodGroup, PriorityClass, Queue
-from vc_scheduler.logic.decisions import Decisions
+from vc.model.api import kinds
+from vc.model.api.kinds import Kind
+from vc.model.api.meta import ApiObject
+from vc.model.api.node import Node
+from vc.model.api.pod import Pod
+from vc.model.api.scheduling import PodGroup, PriorityClass, Queue
+from vc.model.values.quantity import QuantityError, format_resources, parse_resources
+from vc.scheduling.model.decisions import Decisions
 
 if TYPE_CHECKING:
     from tests.unit.scheduler.world import World
@@ -210,6 +211,9 @@ class Invariants:
             if _is_allocated(pod) or pod.status.phase == "Succeeded":
                 key = f"{pod.metadata.namespace}/{pod.metadata.annotations.get(GROUP)}"
                 _add(found.setdefault(key, {}), {_role(pod): 1})
+        for group in self._kind(PodGroup):
+            for role in done_and_gone(group, self._pods()):
+                _add(found.setdefault(group.key, {}), {role: 1})
         return found
 
     def _rolled_up(self) -> dict[str, Amounts]:

@@ -10,17 +10,17 @@ from typing import Final
 import msgspec
 
 from tests.unit.scheduler.world import World
-from vc_messages.effects import BindPod
-from vc_model import kinds
-from vc_model.keys import SELECTED_NODE
-from vc_model.meta import ApiObject, object_key
-from vc_model.scheduling import PodGroup, PodGroupStatus
-from vc_scheduler.logic.cache.assumed import Assumed
-from vc_scheduler.logic.conf import Conf
-from vc_scheduler.logic.cycle import run_cycle
-from vc_scheduler.logic.decisions import Decisions, Eviction, PodRef, WaitingPods
-from vc_scheduler.logic.pod_status.effects import condition_patch
-from vc_scheduler.logic.volume_rows import ClaimChoice
+from vc.messages.effects import BindPod
+from vc.model.api import kinds
+from vc.model.api.keys import SELECTED_NODE
+from vc.model.api.meta import ApiObject, object_key
+from vc.model.api.scheduling import PodGroup, PodGroupStatus
+from vc.scheduling.cache.overlays.assumed_binds import Assumed
+from vc.scheduling.conf.model import Conf
+from vc.scheduling.cycle import run_cycle
+from vc.scheduling.model.decisions import Decisions, Eviction, PodRef, WaitingPods
+from vc.scheduling.model.volume_rows import ClaimChoice
+from vc.scheduling.pod_status.effects import condition_patch
 
 GRANULARITY_SECONDS: Final = 1.0
 """Times in objects are whole seconds: a session may be a second early, and must not be late."""
@@ -67,8 +67,10 @@ class Life(World):
             self.columns.evictions.settled(gang.group)
             for bind in gang.binds:
                 self._try_bind(bind)
-        for let_in in decisions.let_in:
-            self.columns.let_in.put(let_in.group, let_in.uid, let_in.claim, now=self.now)
+        for enqueued_groups in decisions.enqueued_groups:
+            self.columns.enqueued_groups.put(
+                enqueued_groups.group, enqueued_groups.uid, enqueued_groups.claim, now=self.now
+            )
         for change in decisions.statuses:
             key = object_key(change.namespace, change.name)
             self.columns.note_status(key, change.uid, status=change.status, now=self.now)
@@ -198,7 +200,7 @@ class Life(World):
         for what in ACTS:
             assert not getattr(decided, what), f"{what} {at - self.now} s later, and not asked for"
         for change in decided.statuses:
-            known = snapshot.everybody[f"ns/{change.name}"].status
+            known = snapshot.everybody[object_key(change.namespace, change.name)].status
             assert kinds_of(change.status) == kinds_of(known), f"a status {at - self.now} s later"
 
 

@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from vc_model import kinds
-from vc_model.images import ContainerImage
-from vc_model.keys import OVERUSE_TOLERANCE
-from vc_model.meta import ApiObject, ObjectMeta, OwnerReference
-from vc_model.node import Node, NodeCondition, NodeSpec, NodeStatus, Taint
-from vc_model.pod import (
+from vc.model.api import kinds
+from vc.model.api.images import ContainerImage
+from vc.model.api.keys import COMPLETED_MEMBERS, OVERUSE_TOLERANCE
+from vc.model.api.meta import ApiObject, ObjectMeta, OwnerReference
+from vc.model.api.node import Node, NodeCondition, NodeSpec, NodeStatus, Taint
+from vc.model.api.pod import (
     Container,
     ContainerPort,
     Pod,
@@ -19,7 +19,7 @@ from vc_model.pod import (
     Toleration,
     TopologySpreadConstraint,
 )
-from vc_model.scheduling import (
+from vc.model.api.scheduling import (
     Guarantee,
     PodGroup,
     PodGroupSpec,
@@ -29,8 +29,8 @@ from vc_model.scheduling import (
     QueueSpec,
     QueueStatus,
 )
-from vc_model.struct import JsonObject, ResourceList
-from vc_model.times import format_time
+from vc.model.api.struct import JsonObject, ResourceList
+from vc.model.values.times import format_time
 
 EPOCH: Final = 1_800_000_000.0
 """The wall time at which worlds begin."""
@@ -123,14 +123,17 @@ def group(
     roles: Mapping[str, int] | None = None,
     min_resources: ResourceList | None = None,
     age: int = 0,
+    completed: str = "",
 ) -> PodGroup:
-    """A pod group; `age` in seconds before the world begins, older goes first."""
+    """A pod group; `age` in seconds before the world begins, older goes first. `completed` notes members that
+    have succeeded and whose pods are gone."""
     return PodGroup(
         metadata=ObjectMeta(
             name=name,
             namespace="ns",
             uid=f"group-{name}",
             creation_timestamp=format_time(EPOCH - 3600 - age),
+            annotations={COMPLETED_MEMBERS: completed} if completed else {},
         ),
         spec=PodGroupSpec(
             min_member=minimum,

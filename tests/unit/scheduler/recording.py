@@ -1,13 +1,13 @@
 """Sessions of a world as entries of the ring, and their replay."""
 
 from tests.unit.scheduler.world import World
-from vc_messages.sessions import SessionEntry, SessionRecord, entry_bytes, entry_of
-from vc_scheduler.logic import frames
-from vc_scheduler.logic.decisions import Decisions
-from vc_scheduler.logic.frame_writer import FrameWriter
-from vc_scheduler.logic.ledger import Ledger, Timing
-from vc_scheduler.logic.replaying import digest_of, replay
-from vc_scheduler.logic.snapshot import Snapshot
+from vc.messages.sessions import SessionEntry, SessionRecord, entry_bytes, entry_of
+from vc.scheduling.cache.snapshot import Snapshot
+from vc.scheduling.model.decisions import Decisions
+from vc.scheduling.record import frames
+from vc.scheduling.record.frame_writer import FrameWriter
+from vc.scheduling.record.reason_log import Ledger, Timing
+from vc.scheduling.record.replay import digest_of, replay
 
 BYTES_MAX = 1 << 24
 

@@ -13,26 +13,26 @@ from typing import Any, Final, Self
 import msgspec
 
 from tests.builders.contexts import our_registry
-from vc_bus.memory import MemoryBus
-from vc_clock import LoopClock
-from vc_cluster import ClusterError
-from vc_cluster.interface import Preconditions
-from vc_messages.record import TopicPartition
-from vc_messages.sessions import SessionRecord, session_of
-from vc_messages.topics import SESSIONS
-from vc_model.kinds import JOBS, NAMESPACES, NODES, PODGROUPS, PODS, QUEUES, Kind
-from vc_model.node import Node
-from vc_model.pod import Pod
-from vc_model.scheduling import PodGroup, Queue
-from vc_model.struct import JsonObject
-from vc_runtime.context import Context, Service
-from vc_scheduler.config import Config
-from vc_scheduler.service import Scheduler, build
-from vc_simcluster.api import Api
-from vc_simcluster.cluster import StoreCluster
-from vc_simcluster.identity import seeded_uids
-from vc_snapshot.memory import MemorySnapshot
-from vc_watcher.service import build as build_watcher
+from vc.bus.memory import MemoryBus
+from vc.clock import LoopClock
+from vc.cluster import ClusterError
+from vc.cluster.interface import Preconditions
+from vc.messages.record import TopicPartition
+from vc.messages.sessions import SessionRecord, session_of
+from vc.messages.topics import SESSIONS
+from vc.model.api.kinds import JOBS, NAMESPACES, NODES, PODGROUPS, PODS, QUEUES, Kind
+from vc.model.api.node import Node
+from vc.model.api.pod import Pod
+from vc.model.api.scheduling import PodGroup, Queue
+from vc.model.api.struct import JsonObject
+from vc.runtime.hosting.context import Context, Service
+from vc.scheduler.config import Config
+from vc.scheduler.service import Scheduler, build
+from vc.simcluster.cluster import StoreCluster
+from vc.simcluster.store.identity import seeded_uids
+from vc.simcluster.verbs.api import Api
+from vc.snapshot.memory import MemorySnapshot
+from vc.watcher.service import build as build_watcher
 
 WALL_AT_ZERO: Final = 1_800_000_000.0
 NAMESPACE: Final = "default"
@@ -154,7 +154,7 @@ class Shell:
             snapshot=self.snapshot,
             clock=self.clock,
             identity=f"{name}-{number}",
-            chance=random.Random(number),
+            rng=random.Random(number),
         )
 
     # -- objects ---------------------------------------------------------------------------------

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Final
 
+import msgspec
+
 from tests.unit.scheduler.life import Life
 from tests.unit.scheduler.objects import EPOCH, gang, group, node, nodes, pod, queue
 from tests.unit.scheduler.storage import claim, storage_class
@@ -14,10 +16,11 @@ from tests.unit.scheduler.test_sla import conf as with_sla
 from tests.unit.scheduler.test_sla import waiting
 from tests.unit.scheduler.test_trials import MANY, halves, kept
 from tests.unit.scheduler.test_volumes import using
-from vc_model.meta import ApiObject
-from vc_scheduler.logic.cache.let_in import CLAIM_SECONDS
-from vc_scheduler.logic.evictions import NOMINATION_SECONDS
-from vc_scheduler.logic.inqueue import INQUEUE_SECONDS
+from vc.model.api.meta import ApiObject
+from vc.scheduling.actions.inqueue_timeout import INQUEUE_SECONDS
+from vc.scheduling.cache.overlays.enqueued import CLAIM_SECONDS
+from vc.scheduling.cache.overlays.evictions import NOMINATION_SECONDS
+from vc.scheduling.plugins.queue_shares.recoverable import UNBACKED_SECONDS
 
 
 def refusing(*first: str) -> Callable[[str], bool]:
@@ -228,6 +231,27 @@ def a_group_is_let_in_and_its_queue_is_closed() -> None:
     assert life.now >= EPOCH + CLAIM_SECONDS
 
 
+def another_namespace_waits_for_a_group_without_pods(*, comes_later: bool) -> None:
+    """`g` is enqueued and gets no pods: after a minute its claim holds back no group of another namespace."""
+    other = in_namespace("other", pending("waits", cpu="8"))
+    life = Life(queue(), nodes(1, cpu=8), pending("g", cpu="8"), [] if comes_later else other)
+    life.rest()
+    if comes_later:
+        life.now += 20
+        life.put(other)
+    while life.now < EPOCH + UNBACKED_SECONDS:
+        life.rest(wakes=1)
+    assert life.columns.snapshot("after", now=life.now).everybody[other.key].let_in_at == life.now
+
+
+def a_group_without_pods_keeps_a_later_one_waiting() -> None:
+    another_namespace_waits_for_a_group_without_pods(comes_later=True)
+
+
+def a_group_without_pods_is_enqueued_before_another() -> None:
+    another_namespace_waits_for_a_group_without_pods(comes_later=False)
+
+
 def with_claim(
     *more: ApiObject, given_to: str = "", refuses: Callable[[str], bool] = NOTHING
 ) -> Life:
@@ -251,6 +275,11 @@ def nobody_binds_a_claim() -> None:
 def pending(name: str, *, cpu: str) -> ApiObject:
     """Not let in yet, and without pods."""
     return group(name, minimum=1, phase="", min_resources={"cpu": cpu})
+
+
+def in_namespace(namespace: str, obj: ApiObject) -> ApiObject:
+    metadata = msgspec.structs.replace(obj.metadata, namespace=namespace)
+    return msgspec.structs.replace(obj, metadata=metadata)
 
 
 SITUATIONS: Final[tuple[Callable[[], None], ...]] = (
@@ -278,6 +307,8 @@ SITUATIONS: Final[tuple[Callable[[], None], ...]] = (
     a_group_that_went_back_rests,
     a_group_is_let_in_and_its_queue_is_closed,
     a_group_that_went_back_rests_and_others_come,
+    a_group_without_pods_keeps_a_later_one_waiting,
+    a_group_without_pods_is_enqueued_before_another,
     a_claim_is_not_taken,
     nobody_binds_a_claim,
     more_contenders_than_a_session_tries,

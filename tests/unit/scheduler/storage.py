@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from vc_model.keys import SELECTED_NODE
-from vc_model.kubernetes import (
+from vc.model.api.keys import SELECTED_NODE
+from vc.model.api.kubernetes import (
     ClaimSpec,
     ClaimStatus,
     CSINode,
@@ -16,8 +16,8 @@ from vc_model.kubernetes import (
     PersistentVolumeStatus,
     StorageClass,
 )
-from vc_model.meta import ObjectMeta
-from vc_model.struct import JsonObject
+from vc.model.api.meta import ObjectMeta
+from vc.model.api.struct import JsonObject
 
 DRIVER = "disk.example.com"
 

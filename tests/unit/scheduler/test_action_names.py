@@ -6,10 +6,10 @@ import pytest
 
 from tests.unit.scheduler.objects import gang, node, priority_class, queue
 from tests.unit.scheduler.world import World
-from vc_scheduler.logic import actions, plugins
-from vc_scheduler.logic.conf import ActionConf, Conf
-from vc_scheduler.logic.conf_file import ConfError, read_conf
-from vc_scheduler.logic.cycle import check_conf
+from vc.scheduling import actions, plugins
+from vc.scheduling.conf.model import ActionConf, Conf
+from vc.scheduling.conf.volcano_file import ConfError, read_conf
+from vc.scheduling.cycle import check_conf
 
 TIERS = (
     "\ntiers:\n- plugins:\n  - name: priority\n  - name: gang\n    enablePreemptable: false\n"

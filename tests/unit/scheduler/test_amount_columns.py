@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from tests.unit.scheduler.objects import gang, group, node, nodes, pod, queue
 from tests.unit.scheduler.world import World
-from vc_model import kinds
-from vc_model.node import Node
-from vc_scheduler.logic.cache import amount_columns
-from vc_scheduler.logic.cache.amount_columns import ALWAYS, RESOURCES_MAX, AmountColumns
+from vc.model.api import kinds
+from vc.model.api.node import Node
+from vc.scheduling.cache import amount_columns
+from vc.scheduling.cache.amount_columns import ALWAYS, RESOURCES_MAX, AmountColumns
 
 GPU = "nvidia.com/gpu"
 

@@ -6,22 +6,22 @@ import pytest
 from tests.unit.scheduler.objects import gang, group, node, nodes, pod, priority_class, queue
 from tests.unit.scheduler.storage import claim, drivers, storage_class, volume
 from tests.unit.scheduler.world import World, reason_of
-from vc_messages.sessions import Stage
-from vc_model import kinds
-from vc_model.kubernetes import (
+from vc.messages.sessions import Stage
+from vc.model.api import kinds
+from vc.model.api.kubernetes import (
     PodDisruptionBudget,
     PodDisruptionBudgetSpec,
     PodDisruptionBudgetStatus,
 )
-from vc_model.meta import ObjectMeta
-from vc_model.node import Node, NodeStatus
-from vc_model.pod import ClaimReference, Volume
-from vc_model.selectors import LabelSelector, LabelSelectorRequirement
-from vc_model.struct import ResourceList
-from vc_scheduler.logic.cache.amount_columns import RESOURCES_MAX
-from vc_scheduler.logic.conf import Conf, PluginConf
-from vc_scheduler.logic.cycle import UnknownActionError, check_conf
-from vc_scheduler.logic.framework import UnknownPluginError
+from vc.model.api.meta import ObjectMeta
+from vc.model.api.node import Node, NodeStatus
+from vc.model.api.pod import ClaimReference, Volume
+from vc.model.api.selectors import LabelSelector, LabelSelectorRequirement
+from vc.model.api.struct import ResourceList
+from vc.scheduling.cache.amount_columns import RESOURCES_MAX
+from vc.scheduling.conf.model import Conf, PluginConf
+from vc.scheduling.cycle import UnknownActionError, check_conf
+from vc.scheduling.framework.registry import UnknownPluginError
 
 
 def broken_node(allocatable: ResourceList) -> Node:

@@ -6,11 +6,11 @@ import pytest
 from tests.unit.scheduler.objects import EPOCH, node, queue
 from tests.unit.scheduler.test_preempt import CLASSES, asking, running
 from tests.unit.scheduler.world import World
-from vc_model.keys import COOLDOWN_TIME
-from vc_model.meta import ApiObject
-from vc_model.pod import Pod, PodCondition
-from vc_model.times import format_time
-from vc_scheduler.logic.conf import Conf, PluginConf
+from vc.model.api.keys import COOLDOWN_TIME
+from vc.model.api.meta import ApiObject
+from vc.model.api.pod import Pod, PodCondition
+from vc.model.values.times import format_time
+from vc.scheduling.conf.model import Conf, PluginConf
 
 COOLDOWN = 600.0
 WITH_CDP = Conf(tiers=((PluginConf(name="cdp"), *Conf().tiers[0]), Conf().tiers[1]))

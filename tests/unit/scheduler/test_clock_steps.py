@@ -3,17 +3,17 @@
 import pytest
 
 from tests.builders.contexts import memory_context
-from vc_clock import LoopClock, ServerClock, run_virtual
-from vc_scheduler.config import Config
-from vc_scheduler.logic.cache.gang_times import GangTimes
-from vc_scheduler.logic.cache.let_in import LetIn
-from vc_scheduler.logic.decisions import Takeover
-from vc_scheduler.logic.evictions import Evictions
-from vc_scheduler.logic.holds import Holds
-from vc_scheduler.logic.nominations import Place
-from vc_scheduler.logic.pod_status.overlay import ConditionOverlay
-from vc_scheduler.logic.volumes import Choices, VolumeColumns
-from vc_scheduler.service import build
+from vc.clock import LoopClock, ServerClock, run_virtual
+from vc.scheduler.config import Config
+from vc.scheduler.service import build
+from vc.scheduling.cache.gang_times import GangTimes
+from vc.scheduling.cache.overlays.bind_backoff import BindBackoff
+from vc.scheduling.cache.overlays.enqueued import LetIn
+from vc.scheduling.cache.overlays.evictions import Evictions
+from vc.scheduling.cache.overlays.pod_conditions import ConditionOverlay
+from vc.scheduling.cache.volumes import Choices, VolumeColumns
+from vc.scheduling.model.decisions import Takeover
+from vc.scheduling.model.nominations import Place
 
 NOW = 1_800_000_000.0
 HOUR = 3600.0
@@ -22,15 +22,15 @@ PLACE = Place(namespace="ns", name="p", uid="u", role="w", shape=b"", node="n", 
 
 @pytest.mark.parametrize("step", [HOUR, -HOUR])
 def test_every_timer_of_the_cache_moves(step: float) -> None:
-    holds, evictions, volumes = Holds(), Evictions(), VolumeColumns(Choices())
+    holds, evictions, volumes = BindBackoff(), Evictions(), VolumeColumns(Choices())
     holds.failed("ns/p", "u", now=NOW)
     evictions.release_refused("ns/a", now=NOW)
     evictions.evictions_refused("ns/b", now=NOW)
     evictions.take_over(Takeover(group="ns/c", uid="g", places=(PLACE,), lost=()), now=NOW)
     volumes._given_at["ns/claim"] = NOW
-    let_in = LetIn(lambda _: None)
-    let_in.put("ns/d", "g", {"cpu": 1}, now=NOW)
-    for part in (holds, evictions, volumes, let_in):
+    enqueued_groups = LetIn(lambda _: None)
+    enqueued_groups.put("ns/d", "g", {"cpu": 1}, now=NOW)
+    for part in (holds, evictions, volumes, enqueued_groups):
         before = sorted(part.expiries())
         assert before
         part.shift(step)
@@ -38,7 +38,7 @@ def test_every_timer_of_the_cache_moves(step: float) -> None:
 
 
 def test_a_hold_is_over_when_it_would_have_been() -> None:
-    holds = Holds()
+    holds = BindBackoff()
     holds.failed("ns/p", "u", now=NOW)
     holds.shift(-HOUR)
     assert holds.holds("u", NOW - HOUR + 0.9)

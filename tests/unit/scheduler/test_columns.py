@@ -4,12 +4,12 @@ import msgspec
 
 from tests.unit.scheduler.objects import gang, node, nodes, pod, queue
 from tests.unit.scheduler.world import World
-from vc_messages.view import Change
-from vc_model import kinds
-from vc_model.meta import ApiObject
-from vc_model.pod import Pod, PodCondition
-from vc_scheduler.logic.cache.assumed import Assumed
-from vc_scheduler.logic.holds import HOLD_SECONDS_FIRST
+from vc.messages.view import Change
+from vc.model.api import kinds
+from vc.model.api.meta import ApiObject
+from vc.model.api.pod import Pod, PodCondition
+from vc.scheduling.cache.overlays.assumed_binds import Assumed
+from vc.scheduling.cache.overlays.bind_backoff import HOLD_SECONDS_FIRST
 
 FIRST = "g-worker-0"
 

@@ -8,12 +8,12 @@ import pytest
 
 from tests.unit.scheduler.objects import gang, nodes, queue
 from tests.unit.scheduler.world import World
-from vc_scheduler.conf_source import ConfSource
-from vc_scheduler.config import Config
-from vc_scheduler.logic import actions, plugins
-from vc_scheduler.logic.conf import ActionConf, Conf
-from vc_scheduler.logic.conf_file import ConfError, read_conf
-from vc_scheduler.logic.cycle import check_conf
+from vc.scheduler.conf_source import ConfSource
+from vc.scheduler.config import Config
+from vc.scheduling import actions, plugins
+from vc.scheduling.conf.model import ActionConf, Conf
+from vc.scheduling.conf.volcano_file import ConfError, read_conf
+from vc.scheduling.cycle import check_conf
 
 HELM = """
 actions: "enqueue, allocate, backfill"

@@ -10,14 +10,14 @@ import pytest
 from prometheus_client import generate_latest
 
 from tests.unit.scheduler.shell import Shell
-from vc_clock import run_virtual
-from vc_model.kinds import CONFIGMAPS, EVENTS
-from vc_model.kubernetes import ConfigMap
-from vc_model.meta import ObjectMeta
-from vc_model.struct import JsonObject
-from vc_scheduler.conf_source import ConfSource
-from vc_scheduler.config import CONF_KEY, CONF_MAP, Config
-from vc_scheduler.logic.conf import Conf
+from vc.clock import run_virtual
+from vc.model.api.kinds import CONFIGMAPS, EVENTS
+from vc.model.api.kubernetes import ConfigMap
+from vc.model.api.meta import ObjectMeta
+from vc.model.api.struct import JsonObject
+from vc.scheduler.conf_source import ConfSource
+from vc.scheduler.config import CONF_KEY, CONF_MAP, Config
+from vc.scheduling.conf.model import Conf
 
 SYSTEM: Final = "volcano-system"
 GOOD: Final = (

@@ -6,18 +6,18 @@ from typing import Any
 import pytest
 
 from tests.unit.scheduler.objects import gang, node, queue
-from vc_messages.view import Change
-from vc_model.compat import Compat
-from vc_model.meta import ApiObject
-from vc_scheduler.logic.columns import KINDS, Columns
-from vc_scheduler.logic.conf import Conf, default_conf
-from vc_scheduler.logic.cycle import run_cycle
-from vc_scheduler.logic.faults import set_aside_problem
-from vc_scheduler.logic.lineage import LEVELS_MAX, at_the_top, misplaced
-from vc_scheduler.logic.rows import GroupRow
-from vc_scheduler.logic.session import Session
+from vc.messages.view import Change
+from vc.model.api.meta import ApiObject
+from vc.model.compat import Compat
+from vc.scheduling.cache.cluster_cache import KINDS, Columns
+from vc.scheduling.conf.model import Conf, default_conf
+from vc.scheduling.cycle import run_cycle
+from vc.scheduling.framework.faults import quarantine_problem
+from vc.scheduling.model.queue_ancestors import LEVELS_MAX, at_the_top, misplaced
+from vc.scheduling.model.rows import GroupRow
+from vc.scheduling.session.session import Session
 
-allocating: Any = importlib.import_module("vc_scheduler.logic.actions.allocate")
+allocating: Any = importlib.import_module("vc.scheduling.actions.allocate")
 """The module: its package has a function of this name."""
 
 NOW = 1_800_000_000.0
@@ -74,7 +74,7 @@ def test_the_next_session_begins_without_it_until_it_changes() -> None:
     )
     snapshot = columns.snapshot("1-1", now=NOW)
     (fault,) = run_cycle(snapshot, conf(), NOW).left_out
-    columns.set_aside.put(snapshot.everybody[fault.group], set_aside_problem(fault))
+    columns.set_aside.put(snapshot.everybody[fault.group], quarantine_problem(fault))
     assert run_cycle(columns.snapshot("1-2", now=NOW), conf(), NOW).left_out == ()
     for obj in gang("odd", 2, cpu="1"):  # one pod more
         columns.apply(changed(obj))

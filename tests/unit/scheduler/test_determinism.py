@@ -10,8 +10,8 @@ import msgspec
 
 from tests.unit.scheduler.objects import gang, node, priority_class, queue
 from tests.unit.scheduler.world import World
-from vc_model.node import Taint
-from vc_scheduler.logic.decisions import Decisions
+from vc.model.api.node import Taint
+from vc.scheduling.model.decisions import Decisions
 
 ROOT = Path(__file__).parents[3]
 

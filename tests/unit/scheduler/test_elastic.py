@@ -4,8 +4,8 @@ import msgspec
 
 from tests.unit.scheduler.objects import gang, group, node, nodes, pod, priority_class, queue
 from tests.unit.scheduler.world import World, reason_of
-from vc_messages.sessions import Stage
-from vc_model.pod import Pod
+from vc.messages.sessions import Stage
+from vc.model.api.pod import Pod
 
 HIGH, LOW = priority_class("high", 100), priority_class("low", 1)
 

@@ -8,10 +8,10 @@ import pytest
 from tests.unit.scheduler.objects import group, node, pod, queue
 from tests.unit.scheduler.test_preempt import CLASSES, asking, running
 from tests.unit.scheduler.world import World, reason_of
-from vc_messages.sessions import Stage
-from vc_model.meta import ApiObject
-from vc_scheduler.logic.conf import Conf
-from vc_scheduler.logic.evictions import EVICTION_COOLDOWN_SECONDS
+from vc.messages.sessions import Stage
+from vc.model.api.meta import ApiObject
+from vc.scheduling.cache.overlays.evictions import EVICTION_COOLDOWN_SECONDS
+from vc.scheduling.conf.model import Conf
 
 
 def conf(**switches: dict[str, bool]) -> Conf:

@@ -6,16 +6,16 @@ import msgspec
 import pytest
 
 from tests.unit.scheduler.shell import NAMESPACE, Shell
-from vc_clock import run_virtual
-from vc_cluster import ClusterError, ConflictError, ForbiddenError, NotFoundError, ServerError
-from vc_cluster.errors import TooManyRequestsError
-from vc_model.kinds import EVENTS, PODGROUPS, PODS, PRIORITYCLASSES, Kind
-from vc_model.pod import Pod
-from vc_runtime.effects import ATTEMPTS_MAX
-from vc_scheduler.logic.conf import Conf
-from vc_scheduler.logic.decisions import Decisions
-from vc_scheduler.logic.evictions import SPARE_SECONDS
-from vc_scheduler.logic.snapshot import Snapshot
+from vc.clock import run_virtual
+from vc.cluster import ClusterError, ConflictError, ForbiddenError, NotFoundError, ServerError
+from vc.cluster.errors import TooManyRequestsError
+from vc.model.api.kinds import EVENTS, PODGROUPS, PODS, PRIORITYCLASSES, Kind
+from vc.model.api.pod import Pod
+from vc.runtime.applying.effects import ATTEMPTS_MAX
+from vc.scheduling.cache.overlays.evictions import SPARE_SECONDS
+from vc.scheduling.cache.snapshot import Snapshot
+from vc.scheduling.conf.model import Conf
+from vc.scheduling.model.decisions import Decisions
 
 BUSY = TooManyRequestsError("the server has received too many requests")
 BUDGET = TooManyRequestsError(

@@ -12,13 +12,13 @@ import pytest
 
 from tests.unit.scheduler.objects import gang, nodes, queue
 from tests.unit.scheduler.world import World, reason_of
-from vc_scheduler.extensions import PLUGINS_GROUP, load_extensions, register
-from vc_scheduler.logic import actions, plugins
-from vc_scheduler.logic.conf import Conf, PluginConf
-from vc_scheduler.logic.conf_file import read_conf
-from vc_scheduler.logic.cycle import run_cycle
-from vc_scheduler.logic.framework import Candidates
-from vc_scheduler.logic.table import Ints
+from vc.scheduler.extensions import PLUGINS_GROUP, load_extensions, register
+from vc.scheduling import actions, plugins
+from vc.scheduling.conf.model import Conf, PluginConf
+from vc.scheduling.conf.volcano_file import read_conf
+from vc.scheduling.cycle import run_cycle
+from vc.scheduling.framework.registry import Candidates
+from vc.scheduling.model.node_table import Ints
 
 LOG = logging.getLogger("test-extensions")
 
@@ -60,7 +60,7 @@ def test_a_plugin_of_a_third_party_takes_part() -> None:
 ACTION = '''
 """An example: an action that lets nobody of a namespace run, whatever the others would do."""
 
-from vc_scheduler.logic.reasons import invalid
+from vc.scheduling.session.reasons import invalid
 
 
 def keep_out(session):

@@ -9,18 +9,18 @@ import pytest
 from tests.unit.scheduler.objects import gang, group, nodes, pod, queue
 from tests.unit.scheduler.shell import Shell
 from tests.unit.scheduler.world import World
-from vc_clock import run_virtual
-from vc_messages.sessions import Reason
-from vc_scheduler.config import Config
-from vc_scheduler.logic import actions, plugins
-from vc_scheduler.logic.conf import Conf, PluginConf
-from vc_scheduler.logic.decisions import LeftOut
-from vc_scheduler.logic.framework import Candidates, OrderKey, PluginFailedError
-from vc_scheduler.logic.plugins.gang import Gang
-from vc_scheduler.logic.rows import GroupRow, PodRow, QueueRow, Run
-from vc_scheduler.logic.session import Session
-from vc_scheduler.logic.shapes import Shape
-from vc_scheduler.logic.table import Mask, StaticTable
+from vc.clock import run_virtual
+from vc.messages.sessions import Reason
+from vc.scheduler.config import Config
+from vc.scheduling import actions, plugins
+from vc.scheduling.conf.model import Conf, PluginConf
+from vc.scheduling.framework.registry import Candidates, OrderKey, PluginFailedError
+from vc.scheduling.model.decisions import LeftOut
+from vc.scheduling.model.node_table import Mask, StaticTable
+from vc.scheduling.model.rows import GroupRow, PodRow, QueueRow, Run
+from vc.scheduling.model.shapes import Shape
+from vc.scheduling.plugins.gang import Gang
+from vc.scheduling.session.session import Session
 
 
 class Broken:

@@ -8,15 +8,15 @@ import pytest
 from tests.unit.scheduler.objects import EPOCH, gang, group, node, pod, queue
 from tests.unit.scheduler.shell import NAMESPACE, Shell, pod_body
 from tests.unit.scheduler.world import World
-from vc_clock import run_virtual
-from vc_model import kinds
-from vc_model.keys import JOB_VERSION
-from vc_model.kinds import PODGROUPS, PODS
-from vc_model.meta import OwnerReference
-from vc_model.pod import Pod
-from vc_model.scheduling import PodGroup, PodGroupCondition, PodGroupStatus
-from vc_scheduler.logic.commands import status_effect
-from vc_scheduler.logic.inqueue import INQUEUE_SECONDS
+from vc.clock import run_virtual
+from vc.model.api import kinds
+from vc.model.api.keys import JOB_VERSION
+from vc.model.api.kinds import PODGROUPS, PODS
+from vc.model.api.meta import OwnerReference
+from vc.model.api.pod import Pod
+from vc.model.api.scheduling import PodGroup, PodGroupCondition, PodGroupStatus
+from vc.scheduling.actions.inqueue_timeout import INQUEUE_SECONDS
+from vc.scheduling.effects import status_effect
 
 OTHER = "default-scheduler"
 

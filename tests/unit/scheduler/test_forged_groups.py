@@ -5,12 +5,12 @@ import pytest
 
 from tests.unit.scheduler.objects import EPOCH, gang, group, nodes, pod, priority_class, queue
 from tests.unit.scheduler.world import World, reason_of
-from vc_model.kubernetes import Namespace
-from vc_model.meta import ObjectMeta
-from vc_model.scheduling import PodGroup, PodGroupCondition, PodGroupStatus, Queue
-from vc_scheduler.logic.cache.let_in import CLAIM_SECONDS
-from vc_scheduler.logic.conf import Conf
-from vc_scheduler.logic.inqueue import INQUEUE_SECONDS
+from vc.model.api.scheduling import PodGroup, PodGroupCondition, PodGroupStatus
+from vc.model.values.times import format_time
+from vc.scheduling.actions.inqueue_timeout import INQUEUE_SECONDS
+from vc.scheduling.cache.overlays.enqueued import CLAIM_SECONDS
+from vc.scheduling.conf.model import Conf, PluginConf
+from vc.scheduling.plugins.queue_shares.recoverable import UNBACKED_SECONDS
 
 FAR: str = "9999-12-31T23:59:59Z"
 EVICTING = Conf(actions=("enqueue", "allocate", "preempt", "backfill"))
@@ -131,6 +131,48 @@ def test_a_claim_ends_however_often_the_time_is_written_anew(minimum: int) -> No
     assert world.now <= begun + CLAIM_SECONDS + INQUEUE_SECONDS
 
 
+def claiming(name: str) -> PodGroup:
+    """A group of another namespace, of the highest class and without pods, that claims the whole cluster."""
+    made = group(name, minimum=1, phase="Pending", priority_class="top", min_resources={"cpu": "8"})
+    metadata = msgspec.structs.replace(made.metadata, namespace="evil")
+    return msgspec.structs.replace(made, metadata=metadata)
+
+
+@pytest.mark.parametrize("has_pods", [True, False], ids=["with pods", "pods to come"])
+def test_claims_of_groups_without_pods_hold_back_no_other_group(has_pods: bool) -> None:
+    """A tenant writes one group after the other, of the highest class; each claims the whole cluster."""
+    world = World(queue(), nodes(1, cpu=8), priority_class("top", 2_000_000_000))
+    world.put(claiming("evil-0"))
+    assert world.session().enqueued == ("evil/evil-0",)
+    good, *pods = gang("good", 1, phase="Pending", min_resources={"cpu": "8"}, cpu=8)
+    world.put(good, *(pods if has_pods else ()))
+    begun = world.now
+    for number in range(1, 5):
+        decisions = world.session()
+        if "ns/good" in decisions.enqueued:
+            break
+        world.now = decisions.wake_at or world.now
+        world.put(claiming(f"evil-{number}"))
+    assert world.group("good").status.phase in ("Inqueue", "Running")
+    assert world.now <= begun + UNBACKED_SECONDS
+
+
+def test_a_group_that_was_just_enqueued_keeps_its_claim_until_its_pods_exist() -> None:
+    world = World(
+        queue(),
+        nodes(1, cpu=8),
+        group("first", minimum=1, phase="Pending", min_resources={"cpu": "8"}),
+    )
+    assert world.session().enqueued == ("ns/first",)
+    world.put(*gang("second", 1, phase="Pending", min_resources={"cpu": "8"}, cpu=8))
+    world.now += UNBACKED_SECONDS / 2
+    world.session()
+    assert world.bound("second") == 0
+    world.put(pod("first-0", group="first", requests={"cpu": "8"}))
+    world.session()
+    assert world.bound("first") == 1
+
+
 def test_what_could_never_run_claims_nothing() -> None:
     """Without the plugin overcommit everybody is let in; then nobody's claim may count against a queue."""
     world = World(queue(capability={"cpu": "8"}), nodes(1, cpu=8), conf=EVICTING)
@@ -138,6 +180,139 @@ def test_what_could_never_run_claims_nothing() -> None:
     world.put(*gang("good", 1, phase="Pending", min_resources={"cpu": "8"}, cpu=8))
     world.session()
     assert world.bound("good") == 1
+
+
+OVERCOMMIT_ONLY = Conf(tiers=((PluginConf(name="gang"), PluginConf(name="overcommit")),))
+"""Without shares of queues nothing but overcommit keeps a group out."""
+
+
+@pytest.mark.parametrize(
+    ("cpu", "in_queue", "claims"),
+    [
+        pytest.param("8", "default", True, id="all that the cluster has"),
+        pytest.param("9", "default", False, id="more than the cluster has"),
+        pytest.param("4", "leaf", True, id="all that its queues may have"),
+        pytest.param("5", "leaf", False, id="more than the queue above may have"),
+        pytest.param("7", "small", False, id="more than its queue may have"),
+    ],
+)
+def test_a_group_claims_what_could_run_and_else_nothing(
+    cpu: str, in_queue: str, claims: bool
+) -> None:
+    """Overcommit lets in a fifth more than there is."""
+    world = World(
+        queue(), queue("dept", capability={"cpu": "4"}), queue("leaf", parent="dept"),
+        queue("small", capability={"cpu": "6"}), nodes(1, cpu=8),
+        group("evil", minimum=1, queue=in_queue, phase="Pending", min_resources={"cpu": cpu}),
+        conf=OVERCOMMIT_ONLY,
+    )  # fmt: skip
+    assert world.session().enqueued == ("ns/evil",)
+    world.put(*gang("good", 1, phase="Pending", min_resources={"cpu": "8"}, cpu=8))
+    world.session()
+    assert world.bound("good") == (not claims)
+
+
+def test_a_claim_is_not_inherited_by_another_group_of_the_name() -> None:
+    world = World(
+        queue(), nodes(1, cpu=8),
+        group("evil", minimum=1, phase="Pending", min_resources={"cpu": "8"}),
+    )  # fmt: skip
+    assert world.session().enqueued == ("ns/evil",)
+    again = group("evil", minimum=1, phase="Inqueue", min_resources={"cpu": "8"})
+    metadata = msgspec.structs.replace(again.metadata, uid="another")
+    world.put(msgspec.structs.replace(again, metadata=metadata))
+    world.put(*gang("good", 1, phase="Pending", age=99, min_resources={"cpu": "8"}, cpu=8))
+    world.session()
+    assert world.bound("good") == 1
+
+
+def test_a_claim_that_came_true_does_not_come_back_when_pods_end() -> None:
+    world = World(
+        queue(), nodes(1, cpu=8),
+        gang("evil", 2, minimum=1, phase="Pending", min_resources={"cpu": "8"}, cpu=4),
+    )  # fmt: skip
+    world.session()
+    world.session()
+    assert world.bound("evil") == 2
+    world.finish("evil-worker-1")
+    world.put(*gang("good", 1, phase="Pending", min_resources={"cpu": "5"}, cpu=4))
+    world.session()
+    assert world.bound("good") == 1
+
+
+def test_what_a_group_has_or_its_queue_holds_for_it_is_not_promised_again() -> None:
+    world = World(
+        queue(), nodes(1, cpu=8),
+        gang("g", 1, phase="Pending", min_resources={"cpu": "8"}, cpu=3),
+    )  # fmt: skip
+    world.session()
+    assert world.bound("g") == 1
+    row = world.snapshot().everybody["ns/g"]
+    assert row.claimed == {"cpu": 5000}
+    reserving = msgspec.structs.replace(row, reserved=(("cpu", 2000),))
+    assert reserving.claimed == {"cpu": 3000}
+
+
+def test_a_group_that_a_session_sends_back_claims_nothing() -> None:
+    """As soon as that is decided, before the write is seen."""
+    world = World(
+        queue(), nodes(1, cpu=8),
+        group("evil", minimum=1, phase="Pending", min_resources={"cpu": "8"}),
+    )  # fmt: skip
+    world.session()
+    known = world.group("evil")
+    for phase, claims in (("Inqueue", True), ("Pending", False)):
+        status = msgspec.structs.replace(known.status, phase=phase)
+        world.columns.note_status(known.key, known.metadata.uid, status=status, now=world.now)
+        row = world.snapshot().everybody[known.key]
+        assert (row.let_in_at is not None) == claims
+
+
+def test_groups_that_others_place_claim_nothing() -> None:
+    world = World(
+        queue(), nodes(1, cpu=8),
+        group("evil", minimum=1, phase="Pending", min_resources={"cpu": "8"}),
+    )  # fmt: skip
+    assert world.session().enqueued == ("ns/evil",)
+    world.put(pod("evil-0", group="evil", requests={"cpu": "8"}, scheduler="other"))
+    world.put(*gang("good", 1, phase="Pending", min_resources={"cpu": "8"}, cpu=8))
+    world.session()
+    assert world.bound("good") == 1
+
+
+def test_a_group_goes_back_however_often_the_time_is_written_anew() -> None:
+    world = World(
+        queue(), nodes(1, cpu=8),
+        group("evil", minimum=1, phase="Pending", min_resources={"cpu": "8"}),
+    )  # fmt: skip
+    world.session()
+    begun, phases = world.now, []
+    while world.now < begun + 2 * INQUEUE_SECONDS + 60:
+        world.now += INQUEUE_SECONDS / 3
+        world.session()
+        known = world.group("evil")
+        phases.append(known.status.phase)
+        said = [
+            msgspec.structs.replace(c, last_transition_time=format_time(world.now + 30))
+            for c in known.status.conditions
+        ]
+        status = msgspec.structs.replace(known.status, conditions=said)
+        world.put(msgspec.structs.replace(known, status=status))
+    assert "Pending" in phases
+
+
+def test_a_time_to_come_is_written_as_now_though_nothing_else_is_new() -> None:
+    world = World(queue(), nodes(1, cpu=8), gang("waits", 1, phase="Inqueue", cpu=9))
+    world.session()
+    known = world.group("waits")
+    said = [msgspec.structs.replace(c, last_transition_time=FAR) for c in known.status.conditions]
+    assert said
+    status = msgspec.structs.replace(known.status, conditions=said)
+    world.put(msgspec.structs.replace(known, status=status))
+    world.now += 1
+    world.session()
+    times = [c.last_transition_time for c in world.group("waits").status.conditions]
+    assert times == [format_time(world.now)] * len(said)
 
 
 def test_an_annotation_holds_no_room_in_a_queue() -> None:
@@ -151,127 +326,3 @@ def test_an_annotation_holds_no_room_in_a_queue() -> None:
     world.session()
     assert world.bound("good") == 1
     assert not world.columns.queues.use()["default"].reserved
-
-
-# -- queues ----------------------------------------------------------------------------------------
-
-
-def listed(name: str, **notes: str) -> Queue:
-    """A queue with annotations."""
-    made = queue(name)
-    metadata = msgspec.structs.replace(made.metadata, annotations=notes)
-    return msgspec.structs.replace(made, metadata=metadata)
-
-
-LISTS = [
-    ({"volcano.sh/allowed-namespaces": "ns"}, True),
-    ({"volcano.sh/allowed-namespaces": "a, ns"}, True),
-    ({"volcano.sh/allowed-namespaces": "a,b"}, False),
-    ({"volcano.sh/allowed-namespaces": ""}, False),
-    ({"volcano.sh/allowed-namespace-selector": "team=x"}, True),
-    ({"volcano.sh/allowed-namespace-selector": "team!=x"}, False),
-    ({"volcano.sh/allowed-namespace-selector": "((("}, False),
-    ({}, True),
-]
-
-
-@pytest.mark.parametrize(("notes", "allowed"), LISTS, ids=[str(notes) for notes, _ in LISTS])
-def test_a_job_waits_in_a_queue_that_its_namespace_may_not_use(
-    notes: dict[str, str], allowed: bool
-) -> None:
-    """It holds without webhooks: the scheduler itself looks."""
-    space = Namespace(metadata=ObjectMeta(name="ns", labels={"team": "x"}))
-    world = World(listed("team", **notes), nodes(1, cpu=8), space)
-    world.put(*gang("job", 1, phase="Pending", queue="team", cpu=1))
-    decisions = world.session()
-    assert world.bound("job") == allowed
-    if not allowed:
-        reason = reason_of(decisions, "job")
-        assert reason.code == "QueueNotAllowed"
-        assert "namespace 'ns' may not use queue 'team'" in reason.sentence
-        (condition,) = world.group("job").status.conditions
-        assert condition.reason == "QueueNotAllowed"
-
-
-def test_labels_that_change_let_a_job_in() -> None:
-    world = World(listed("team", **{"volcano.sh/allowed-namespace-selector": "team=x"}), nodes(1))
-    world.put(Namespace(metadata=ObjectMeta(name="ns")))
-    world.put(*gang("job", 1, phase="Pending", queue="team", cpu=1))
-    world.session()
-    assert world.bound("job") == 0
-    world.put(Namespace(metadata=ObjectMeta(name="ns", labels={"team": "x"})))
-    assert world.matters, "a session is wanted"
-    world.session()
-    assert world.bound("job") == 1
-
-
-@pytest.mark.parametrize(
-    ("said", "evicted"), [({}, 0), ({"volcano.sh/honor-non-preemptable": "false"}, 1)]
-)
-def test_pods_exempt_themselves_only_where_their_queue_lets_them(
-    said: dict[str, str], evicted: int
-) -> None:
-    world = World(
-        listed("default", **said), nodes(1, cpu=8), priority_class("top", 1000),
-        group("old", minimum=1, phase="Running"),
-        pod("old-0", group="old", requests={"cpu": "8"}, on="node-01",
-            annotations={"volcano.sh/preemptable": "false"}),
-        gang("new", 1, priority_class="top", cpu=8),
-        conf=EVICTING,
-    )  # fmt: skip
-    assert len(world.session().evictions) == evicted
-
-
-# -- priority ----------------------------------------------------------------------------------------
-
-
-def contest(*, pods_priority: int | None, victims: int = 100) -> World:
-    """A gang of class `top` whose pods have another priority, and a full node."""
-    return World(
-        queue(), nodes(1, cpu=8), priority_class("top", 1000), priority_class("mid", victims),
-        group("old", minimum=1, priority_class="mid", phase="Running"),
-        pod("old-0", group="old", requests={"cpu": "8"}, on="node-01", priority=victims),
-        group("new", minimum=1, priority_class="top"),
-        pod("new-0", group="new", requests={"cpu": "8"}, priority=pods_priority),
-        conf=EVICTING,
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize("lower", [0, 99, 100])
-def test_a_class_on_the_group_alone_evicts_nobody(lower: int) -> None:
-    assert contest(pods_priority=lower).session().evictions == ()
-
-
-@pytest.mark.parametrize("pods_priority", [101, 1000, 2000, None])
-def test_pods_of_the_class_evict_as_before(pods_priority: int | None) -> None:
-    """Without a number on the pods the API server does not know priorities, and the group's class holds."""
-    assert len(contest(pods_priority=pods_priority).session().evictions) == 1
-
-
-def test_one_pod_of_a_high_class_does_not_carry_the_others() -> None:
-    world = contest(pods_priority=1000)
-    world.put(pod("new-1", group="new", requests={"cpu": "1"}, priority=0))
-    assert world.session().evictions == ()
-
-
-def test_an_annotation_is_no_priority_of_the_group() -> None:
-    world = contest(pods_priority=0)
-    said = pod(
-        "new-0", group="new", requests={"cpu": "8"}, priority=0,
-        annotations={"volcano.sh/task-priority": "1000"},
-    )  # fmt: skip
-    world.put(said)
-    assert world.session().evictions == ()
-
-
-def test_a_class_on_the_group_alone_protects_nobody() -> None:
-    """The other way round: pods of a low class are victims of a higher one, whatever their group says."""
-    world = World(
-        queue(), nodes(1, cpu=8), priority_class("top", 1000), priority_class("mid", 100),
-        group("evil", minimum=1, priority_class="top", phase="Running"),
-        pod("evil-0", group="evil", requests={"cpu": "8"}, on="node-01", priority=0),
-        group("good", minimum=1, priority_class="mid"),
-        pod("good-0", group="good", requests={"cpu": "8"}, priority=100),
-        conf=EVICTING,
-    )  # fmt: skip
-    assert len(world.session().evictions) == 1

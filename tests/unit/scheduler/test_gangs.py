@@ -5,12 +5,12 @@ import pytest
 
 from tests.unit.scheduler.objects import gang, group, node, nodes, pod, priority_class, queue
 from tests.unit.scheduler.world import World, reason_of
-from vc_messages.sessions import Stage
-from vc_model import kinds
-from vc_model.pod import Pod
-from vc_scheduler.logic.cache.assumed import Assumed
-from vc_scheduler.logic.decisions import Decisions
-from vc_scheduler.logic.releasing import GANG_RELEASE_SECONDS
+from vc.messages.sessions import Stage
+from vc.model.api import kinds
+from vc.model.api.pod import Pod
+from vc.scheduling.actions.release import GANG_RELEASE_SECONDS
+from vc.scheduling.cache.overlays.assumed_binds import Assumed
+from vc.scheduling.model.decisions import Decisions
 
 
 def test_a_fragmented_gang_waits_with_numbers_and_starts_with_a_ninth_node() -> None:
@@ -19,7 +19,10 @@ def test_a_fragmented_gang_waits_with_numbers_and_starts_with_a_ninth_node() -> 
     reason = reason_of(decisions, "big")
     assert world.where() == {}
     assert (reason.stage, reason.needed_pods, reason.placeable_pods) == (Stage.GANG, 9, 8)
+    assert reason.permanent
     assert reason.sentence == (
+        "can never start with these nodes: even if they were empty they could take 8 of the 9 pods "
+        "that must start together; "
         "room for 8 of the 9 pods of cpu 40 that must start together; 0/8 nodes take another: "
         "8 insufficient cpu (at most cpu 24 free on a node); it starts when 1 more pod finds room"
     )

@@ -8,15 +8,15 @@ from tests.unit.scheduler.recording import Recording
 from tests.unit.scheduler.shell import NAMESPACE, Shell, pod_body
 from tests.unit.scheduler.test_pod_status import EIGHT, fresh_gang, later, named
 from tests.unit.scheduler.world import World, reason_of
-from vc_clock import run_virtual
-from vc_messages.sessions import Stage
-from vc_model.keys import QUEUE_ALLOCATED, QUEUE_ALLOCATION_GATE
-from vc_model.kinds import PODGROUPS, PODS
-from vc_model.meta import ApiObject
-from vc_scheduler.logic.actions.queue_gates import GATES_LIFTED_MAX
-from vc_scheduler.logic.conf import Conf, PluginConf
-from vc_scheduler.logic.decisions import Decisions
-from vc_scheduler.logic.pod_status import POD_CONDITION_SECONDS
+from vc.clock import run_virtual
+from vc.messages.sessions import Stage
+from vc.model.api.keys import QUEUE_ALLOCATED, QUEUE_ALLOCATION_GATE
+from vc.model.api.kinds import PODGROUPS, PODS
+from vc.model.api.meta import ApiObject
+from vc.scheduling.actions.queue_gates import GATES_LIFTED_MAX
+from vc.scheduling.conf.model import Conf, PluginConf
+from vc.scheduling.model.decisions import Decisions
+from vc.scheduling.pod_status import POD_CONDITION_SECONDS
 
 OTHER = "example.com/license"
 
@@ -74,13 +74,15 @@ def test_nobody_else_waits_for_gated_pods() -> None:
 # -- Volcano's own gate ------------------------------------------------------------------------------
 
 
-def at_gate(name: str, count: int = 1, *, cpu: int = 4, minimum: int = 0) -> list[ApiObject]:
+def at_gate(
+    name: str, count: int = 1, *, cpu: int = 4, minimum: int = 0, age: int = 9
+) -> list[ApiObject]:
     """A job whose pods wait for room in their queue."""
     members = [
         pod(f"{name}-{n}", group=name, requests={"cpu": cpu}, gates=[QUEUE_ALLOCATION_GATE])
         for n in range(count)
     ]
-    return [group(name, minimum=minimum or count, age=9), *members]
+    return [group(name, minimum=minimum or count, age=age), *members]
 
 
 def small_node_large_queue(*more: ApiObject) -> World:

@@ -12,12 +12,12 @@ from tests.unit.scheduler.test_preempt import CLASSES
 from tests.unit.scheduler.test_resourcequota import quota
 from tests.unit.scheduler.test_trials import halves
 from tests.unit.scheduler.world import World
-from vc_model.meta import ApiObject
-from vc_scheduler.logic.cache.amount_columns import VECTORS_MAX
-from vc_scheduler.logic.conf import Conf, PluginConf
-from vc_scheduler.logic.nodes import NodeColumns
-from vc_scheduler.logic.shapes import Shapes
-from vc_scheduler.logic.table import MASKS_MAX, Filtered
+from vc.model.api.meta import ApiObject
+from vc.scheduling.cache.amount_columns import VECTORS_MAX
+from vc.scheduling.cache.nodes import NodeColumns
+from vc.scheduling.conf.model import Conf, PluginConf
+from vc.scheduling.model.node_table import MASKS_MAX, Filtered
+from vc.scheduling.model.shapes import Shapes
 
 FEW, MANY = 60, 600
 GROWTH_MAX = 2 * MANY // FEW

@@ -5,7 +5,7 @@ import pytest
 from tests.unit.scheduler.objects import gang, group, node, nodes, pod, queue
 from tests.unit.scheduler.scenarios.scenario import plugins
 from tests.unit.scheduler.world import World, reason_of
-from vc_messages.sessions import Stage
+from vc.messages.sessions import Stage
 
 KEPT = queue("kept", guarantee={"cpu": "4"})
 

@@ -5,9 +5,9 @@ import pytest
 
 from tests.unit.scheduler.objects import gang, group, node, nodes, pod, queue
 from tests.unit.scheduler.world import World
-from vc_model.meta import ApiObject
-from vc_model.scheduling import Queue
-from vc_scheduler.logic.conf import Conf, PluginConf
+from vc.model.api.meta import ApiObject
+from vc.model.api.scheduling import Queue
+from vc.scheduling.conf.model import Conf, PluginConf
 
 ACTIONS = ("enqueue", "allocate", "reclaim")
 

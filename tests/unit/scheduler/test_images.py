@@ -7,12 +7,12 @@ from tests.unit.scheduler.objects import group, node, pod, queue
 from tests.unit.scheduler.recording import Recording
 from tests.unit.scheduler.test_nodeorder import conf
 from tests.unit.scheduler.world import World
-from vc_model import kinds
-from vc_model.images import ContainerImage
-from vc_model.meta import ApiObject
-from vc_model.node import Node
-from vc_model.pod import Container, Pod
-from vc_scheduler.logic.conf import Conf
+from vc.model.api import kinds
+from vc.model.api.images import ContainerImage
+from vc.model.api.meta import ApiObject
+from vc.model.api.node import Node
+from vc.model.api.pod import Container, Pod
+from vc.scheduling.conf.model import Conf
 
 GIBI = 2**30
 DIGEST = "registry.example/train@sha256:" + "b" * 64

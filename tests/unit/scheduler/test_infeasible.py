@@ -8,9 +8,9 @@ import pytest
 from tests.unit.scheduler.objects import gang, group, node, nodes, pod, queue
 from tests.unit.scheduler.scenarios.scenario import plugins
 from tests.unit.scheduler.world import World, reason_of
-from vc_messages.sessions import Reason, Stage
-from vc_model.meta import ApiObject
-from vc_scheduler.logic.conf import PluginConf
+from vc.messages.sessions import Reason, Stage
+from vc.model.api.meta import ApiObject
+from vc.scheduling.conf.model import PluginConf
 
 
 def told(*objects: ApiObject | Sequence[ApiObject], name: str = "big") -> Reason:

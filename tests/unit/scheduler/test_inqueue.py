@@ -4,10 +4,11 @@ import msgspec
 
 from tests.unit.scheduler.objects import gang, group, node, nodes, queue
 from tests.unit.scheduler.world import World, reason_of
-from vc_messages.sessions import Stage
-from vc_scheduler.logic.conf import Conf
-from vc_scheduler.logic.inqueue import INQUEUE_SECONDS, REST_SECONDS
-from vc_scheduler.logic.reasons import of_pods
+from vc.messages.sessions import Stage
+from vc.scheduling.actions.inqueue_timeout import INQUEUE_SECONDS
+from vc.scheduling.cache.overlays.enqueued import REST_SECONDS
+from vc.scheduling.conf.model import Conf
+from vc.scheduling.session.reasons import of_pods
 
 
 def too_large() -> World:

@@ -7,13 +7,13 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 
 from tests.unit.scheduler.shell import Shell
-from vc_clock import run_virtual
-from vc_cluster import ServerError, UnavailableError
-from vc_model.kinds import LEASES, PODS, PRIORITYCLASSES, Kind
-from vc_runtime.context import Context
-from vc_runtime.effects import CONCURRENCY_MAX
-from vc_runtime.leader import LEASE_SECONDS, REQUEST_SECONDS_MAX
-from vc_scheduler.logic.releasing import GANG_RELEASE_SECONDS
+from vc.clock import run_virtual
+from vc.cluster import ServerError, UnavailableError
+from vc.model.api.kinds import LEASES, PODS, PRIORITYCLASSES, Kind
+from vc.runtime.applying.effects import CONCURRENCY_MAX
+from vc.runtime.hosting.context import Context
+from vc.runtime.leading.election import LEASE_SECONDS, REQUEST_SECONDS_MAX
+from vc.scheduling.actions.release import GANG_RELEASE_SECONDS
 
 NODE_CPUS = CONCURRENCY_MAX + 40
 LARGE_CPUS = 40

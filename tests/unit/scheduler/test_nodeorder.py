@@ -6,11 +6,11 @@ import pytest
 
 from tests.unit.scheduler.objects import group, node, pod, queue
 from tests.unit.scheduler.world import World
-from vc_model.node import Node, Taint
-from vc_model.pod import Pod, Toleration, TopologySpreadConstraint
-from vc_model.selectors import LabelSelector
-from vc_model.struct import JsonObject
-from vc_scheduler.logic.conf import Conf, PluginConf
+from vc.model.api.node import Node, Taint
+from vc.model.api.pod import Pod, Toleration, TopologySpreadConstraint
+from vc.model.api.selectors import LabelSelector
+from vc.model.api.struct import JsonObject
+from vc.scheduling.conf.model import Conf, PluginConf
 
 NODES = [
     node("a1", labels={"zone": "a", "host": "a1"}),

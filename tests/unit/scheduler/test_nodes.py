@@ -6,12 +6,12 @@ import pytest
 
 from tests.unit.scheduler.objects import gang, group, node, nodes, pod, queue
 from tests.unit.scheduler.world import World, reason_of
-from vc_messages.sessions import Check, Stage
-from vc_model.meta import ApiObject
-from vc_model.node import Node, Taint
-from vc_model.pod import Pod, Toleration
-from vc_model.struct import JsonObject
-from vc_scheduler.logic.conf import Conf, PluginConf
+from vc.messages.sessions import Check, Stage
+from vc.model.api.meta import ApiObject
+from vc.model.api.node import Node, Taint
+from vc.model.api.pod import Pod, Toleration
+from vc.model.api.struct import JsonObject
+from vc.scheduling.conf.model import Conf, PluginConf
 
 DEDICATED = Taint(key="dedicated", value="gpu", effect="NoSchedule")
 

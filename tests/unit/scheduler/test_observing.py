@@ -7,18 +7,18 @@ import pytest
 
 from tests.builders.contexts import memory_context
 from tests.unit.scheduler.shell import Shell
-from vc_clock import run_virtual
-from vc_messages.effects import BindPod
-from vc_messages.trace import trace_id
-from vc_model.kinds import JOBS
-from vc_model.meta import ObjectMeta, OwnerReference
-from vc_model.scheduling import PodGroup
-from vc_runtime.effects import Outcome, OutcomeStatus
-from vc_scheduler.logic.commands import GroupWork
-from vc_scheduler.logic.decisions import Eviction, GangBind, PodRef, Takeover
-from vc_scheduler.logic.nominations import Place
-from vc_scheduler.observing import Observer
-from vc_scheduler.spans import SessionTimes
+from vc.clock import run_virtual
+from vc.messages.effects import BindPod
+from vc.messages.trace import trace_id
+from vc.model.api.kinds import JOBS
+from vc.model.api.meta import ObjectMeta, OwnerReference
+from vc.model.api.scheduling import PodGroup
+from vc.runtime.applying.effects import Outcome, OutcomeStatus
+from vc.scheduler.session_observer import Observer
+from vc.scheduler.spans import SessionTimes
+from vc.scheduling.effects import GroupWork
+from vc.scheduling.model.decisions import Eviction, GangBind, PodRef, Takeover
+from vc.scheduling.model.nominations import Place
 
 SESSION = SessionTimes(session_id="7-3", opened=1.0, decided=2.0, epoch=1)
 KEY = "ml/train"
@@ -31,10 +31,10 @@ GANG = GangBind(group=KEY, uid="g", binds=(BIND,))
 FAILED = [Outcome(effect=BIND, status=OutcomeStatus.REFUSED, error="taken")]
 VICTIM = PodRef(namespace="ml", name="v", uid="v")
 EVICTION = Eviction(group=KEY, uid="g", pods=(VICTIM,))
-WORK = GroupWork(group=KEY, uid="g", gang=GANG, eviction=EVICTION, let_in=True)
+WORK = GroupWork(group=KEY, uid="g", gang=GANG, eviction=EVICTION, enqueued_groups=True)
 
 SAID: dict[str, tuple[Callable[[Observer], None], str]] = {
-    "let in": (lambda told: told.let_in(WORK, SESSION), "let in"),
+    "let in": (lambda told: told.enqueued_groups(WORK, SESSION), "let in"),
     "bound": (lambda told: told.bound(WORK, SESSION, began=1.5), "bound 1 pods"),
     "binds that failed": (
         lambda told: told.bind_failed(GANG, FAILED, SESSION),
@@ -46,7 +46,7 @@ SAID: dict[str, tuple[Callable[[Observer], None], str]] = {
         "1 members stay: taken",
     ),
     "victims that are kept for a job that left": (
-        lambda told: told.nobody_leaves(KEY, SESSION),
+        lambda told: told.no_eviction_line(KEY, SESSION),
         "nobody is evicted for it: it has left",
     ),
     "evicts": (lambda told: told.evicting(WORK, SESSION), "evicts 1 pods"),
@@ -82,7 +82,7 @@ def test_nothing_is_said_of_what_did_not_happen(caplog: pytest.LogCaptureFixture
     caplog.set_level(logging.INFO, logger="pyroclast")
     observer = Observer(memory_context("scheduler"), group_of=lambda _: GROUP)
     quiet = GroupWork(group=KEY, uid="g")
-    observer.let_in(quiet, SESSION)
+    observer.enqueued_groups(quiet, SESSION)
     observer.bound(quiet, SESSION, began=1.0)
     observer.evicting(quiet, SESSION)
     observer.victims_stay(EVICTION, [], SESSION)

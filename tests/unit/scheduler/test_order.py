@@ -6,11 +6,11 @@ import pytest
 
 from tests.unit.scheduler.objects import gang, group, node, nodes, pod, priority_class, queue
 from tests.unit.scheduler.world import World, reason_of
-from vc_messages.sessions import Stage
-from vc_model.meta import ApiObject
-from vc_model.pod import Pod
-from vc_model.struct import ResourceList
-from vc_scheduler.logic.conf import Conf, PluginConf
+from vc.messages.sessions import Stage
+from vc.model.api.meta import ApiObject
+from vc.model.api.pod import Pod
+from vc.model.api.struct import ResourceList
+from vc.scheduling.conf.model import Conf, PluginConf
 
 
 @dataclass(frozen=True)

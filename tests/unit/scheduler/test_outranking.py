@@ -3,11 +3,11 @@
 from tests.unit.scheduler.objects import gang, group, node, nodes, pod, priority_class, queue
 from tests.unit.scheduler.test_preempt import CLASSES, asking, running
 from tests.unit.scheduler.world import World, reason_of
-from vc_messages.sessions import Stage, TakenOver
-from vc_model.meta import ApiObject
-from vc_scheduler.logic.decisions import Decisions
-from vc_scheduler.logic.evictions import EVICTION_COOLDOWN_SECONDS
-from vc_scheduler.logic.ledger import Ledger, Timing
+from vc.messages.sessions import Stage, TakenOver
+from vc.model.api.meta import ApiObject
+from vc.scheduling.cache.overlays.evictions import EVICTION_COOLDOWN_SECONDS
+from vc.scheduling.model.decisions import Decisions
+from vc.scheduling.record.reason_log import Ledger, Timing
 
 TOP = priority_class("top", 1000)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from vc_scheduler.pacing import (
+from vc.scheduler.pacing import (
     QUEUE_STATUS_SECONDS,
     SESSION_REST_SECONDS_MAX,
     QueuePace,

@@ -6,17 +6,17 @@ import pytest
 
 from tests.unit.scheduler.objects import group, node, pod, queue
 from tests.unit.scheduler.world import World, reason_of
-from vc_messages.sessions import Stage
-from vc_model.kubernetes import Namespace
-from vc_model.meta import ApiObject, ObjectMeta
-from vc_model.node import Node
-from vc_model.pod import Pod, TopologySpreadConstraint
-from vc_model.selectors import LabelSelector
-from vc_model.struct import JsonObject
-from vc_scheduler.logic.columns import PODS_A_GROUP
-from vc_scheduler.logic.peer_index import PeerIndex
-from vc_scheduler.logic.pods import PodReader
-from vc_scheduler.logic.rows import PodRow
+from vc.messages.sessions import Stage
+from vc.model.api.kubernetes import Namespace
+from vc.model.api.meta import ApiObject, ObjectMeta
+from vc.model.api.node import Node
+from vc.model.api.pod import Pod, TopologySpreadConstraint
+from vc.model.api.selectors import LabelSelector
+from vc.model.api.struct import JsonObject
+from vc.scheduling.cache.cluster_cache import PODS_A_GROUP
+from vc.scheduling.cache.pod_affinity_index import PodAffinityIndex
+from vc.scheduling.cache.pods import PodReader
+from vc.scheduling.model.rows import PodRow
 
 NODES = [
     node("a1", labels={"zone": "a", "host": "a1"}),
@@ -264,7 +264,7 @@ class Followed:
     def __init__(self) -> None:
         self._reader = PodReader(("volcano",))
         self.pods: dict[str, PodRow] = {}
-        self.index = PeerIndex()
+        self.index = PodAffinityIndex()
 
     def put(self, *pods: Pod) -> None:
         for each in pods:
@@ -280,7 +280,7 @@ class Followed:
 
     def at_once(self) -> dict[bytes, dict[str, int]]:
         """Of an index that sees the pods as they are now, and counts them in one go."""
-        again = PeerIndex()
+        again = PodAffinityIndex()
         for row in self.pods.values():
             again.replace(None, row)
         return {key: there for key, (_, there) in again.table(self.pods).selections.items()}

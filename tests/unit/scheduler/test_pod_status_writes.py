@@ -4,24 +4,26 @@ import msgspec
 import pytest
 
 from tests.unit.scheduler.objects import EPOCH, group, pod
-from vc_messages.effects import RecordEvent
-from vc_model.kinds import JOBS, PODGROUPS, PODS
-from vc_model.pod import Pod, PodCondition
-from vc_scheduler.config import Config, PodEvents
-from vc_scheduler.logic.decisions import PodRef
-from vc_scheduler.logic.pod_status import background_queue
-from vc_scheduler.logic.pod_status.background_queue import (
+from vc.messages.effects import BindPod, RecordEvent
+from vc.model.api.kinds import JOBS, PODGROUPS, PODS
+from vc.model.api.pod import Pod, PodCondition
+from vc.scheduler.config import Config, PodEvents
+from vc.scheduling.model.decisions import PodRef
+from vc.scheduling.pod_status import background_queue
+from vc.scheduling.pod_status.background_queue import (
     BURST,
     WRITES_PER_SECOND,
     BackgroundQueue,
     BackgroundWrite,
     PodEvent,
 )
-from vc_scheduler.logic.pod_status.effects import (
+from vc.scheduling.pod_status.effects import (
+    assigned,
     condition_patch,
     failed_scheduling,
     gang_scheduled,
     job_waits,
+    waiting_message,
 )
 
 # -- effects -------------------------------------------------------------------------------------
@@ -53,6 +55,79 @@ def test_a_patch_keeps_the_conditions_of_others_and_the_time_of_ours() -> None:
     assert condition_patch(with_conditions(ours), "no room", now=EPOCH) is None
 
 
+def scheduled(status: str, reason: str) -> PodCondition:
+    return PodCondition(type="PodScheduled", status=status, reason=reason, message="no room")
+
+
+@pytest.mark.parametrize(
+    ("conditions", "message"),
+    [
+        pytest.param([], "", id="no condition"),
+        pytest.param([scheduled("False", "Unschedulable")], "no room", id="our condition"),
+        pytest.param([scheduled("False", "SchedulingGated")], "", id="the gate of the API server"),
+        pytest.param([scheduled("True", "Unschedulable")], "", id="a pod that has a node"),
+        pytest.param(
+            [
+                PodCondition(type="Ready", status="False", reason="Unschedulable", message="else"),
+                scheduled("False", "Unschedulable"),
+            ],
+            "no room",
+            id="behind the condition of others",
+        ),
+    ],
+)
+def test_the_message_of_a_waiting_pod_is_read_from_our_condition_alone(
+    conditions: list[PodCondition], message: str
+) -> None:
+    assert waiting_message(with_conditions(*conditions)) == message
+
+
+@pytest.mark.parametrize(
+    ("before", "since"),
+    [
+        pytest.param(
+            msgspec.structs.replace(
+                scheduled("True", ""), last_transition_time="2027-01-15T07:00:00Z"
+            ),
+            "2027-01-15T08:01:00Z",
+            id="it had a node",
+        ),
+        pytest.param(
+            msgspec.structs.replace(
+                scheduled("False", "SchedulingGated"), last_transition_time="2027-01-15T07:00:00Z"
+            ),
+            "2027-01-15T07:00:00Z",
+            id="it waited before",
+        ),
+        pytest.param(scheduled("False", "Unschedulable"), "2027-01-15T08:01:00Z", id="no time"),
+    ],
+)
+def test_a_condition_has_the_time_since_when_the_pod_waits(
+    before: PodCondition, since: str
+) -> None:
+    other = PodCondition(type="Ready", status="False", last_transition_time="2027-01-15T06:00:00Z")
+    effect = condition_patch(with_conditions(other, before), "no queue", now=EPOCH + 60)
+    assert effect is not None
+    _, written = effect.patch["status"]["conditions"]
+    assert written == {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": "Unschedulable",
+        "message": "no queue",
+        "lastTransitionTime": since,
+    }
+    assert (effect.kind, effect.namespace, effect.name, effect.subresource) == (
+        PODS, "ns", "p", "status",
+    )  # fmt: skip
+
+
+def test_a_pod_that_has_a_node_is_told_so_by_name() -> None:
+    made = assigned(BindPod(namespace="ns", name="p", uid="u", node="n"))
+    assert (made.kind, made.namespace, made.name, made.uid) == (PODS, "ns", "p", "u")
+    assert (made.type, made.reason) == ("Normal", "Scheduled")
+    assert made.message == "Successfully assigned ns/p to n"
+
+
 def test_a_patch_names_the_version_so_that_a_bind_in_between_wins() -> None:
     seen = with_conditions()
     metadata = msgspec.structs.replace(seen.metadata, resource_version="41")
@@ -76,6 +151,9 @@ def test_events_of_a_group_name_its_job_by_uid() -> None:
     assert job_waits(alone, "no room") == []
     (waits,) = job_waits(owned, "no room")
     assert (waits.kind, waits.type, waits.reason) == (JOBS, "Warning", "FailedScheduling")
+    assert (waits.namespace, waits.name, waits.uid, waits.message) == ("ns", "j", "u", "no room")
+    assert {e.message for e in gang_scheduled(owned, 4)} == {"pod group is ready: 4 pods are bound"}
+    assert all(event.aggregate for event in (waits, *gang_scheduled(owned, 4)))
 
 
 # -- the queue -----------------------------------------------------------------------------------
@@ -119,6 +197,26 @@ def test_no_more_than_the_named_number_go_out_in_a_second() -> None:
     assert passed == pytest.approx(WRITES_PER_SECOND, abs=1)
 
 
+def test_a_write_carries_the_epoch_of_its_decision() -> None:
+    entries = BackgroundQueue()
+    entries.put("a", condition("a"), 3)
+    entries.put("a", event("a"), 4)
+    assert [entries.take(0.0), entries.take(0.0)] == [(condition("a"), 3), (event("a"), 4)]
+    assert entries.take(0.0) is None
+
+
+def test_a_pause_allows_no_more_than_a_burst_and_a_clock_set_back_allows_nothing() -> None:
+    entries = BackgroundQueue()
+    for number in range(1_000):
+        entries.put(str(number), condition(str(number)))
+    assert len(taken(entries, now=1_000.0)) == BURST
+    assert taken(entries, now=900.0) == []
+    assert entries.rest_seconds(900.0) == pytest.approx(1 / WRITES_PER_SECOND)
+    assert len(taken(entries, now=900.0 + 1.5 / WRITES_PER_SECOND)) == 1
+    assert len(taken(entries, now=2_000.0)) == BURST
+    assert entries.rest_seconds(3_000.0) == 0.0
+
+
 # -- settings ------------------------------------------------------------------------------------
 
 
@@ -142,3 +240,5 @@ def test_an_event_of_a_waiting_pod_aggregates() -> None:
     made = failed_scheduling(PodRef(namespace="ns", name="p", uid="u"), "no room")
     assert isinstance(made, RecordEvent)
     assert (made.kind, made.aggregate) == (PODS, True)
+    assert (made.namespace, made.name, made.uid) == ("ns", "p", "u")
+    assert (made.type, made.reason, made.message) == ("Warning", "FailedScheduling", "no room")

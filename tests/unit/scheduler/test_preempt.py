@@ -7,13 +7,13 @@ import pytest
 
 from tests.unit.scheduler.objects import gang, group, node, nodes, pod, priority_class, queue
 from tests.unit.scheduler.world import World, reason_of
-from vc_messages.sessions import Stage
-from vc_model.meta import ApiObject
-from vc_model.pod import Pod
-from vc_model.scheduling import PriorityClass
-from vc_model.struct import ResourceList
-from vc_scheduler.logic.conf import Conf
-from vc_scheduler.logic.evictions import EVICTION_COOLDOWN_SECONDS, NOMINATION_SECONDS
+from vc.messages.sessions import Stage
+from vc.model.api.meta import ApiObject
+from vc.model.api.pod import Pod
+from vc.model.api.scheduling import PriorityClass
+from vc.model.api.struct import ResourceList
+from vc.scheduling.cache.overlays.evictions import EVICTION_COOLDOWN_SECONDS, NOMINATION_SECONDS
+from vc.scheduling.conf.model import Conf
 
 CLASSES = [priority_class("high", 100), priority_class("middle", 50), priority_class("low", 1)]
 

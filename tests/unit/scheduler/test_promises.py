@@ -5,8 +5,8 @@ import msgspec
 from tests.unit.scheduler.objects import group, node, nodes, pod, queue
 from tests.unit.scheduler.test_preempt import CLASSES, asking, running
 from tests.unit.scheduler.world import World
-from vc_model import kinds
-from vc_model.meta import ApiObject
+from vc.model.api import kinds
+from vc.model.api.meta import ApiObject
 
 
 def promised() -> World:

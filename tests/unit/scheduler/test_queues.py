@@ -2,10 +2,10 @@
 
 from tests.unit.scheduler.objects import gang, group, node, nodes, pod, queue
 from tests.unit.scheduler.world import World, reason_of
-from vc_messages.sessions import Stage
-from vc_model.struct import ResourceList
-from vc_scheduler.logic.conf import Conf, PluginConf
-from vc_scheduler.logic.phases import COUNTERS_REFRESH_SECONDS, MESSAGE_REFRESH_SECONDS
+from vc.messages.sessions import Stage
+from vc.model.api.struct import ResourceList
+from vc.scheduling.conf.model import Conf, PluginConf
+from vc.scheduling.model.pod_group_status import COUNTERS_REFRESH_SECONDS, MESSAGE_REFRESH_SECONDS
 
 
 def test_a_pending_group_is_let_in_and_placed_in_one_session() -> None:

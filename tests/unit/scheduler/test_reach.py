@@ -5,12 +5,12 @@ from hypothesis import strategies as st
 
 from tests.unit.scheduler.objects import gang, group, node, pod, queue
 from tests.unit.scheduler.world import World
-from vc_scheduler.logic import plugins
-from vc_scheduler.logic.framework import Framework
-from vc_scheduler.logic.leaving import could_help, reach_without
-from vc_scheduler.logic.placing import why_no_room
-from vc_scheduler.logic.rows import GroupRow, PodRow
-from vc_scheduler.logic.session import Session
+from vc.scheduling import plugins
+from vc.scheduling.framework.registry import Framework
+from vc.scheduling.model.rows import GroupRow, PodRow
+from vc.scheduling.placement.gang import why_no_fit
+from vc.scheduling.placement.simulated_removal import could_help, feasibility_without
+from vc.scheduling.session.session import Session
 
 
 def session_of(world: World) -> Session:
@@ -58,7 +58,7 @@ def test_each_task_is_looked_at_by_itself() -> None:
 def test_where_parts_are_held_nobody_knows() -> None:
     world = World(queue(), node("n1", cpu=1), gang("new", 1, cpu=2))
     session = session_of(world)
-    job, reach = waiting(session), reach_without(session, [])
+    job, reach = waiting(session), feasibility_without(session, [])
     assert not could_help(session, job, [(None, 1)], reach)
     session.parts["ns/other"] = lambda: None
     assert could_help(session, job, [(None, 1)], reach)
@@ -82,11 +82,11 @@ def test_a_no_is_a_no(nodes: list[int], data: st.DataObject) -> None:
     world.put(*gang("new", count, cpu=data.draw(CPUS)))
     session = session_of(world)
     job, gone = waiting(session), placed(session)
-    reach = reach_without(session, gone)
+    reach = feasibility_without(session, gone)
     there = session_of(world)  # the same, with those pods away
     for one in gone:
         row = there.snapshot.nodes.static.row(one.node)
         assert row is not None
-        there.rooms.used[row] -= there.rooms.request(one.shape)
-    fits = why_no_room(there, job, [(None, count)]) is None
+        there.node_capacity.used[row] -= there.node_capacity.request(one.shape)
+    fits = why_no_fit(there, job, [(None, count)]) is None
     assert reach.covers(job, [(None, count)]) == fits, "equal pods: the bound is exact"

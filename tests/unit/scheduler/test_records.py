@@ -5,9 +5,9 @@ import pytest
 
 from tests.unit.scheduler.objects import gang, nodes, queue
 from tests.unit.scheduler.world import World
-from vc_messages.effects import EvictPod, PatchObject
-from vc_messages.record import Record
-from vc_messages.sessions import (
+from vc.messages.effects import EvictPod, PatchObject
+from vc.messages.record import Record
+from vc.messages.sessions import (
     JobReason,
     Reason,
     SessionRecord,
@@ -15,12 +15,12 @@ from vc_messages.sessions import (
     session_message,
     session_of,
 )
-from vc_model.pod import Container, PodSpec, ResourceRequirements
-from vc_scheduler.logic import ledger as ledger_module
-from vc_scheduler.logic.amounts import Problems, pod_request
-from vc_scheduler.logic.commands import group_work, queue_effect, release_effects, status_effect
-from vc_scheduler.logic.decisions import Decisions, PodRef, QueueAllocated, Release
-from vc_scheduler.logic.ledger import Ledger, Timing
+from vc.model.api.pod import Container, PodSpec, ResourceRequirements
+from vc.scheduling.effects import group_work, queue_effect, release_effects, status_effect
+from vc.scheduling.model.amounts import Problems, pod_request
+from vc.scheduling.model.decisions import Decisions, PodRef, QueueAllocated, Release
+from vc.scheduling.record import reason_log as ledger_module
+from vc.scheduling.record.reason_log import Ledger, Timing
 
 NOW = Timing(started_at=1.0, took_ms=2.0)
 

@@ -4,11 +4,11 @@ import msgspec
 
 from tests.unit.scheduler.objects import EPOCH, gang, group, nodes, pod, queue
 from tests.unit.scheduler.world import World
-from vc_dashboard.logic.amounts import pod_amounts
-from vc_model.kinds import PODS
-from vc_model.pod import ContainerStatus, Pod, ResourceRequirements
-from vc_queue_controller.logic.ledger_accounts import account_of
-from vc_watcher.logic import Decoder
+from vc.dashboard.logic.amounts import pod_amounts
+from vc.model.api.kinds import PODS
+from vc.model.api.pod import ContainerStatus, Pod, ResourceRequirements
+from vc.queue_controller.logic.ledger_accounts import account_of
+from vc.watcher.logic import Decoder
 
 
 def as_the_bus_has_it(body: Pod, *, actual: str, allocated: str) -> Pod:

@@ -5,11 +5,11 @@ import pytest
 
 from tests.unit.scheduler.objects import gang, nodes, queue
 from tests.unit.scheduler.world import World, reason_of
-from vc_messages.sessions import Stage
-from vc_model.kubernetes import ResourceQuota, ResourceQuotaSpec, ResourceQuotaStatus
-from vc_model.meta import ApiObject, ObjectMeta
-from vc_model.struct import ResourceList
-from vc_scheduler.logic.conf import Conf, PluginConf
+from vc.messages.sessions import Stage
+from vc.model.api.kubernetes import ResourceQuota, ResourceQuotaSpec, ResourceQuotaStatus
+from vc.model.api.meta import ApiObject, ObjectMeta
+from vc.model.api.struct import ResourceList
+from vc.scheduling.conf.model import Conf, PluginConf
 
 CONF = Conf(
     tiers=(
@@ -35,7 +35,7 @@ def asking(name: str, *, age: int = 0, **resources: str) -> list[ApiObject]:
 
 
 @pytest.mark.parametrize(
-    ("given", "let_in"),
+    ("given", "enqueued_groups"),
     [
         (quota({"cpu": "4"}), True),
         (quota({"cpu": "4"}, {"cpu": "2"}), True),
@@ -51,9 +51,9 @@ def asking(name: str, *, age: int = 0, **resources: str) -> list[ApiObject]:
     ids=["room", "just room", "used", "requests", "another key", "pods", "pods by count", "scoped",
          "another resource", "unreadable"],
 )  # fmt: skip
-def test_a_job_is_let_in_within_the_quota(given: ResourceQuota, *, let_in: bool) -> None:
+def test_a_job_is_let_in_within_the_quota(given: ResourceQuota, *, enqueued_groups: bool) -> None:
     world = World(queue(), nodes(1), given, asking("g", cpu="2"), conf=CONF)
-    assert bool(world.decide().enqueued) is let_in
+    assert bool(world.decide().enqueued) is enqueued_groups
     without = World(queue(), nodes(1), given, asking("g", cpu="2"))
     assert without.decide().enqueued == ("ns/g",)
 

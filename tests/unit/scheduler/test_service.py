@@ -7,16 +7,16 @@ import pytest
 from prometheus_client import generate_latest
 
 from tests.unit.scheduler.shell import NAMESPACE, Shell, pod_body
-from vc_clock import run_virtual
-from vc_cluster import ConflictError, ForbiddenError, ServerError
-from vc_messages.sessions import Stage, entry_of
-from vc_model.keys import GANG_RELEASED, QUEUE_ALLOCATION_GATE
-from vc_model.kinds import NODES, PODGROUPS, PODS
-from vc_runtime.leader import LEASE_SECONDS
-from vc_scheduler.config import Config
-from vc_scheduler.logic import ledger
-from vc_scheduler.logic.releasing import GANG_RELEASE_SECONDS
-from vc_scheduler.service import build
+from vc.clock import run_virtual
+from vc.cluster import ConflictError, ForbiddenError, ServerError
+from vc.messages.sessions import Stage, entry_of
+from vc.model.api.keys import GANG_RELEASED, QUEUE_ALLOCATION_GATE
+from vc.model.api.kinds import NODES, PODGROUPS, PODS
+from vc.runtime.leading.election import LEASE_SECONDS
+from vc.scheduler.config import Config
+from vc.scheduler.service import build
+from vc.scheduling.actions.release import GANG_RELEASE_SECONDS
+from vc.scheduling.record import reason_log
 
 Story = Callable[[Shell], Coroutine[None, None, None]]
 
@@ -75,7 +75,8 @@ def test_a_gang_that_waits_says_why_on_the_group_on_every_pod_and_in_an_event() 
         await shell.clock.sleep(2)
         condition = shell.group("big").status.conditions[0]
         assert (condition.type, condition.status) == ("Unschedulable", "True")
-        assert condition.message.startswith("room for 8 of the 9 pods of cpu 40")
+        assert condition.message.startswith("can never start with these nodes: ")
+        assert "; room for 8 of the 9 pods of cpu 40" in condition.message
         told = [
             p for p in shell.pods() if any(c.reason == "Unschedulable" for c in p.status.conditions)
         ]
@@ -127,7 +128,7 @@ def test_nothing_happens_when_nothing_can_change() -> None:
 def test_reasons_that_a_record_has_no_room_for_are_said_although_nothing_happens(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(ledger, "REASONS_RECORDED_MAX", 2)
+    monkeypatch.setattr(reason_log, "REASONS_RECORDED_MAX", 2)
 
     async def story() -> None:
         async with Shell(schedulers=0) as shell:

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from tests.unit.scheduler.objects import gang, group, node, nodes, pod, queue
 from tests.unit.scheduler.world import World, reason_of
-from vc_messages.sessions import Stage
-from vc_model.meta import ApiObject
-from vc_model.scheduling import Queue
-from vc_scheduler.logic.conf import Conf, PluginConf
-from vc_scheduler.logic.shares import Claim, fill
+from vc.messages.sessions import Stage
+from vc.model.api.meta import ApiObject
+from vc.model.api.scheduling import Queue
+from vc.scheduling.conf.model import Conf, PluginConf
+from vc.scheduling.plugins.queue_shares.tree import Claim, fill
 
 CAPACITY = Conf(
     tiers=(

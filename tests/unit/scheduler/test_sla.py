@@ -5,9 +5,9 @@ import pytest
 
 from tests.unit.scheduler.objects import EPOCH, gang, group, nodes, pod, priority_class, queue
 from tests.unit.scheduler.world import World
-from vc_model.meta import ApiObject
-from vc_scheduler.logic.conf import Conf, PluginConf
-from vc_scheduler.logic.plugins.arguments import seconds
+from vc.model.api.meta import ApiObject
+from vc.scheduling.conf.arguments import seconds
+from vc.scheduling.conf.model import Conf, PluginConf
 
 REST = tuple(
     PluginConf(name=n) for n in ("overcommit", "drf", "predicates", "proportion", "nodeorder")

@@ -7,12 +7,12 @@ import pytest
 from tests.unit.scheduler.objects import gang, group, node, nodes, pod, priority_class, queue
 from tests.unit.scheduler.shell import Shell
 from tests.unit.scheduler.world import World
-from vc_clock import run_virtual
-from vc_model.meta import ApiObject
-from vc_scheduler.logic import actions, plugins
-from vc_scheduler.logic.conf import ActionConf, Conf, PluginConf
-from vc_scheduler.logic.conf_file import ConfError, read_conf
-from vc_scheduler.logic.cycle import check_conf
+from vc.clock import run_virtual
+from vc.model.api.meta import ApiObject
+from vc.scheduling import actions, plugins
+from vc.scheduling.conf.model import ActionConf, Conf, PluginConf
+from vc.scheduling.conf.volcano_file import ConfError, read_conf
+from vc.scheduling.cycle import check_conf
 
 CLASSES = [priority_class("high", 100), priority_class("low", 1)]
 FILE = """

@@ -7,7 +7,7 @@ import pytest
 
 from tests.unit.scheduler.objects import group, node, pod, queue
 from tests.unit.scheduler.world import World
-from vc_model.meta import ApiObject
+from vc.model.api.meta import ApiObject
 
 
 def task(name: str, *, on: str = "", role: str = "w", cpu: int = 4, priority: int = 1) -> ApiObject:

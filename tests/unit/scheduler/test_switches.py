@@ -7,18 +7,18 @@ import pytest
 
 from tests.unit.scheduler.objects import gang, group, node, nodes, pod, priority_class, queue
 from tests.unit.scheduler.world import World, reason_of
-from vc_messages.sessions import Stage
-from vc_model.kubernetes import (
+from vc.messages.sessions import Stage
+from vc.model.api.kubernetes import (
     PodDisruptionBudget,
     PodDisruptionBudgetSpec,
     PodDisruptionBudgetStatus,
 )
-from vc_model.meta import ApiObject, ObjectMeta
-from vc_model.selectors import LabelSelector
-from vc_model.support.configuration import EFFECTIVE_SWITCHES, IDLE_SWITCHES
-from vc_scheduler.logic import actions, plugins
-from vc_scheduler.logic.conf import Conf
-from vc_scheduler.logic.conf_file import ConfError, read_conf
+from vc.model.api.meta import ApiObject, ObjectMeta
+from vc.model.api.selectors import LabelSelector
+from vc.model.support.configuration import EFFECTIVE_SWITCHES, IDLE_SWITCHES
+from vc.scheduling import actions, plugins
+from vc.scheduling.conf.model import Conf
+from vc.scheduling.conf.volcano_file import ConfError, read_conf
 
 FILE = """
 actions: "enqueue, allocate, preempt, reclaim, backfill"

@@ -7,10 +7,10 @@ import pytest
 
 from tests.unit.scheduler.objects import group, node, pod, queue
 from tests.unit.scheduler.world import World
-from vc_model.meta import ApiObject
-from vc_model.node import Node
-from vc_scheduler.logic.conf import Conf, PluginConf
-from vc_scheduler.logic.plugins.task_topology import read_topology
+from vc.model.api.meta import ApiObject
+from vc.model.api.node import Node
+from vc.scheduling.conf.model import Conf, PluginConf
+from vc.scheduling.plugins.task_topology import read_topology
 
 PREFIX = "volcano.sh/task-topology-"
 BASE = ("gang", "predicates", "nodeorder")

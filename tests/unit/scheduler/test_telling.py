@@ -7,16 +7,16 @@ import pytest
 
 from tests.unit.scheduler.shell import Shell, pod_body
 from tests.unit.scheduler.test_service import tell
-from vc_cluster import ServerError
-from vc_messages.effects import RecordEvent
-from vc_model.kinds import PODGROUPS, PODS
-from vc_model.scheduling import PodGroupCondition, PodGroupStatus
-from vc_scheduler.logic.decisions import QueueAllocated, StatusChange
-from vc_scheduler.logic.pod_status import POD_CONDITION_SECONDS
-from vc_scheduler.logic.telling_line import (
+from vc.cluster import ServerError
+from vc.messages.effects import RecordEvent
+from vc.model.api.kinds import PODGROUPS, PODS
+from vc.model.api.scheduling import PodGroupCondition, PodGroupStatus
+from vc.scheduling.model.decisions import QueueAllocated, StatusChange
+from vc.scheduling.pod_status import POD_CONDITION_SECONDS
+from vc.scheduling.status_queue import (
     COMPLETED_REST_SECONDS,
     EVENTS_WAITING_MAX,
-    TellingLine,
+    StatusQueue,
     Word,
     rest_seconds,
 )
@@ -31,7 +31,7 @@ async def lone_group(shell: Shell, name: str) -> None:
     await shell.create(PODGROUPS, body, namespace="default")
 
 
-def let_in(shell: Shell) -> int:
+def enqueued_groups(shell: Shell) -> int:
     listed = shell.api.list(shell.api.registry.for_kind(PODGROUPS)).items
     return sum(b'"phase":"Inqueue"' in raw.replace(b" ", b"") for raw in listed)
 
@@ -54,7 +54,9 @@ def test_a_bind_passes_five_hundred_statuses_which_all_follow() -> None:
         assert shell.phase("late") == "", "its own status stands in line as well"
 
         await shell.until(lambda: shell.phase("late") == "Running", "told", seconds=30)
-        await shell.until(lambda: let_in(shell) == PENDING_STATUSES, "all let in", seconds=30)
+        await shell.until(
+            lambda: enqueued_groups(shell) == PENDING_STATUSES, "all let in", seconds=30
+        )
         assert shell.cluster.writes["patch podgroups"] == PENDING_STATUSES + 1
 
     tell(story)
@@ -258,7 +260,7 @@ def refused(message: str) -> StatusChange:
     )
 
 
-def drain(line: TellingLine, *, now: float = 0.0, awaited_first: bool = True) -> list[Word]:
+def drain(line: StatusQueue, *, now: float = 0.0, awaited_first: bool = True) -> list[Word]:
     found: list[Word] = []
     while (taken := line.take(now=now, awaited_first=awaited_first)) is not None:
         found.append(taken[1])
@@ -267,7 +269,7 @@ def drain(line: TellingLine, *, now: float = 0.0, awaited_first: bool = True) ->
 
 
 def test_the_newest_word_takes_the_place_of_the_older_one() -> None:
-    line = TellingLine()
+    line = StatusQueue()
     line.put("g", change("Inqueue"), due=0.0)
     line.put("h", change("Pending"), due=0.0)
     line.put("g", change("Running"), due=0.0)
@@ -277,7 +279,7 @@ def test_the_newest_word_takes_the_place_of_the_older_one() -> None:
 
 
 def test_a_merged_status_keeps_the_version_and_the_conditions_of_the_one_it_replaces() -> None:
-    line = TellingLine()
+    line = StatusQueue()
     line.put("g", change("Inqueue", changes_conditions=True, seen_version="7"), due=0.0)
     line.put("g", change("Running", changes_conditions=False, seen_version=""), due=0.0)
     (word,) = drain(line)
@@ -288,7 +290,7 @@ def test_a_merged_status_keeps_the_version_and_the_conditions_of_the_one_it_repl
 def test_words_of_two_lease_epochs_that_became_one_are_told_under_the_older_one_or_not_at_all() -> (
     None
 ):
-    line = TellingLine()
+    line = StatusQueue()
     line.put("g", change("Inqueue"), due=0.0, epoch=1)
     line.put("g", change("Running"), due=0.0, epoch=3)
     line.put("h", change("Running"), due=0.0, epoch=3)
@@ -297,7 +299,7 @@ def test_words_of_two_lease_epochs_that_became_one_are_told_under_the_older_one_
 
 
 def test_a_refusal_is_told_as_long_as_it_holds() -> None:
-    line = TellingLine()
+    line = StatusQueue()
     line.put("g", refused("no room"), due=0.0)
     line.put("g", msgspec.structs.replace(refused("no room"), refusal=""), due=0.0)
     line.put("h", refused("no room"), due=0.0)
@@ -312,7 +314,7 @@ def test_that_a_gang_became_whole_is_told_as_long_as_it_is() -> None:
     whole = PodGroupStatus(
         phase="Running", conditions=[PodGroupCondition(type="Scheduled", status="True")]
     )
-    line = TellingLine()
+    line = StatusQueue()
     line.put("g", change(status=whole, scheduled=4), due=0.0)
     line.put("g", change(status=msgspec.structs.replace(whole, running=4)), due=0.0)
     line.put("h", change(status=whole, scheduled=4), due=0.0)
@@ -321,7 +323,7 @@ def test_that_a_gang_became_whole_is_told_as_long_as_it_is() -> None:
 
 
 def test_a_group_made_anew_takes_nothing_over() -> None:
-    line = TellingLine()
+    line = StatusQueue()
     line.put("g", refused("no room"), due=0.0)
     line.put("g", change("Inqueue", uid="other", seen_version=""), due=0.0)
     (word,) = drain(line)
@@ -330,7 +332,7 @@ def test_a_group_made_anew_takes_nothing_over() -> None:
 
 
 def test_one_word_at_a_time_about_an_object() -> None:
-    line = TellingLine()
+    line = StatusQueue()
     line.put("g", change("Inqueue"), due=0.0)
     assert line.take(now=0.0, awaited_first=True) is not None
     line.put("g", change("Running", seen_version=""), due=0.0)
@@ -343,7 +345,7 @@ def test_one_word_at_a_time_about_an_object() -> None:
 
 
 def test_a_word_that_rests_is_put_off_once_and_told_in_time() -> None:
-    line = TellingLine()
+    line = StatusQueue()
     done = change("Completed")
     assert rest_seconds(done) == COMPLETED_REST_SECONDS
     assert rest_seconds(change("Running")) == 0.0
@@ -356,7 +358,7 @@ def test_a_word_that_rests_is_put_off_once_and_told_in_time() -> None:
 
 @pytest.mark.parametrize("awaited_first", [True, False])
 def test_each_sort_of_words_has_a_teller_that_serves_it_first(awaited_first: bool) -> None:
-    line = TellingLine()
+    line = StatusQueue()
     line.put("queue", QueueAllocated(queue="q", allocated={}, gone=()), due=0.0)
     line.put("g", change("Inqueue"), due=0.0, awaited=True)
     first = drain(line, awaited_first=awaited_first)[0]
@@ -364,7 +366,7 @@ def test_each_sort_of_words_has_a_teller_that_serves_it_first(awaited_first: boo
 
 
 def test_events_have_a_bound_and_statuses_pass_it() -> None:
-    line = TellingLine()
+    line = StatusQueue()
     events = [
         RecordEvent(
             kind=PODS, namespace="ns", name="p", uid="p", type="Warning", reason="R", message=str(n)
@@ -379,7 +381,7 @@ def test_events_have_a_bound_and_statuses_pass_it() -> None:
 
 
 def test_a_word_can_be_taken_back() -> None:
-    line = TellingLine()
+    line = StatusQueue()
     line.put("g", change("Running"), due=0.0, awaited=True)
     assert line.withdraw("g") == change("Running")
     assert line.withdraw("g") is None

@@ -5,12 +5,12 @@ from tests.unit.scheduler.objects import gang, node, nodes, pod, queue
 from tests.unit.scheduler.shell import NAMESPACE, Shell
 from tests.unit.scheduler.test_preempt import CLASSES, asking, running
 from tests.unit.scheduler.world import World, reason_of
-from vc_clock import run_virtual
-from vc_cluster import ClusterError, ConflictError, ForbiddenError
-from vc_messages.sessions import Stage
-from vc_model import kinds
-from vc_model.kubernetes import Namespace, NamespaceStatus
-from vc_model.meta import ObjectMeta
+from vc.clock import run_virtual
+from vc.cluster import ClusterError, ConflictError, ForbiddenError
+from vc.messages.sessions import Stage
+from vc.model.api import kinds
+from vc.model.api.kubernetes import Namespace, NamespaceStatus
+from vc.model.api.meta import ObjectMeta
 
 MESSAGE = "unable to create new content in namespace default because it is being terminated"
 BY_CAUSE = ForbiddenError(

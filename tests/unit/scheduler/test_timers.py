@@ -16,17 +16,17 @@ from typing import Final
 import msgspec
 import pytest
 
-import vc_scheduler.logic
+import vc.scheduling
 from tests.unit.scheduler.situations import SITUATIONS
-from vc_scheduler.logic import evictions
-from vc_scheduler.logic.cache.let_in import LetIn
-from vc_scheduler.logic.evictions import Evictions
-from vc_scheduler.logic.holds import Holds
-from vc_scheduler.logic.pod_status.overlay import ConditionOverlay
-from vc_scheduler.logic.session import Session
-from vc_scheduler.logic.volumes import VolumeColumns
+from vc.scheduling.cache.overlays import evictions
+from vc.scheduling.cache.overlays.bind_backoff import BindBackoff
+from vc.scheduling.cache.overlays.enqueued import LetIn
+from vc.scheduling.cache.overlays.evictions import Evictions
+from vc.scheduling.cache.overlays.pod_conditions import ConditionOverlay
+from vc.scheduling.cache.volumes import VolumeColumns
+from vc.scheduling.session.session import Session
 
-SOURCES: Final = Path(vc_scheduler.logic.__file__).parent
+SOURCES: Final = Path(vc.scheduling.__file__).parent
 
 
 @pytest.mark.parametrize("situation", SITUATIONS, ids=lambda situation: situation.__name__)
@@ -78,7 +78,7 @@ def without_call(site: Site) -> Iterator[None]:
 
 
 ENTRIES: Final[dict[str, tuple[type, str]]] = {
-    "binds that failed": (Holds, "_holds"),
+    "binds that failed": (BindBackoff, "_holds"),
     "claims without a volume": (VolumeColumns, "_given_at"),
     "choices that were refused": (VolumeColumns, "_choices"),
     "victims that were refused": (Evictions, "_spared"),

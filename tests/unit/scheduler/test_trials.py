@@ -9,20 +9,20 @@ from tests.unit.scheduler.objects import gang, group, node, nodes, pod, queue
 from tests.unit.scheduler.scenarios.scenario import plugins
 from tests.unit.scheduler.test_preempt import CLASSES, asking, running
 from tests.unit.scheduler.world import World
-from vc_model.meta import ApiObject
-from vc_scheduler.logic import plugins as plugin_registry
-from vc_scheduler.logic.framework import Framework
-from vc_scheduler.logic.rows import GroupRow, PodRow
-from vc_scheduler.logic.session import Session
-from vc_scheduler.logic.trials import (
+from vc.model.api.meta import ApiObject
+from vc.scheduling import plugins as plugin_registry
+from vc.scheduling.eviction.attempts import (
     BEHIND_MAX,
     BEHIND_MOVES_MAX,
     TRIED_MAX,
     UNTRIED_SECONDS,
     VAIN_MAX,
     VAIN_MOVES_MAX,
-    Trials,
+    PreemptionAttempts,
 )
+from vc.scheduling.framework.registry import Framework
+from vc.scheduling.model.rows import GroupRow, PodRow
+from vc.scheduling.session.session import Session
 
 MANY = VAIN_MAX + 2 * BEHIND_MAX
 
@@ -190,11 +190,11 @@ def trials_of(world: World, *, helped: bool, moves: int = 0) -> tuple[list[str],
     """All jobs of a session, and those that were tried, each taking so many pods off nodes."""
     snapshot = world.snapshot()
     session = Session(snapshot, Framework(world.conf, plugin_registry.REGISTRY), world.now)
-    trials = Trials(session, _key)
+    preemption_attempts = PreemptionAttempts(session, _key)
     tried: list[str] = []
-    for job in trials.among(snapshot.groups):
+    for job in preemption_attempts.among(snapshot.groups):
         session.moves += moves
-        trials.tried(job, helped=helped)
+        preemption_attempts.tried(job, helped=helped)
         tried.append(job.key)
     return [group.key for group in snapshot.groups], tried
 

@@ -4,10 +4,10 @@ import pytest
 
 from tests.unit.scheduler.objects import gang, node, queue
 from tests.unit.scheduler.world import World, reason_of
-from vc_messages.sessions import Stage
-from vc_model import kinds
-from vc_scheduler.logic.conf import Conf, PluginConf
-from vc_scheduler.logic.figures import Figures, figures
+from vc.messages.sessions import Stage
+from vc.model.api import kinds
+from vc.scheduling.closing.share_report import Figures, figures
+from vc.scheduling.conf.model import Conf, PluginConf
 
 CPUS = 16
 HIERARCHY = Conf(

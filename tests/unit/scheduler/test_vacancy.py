@@ -4,9 +4,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vc_scheduler.logic.fit import capacity
-from vc_scheduler.logic.table import Filtered, Ints, Mask
-from vc_scheduler.logic.vacancy import VACANCIES_MAX, Vacancies, Vacancy
+from vc.scheduling.model.node_table import Filtered, Ints, Mask
+from vc.scheduling.session.batch_fit import capacity
+from vc.scheduling.session.free_resources import VACANCIES_MAX, FreeResources, FreeResourcesCache
 
 AMOUNTS = st.integers(0, 2**60)
 ROWS = st.lists(st.tuples(AMOUNTS, AMOUNTS), max_size=6)
@@ -22,7 +22,7 @@ def passed(*mask: bool) -> Filtered:
 
 @given(ROWS, AMOUNTS)
 def test_sums_are_those_of_the_rows(rows: list[tuple[int, int]], amount: int) -> None:
-    vacancy = Vacancy(table(rows))
+    vacancy = FreeResources(table(rows))
     for column in (0, 1):
         free = [row[column] for row in rows]
         assert vacancy.total(column) == vacancy.total(column) == sum(free)
@@ -33,12 +33,12 @@ def test_sums_are_those_of_the_rows(rows: list[tuple[int, int]], amount: int) ->
 @given(ROWS, st.tuples(AMOUNTS, AMOUNTS))
 def test_a_cheap_no_is_a_no(rows: list[tuple[int, int]], asked: tuple[int, int]) -> None:
     request = np.array(asked, dtype=np.int64)
-    if Vacancy(table(rows)).takes_none(request):
+    if FreeResources(table(rows)).takes_none(request):
         assert not capacity(table(rows), request).any()
 
 
 def test_more_than_any_node_has_is_a_cheap_no() -> None:
-    vacancy = Vacancy(table([(4, 1), (1, 4)]))
+    vacancy = FreeResources(table([(4, 1), (1, 4)]))
     assert vacancy.takes_none(np.array([5, 0]))
     assert not vacancy.takes_none(np.array([3, 3])), "which node has both it does not say"
 
@@ -57,7 +57,7 @@ class Free:
 
 def test_nodes_are_gone_through_once_in_a_state() -> None:
     free, every, last = Free(), passed(True, True), passed(False, True)
-    known = Vacancies(free.of)
+    known = FreeResourcesCache(free.of)
     assert known.of(every, state=1) is known.of(every, state=1)
     assert known.of(last, state=1).total(0) == 2
     assert free.asked == 2
@@ -67,7 +67,7 @@ def test_nodes_are_gone_through_once_in_a_state() -> None:
 
 def test_no_more_than_so_many_are_kept() -> None:
     free, first = Free(), passed(True, True)
-    known = Vacancies(free.of)
+    known = FreeResourcesCache(free.of)
     known.of(first)
     others = [passed(True, False) for _ in range(VACANCIES_MAX)]
     for other in others:

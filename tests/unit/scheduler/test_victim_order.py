@@ -7,10 +7,10 @@ import pytest
 
 from tests.unit.scheduler.objects import EPOCH, gang, group, node, pod, priority_class, queue
 from tests.unit.scheduler.world import World
-from vc_model.meta import ApiObject
-from vc_model.times import format_time
-from vc_scheduler.logic.conf import Conf, PluginConf
-from vc_scheduler.logic.eviction.victim_search import SETS_MAX
+from vc.model.api.meta import ApiObject
+from vc.model.values.times import format_time
+from vc.scheduling.conf.model import Conf, PluginConf
+from vc.scheduling.eviction.victim_search import SETS_MAX
 
 CLASSES = [priority_class("high", 100), priority_class("middle", 50), priority_class("low", 1)]
 CAPACITY = Conf(

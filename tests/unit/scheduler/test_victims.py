@@ -9,9 +9,9 @@ from tests.unit.scheduler.objects import gang, group, node, pod, priority_class,
 from tests.unit.scheduler.scenarios.gangs import budget
 from tests.unit.scheduler.scenarios.scenario import plugins
 from tests.unit.scheduler.world import World
-from vc_model.meta import ApiObject
-from vc_model.pod import Pod
-from vc_scheduler.logic.evicting import REPRIEVES_TRIED_MAX
+from vc.model.api.meta import ApiObject
+from vc.model.api.pod import Pod
+from vc.scheduling.eviction.search import REPRIEVES_TRIED_MAX
 
 CLASSES = [priority_class("high", 100), priority_class("low", 1)]
 BUDGETS = plugins("pdb", "predicates", "proportion", "nodeorder")

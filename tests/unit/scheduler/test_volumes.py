@@ -8,15 +8,15 @@ import pytest
 from tests.unit.scheduler.objects import gang, group, node, pod, queue
 from tests.unit.scheduler.storage import DRIVER, claim, drivers, storage_class, volume
 from tests.unit.scheduler.world import World, reason_of
-from vc_messages.sessions import Stage
-from vc_model import kinds
-from vc_model.meta import ApiObject
-from vc_model.node import Node
-from vc_model.pod import ClaimReference, EphemeralVolume, Pod, Volume
-from vc_scheduler.logic.commands import claim_effect
-from vc_scheduler.logic.conf import Conf, PluginConf
-from vc_scheduler.logic.decisions import Decisions
-from vc_scheduler.logic.volumes import BIND_SECONDS_MAX, CHOICE_REST_SECONDS
+from vc.messages.sessions import Stage
+from vc.model.api import kinds
+from vc.model.api.meta import ApiObject
+from vc.model.api.node import Node
+from vc.model.api.pod import ClaimReference, EphemeralVolume, Pod, Volume
+from vc.scheduling.cache.volumes import BIND_SECONDS_MAX, CHOICE_REST_SECONDS
+from vc.scheduling.conf.model import Conf, PluginConf
+from vc.scheduling.effects import claim_effect
+from vc.scheduling.model.decisions import Decisions
 
 NODES = [
     node("a1", labels={"zone": "a", "host": "a1", "topology.kubernetes.io/zone": "a"}),

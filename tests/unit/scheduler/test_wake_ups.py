@@ -7,12 +7,12 @@ from tests.unit.scheduler.shell import NAMESPACE, Shell
 from tests.unit.scheduler.test_evicting import BUDGET, end, full_cluster, leaving, named
 from tests.unit.scheduler.test_preempt import CLASSES, asking, running
 from tests.unit.scheduler.world import World
-from vc_clock import run_virtual
-from vc_cluster import ForbiddenError
-from vc_model.kinds import BUDGETS, LEASES, PODS
-from vc_model.times import format_micro_time
-from vc_runtime.leader import LEASE_SECONDS, REQUEST_SECONDS_MAX
-from vc_scheduler.logic.evictions import (
+from vc.clock import run_virtual
+from vc.cluster import ForbiddenError
+from vc.model.api.kinds import BUDGETS, LEASES, PODS
+from vc.model.values.times import format_micro_time
+from vc.runtime.leading.election import LEASE_SECONDS, REQUEST_SECONDS_MAX
+from vc.scheduling.cache.overlays.evictions import (
     EVICTION_COOLDOWN_SECONDS,
     NOMINATION_SECONDS,
     SPARE_SECONDS,

@@ -4,12 +4,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.scheduler.objects import node, pod
-from vc_messages.sessions import Where
-from vc_model.struct import JsonObject
-from vc_scheduler.logic.node_masks import affine
-from vc_scheduler.logic.nodes import NodeColumns
-from vc_scheduler.logic.shapes import Shape, Shapes
-from vc_scheduler.logic.wanted_nodes import wanted_nodes
+from vc.messages.sessions import Where
+from vc.model.api.struct import JsonObject
+from vc.scheduling.cache.nodes import NodeColumns
+from vc.scheduling.model.shapes import Shape, Shapes
+from vc.scheduling.placement.wanted_nodes import wanted_nodes
+from vc.scheduling.session.node_masks import affine
 
 KEYS = ("a", "b", "c")
 VALUES = ("1", "2", "5", "")

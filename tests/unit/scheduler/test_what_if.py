@@ -6,15 +6,15 @@ import pytest
 
 from tests.unit.scheduler.objects import EPOCH, gang, node, nodes, priority_class, queue
 from tests.unit.scheduler.world import World
-from vc_messages.sessions import Stage
-from vc_model.meta import ApiObject
-from vc_scheduler.logic.conf import Conf
-from vc_scheduler.logic.what_if import SESSIONS_MAX, Trial
+from vc.messages.sessions import Stage
+from vc.model.api.meta import ApiObject
+from vc.scheduling.conf.model import Conf
+from vc.scheduling.what_if import SESSIONS_MAX, Simulation
 
 
-def trial(*objects: ApiObject | Sequence[ApiObject]) -> Trial:
+def trial(*objects: ApiObject | Sequence[ApiObject]) -> Simulation:
     flat = [o for given in objects for o in ([given] if isinstance(given, ApiObject) else given)]
-    return Trial(flat, Conf(), now=EPOCH)
+    return Simulation(flat, Conf(), now=EPOCH)
 
 
 def running(name: str, count: int, on: str, **options: object) -> list[ApiObject]:

@@ -12,13 +12,13 @@ import msgspec
 
 from tests.unit.scheduler.invariants import Invariants
 from tests.unit.scheduler.objects import EPOCH, GROUP
-from vc_messages.effects import BindPod
-from vc_messages.sessions import Reason
-from vc_messages.view import Change
-from vc_model import kinds
-from vc_model.keys import QUEUE_ALLOCATED
-from vc_model.kinds import Kind
-from vc_model.kubernetes import (
+from vc.messages.effects import BindPod
+from vc.messages.sessions import Reason
+from vc.messages.view import Change
+from vc.model.api import kinds
+from vc.model.api.keys import QUEUE_ALLOCATED
+from vc.model.api.kinds import Kind
+from vc.model.api.kubernetes import (
     CSINode,
     Namespace,
     PersistentVolume,
@@ -27,18 +27,18 @@ from vc_model.kubernetes import (
     ResourceQuota,
     StorageClass,
 )
-from vc_model.meta import ApiObject, object_key
-from vc_model.node import Node
-from vc_model.pod import Pod, PodCondition
-from vc_model.scheduling import PodGroup, PodGroupStatus, PriorityClass, Queue
-from vc_model.times import format_time
-from vc_scheduler.logic.columns import Columns
-from vc_scheduler.logic.conf import ActionConf, Conf
-from vc_scheduler.logic.cycle import run_cycle
-from vc_scheduler.logic.decisions import Decisions
-from vc_scheduler.logic.groups import read_group
-from vc_scheduler.logic.pod_status.effects import condition_patch
-from vc_scheduler.logic.snapshot import Snapshot
+from vc.model.api.meta import ApiObject, object_key
+from vc.model.api.node import Node
+from vc.model.api.pod import Pod, PodCondition
+from vc.model.api.scheduling import PodGroup, PodGroupStatus, PriorityClass, Queue
+from vc.model.values.times import format_time
+from vc.scheduling.cache.cluster_cache import Columns
+from vc.scheduling.cache.pod_groups import read_group
+from vc.scheduling.cache.snapshot import Snapshot
+from vc.scheduling.conf.model import ActionConf, Conf
+from vc.scheduling.cycle import run_cycle
+from vc.scheduling.model.decisions import Decisions
+from vc.scheduling.pod_status.effects import condition_patch
 
 _KIND_OF: Final[dict[type, Kind]] = {
     Pod: kinds.PODS,
@@ -103,7 +103,7 @@ class World:
         """A world begins with groups that its scheduler let in earlier."""
         if group.status.phase in ("Inqueue", "Running", "Unknown"):
             amounts = dict(read_group(group).min_resources or ())
-            self.columns.let_in.put(group.key, group.metadata.uid, amounts, now=self.now)
+            self.columns.enqueued_groups.put(group.key, group.metadata.uid, amounts, now=self.now)
 
     def delete(self, kind: Kind, key: str) -> None:
         """Remove an object."""
@@ -154,10 +154,13 @@ class World:
             for bind in gang_bind.binds:
                 self._bind(bind)
         self.invariants.bound(decisions)
-        for let_in in decisions.let_in:
-            self.columns.let_in.put(let_in.group, let_in.uid, let_in.claim, now=self.now)
+        for enqueued_groups in decisions.enqueued_groups:
+            self.columns.enqueued_groups.put(
+                enqueued_groups.group, enqueued_groups.uid, enqueued_groups.claim, now=self.now
+            )
         for status in decisions.statuses:
             key = object_key(status.namespace, status.name)
+            self.columns.enqueued_groups.noted(key, status.status, now=self.now)
             known = self._objects["podgroups", key]
             assert isinstance(known, PodGroup)
             self.put(msgspec.structs.replace(known, status=status.status))

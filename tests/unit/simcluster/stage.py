@@ -6,12 +6,12 @@ from typing import Any, Final
 
 import msgspec
 
-from vc_clock import LoopClock, run_virtual
-from vc_model.struct import JsonObject
-from vc_simcluster import Api, Registry, Resource, seeded_uids
-from vc_simcluster.builtin_resources import PODS
-from vc_simcluster.node_pools import NodePool
-from vc_simcluster.nodes import SimulatedNodes
+from vc.clock import LoopClock, run_virtual
+from vc.model.api.struct import JsonObject
+from vc.simcluster import Api, Registry, Resource, seeded_uids
+from vc.simcluster.kubelet.node_pools import NodePool
+from vc.simcluster.kubelet.nodes import SimulatedNodes
+from vc.simcluster.schema.builtin_resources import PODS
 
 WALL_AT_ZERO: Final = 1_700_000_000.0
 

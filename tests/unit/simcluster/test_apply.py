@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 
 from tests.unit.simcluster.stage import make_api, widget, widgets
-from vc_cluster import ConflictError
-from vc_cluster.errors import BadRequestError
-from vc_model.kinds import CONFIGMAPS, Kind
-from vc_model.struct import JsonObject
-from vc_simcluster import Api
-from vc_simcluster.fieldsets import from_fields_v1, readable, to_fields_v1
-from vc_simcluster.patches import APPLY_PATCH, MERGE_PATCH
+from vc.cluster import ConflictError
+from vc.cluster.errors import BadRequestError
+from vc.model.api.kinds import CONFIGMAPS, Kind
+from vc.model.api.struct import JsonObject
+from vc.simcluster import Api
+from vc.simcluster.apply.fieldsets import from_fields_v1, readable, to_fields_v1
+from vc.simcluster.apply.patches import APPLY_PATCH, MERGE_PATCH
 
 
 async def apply(

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 import pytest
 
 from tests.unit.simcluster.stage import make_api
-from vc_clock import run_virtual
-from vc_model.kinds import CLAIMS, STORAGECLASSES, VOLUMES, Kind
-from vc_model.struct import JsonObject
-from vc_simcluster import Api
+from vc.clock import run_virtual
+from vc.model.api.kinds import CLAIMS, STORAGECLASSES, VOLUMES, Kind
+from vc.model.api.struct import JsonObject
+from vc.simcluster import Api
 
 
 def spec_of(storage: str | None = None, size: str = "10Gi", **more: object) -> JsonObject:

@@ -7,12 +7,12 @@ import msgspec
 import pytest
 
 from tests.unit.simcluster.stage import WIDGETS, make_api, widget, widgets
-from vc_clock import run_virtual
-from vc_cluster import ForbiddenError, InvalidError, NotFoundError
-from vc_model.kinds import CONFIGMAPS
-from vc_model.struct import JsonObject
-from vc_simcluster import Api
-from vc_simcluster.builtin_resources import CRDS, NAMESPACES
+from vc.clock import run_virtual
+from vc.cluster import ForbiddenError, InvalidError, NotFoundError
+from vc.model.api.kinds import CONFIGMAPS
+from vc.model.api.struct import JsonObject
+from vc.simcluster import Api
+from vc.simcluster.schema.builtin_resources import CRDS, NAMESPACES
 
 
 class Forest:

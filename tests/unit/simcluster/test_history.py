@@ -1,9 +1,9 @@
 """What objects went through is forgotten after a while; what they are is not."""
 
 from tests.unit.simcluster.stage import make_api, make_pod, pod_names
-from vc_clock import run_virtual
-from vc_simcluster.builtin_resources import PODS
-from vc_simcluster.history_expiry import HISTORY_SECONDS, MARK_SECONDS
+from vc.clock import run_virtual
+from vc.simcluster.schema.builtin_resources import PODS
+from vc.simcluster.store.history_expiry import HISTORY_SECONDS, MARK_SECONDS
 
 
 def test_the_history_of_finished_work_does_not_grow() -> None:

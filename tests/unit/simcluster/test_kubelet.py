@@ -15,11 +15,11 @@ from tests.unit.simcluster.stage import (
     pod_names,
     put_pod,
 )
-from vc_clock import run_virtual
-from vc_model.struct import JsonObject
-from vc_simcluster import Api
-from vc_simcluster.builtin_resources import PODS
-from vc_simcluster.nodes import SimulatedNodes
+from vc.clock import run_virtual
+from vc.model.api.struct import JsonObject
+from vc.simcluster import Api
+from vc.simcluster.kubelet.nodes import SimulatedNodes
+from vc.simcluster.schema.builtin_resources import PODS
 
 
 def first_container(pod: JsonObject) -> JsonObject:

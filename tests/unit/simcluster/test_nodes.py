@@ -5,13 +5,13 @@ import asyncio
 import pytest
 
 from tests.unit.simcluster.stage import make_pod, play, pod_named, pod_names, put_pod
-from vc_cluster import NotFoundError
-from vc_model.kinds import BUDGETS
-from vc_simcluster import Api
-from vc_simcluster.builtin_resources import NODES
-from vc_simcluster.kubelet import Timings
-from vc_simcluster.node_pools import NodePool, PoolError, read_pools
-from vc_simcluster.nodes import SimulatedNodes
+from vc.cluster import NotFoundError
+from vc.model.api.kinds import BUDGETS
+from vc.simcluster import Api
+from vc.simcluster.kubelet.kubelet import Timings
+from vc.simcluster.kubelet.node_pools import NodePool, PoolError, read_pools
+from vc.simcluster.kubelet.nodes import SimulatedNodes
+from vc.simcluster.schema.builtin_resources import NODES
 
 
 def test_a_dead_node_loses_its_pods_after_a_while() -> None:

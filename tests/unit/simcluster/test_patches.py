@@ -5,12 +5,18 @@ import copy
 import msgspec
 import pytest
 
-from vc_cluster import ClusterError
-from vc_cluster.errors import BadRequestError, InvalidError, UnsupportedMediaTypeError
-from vc_model.struct import Json, JsonObject
-from vc_simcluster.builtin_resources import PODS
-from vc_simcluster.patches import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, apply_patch, json_patch
-from vc_simcluster.resource import Resource
+from vc.cluster import ClusterError
+from vc.cluster.errors import BadRequestError, InvalidError, UnsupportedMediaTypeError
+from vc.model.api.struct import Json, JsonObject
+from vc.simcluster.apply.patches import (
+    JSON_PATCH,
+    MERGE_PATCH,
+    STRATEGIC_PATCH,
+    apply_patch,
+    json_patch,
+)
+from vc.simcluster.schema.builtin_resources import PODS
+from vc.simcluster.store.resource import Resource
 
 CUSTOM = Resource(
     group="example.com", version="v1", kind="W", plural="ws", singular="w",

@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 from tests.unit.simcluster.stage import WIDGET_SCHEMA
-from vc_model.struct import JsonObject
-from vc_simcluster.schema import conform
-from vc_simcluster.schema_validation import FAULTS_MAX, validate
+from vc.model.api.struct import JsonObject
+from vc.simcluster.schema.structural import conform
+from vc.simcluster.schema.validation import FAULTS_MAX, validate
 
 
 class Shaped(msgspec.Struct, frozen=True):

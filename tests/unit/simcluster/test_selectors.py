@@ -3,12 +3,12 @@
 import msgspec
 import pytest
 
-from vc_cluster.errors import BadRequestError
-from vc_simcluster.builtin_resources import EVENTS, EVENTS_V1, NODES, PODS
-from vc_simcluster.fields import field_values
-from vc_simcluster.resource import Resource
-from vc_simcluster.selectors import FIELD_TERMS_MAX, select
-from vc_simcluster.store import Record
+from vc.cluster.errors import BadRequestError
+from vc.simcluster.schema.builtin_resources import EVENTS, EVENTS_V1, NODES, PODS
+from vc.simcluster.store.fields import field_values
+from vc.simcluster.store.resource import Resource
+from vc.simcluster.store.selectors import FIELD_TERMS_MAX, select
+from vc.simcluster.store.store import Record
 
 
 def record(name: str, **labels: str) -> Record:

@@ -6,11 +6,11 @@ import msgspec
 import pytest
 
 from tests.unit.simcluster.stage import make_api, make_pod, pod_names
-from vc_clock import run_virtual
-from vc_cluster import GoneError, WatchEvent
-from vc_simcluster import Api
-from vc_simcluster.builtin_resources import EVENTS, EVENTS_V1, PODS
-from vc_simcluster.patches import MERGE_PATCH
+from vc.clock import run_virtual
+from vc.cluster import GoneError, WatchEvent
+from vc.simcluster import Api
+from vc.simcluster.apply.patches import MERGE_PATCH
+from vc.simcluster.schema.builtin_resources import EVENTS, EVENTS_V1, PODS
 
 
 async def label(api: Api, name: str, **labels: str | None) -> None:

@@ -8,21 +8,15 @@ import msgspec
 import pytest
 
 from tests.unit.simcluster.stage import make_api, make_pod, pod_named, widget, widgets
-from vc_cluster import (
-    ClusterError,
-    ConflictError,
-    ForbiddenError,
-    InvalidError,
-    NotFoundError,
-)
-from vc_cluster.errors import BadRequestError, TooLargeError
-from vc_model.kinds import CONFIGMAPS, SECRETS, SERVICES
-from vc_model.struct import Json, JsonObject
-from vc_simcluster import Api
-from vc_simcluster.admission import WARNINGS, AdmissionRequest
-from vc_simcluster.builtin_resources import PODS, PRIORITY_CLASSES
-from vc_simcluster.metadata import NESTING_DEPTH_MAX
-from vc_simcluster.patches import JSON_PATCH, MERGE_PATCH
+from vc.cluster import ClusterError, ConflictError, ForbiddenError, InvalidError, NotFoundError
+from vc.cluster.errors import BadRequestError, TooLargeError
+from vc.model.api.kinds import CONFIGMAPS, SECRETS, SERVICES
+from vc.model.api.struct import Json, JsonObject
+from vc.simcluster import Api
+from vc.simcluster.apply.patches import JSON_PATCH, MERGE_PATCH
+from vc.simcluster.schema.builtin_resources import PODS, PRIORITY_CLASSES
+from vc.simcluster.schema.metadata import NESTING_DEPTH_MAX
+from vc.simcluster.verbs.admission import WARNINGS, AdmissionRequest
 
 
 def nested(depth: int) -> Json:

@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from vc_clock import LoopClock
+from vc.clock import LoopClock
 
 
 def make_certificate(folder: Path, name: str) -> tuple[Path, Path]:

@@ -6,10 +6,10 @@ from typing import Final
 import aiohttp
 import pytest
 
-from vc_clock import LoopClock
-from vc_simcluster.api import Api
-from vc_simcluster.http_server import EmbeddedServer, serve
-from vc_simcluster.registry import Registry, load_crds
+from vc.clock import LoopClock
+from vc.simcluster.schema.registry import Registry, load_crds
+from vc.simcluster.server import EmbeddedServer, serve
+from vc.simcluster.verbs.api import Api
 
 _CRDS: Final = load_crds()
 """Read once: parsing YAML costs more than all the rest of a test."""

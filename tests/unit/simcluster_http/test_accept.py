@@ -2,8 +2,8 @@
 
 import pytest
 
-from vc_simcluster.http_accept import DISCOVERY_SHAPES, OBJECT_SHAPES, choose_shape
-from vc_simcluster.http_errors import NotAcceptableError
+from vc.simcluster.http.accept import DISCOVERY_SHAPES, OBJECT_SHAPES, choose_shape
+from vc.simcluster.http.errors import NotAcceptableError
 
 _TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json"
 

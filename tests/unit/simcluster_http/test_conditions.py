@@ -2,7 +2,7 @@
 
 import pytest
 
-from vc_simcluster.webhooks_conditions import ConditionError, holds
+from vc.simcluster.webhooks.match_conditions import ConditionError, holds
 
 _VARIABLES = {
     "object": {

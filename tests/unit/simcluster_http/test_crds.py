@@ -4,9 +4,9 @@ from typing import Final
 
 import pytest
 
-from vc_model.struct import Json, JsonObject
-from vc_simcluster.registry import load_crds
-from vc_simcluster.schema_validation import validate
+from vc.model.api.struct import Json, JsonObject
+from vc.simcluster.schema.registry import load_crds
+from vc.simcluster.schema.validation import validate
 
 _CRDS: Final = {crd["spec"]["names"]["kind"]: crd for crd in load_crds()}
 

@@ -3,9 +3,9 @@
 import msgspec
 import pytest
 
-from vc_simcluster import discovery, openapi
-from vc_simcluster.http_errors import NotAcceptableError
-from vc_simcluster.registry import Registry, load_crds
+from vc.simcluster.http import discovery, openapi
+from vc.simcluster.http.errors import NotAcceptableError
+from vc.simcluster.schema.registry import Registry, load_crds
 
 
 @pytest.fixture(name="registry")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from vc_simcluster.kubeconfig import write_kubeconfig
+from vc.simcluster.http.kubeconfig import write_kubeconfig
 
 
 def test_it_is_written_for_its_owner_and_replaced_whole(tmp_path: Path) -> None:

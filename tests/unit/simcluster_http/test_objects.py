@@ -8,9 +8,9 @@ import aiohttp
 import msgspec
 import pytest
 
-from vc_model.struct import JsonObject
-from vc_simcluster.api import Api
-from vc_simcluster.store import Store
+from vc.model.api.struct import JsonObject
+from vc.simcluster.store.store import Store
+from vc.simcluster.verbs.api import Api
 
 _CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
 _JOBS = "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from vc_model.struct import Json
-from vc_simcluster.table_paths import PathError, find_all, find_first
+from vc.model.api.struct import Json
+from vc.simcluster.printing.json_paths import PathError, find_all, find_first
 
 _OBJECT: Json = {
     "metadata": {"labels": {"volcano.sh/queue": "q"}, "name": "x"},

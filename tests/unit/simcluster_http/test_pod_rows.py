@@ -5,8 +5,8 @@ from typing import Final
 import msgspec
 import pytest
 
-from vc_model.struct import Json, JsonObject
-from vc_simcluster.table_pods import pod_cells, pod_status
+from vc.model.api.struct import Json, JsonObject
+from vc.simcluster.printing.pods import pod_cells, pod_status
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vc_cluster.errors import BadRequestError, UnsupportedMediaTypeError
-from vc_simcluster.http_protobuf import decode_object
-from vc_simcluster.http_protobuf_kinds import KINDS, MESSAGES
+from vc.cluster.errors import BadRequestError, UnsupportedMediaTypeError
+from vc.simcluster.http.protobuf import decode_object
+from vc.simcluster.http.protobuf_kinds import KINDS, MESSAGES
 
 
 def _varint(value: int) -> bytes:

@@ -7,9 +7,9 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from vc_cluster.errors import NotFoundError
-from vc_simcluster.http_server import EmbeddedServer
-from vc_simcluster.proxy import split_service
+from vc.cluster.errors import NotFoundError
+from vc.simcluster.http.proxy import split_service
+from vc.simcluster.server import EmbeddedServer
 
 _BASE = "/api/v1/namespaces/volcano-system/services"
 

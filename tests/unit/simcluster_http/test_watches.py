@@ -6,11 +6,11 @@ from typing import Final
 import aiohttp
 import msgspec
 
-from vc_model.struct import JsonObject
-from vc_simcluster.api import Api
-from vc_simcluster.builtin_resources import PODS
-from vc_simcluster.http_logs import lines_after
-from vc_simcluster.http_server import EmbeddedServer
+from vc.model.api.struct import JsonObject
+from vc.simcluster.http.logs import lines_after
+from vc.simcluster.schema.builtin_resources import PODS
+from vc.simcluster.server import EmbeddedServer
+from vc.simcluster.verbs.api import Api
 
 _PODS: Final = "/api/v1/namespaces/default/pods"
 _TABLE: Final = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}

@@ -14,13 +14,13 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from tests.unit.simcluster_http.certificates import make_certificate
-from vc_cluster.errors import ClusterError, ForbiddenError, ServerError
-from vc_model.struct import Json, JsonObject
-from vc_simcluster.admission import WARNINGS
-from vc_simcluster.api import Api
-from vc_simcluster.builtin_resources import NAMESPACES, PODS
-from vc_simcluster.http_server import EmbeddedServer
-from vc_simcluster.resource import Resource
+from vc.cluster.errors import ClusterError, ForbiddenError, ServerError
+from vc.model.api.struct import Json, JsonObject
+from vc.simcluster.schema.builtin_resources import NAMESPACES, PODS
+from vc.simcluster.server import EmbeddedServer
+from vc.simcluster.store.resource import Resource
+from vc.simcluster.verbs.admission import WARNINGS
+from vc.simcluster.verbs.api import Api
 
 _GROUP: Final = "admissionregistration.k8s.io"
 _RULE: Final[JsonObject] = {

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from vc_snapshot import digest_of
+from vc.snapshot import digest_of
 
 
 class Case(msgspec.Struct, frozen=True):

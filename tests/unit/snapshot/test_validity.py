@@ -5,10 +5,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from vc_messages.facts import Stamp
-from vc_messages.topics import PARTITIONS, TOMBSTONE_RETENTION_SECONDS
-from vc_snapshot import Checkpoint, digest_of
-from vc_snapshot.validity import LogSpan, why_unusable
+from vc.messages.facts import Stamp
+from vc.messages.topics import PARTITIONS, TOMBSTONE_RETENTION_SECONDS
+from vc.snapshot import Checkpoint, digest_of
+from vc.snapshot.validity import LogSpan, why_unusable
 
 NOW = 1_800_000_000.0
 PODS, NODES = "cluster.pods", "cluster.nodes"

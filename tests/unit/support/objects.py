@@ -11,19 +11,19 @@ from tests.unit.admission.test_other_kinds import cron, flow, hypernode, member
 from tests.unit.scheduler.objects import gang, nodes
 from tests.unit.scheduler.objects import queue as queue_row
 from tests.unit.scheduler.world import World, reason_of
-from vc_admission.logic.wire import Response
-from vc_job_controller.logic.podgroup import wanted_spec
-from vc_job_controller.logic.pods import PodMaker
-from vc_messages.sessions import Reason, Stage
-from vc_model.graft import to_json
-from vc_model.job import Job
-from vc_model.meta import ApiObject
-from vc_model.pod import Pod
-from vc_model.scheduling import PodGroup, Queue
-from vc_model.struct import JsonObject
-from vc_model.support import Answer, Case, Entry
-from vc_scheduler.logic import actions, plugins
-from vc_scheduler.logic.conf_file import read_conf
+from vc.admission.logic.webhook.wire import Response
+from vc.job_controller.logic.podgroup import wanted_spec
+from vc.job_controller.logic.pods.pods import PodMaker
+from vc.messages.sessions import Reason, Stage
+from vc.model.api.graft import to_json
+from vc.model.api.job import Job
+from vc.model.api.meta import ApiObject
+from vc.model.api.pod import Pod
+from vc.model.api.scheduling import PodGroup, Queue
+from vc.model.api.struct import JsonObject
+from vc.model.support import Answer, Case, Entry
+from vc.scheduling import actions, plugins
+from vc.scheduling.conf.volcano_file import read_conf
 
 PATHS: Final = {
     "Job": "/jobs/validate",

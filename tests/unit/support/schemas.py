@@ -68,7 +68,7 @@ def keys_in_code() -> list[str]:
     found: set[str] = set()
     for folder in ("libs", "services"):
         for path in sorted((ROOT / folder).rglob("*.py")):
-            if "vc_model/support" in path.as_posix():
+            if "vc/model/support" in path.as_posix():
                 continue
             found |= set(_KEY.findall(path.read_text()))
     return sorted(key for key in found if not _VERSION.search(key))
@@ -95,7 +95,7 @@ volcano.sh/forward-cluster volcano.sh/burst-name volcano.sh/silo-resource
 volcano.sh/cronjob-scheduled-timestamp volcano.sh/createdByJobTemplate volcano.sh/createdByJobFlow
 volcano.sh/nodegroup-name hccl/rankIndex
 """)
-"""Of behaviour.md 1.9."""
+"""Of docs/behaviour.md 1.9."""
 
 UPSTREAM_PLUGINS: Final = words("""
 gang priority conformance drf proportion capacity overcommit sla predicates nodeorder binpack
@@ -112,7 +112,7 @@ enableNodeOrder enableTargetJob enableReservedNodes enableJobEnqueued enabledVic
 enabledOverused enabledAllocatable enabledHyperNodeOrder enabledSubJobReady enabledSubJobPipelined
 enabledSubJobOrder enabledHyperNodeGradient
 """)
-"""Of behaviour.md 5.3 and 5.7."""
+"""Of docs/behaviour.md 5.3 and 5.7."""
 
 UPSTREAM_ARGUMENTS: Final = {
     "overcommit": "overcommit-factor",
@@ -130,4 +130,4 @@ UPSTREAM_ARGUMENTS: Final = {
     "preempt": """predicateErrorCacheEnable enableTopologyAwarePreemption topologyAwarePreemptWorkerNum
         minCandidateNodesPercentage minCandidateNodesAbsolute maxCandidateNodesAbsolute""",
 }
-"""Of the plugins and actions that there are here, as behaviour.md 5.5 and 5.7 name them."""
+"""Of the plugins and actions that there are here, as docs/behaviour.md 5.5 and 5.7 name them."""

@@ -19,12 +19,12 @@ from tests.unit.support.objects import (
     sample_of,
     scheduled,
 )
-from vc_admission.logic.pod_conditions import ANSWER_CONDITION
-from vc_model.graft import to_json
-from vc_model.pod import Pod
-from vc_model.support import ENTRIES, Answer, Case, Entry
-from vc_podgroup_controller.logic import wanted_spec as group_of_pod
-from vc_simcluster.webhooks_conditions import holds
+from vc.admission.logic.pods.pod_conditions import ANSWER_CONDITION
+from vc.model.api.graft import to_json
+from vc.model.api.pod import Pod
+from vc.model.support import ENTRIES, Answer, Case, Entry
+from vc.podgroup_controller.logic import wanted_spec as group_of_pod
+from vc.simcluster.webhooks.match_conditions import holds
 
 FULL = os.environ.get("PYROCLAST_PROVE") == "full"
 SCHEDULED = ("PodGroup", "Pod", "Queue")

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.unit.support.objects import warnings_of
-from vc_model.support import Answer
-from vc_model.support.configuration import (
+from vc.model.support import Answer
+from vc.model.support.configuration import (
     ABSENT_ACTIONS,
     ABSENT_PLUGINS,
     ARGUMENTS,
@@ -14,8 +14,8 @@ from vc_model.support.configuration import (
     TOP_KEYS,
     Argument,
 )
-from vc_model.support.nearest import nearest
-from vc_scheduler.logic.conf_file import ConfError
+from vc.model.support.nearest import nearest
+from vc.scheduling.conf.volcano_file import ConfError
 
 PLAIN = "actions: 'enqueue, allocate'\ntiers:\n- plugins:\n  - name: gang\n"
 IDLE = [argument for argument in ARGUMENTS if argument.case.answer is Answer.WARNING]

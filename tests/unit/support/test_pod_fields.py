@@ -6,8 +6,8 @@ from kubernetes_asyncio.client import models
 
 from tests.unit.support.objects import admitted, plain, put
 from tests.unit.support.schemas import free_paths, kinds
-from vc_model.pod import Container, PodSpec, Toleration, TopologySpreadConstraint
-from vc_model.support.pod_fields import FIELDS, FREE_PARTS, UNKNOWN_MAX, unknown_fields
+from vc.model.api.pod import Container, PodSpec, Toleration, TopologySpreadConstraint
+from vc.model.support.pod_fields import FIELDS, FREE_PARTS, UNKNOWN_MAX, unknown_fields
 
 
 @pytest.mark.parametrize(

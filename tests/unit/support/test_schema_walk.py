@@ -1,7 +1,7 @@
 """Every field, key and argument has an answer, and every answer has a field.
 
 These tests walk the schemas, the code and the registries. They name what has no entry in the table
-(`vc_model.support`), and entries whose field is gone.
+(`vc.model.support`), and entries whose field is gone.
 """
 
 from collections import Counter
@@ -20,9 +20,9 @@ from tests.unit.support.schemas import (
     keys_in_code,
     kinds,
 )
-from vc_model.support import ENTRIES, Entry
-from vc_model.support.answers import always
-from vc_model.support.configuration import (
+from vc.model.support import ENTRIES, Entry
+from vc.model.support.answers import always
+from vc.model.support.configuration import (
     ABSENT_ACTIONS,
     ABSENT_PLUGINS,
     EFFECTIVE_SWITCHES,
@@ -32,7 +32,7 @@ from vc_model.support.configuration import (
     OWN_PLUGINS,
     known_arguments,
 )
-from vc_scheduler.logic import actions, plugins
+from vc.scheduling import actions, plugins
 
 KINDS = tuple(kinds())
 
@@ -54,7 +54,7 @@ def answers_to(kind: str, path: str) -> list[Entry]:
 
 def test_every_field_of_every_schema_has_an_answer() -> None:
     without = [f"{kind} {path}" for kind, path in all_fields() if not answers_to(kind, path)]
-    assert without == [], "add them to libs/vc_model/support"
+    assert without == [], "add them to libs/vc/model/support"
 
 
 def test_every_entry_names_a_field_that_is_there() -> None:
@@ -64,7 +64,7 @@ def test_every_entry_names_a_field_that_is_there() -> None:
         for entry in ENTRIES
         if entry.scope in KINDS and (entry.scope, entry.path) not in there
     ]
-    assert gone == [], "remove them from libs/vc_model/support"
+    assert gone == [], "remove them from libs/vc/model/support"
 
 
 def test_the_walk_sees_the_schemas() -> None:

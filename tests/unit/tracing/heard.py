@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from vc_runtime.tracing import Span
+from vc.runtime.hosting.tracing import Span
 
 
 @dataclass

@@ -7,11 +7,11 @@ import sys
 import pytest
 
 from tests.unit.tracing.collector import collector
-from vc_bus.memory import MemoryBus
-from vc_clock import LoopClock
-from vc_messages.trace import span_id, trace_id
-from vc_runtime.adapters import Adapters
-from vc_runtime.tracing import (
+from vc.bus.memory import MemoryBus
+from vc.clock import LoopClock
+from vc.messages.trace import span_id, trace_id
+from vc.runtime.hosting.adapters import Adapters
+from vc.runtime.hosting.tracing import (
     CLOSE_SECONDS_MAX,
     ENDPOINT_VARIABLE,
     NoTracer,
@@ -19,9 +19,9 @@ from vc_runtime.tracing import (
     Span,
     SpanRef,
 )
-from vc_simcluster.api import Api
-from vc_simcluster.cluster import StoreCluster
-from vc_snapshot.memory import MemorySnapshot
+from vc.simcluster.cluster import StoreCluster
+from vc.simcluster.verbs.api import Api
+from vc.snapshot.memory import MemorySnapshot
 
 STARTED = 1_800_000_000.25
 SLACK_SECONDS = 2.0
@@ -39,8 +39,8 @@ def adapters() -> Adapters:
 
 def test_without_an_endpoint_nothing_is_imported() -> None:
     program = (
-        "import sys, vc_runtime.main, vc_watcher.service, vc_scheduler.service;"
-        "from vc_runtime.tracing import tracer_from_env;"
+        "import sys, vc.runtime.hosting.main, vc.watcher.service, vc.scheduler.service;"
+        "from vc.runtime.hosting.tracing import tracer_from_env;"
         "assert not tracer_from_env('x').enabled;"
         "print(any(name.startswith('opentelemetry') for name in sys.modules))"
     )

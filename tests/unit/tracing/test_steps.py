@@ -5,17 +5,17 @@ import msgspec
 from tests.builders.contexts import memory_context
 from tests.unit.job_controller.builders import NOW, UID, job, observed, pod, podgroup, task
 from tests.unit.tracing.heard import Heard
-from vc_clock import LoopClock, run_virtual
-from vc_job_controller.logic.phases import COMPLETED, RUNNING
-from vc_job_controller.spans import JobSpans
-from vc_messages.effects import CreateObject, PatchObject
-from vc_model.job import DependsOn, Job, JobCondition
-from vc_model.kinds import JOBS, PODS
-from vc_model.times import format_time
-from vc_runtime.context import Context
-from vc_runtime.effects import Outcome, OutcomeStatus
-from vc_watcher.spans import YOUNG_SECONDS
-from vc_watcher.spans import JobSpans as WatcherSpans
+from vc.clock import LoopClock, run_virtual
+from vc.job_controller.logic.lifecycle.phases import COMPLETED, RUNNING
+from vc.job_controller.spans import JobSpans
+from vc.messages.effects import CreateObject, PatchObject
+from vc.model.api.job import DependsOn, Job, JobCondition
+from vc.model.api.kinds import JOBS, PODS
+from vc.model.values.times import format_time
+from vc.runtime.applying.effects import Outcome, OutcomeStatus
+from vc.runtime.hosting.context import Context
+from vc.watcher.spans import YOUNG_SECONDS
+from vc.watcher.spans import JobSpans as WatcherSpans
 
 BORN = NOW - 100
 """When the builders' jobs were created."""

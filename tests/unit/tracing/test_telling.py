@@ -1,15 +1,8 @@
 """Each span once, under ids that everybody can derive."""
 
 from tests.unit.tracing.heard import Heard
-from vc_messages.trace import (
-    ROOT_SPAN,
-    attempt_span,
-    session_trace,
-    span_id,
-    trace_id,
-    traceparent,
-)
-from vc_runtime.tracing import TOLD_MAX, NoTracer, Span, Teller
+from vc.messages.trace import ROOT_SPAN, attempt_span, session_trace, span_id, trace_id, traceparent
+from vc.runtime.hosting.tracing import TOLD_MAX, NoTracer, Span, Teller
 
 
 def test_a_span_is_told_once() -> None:

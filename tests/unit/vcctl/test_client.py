@@ -18,11 +18,11 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from tests.unit.vcctl.server import Answer, Asked, answer, refusal, serving
-from vc_cli.ctl.client import Client
-from vc_cli.ctl.errors import ApiError, NoClusterError
-from vc_cli.ctl.kubeconfig import Access
-from vc_cli.ctl.resources import JOBS, QUEUES
-from vc_cli.vcctl import main
+from vc.cli.vcctl.api.client import Client
+from vc.cli.vcctl.api.errors import ApiError, NoClusterError
+from vc.cli.vcctl.api.kubeconfig import Access
+from vc.cli.vcctl.api.resources import JOBS, QUEUES
+from vc.cli.vcctl.main import main
 
 
 @pytest.mark.parametrize(

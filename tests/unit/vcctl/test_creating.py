@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.unit.vcctl.server import Answer, Asked, answer, refusal, serving
-from vc_cli import slurm
-from vc_cli.ctl.client import print_warnings
-from vc_cli.vcctl import main
+from vc.cli.vcctl import slurm
+from vc.cli.vcctl.api.client import print_warnings
+from vc.cli.vcctl.main import main
 
 JOB = """
 apiVersion: batch.volcano.sh/v1alpha1

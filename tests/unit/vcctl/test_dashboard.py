@@ -8,11 +8,11 @@ import pytest
 import yaml
 
 from tests.unit.vcctl.server import Answer, Asked, answer, refusal, serving
-from vc_cli.ctl.client import Client
-from vc_cli.ctl.dashboard import PROXY, TOKEN_VARIABLE, Place
-from vc_cli.ctl.kubeconfig import Access
-from vc_cli.ctl.parser_options import DASHBOARD_VARIABLE
-from vc_cli.vcctl import main
+from vc.cli.vcctl.api.client import Client
+from vc.cli.vcctl.api.dashboard import PROXY, TOKEN_VARIABLE, Place
+from vc.cli.vcctl.api.kubeconfig import Access
+from vc.cli.vcctl.main import main
+from vc.cli.vcctl.parser_options import DASHBOARD_VARIABLE
 
 SESSIONS = {"sessions": [], "total": 0}
 JOB = {"metadata": {"name": "j", "namespace": "default"}, "spec": {}, "status": {}}

@@ -3,11 +3,11 @@
 from typing import Any
 
 from tests.unit.vcctl.server import Answer, Asked, answer, refusal, serving
-from vc_cli.ctl.client import Client
-from vc_cli.ctl.explain import answer as explained
-from vc_cli.ctl.job_failure import failure_lines
-from vc_cli.ctl.kubeconfig import Access
-from vc_cli.ctl.reasons import reason_lines
+from vc.cli.vcctl.api.client import Client
+from vc.cli.vcctl.api.kubeconfig import Access
+from vc.cli.vcctl.commands.explain import answer as explained
+from vc.cli.vcctl.commands.job_failure import failure_lines
+from vc.cli.vcctl.output.reasons import reason_lines
 
 REFUSED = "Pod 'j-worker-0': exceeded quota: compute, requested: cpu=4, used: cpu=6, limited: cpu=8"
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.unit.vcctl.server import Answer, Asked, answer, refusal, serving
-from vc_cli.vcctl import main
+from vc.cli.vcctl.main import main
 
 QUEUE = "/apis/scheduling.volcano.sh/v1beta1/queues/team"
 

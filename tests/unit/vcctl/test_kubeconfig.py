@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from vc_cli.ctl.errors import NoClusterError
-from vc_cli.ctl.kubeconfig import Access, find_access, read_access
+from vc.cli.vcctl.api.errors import NoClusterError
+from vc.cli.vcctl.api.kubeconfig import Access, find_access, read_access
 
 
 def write(folder: Path, *, cluster: dict[str, Any], user: dict[str, Any]) -> Path:

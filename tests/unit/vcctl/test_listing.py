@@ -10,11 +10,11 @@ import pytest
 import yaml
 
 from tests.unit.vcctl.server import Answer, Answers, Asked, answer, serving
-from vc_cli.ctl import listing
-from vc_cli.ctl.errors import CtlError
-from vc_cli.ctl.listing import Followed, Listing
-from vc_cli.ctl.resources import QUEUES, JsonObject
-from vc_cli.ctl.tables import Column, Table
+from vc.cli.vcctl.api.errors import CtlError
+from vc.cli.vcctl.api.resources import QUEUES, JsonObject
+from vc.cli.vcctl.output import listing
+from vc.cli.vcctl.output.listing import Followed, Listing
+from vc.cli.vcctl.output.tables import Column, Table
 
 FAR_SECONDS = 10.0
 
@@ -42,7 +42,7 @@ def lines_of(words: list[str], enough: Callable[[str], bool]) -> str:
     """What comes through a pipe until it is enough, with Python's usual buffering."""
     over = threading.Event()
     with serving(cluster(over)) as (url, _):
-        code = "from vc_cli.vcctl import main; import sys; main(sys.argv[1:])"
+        code = "from vc.cli.vcctl.main import main; import sys; main(sys.argv[1:])"
         process = subprocess.Popen(
             [sys.executable, "-c", code, "queue", "list", "--watch", "-s", url, *words],
             env={"KUBECONFIG": "", "HOME": "/nonexistent"},

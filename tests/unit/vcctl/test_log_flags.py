@@ -6,9 +6,9 @@ import pytest
 
 from tests.unit.vcctl.server import Answer, Asked, answer, serving
 from tests.unit.vcctl.test_parser import leaves
-from vc_cli import slurm
-from vc_cli.ctl.parser import vcctl_parser
-from vc_cli.vcctl import main
+from vc.cli.vcctl import slurm
+from vc.cli.vcctl.main import main
+from vc.cli.vcctl.parser import vcctl_parser
 
 FLAGS = {"-v", "--v", "--vmodule", "--log-flush-frequency"}
 

@@ -6,14 +6,14 @@ import subprocess
 
 import pytest
 
-from vc_cli import slurm
-from vc_cli.ctl import resources
-from vc_cli.ctl.completion import script
-from vc_cli.ctl.entry import command_of
-from vc_cli.ctl.errors import UsageError
-from vc_cli.ctl.parser import vcctl_parser
-from vc_cli.ctl.parser_options import target_of
-from vc_model import keys, kinds
+from vc.cli.vcctl import slurm
+from vc.cli.vcctl.api import resources
+from vc.cli.vcctl.api.errors import UsageError
+from vc.cli.vcctl.commands.completion import script
+from vc.cli.vcctl.entry import command_of
+from vc.cli.vcctl.parser import vcctl_parser
+from vc.cli.vcctl.parser_options import target_of
+from vc.model.api import keys, kinds
 
 
 def leaves(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:

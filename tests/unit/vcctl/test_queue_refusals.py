@@ -5,8 +5,8 @@ import json
 import pytest
 
 from tests.unit.vcctl.server import Answer, Asked, answer, serving
-from vc_cli.ctl.queues import WIDE_FIELDS, QueueRows
-from vc_cli.vcctl import main
+from vc.cli.vcctl.commands.queues import WIDE_FIELDS, QueueRows
+from vc.cli.vcctl.main import main
 
 
 def made(asked: Asked) -> Answer:

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from vc_cli.ctl import explain, job_run, job_view, queue_tree, tables, timeline
-from vc_cli.ctl.errors import UsageError
-from vc_cli.ctl.output import without_bookkeeping
-from vc_cli.ctl.tables import GAP, Column, Table
-from vc_cli.ctl.validate import validate
+from vc.cli.vcctl.api.errors import UsageError
+from vc.cli.vcctl.commands import explain, job_run, job_view, queue_tree, timeline
+from vc.cli.vcctl.commands.validate import validate
+from vc.cli.vcctl.output import tables
+from vc.cli.vcctl.output.output import without_bookkeeping
+from vc.cli.vcctl.output.tables import GAP, Column, Table
 
 
 def test_plain_tables_have_upstreams_widths() -> None:

@@ -19,8 +19,8 @@ HEAVY = (
     "redis",
     "aiokafka",
     "yaml",
-    "vc_model.kinds",
-    "vc_model.job",
+    "vc.model.api.kinds",
+    "vc.model.api.job",
     "opentelemetry",
     "prometheus_client",
 )
@@ -37,7 +37,7 @@ def loaded(code: str) -> str:
     return done.stderr.strip()
 
 
-@pytest.mark.parametrize("module", ["vc_cli.vcctl", "vc_cli.slurm"])
+@pytest.mark.parametrize("module", ["vc.cli.vcctl.main", "vc.cli.vcctl.slurm"])
 def test_importing_loads_nothing_heavy(module: str) -> None:
     assert loaded(f"import {module}; assert 'ssl' not in sys.modules") == "[]"
 
@@ -45,7 +45,7 @@ def test_importing_loads_nothing_heavy(module: str) -> None:
 def test_a_whole_list_loads_nothing_heavy() -> None:
     with serving(lambda _: answer({"items": [], "metadata": {}})) as (url, _):
         code = f"""
-from vc_cli.vcctl import main
+from vc.cli.vcctl.main import main
 try:
     main(["job", "list", "-s", "{url}"])
 except SystemExit as ended:
@@ -104,7 +104,7 @@ def test_asking_a_cluster_of_a_kubeconfig_loads_nothing_heavy_but_yaml(
         file = tmp_path / "kubeconfig"
         file.write_text(json.dumps(config))
         code = f"""
-from vc_cli.vcctl import main
+from vc.cli.vcctl.main import main
 try:
     main({words!r} + ["-k", {str(file)!r}])
 except SystemExit as ended:
@@ -117,7 +117,7 @@ except SystemExit as ended:
 @pytest.mark.parametrize("words", [["version"], ["completion", "fish"], ["job", "list", "-h"]])
 def test_a_command_that_asks_nobody_loads_few_modules(words: list[str]) -> None:
     code = f"""
-from vc_cli.vcctl import main
+from vc.cli.vcctl.main import main
 try:
     main({words!r})
 except SystemExit as ended:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.unit.vcctl.test_shown import at, job
-from vc_cli.ctl import timeline
+from vc.cli.vcctl.commands import timeline
 
 RAN = (("Pending", 1), ("Running", 4), ("Completed", 9))
 
@@ -88,3 +88,14 @@ def test_a_job_of_another_controller_tells_when_a_step_was_taken_at_the_latest()
             ("04", "running", ""),
             ("09", "completed", "ended"),
         ]
+
+
+def test_no_step_is_shown_before_the_submission() -> None:
+    """Its controller's estimate of the API server's clock was a second behind."""
+    ran = job("Running", conditions=conditions(("Pending", 1), ("Running", 4)))
+    ran["metadata"]["creationTimestamp"] = at(2)
+    steps = timeline.steps_of(ran, groups=[], pods=[])
+    assert rows(steps)[:2] == [
+        ("02", "submitted", "to queue q"),
+        ("02", "admitted", "pod group made"),
+    ]

@@ -3,11 +3,11 @@
 import pytest
 
 from tests.unit.vcctl.server import Answer, Asked, answer, refusal, serving
-from vc_cli.ctl.client import Client
-from vc_cli.ctl.dashboard import Place
-from vc_cli.ctl.kubeconfig import find_access
-from vc_cli.ctl.trace_link import VARIABLE, link_of, trace_id
-from vc_messages.trace import trace_id as services_trace_id
+from vc.cli.vcctl.api.client import Client
+from vc.cli.vcctl.api.dashboard import Place
+from vc.cli.vcctl.api.kubeconfig import find_access
+from vc.cli.vcctl.output.trace_link import VARIABLE, link_of, trace_id
+from vc.messages.trace import trace_id as services_trace_id
 
 SAID = {"data": {"trace-ui": "https://traces.example.com/"}}
 

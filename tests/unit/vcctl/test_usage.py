@@ -6,12 +6,12 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from tests.unit.vcctl.server import Answer, Asked, answer, serving
-from vc_cli.ctl import usage
-from vc_cli.ctl.client import Client
-from vc_cli.ctl.dashboard import Dashboard
-from vc_cli.ctl.errors import CtlError
-from vc_cli.ctl.kubeconfig import Access
-from vc_cli.vcctl import main
+from vc.cli.vcctl.api.client import Client
+from vc.cli.vcctl.api.dashboard import Dashboard
+from vc.cli.vcctl.api.errors import CtlError
+from vc.cli.vcctl.api.kubeconfig import Access
+from vc.cli.vcctl.commands import usage
+from vc.cli.vcctl.main import main
 
 USAGE: dict[str, Any] = {
     "by": ["queue", "job"],

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from tests.unit.vcctl.server import Answer, Asked, answer, refusal, serving
-from vc_cli.ctl import job_view
-from vc_cli.vcctl import main
+from vc.cli.vcctl.commands import job_view
+from vc.cli.vcctl.main import main
 
 UID = "u-new"
 

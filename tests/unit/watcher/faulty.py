@@ -5,13 +5,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
 import msgspec
 
-from vc_bus.memory import MemoryBus
-from vc_clock import Clock
-from vc_cluster import ClusterError, ListPage, ServerError, WatchEvent
-from vc_messages.record import Message
-from vc_model.kinds import QUEUES, Kind
-from vc_simcluster.api import Api
-from vc_simcluster.cluster import StoreCluster
+from vc.bus.memory import MemoryBus
+from vc.clock import Clock
+from vc.cluster import ClusterError, ListPage, ServerError, WatchEvent
+from vc.messages.record import Message
+from vc.model.api.kinds import QUEUES, Kind
+from vc.simcluster.cluster import StoreCluster
+from vc.simcluster.verbs.api import Api
 
 
 class FaultyCluster(StoreCluster):

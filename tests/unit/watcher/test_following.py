@@ -1,4 +1,4 @@
-"""One kind's watch when the API server cuts, refuses, forgets or is set back; protocol 5 to 8."""
+"""One kind's watch when the API server cuts, refuses, forgets or is set back; docs/protocol.md 5 to 8."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -11,21 +11,21 @@ from tests.builders.contexts import memory_context, our_registry
 from tests.builders.watching import watch_of
 from tests.unit.watcher.faulty import FaultyCluster, OrderedBus
 from tests.unit.watcher.test_service import queue
-from vc_clock import LoopClock, run_virtual
-from vc_cluster import ClusterError, ForbiddenError, ServerError, TooManyRequestsError
-from vc_messages.facts import Stamp, identity_of
-from vc_messages.progress import PROGRESS_PERIOD_SECONDS
-from vc_messages.record import Message, Record
-from vc_messages.topics import BY_NAME
-from vc_model.kinds import QUEUES
-from vc_model.meta import ObjectMeta
-from vc_model.scheduling import Queue
-from vc_simcluster.api import Api
-from vc_simcluster.identity import seeded_uids
-from vc_watcher.config import Config
-from vc_watcher.facts import Facts
-from vc_watcher.kindwatch import LOOK_BEHIND_SECONDS, RESUMED_WATCH_SECONDS, UNHEARD_SECONDS_MAX
-from vc_watcher.logic import Index
+from vc.clock import LoopClock, run_virtual
+from vc.cluster import ClusterError, ForbiddenError, ServerError, TooManyRequestsError
+from vc.messages.facts import Stamp, identity_of
+from vc.messages.progress import PROGRESS_PERIOD_SECONDS
+from vc.messages.record import Message, Record
+from vc.messages.topics import BY_NAME
+from vc.model.api.kinds import QUEUES
+from vc.model.api.meta import ObjectMeta
+from vc.model.api.scheduling import Queue
+from vc.simcluster.store.identity import seeded_uids
+from vc.simcluster.verbs.api import Api
+from vc.watcher.config import Config
+from vc.watcher.facts import Facts
+from vc.watcher.kindwatch import LOOK_BEHIND_SECONDS, RESUMED_WATCH_SECONDS, UNHEARD_SECONDS_MAX
+from vc.watcher.logic import Index
 
 WATCH_SECONDS = Config().watch_seconds
 BACKLOG = 50

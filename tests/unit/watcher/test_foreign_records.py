@@ -1,4 +1,4 @@
-"""What others wrote to our topics, and what happens while the truth is written over it; protocol 4."""
+"""What others wrote to our topics, and what happens while the truth is written over it; docs/protocol.md 4."""
 
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any
@@ -9,16 +9,16 @@ import pytest
 from tests.simulation.stack import Stack
 from tests.unit.watcher.faulty import FaultyCluster, OrderedBus
 from tests.unit.watcher.test_service import Reader, queue, read_all, watcher_stack
-from vc_clock import run_virtual
-from vc_cluster import ServerError
-from vc_messages import codec
-from vc_messages.facts import FENCE_KEY, Stamp, fact_message, identity_of
-from vc_messages.record import Message, Record
-from vc_model.kinds import CONFIGMAPS, EVENTS, QUEUES
-from vc_model.kubernetes import ConfigMap
-from vc_model.meta import ObjectMeta
-from vc_model.scheduling import Queue
-from vc_watcher.config import Config
+from vc.clock import run_virtual
+from vc.cluster import ServerError
+from vc.messages import codec
+from vc.messages.facts import FENCE_KEY, Stamp, fact_message, identity_of
+from vc.messages.record import Message, Record
+from vc.model.api.kinds import CONFIGMAPS, EVENTS, QUEUES
+from vc.model.api.kubernetes import ConfigMap
+from vc.model.api.meta import ObjectMeta
+from vc.model.api.scheduling import Queue
+from vc.watcher.config import Config
 
 SETTLED_SECONDS = 10.0
 

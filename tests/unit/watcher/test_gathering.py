@@ -9,12 +9,12 @@ import pytest
 from tests.builders.contexts import memory_cluster, memory_context
 from tests.builders.watching import watch_of
 from tests.unit.watcher.test_service import queue
-from vc_bus.memory import MemoryBus
-from vc_clock import LoopClock, run_virtual
-from vc_messages.record import Message
-from vc_messages.topics import BY_NAME
-from vc_model.kinds import QUEUES
-from vc_watcher.outbox import GATHER_SECONDS
+from vc.bus.memory import MemoryBus
+from vc.clock import LoopClock, run_virtual
+from vc.messages.record import Message
+from vc.messages.topics import BY_NAME
+from vc.model.api.kinds import QUEUES
+from vc.watcher.outbox import GATHER_SECONDS
 
 CROWD = 100
 EVENT_SECONDS = 0.001

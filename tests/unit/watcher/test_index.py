@@ -3,12 +3,12 @@
 import msgspec
 import pytest
 
-from vc_messages.facts import HEADER_PROJECTION, Stamp, fact_message
-from vc_messages.record import Message, Record
-from vc_model.kinds import JOBS, PODS
-from vc_model.meta import ObjectMeta, OwnerReference
-from vc_model.pod import Pod
-from vc_watcher.logic import Bare, Decoder, Index, UnreadableError
+from vc.messages.facts import HEADER_PROJECTION, Stamp, fact_message
+from vc.messages.record import Message, Record
+from vc.model.api.kinds import JOBS, PODS
+from vc.model.api.meta import ObjectMeta, OwnerReference
+from vc.model.api.pod import Pod
+from vc.watcher.logic import Bare, Decoder, Index, UnreadableError
 
 OLD = Stamp(incarnation="i1", epoch=1)
 NOW = Stamp(incarnation="i1", epoch=2)

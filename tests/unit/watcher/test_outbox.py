@@ -7,14 +7,14 @@ import pytest
 
 from tests.builders.contexts import memory_context
 from tests.unit.watcher.faulty import OrderedBus
-from vc_clock import LoopClock, run_virtual
-from vc_messages.record import Message
-from vc_messages.topics import BY_NAME
-from vc_model.kinds import QUEUES
-from vc_watcher.config import Config
-from vc_watcher.meters import Meters
-from vc_watcher.outbox import Item, Outbox, Publisher
-from vc_watcher.spans import JobSpans
+from vc.clock import LoopClock, run_virtual
+from vc.messages.record import Message
+from vc.messages.topics import BY_NAME
+from vc.model.api.kinds import QUEUES
+from vc.watcher.config import Config
+from vc.watcher.meters import WatcherMetrics
+from vc.watcher.outbox import Item, Outbox, Publisher
+from vc.watcher.spans import JobSpans
 
 COUNT = 100
 MESSAGE_BYTES = 1000
@@ -66,7 +66,7 @@ def test_a_bus_that_is_away_stops_reading_and_everything_leaves_in_order(case: C
             kind=QUEUES.short,
             publisher=Publisher(context, may_write=lambda: True),
             end_offsets=[0],
-            meters=Meters(context.metrics),
+            meters=WatcherMetrics(context.metrics),
             spans=JobSpans(context),
         )
         put: list[int] = []

@@ -1,4 +1,4 @@
-"""The watcher on the twins, in virtual time: protocol 1 to 8."""
+"""The watcher on the twins, in virtual time: docs/protocol.md 1 to 8."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -8,14 +8,14 @@ import msgspec
 import pytest
 
 from tests.simulation.stack import Stack
-from vc_clock import run_virtual
-from vc_messages.facts import FENCE_KEY, Stamp, fact_message, identity_of
-from vc_messages.progress import progress_of
-from vc_messages.record import Record, TopicPartition
-from vc_messages.topics import DEAD_LETTERS, FACTS, PROGRESS
-from vc_model.kinds import LEASES, NODES, QUEUES
-from vc_model.scheduling import Queue
-from vc_runtime.follower import Follower
+from vc.clock import run_virtual
+from vc.messages.facts import FENCE_KEY, Stamp, fact_message, identity_of
+from vc.messages.progress import progress_of
+from vc.messages.record import Record, TopicPartition
+from vc.messages.topics import DEAD_LETTERS, FACTS, PROGRESS
+from vc.model.api.kinds import LEASES, NODES, QUEUES
+from vc.model.api.scheduling import Queue
+from vc.runtime.consuming.follower import Follower
 
 
 def queue(name: str, weight: int = 1) -> dict[str, Any]:

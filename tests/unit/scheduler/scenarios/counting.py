@@ -6,15 +6,15 @@ from typing import Final, TypeVar
 from tests.unit.scheduler.invariants import Amounts, request
 from tests.unit.scheduler.objects import TASK
 from tests.unit.scheduler.scenarios.scenario import Played, Wait, job_of
-from vc_messages.sessions import JobReason, Reason
-from vc_model.kubernetes import ResourceQuota
-from vc_model.meta import ApiObject
-from vc_model.node import Node, Taint
-from vc_model.pod import Pod
-from vc_model.quantity import parse_resources
-from vc_model.scheduling import PodGroup, PriorityClass, Queue
-from vc_model.selectors import LabelSelectorRequirement, requirement_matches
-from vc_model.struct import JsonObject
+from vc.messages.sessions import JobReason, Reason
+from vc.model.api.kubernetes import ResourceQuota
+from vc.model.api.meta import ApiObject
+from vc.model.api.node import Node, Taint
+from vc.model.api.pod import Pod
+from vc.model.api.scheduling import PodGroup, PriorityClass, Queue
+from vc.model.api.selectors import LabelSelectorRequirement, requirement_matches
+from vc.model.api.struct import JsonObject
+from vc.model.values.quantity import parse_resources
 
 _Object = TypeVar("_Object", bound=ApiObject)
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"

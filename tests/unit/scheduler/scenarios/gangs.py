@@ -4,15 +4,15 @@ import msgspec
 
 from tests.unit.scheduler.objects import gang, group, node, nodes, pod, priority_class, queue
 from tests.unit.scheduler.scenarios.scenario import Scenario, Wait, plugins
-from vc_model.kubernetes import (
+from vc.model.api.kubernetes import (
     PodDisruptionBudget,
     PodDisruptionBudgetSpec,
     PodDisruptionBudgetStatus,
 )
-from vc_model.meta import ApiObject, ObjectMeta
-from vc_model.scheduling import PriorityClass
-from vc_model.selectors import LabelSelector
-from vc_scheduler.logic.conf import Conf, PluginConf
+from vc.model.api.meta import ApiObject, ObjectMeta
+from vc.model.api.scheduling import PriorityClass
+from vc.model.api.selectors import LabelSelector
+from vc.scheduling.conf.model import Conf, PluginConf
 
 CLASSES = [priority_class("high", 100), priority_class("low", 1)]
 PATIENT = PriorityClass(metadata=ObjectMeta(name="patient"), value=100, preemption_policy="Never")

@@ -5,10 +5,10 @@ from tests.unit.scheduler.scenarios.scenario import Scenario, Wait
 from tests.unit.scheduler.storage import claim, drivers, storage_class, volume
 from tests.unit.scheduler.test_peers import WEB, far, lying, near, spread
 from tests.unit.scheduler.test_volumes import using
-from vc_model.meta import ApiObject
-from vc_model.node import Taint
-from vc_model.pod import Toleration
-from vc_model.struct import JsonObject
+from vc.model.api.meta import ApiObject
+from vc.model.api.node import Taint
+from vc.model.api.pod import Toleration
+from vc.model.api.struct import JsonObject
 
 ML = Taint(key="dedicated", value="ml", effect="NoSchedule")
 TOLERATES = Toleration(key="dedicated", value="ml", effect="NoSchedule")

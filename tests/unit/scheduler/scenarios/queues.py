@@ -4,9 +4,9 @@ import msgspec
 
 from tests.unit.scheduler.objects import gang, group, node, nodes, pod, queue
 from tests.unit.scheduler.scenarios.scenario import Scenario, Wait, plugins
-from vc_model.meta import ApiObject
-from vc_model.scheduling import Queue
-from vc_scheduler.logic.conf import Conf, PluginConf
+from vc.model.api.meta import ApiObject
+from vc.model.api.scheduling import Queue
+from vc.scheduling.conf.model import Conf, PluginConf
 
 TEN = nodes(2, cpu=5)
 CAPACITY = plugins("overcommit", "predicates", "capacity", "nodeorder")
@@ -224,6 +224,12 @@ TABLE = [
         cluster=[[*DESERVING, queue("team-a3", parent="dept-a", state="Closed")], TEN, gang("up", 2, queue="dept-a", cpu=1), gang("leaf", 2, queue="dept-b", cpu=1)],
         conf=LEAVES_ONLY, runs={"leaf": 2},
         waits={"up": Wait(stage="queue-closed", code="QueueNotLeaf", unblock="move-job", says="queue 'dept-a' has queues below it, and only queues without any take jobs; move the job to one of: 'team-a1', 'team-a2'")},
+    ),
+    Scenario(
+        id="jobs of root are not placed, whatever the plugins say of hierarchy",
+        cluster=[DEPARTMENTS, TEN, gang("up", 1, queue="root", cpu=1), gang("leaf", 1, queue="team-a1", cpu=1)],
+        runs={"leaf": 1},
+        waits={"up": Wait(stage="queue-closed", code="QueueNotLeaf", unblock="move-job", says="queue 'root' has queues below it, and only queues without any take jobs; move the job to one of: 'dept-b', 'team-a1', 'team-a2'")},
     ),
     Scenario(
         id="nor are they let in",

@@ -7,13 +7,13 @@ from tests.unit.scheduler.scenarios.scenario import Scenario, Wait, plugins
 from tests.unit.scheduler.storage import claim, storage_class, volume
 from tests.unit.scheduler.test_resourcequota import quota
 from tests.unit.scheduler.test_volumes import using
-from vc_model.keys import QUEUE_ALLOCATION_GATE
-from vc_model.kubernetes import Namespace, NamespaceStatus
-from vc_model.meta import ApiObject, ObjectMeta
-from vc_model.pod import Pod
-from vc_model.scheduling import PodGroup, Queue, QueueSpec
-from vc_model.struct import JsonObject
-from vc_scheduler.logic.inqueue import INQUEUE_SECONDS
+from vc.model.api.keys import QUEUE_ALLOCATION_GATE
+from vc.model.api.kubernetes import Namespace, NamespaceStatus
+from vc.model.api.meta import ApiObject, ObjectMeta
+from vc.model.api.pod import Pod
+from vc.model.api.scheduling import PodGroup, Queue, QueueSpec
+from vc.model.api.struct import JsonObject
+from vc.scheduling.actions.inqueue_timeout import INQUEUE_SECONDS
 
 QUOTAS = plugins("resourcequota", "overcommit", "predicates", "proportion", "nodeorder")
 TWO = nodes(2, cpu=4)

@@ -10,11 +10,11 @@ import msgspec
 
 from tests.unit.scheduler.objects import GROUP
 from tests.unit.scheduler.world import World
-from vc_messages.sessions import JobReason
-from vc_model.meta import ApiObject
-from vc_model.pod import Pod
-from vc_scheduler.logic.conf import Conf, PluginConf
-from vc_scheduler.logic.decisions import Decisions
+from vc.messages.sessions import JobReason
+from vc.model.api.meta import ApiObject
+from vc.model.api.pod import Pod
+from vc.scheduling.conf.model import Conf, PluginConf
+from vc.scheduling.model.decisions import Decisions
 
 SESSIONS_MAX = 30
 SESSION_SECONDS = 11.0

@@ -5,8 +5,8 @@ import pytest
 from tests.unit.scheduler.objects import group, nodes, pod, queue
 from tests.unit.scheduler.scenarios.gangs import training
 from tests.unit.scheduler.world import World
-from vc_model.meta import ApiObject
-from vc_scheduler.logic.conf import Conf
+from vc.model.api.meta import ApiObject
+from vc.scheduling.conf.model import Conf
 
 SIZE = 6
 SESSIONS_MAX = 40

@@ -7,13 +7,13 @@ from tests.unit.scheduler.scenarios import gangs, nodes, queues, refusals
 from tests.unit.scheduler.scenarios.counting import Count
 from tests.unit.scheduler.scenarios.scenario import Played, Scenario, Wait, job_of, play, settle
 from tests.unit.scheduler.scenarios.unblocking import ACTIONS, unblock
-from vc_messages.sessions import JobReason, Stage
-from vc_model.kinds import Kind
-from vc_model.meta import ApiObject
-from vc_model.pod import Toleration
-from vc_scheduler.logic import reasons
-from vc_scheduler.logic.columns import KINDS
-from vc_scheduler.logic.what_if import Outcome, Trial
+from vc.messages.sessions import JobReason, Stage
+from vc.model.api.kinds import Kind
+from vc.model.api.meta import ApiObject
+from vc.model.api.pod import Toleration
+from vc.scheduling.cache.cluster_cache import KINDS
+from vc.scheduling.session import reasons
+from vc.scheduling.what_if import Outcome, Simulation
 
 TABLE = [*gangs.TABLE, *queues.TABLE, *nodes.TABLE, *refusals.TABLE]
 WAITING = [(scenario, job) for scenario in TABLE for job in scenario.waits]
@@ -78,7 +78,7 @@ class _TrialGround:
 
     def __init__(self, played: Played) -> None:
         self._objects = {(type(obj), obj.key): obj for obj in played.world.objects()}
-        self._trial = Trial(played.world.objects(), played.world.conf, now=played.world.now)
+        self._trial = Simulation(played.world.objects(), played.world.conf, now=played.world.now)
         self.placed: dict[str, int] = {}
 
     @property

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from tests.unit.scheduler.scenarios.scenario import Wait
-from vc_messages.sessions import JobReason, Unblock
-from vc_scheduler.logic.explain.apply_remedy import apply_remedy
-from vc_scheduler.logic.explain.cluster_objects import Cluster
+from vc.messages.sessions import JobReason, Unblock
+from vc.scheduling.explain.apply_remedy import apply_remedy
+from vc.scheduling.explain.cluster_objects import Cluster
 
 ACTIONS: Final = {
     "create-queue", "open-queue", "move-job", "raise-capability", "raise-weight", "raise-quota",

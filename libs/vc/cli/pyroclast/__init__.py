@@ -1,0 +1,1 @@
+"""`pyroclast`: the embedded stack, the demo, sets of services, and what they share."""

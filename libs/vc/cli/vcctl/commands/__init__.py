@@ -1,0 +1,1 @@
+"""One module per vcctl command. A module is imported when its command runs."""

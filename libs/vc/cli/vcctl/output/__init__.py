@@ -1,0 +1,1 @@
+"""Output of vcctl: tables, lists, JSON, YAML and reasons."""

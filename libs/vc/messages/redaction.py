@@ -1,0 +1,90 @@
+"""Removes values from plugin arguments that must not be published on the bus.
+
+A user may put an ssh private key into a plugin's arguments. It stays in the job at the API server:
+messages have a marker instead, and the one plugin that needs the key reads the job itself. Values
+of arguments that a plugin of ours does not know have no effect, and are removed too.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+REDACTED: Final = "<redacted>"
+"""Replaces a value that the plugin reads from the job."""
+OMITTED: Final = "<omitted>"
+"""Replaces a value that no plugin reads."""
+
+_SECRET_FLAGS: Final = ("ssh-private-key",)
+
+FLAGS: Final[Mapping[str, Mapping[str, bool]]] = {
+    "env": {},
+    "svc": {"publish-not-ready-addresses": True, "disable-network-policy": True},
+    "ssh": {
+        "ssh-key-file-path": False,
+        "ssh-key-type": False,
+        "ssh-port": False,
+        "ssh-secret": False,
+        "ssh-private-key": False,
+        "ssh-public-key": False,
+    },
+    "pytorch": {
+        "master": False,
+        "worker": False,
+        "port": False,
+        "wait-master-enabled": True,
+        "wait-master-timeout": False,
+        "wait-master-image": False,
+    },
+    "mpi": {"master": False, "worker": False, "port": False},
+    "tensorflow": {"ps": False, "worker": False, "chief": False, "evaluator": False, "port": False},
+    "ray": {
+        "head": False,
+        "headContainer": False,
+        "worker": False,
+        "workerContainer": False,
+        "port": False,
+        "dashboardPort": False,
+        "clientPort": False,
+    },
+}
+"""The flags of each plugin in this repository, and whether a flag is a switch.
+A test compares this with the plugins.
+"""
+
+
+def redact(arguments: Sequence[str], *, plugin: str = "") -> list[str]:
+    """The arguments without the values of secret flags, with `=` or in the next argument.
+
+    For our own plugins the values of unknown flags are removed too. The flags of third-party
+    plugins are not known here.
+    """
+    known = FLAGS.get(plugin)
+    shown: list[str] = []
+    follows = ""
+    """How the next argument is handled if it is the value of this flag;
+    empty if it is not a value.
+    """
+    for argument in arguments:
+        bare = argument.lstrip("-")
+        name, equals, _ = bare.partition("=")
+        dashes = argument[: len(argument) - len(bare)]
+        if follows:
+            shown.append(REDACTED if follows == REDACTED else argument)
+            follows = ""
+        elif dashes and name in _SECRET_FLAGS:
+            shown.append(f"{dashes}{name}={REDACTED}" if equals else argument)
+            follows = "" if equals else REDACTED
+        # Flags of third-party plugins are unknown here, so their values are kept.
+        elif known is None or (dashes and name in known):
+            shown.append(argument)
+            # A flag that is not a switch may have its value in the next argument.
+            follows = "value" if known and not equals and not known[name] else ""
+        elif dashes:
+            shown.append(f"{dashes}{name}={OMITTED}" if equals else argument)
+        else:
+            shown.append(OMITTED)
+    return shown
+
+
+def is_redacted(arguments: Sequence[str]) -> bool:
+    """Whether a value that the plugin needs was removed."""
+    return any(REDACTED in argument for argument in arguments)

@@ -1,0 +1,1 @@
+"""Kubernetes and Volcano objects as msgspec structs, with their keys and kinds."""

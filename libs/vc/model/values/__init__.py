@@ -1,0 +1,1 @@
+"""Scalar values in manifests: quantities, times, ages, and bounded parsers for them."""

@@ -1,0 +1,1 @@
+"""Downloads or builds the real servers into the cache, keyed by version."""

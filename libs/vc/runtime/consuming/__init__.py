@@ -1,0 +1,1 @@
+"""Consumes topics: sources, views, progress, dead letters, checkpoints of a view."""

@@ -1,0 +1,1 @@
+"""Containment: an object or record that cannot be processed becomes a problem row."""

@@ -1,0 +1,1 @@
+"""Runs services in a process: adapters, context, health, logs, tracing, shutdown."""

@@ -1,0 +1,1 @@
+"""Leader election through a Lease, and the handover to a new leader."""

@@ -1,0 +1,3 @@
+"""Prometheus collectors: request counters,
+series that are replaced as a whole, batched histograms.
+"""

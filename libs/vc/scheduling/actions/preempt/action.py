@@ -1,0 +1,161 @@
+"""preempt: evict pods of lower priority in the same queue for a starving job.
+
+If that is not enough, and a plugin defines fairness between jobs of equal priority, surplus pods of
+jobs of equal priority are victims too (`equal_priority.py`). For a best-effort preemptor, only
+best-effort pods are evicted.
+
+Afterwards, preemption within a job: pods of lower priority are evicted for a waiting task of higher
+priority of the same job, as long as the gang keeps its minimums (`within_job.py`).
+"""
+
+import functools
+
+from vc.scheduling.actions.preempt.equal_priority import Equals
+from vc.scheduling.actions.preempt.preemptors import (
+    WANT_ROOM,
+    find_preemptors,
+    is_best_effort,
+    question,
+    wanted,
+)
+from vc.scheduling.actions.preempt.within_job import Swap
+from vc.scheduling.actions.surplus_delay import surplus_waits
+from vc.scheduling.eviction.attempts import PreemptionAttempts
+from vc.scheduling.eviction.minimums import Minimums
+from vc.scheduling.eviction.search import Room
+from vc.scheduling.eviction.victim_order import VictimOrder
+from vc.scheduling.eviction.victims import Bundle, Permits, bundles
+from vc.scheduling.framework.voting import PREEMPTABLE
+from vc.scheduling.model.nominations import nomination_of
+from vc.scheduling.model.rows import PENDING, GroupRow, PodRow
+from vc.scheduling.placement.gang import Missing, asks_for_nothing
+from vc.scheduling.placement.simulated_removal import could_help, feasibility_without
+from vc.scheduling.session.feasibility import FeasibilityBound
+from vc.scheduling.session.session import Session
+
+
+def preempt(session: Session) -> None:
+    """Preempt between jobs of a queue, then within jobs."""
+    known: dict[tuple[str, int, bool], _Lower] = {}
+    preemption_attempts = PreemptionAttempts(session, lambda group: question(session, group))
+    order = VictimOrder(session)
+    for group in preemption_attempts.among(find_preemptors(session)):
+        permits = _best_effort if is_best_effort(group) else _anybody
+        # Preemptors of one queue and priority share the potential victims, so these are found once.
+        asked = (group.queue, session.priority(group), is_best_effort(group))
+        if asked not in known:
+            known[asked] = _Lower(session, group, permits)
+        lower, missing = known[asked], wanted(session, group)
+        even = session.framework.voters.equals_yield and session.starving(group)
+        if not even and not lower.may_help(group, missing):
+            continue
+        room = Room(session, group, missing, order=order, switch=PREEMPTABLE)
+        # Jobs of equal priority are considered only if victims of lower priority do not suffice.
+        made = room.make(lower.bundles) or (even and _from_equals(session, group, room, permits))
+        preemption_attempts.tried(group, helped=made)
+        if made:
+            known.clear()  # the new victims must not be offered again
+    inside = PreemptionAttempts(session, lambda group: (group.key,))
+    for group in inside.among(g for g in session.snapshot.groups if _may_swap(session, g)):
+        _inside(session, group, inside, order)
+
+
+class _Lower:
+    """Potential victims of lower priority in one queue, shared by preemptors of equal priority."""
+
+    def __init__(self, session: Session, group: GroupRow, permits: Permits) -> None:
+        self._session = session
+        self._permits = permits
+        least = session.priority(group)
+        self._others = [
+            other
+            for other in session.snapshot.everybody.values()
+            if other.queue == group.queue and other.placed and session.priority(other) < least
+        ]
+
+    def may_help(self, group: GroupRow, missing: Missing) -> bool:
+        """Whether the preemptor could fit without these jobs, and some of their pods are evictable.
+
+        The feasibility bound is checked first, because finding the evictable pods costs more.
+        """
+        return (
+            bool(self._others)
+            and could_help(self._session, group, missing, self._reach)
+            and bool(self.bundles)
+        )
+
+    @functools.cached_property
+    def _reach(self) -> FeasibilityBound:
+        """The feasibility bound without all pods of these jobs."""
+        pods = [pod for other in self._others for pod in other.placed]
+        return feasibility_without(self._session, pods)
+
+    @functools.cached_property
+    def bundles(self) -> list[Bundle]:
+        """The evictable pods in bundles, computed on first use because it is expensive."""
+        return bundles(self._session, self._others, permits=self._permits, switch=PREEMPTABLE)
+
+
+def _from_equals(session: Session, group: GroupRow, room: Room, permits: Permits) -> bool:
+    """Search again, with surplus pods of jobs of equal priority as victims, as far as fair."""
+    equals = Equals(session, group, wanted(session, group))
+    found = equals.found(permits)
+    return bool(found) and room.make(found, rules=[Minimums(session).together, equals.together])
+
+
+def _anybody(group: GroupRow, pod: PodRow) -> bool:
+    """Permit every pod as a victim."""
+    del group, pod
+    return True
+
+
+def _best_effort(group: GroupRow, pod: PodRow) -> bool:
+    """Permit only best-effort pods as victims."""
+    del group
+    return pod.shape.best_effort
+
+
+def _may_swap(session: Session, group: GroupRow) -> bool:
+    """Whether preemption within the job is possible.
+
+    The job must have pods on nodes and neither a reservation nor new binds, and its waiting pods
+    must wait only for free resources.
+    """
+    if group.key in session.promised_to or session.phase(group) == PENDING or not group.placed:
+        return False
+    if session.bound_now(group) or nomination_of(group, session.snapshot.nominated) is not None:
+        return False
+    if group.key in session.snapshot.eviction_backoff:
+        return False
+    reason = session.refused.get(group.key)
+    if reason is None:
+        return bool(group.runs) and (session.starving(group) or not surplus_waits(session, group))
+    return reason.stage in WANT_ROOM
+
+
+def _inside(
+    session: Session, group: GroupRow, preemption_attempts: PreemptionAttempts, order: VictimOrder
+) -> None:
+    """Evict pods of a job for one waiting pod of higher priority of the same job.
+
+    At most one waiting pod per job and session is helped.
+    """
+    lowest = min(pod.priority for pod in group.placed)
+    asked: dict[tuple[str, bytes, int], None] = {}
+    for run in group.runs:
+        kind = (run.role, run.shape.key, run.priority)
+        if run.priority <= lowest or not run.pods[0].preempts or asks_for_nothing(run):
+            continue
+        # Pods of one kind have the same result, so each kind is tried once.
+        if kind in asked or not session.reach.covers(group, [(run.role, 1)]):
+            continue
+        asked[kind] = None
+        swap = Swap(session, group, run)
+        found = swap.found()
+        if not found:
+            continue
+        room = Room(session, group, [(run.role, 1)], order=order, switch=PREEMPTABLE)
+        made = room.make(found, rules=[swap.together])
+        preemption_attempts.tried(group, helped=made)
+        if made:
+            return

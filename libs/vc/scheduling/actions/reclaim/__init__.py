@@ -1,0 +1,1 @@
+"""reclaim: jobs of queues below their deserved share have pods of queues above theirs evicted."""

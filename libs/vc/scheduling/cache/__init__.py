@@ -1,0 +1,1 @@
+"""The state of the cluster that the scheduler keeps between sessions, one concern per module."""

@@ -1,0 +1,1 @@
+"""Decisions that no fact shows yet, kept over the cache until the facts do."""

@@ -1,0 +1,1 @@
+"""The end of a session: decisions, statuses, reasons, unscheduled pods and the share report."""

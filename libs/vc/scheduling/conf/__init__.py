@@ -1,0 +1,1 @@
+"""The scheduler configuration: model, Volcano's file, arguments and action names."""

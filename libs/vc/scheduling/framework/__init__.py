@@ -1,0 +1,1 @@
+"""Extension points, the plugin registry, tiers and voting."""

@@ -1,0 +1,1 @@
+"""Placement of gangs on nodes, simulated removal of pods, future idle resources and shortages."""

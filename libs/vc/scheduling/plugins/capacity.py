@@ -1,0 +1,136 @@
+"""capacity: the deserved share of a queue is written in its spec (docs/behaviour.md 5.7).
+
+A queue without `deserved` deserves the sum of its child queues. The deserved share is capped by the
+queue's limit and by the size of the cluster, and it is never below the guarantee. A queue deserves
+nothing of a resource that it does not list: it may borrow that resource, and other queues may
+reclaim it. `reclaim_rules.ByOne` has the rules of reclaim.
+
+With `enableHierarchy: true` only leaf queues run jobs, as in Volcano. Where the switch is not
+written, the tree still limits queues, but jobs of a queue with children are placed.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
+
+from vc.messages.sessions import Reason
+from vc.scheduling.conf.arguments import weight
+from vc.scheduling.conf.model import HIERARCHY
+from vc.scheduling.framework.registry import OrderKey
+from vc.scheduling.model.amounts import Amounts
+from vc.scheduling.model.rows import GroupRow, QueueRow
+from vc.scheduling.model.shapes import Shape
+from vc.scheduling.plugins.queue_shares.limits import Limits
+from vc.scheduling.plugins.queue_shares.reclaim_rules import ByOne
+from vc.scheduling.plugins.queue_shares.tree import SHARE_POINTS, Tree, share_of
+from vc.scheduling.session import reasons
+
+if TYPE_CHECKING:
+    from vc.scheduling.session.session import Session
+
+
+class Capacity:
+    """Orders queues by their use of the deserved share, and limits them along the queue tree."""
+
+    name: ClassVar[str] = "capacity"
+
+    def __init__(self, arguments: Mapping[str, str]) -> None:
+        self._flat = arguments.get(HIERARCHY) == "false"
+        self._leaves_only = arguments.get(HIERARCHY) == "true"
+        self._level = weight(arguments, "ancestorReclaimLevel", 0)
+        self._tree: Tree | None = None
+        self._limits: dict[str, Amounts] = {}
+        self._deserved: dict[str, Amounts] = {}
+
+    @property
+    def flat(self) -> bool:
+        """Whether a queue is limited by its own capability only, without its ancestors."""
+        return self._flat
+
+    def deserved(self, session: "Session") -> Mapping[str, Amounts]:
+        """Return the deserved amounts of every queue; they do not change within a session."""
+        self._prepare(session)
+        return self._deserved
+
+    def taking_back(self, session: "Session", queue: str, needed: Amounts) -> ByOne:
+        """Return the reclaim rules for a job of `queue` that needs the amounts `needed`."""
+        return ByOne(
+            session, self.deserved(session), queue, needed, level=self._level, flat=self._flat
+        )
+
+    def queue_key(self, session: "Session", queue: QueueRow) -> OrderKey:
+        """Order by priority, then by shares from the top of the tree down.
+
+        A queue that deserves nothing counts as full.
+        """
+        deserved = self.deserved(session)
+        shares = [
+            share_of(
+                {n: a for n, a in session.allocated(row.name).items() if n in deserved[row.name]},
+                deserved[row.name],
+            )
+            if deserved.get(row.name)
+            else SHARE_POINTS
+            # The common top queue is skipped: it has the same share for all queues, so it cannot
+            # separate two of them.
+            for row in reversed(session.line(queue.name)[: 1 if self._flat else None])
+            if self._flat or row.name != session.common_top
+        ]
+        return (-queue.priority, tuple(shares), not deserved.get(queue.name))
+
+    def refuse_enqueue(self, session: "Session", group: GroupRow) -> Reason | None:
+        """Refuse a group that would exceed the limits, or whose queue must not run jobs."""
+        above = self._refuse_above(session, group)
+        limits = Limits(self._limits, flat=self._flat)
+        return above or limits.refuse_enqueue(session, group)
+
+    def refuse_pods(
+        self, session: "Session", group: GroupRow, *, shape: Shape, count: int
+    ) -> Reason | None:
+        """Refuse `count` pods that would exceed the limits of the queue or an ancestor."""
+        above = self._refuse_above(session, group)
+        limits = Limits(self._limits, flat=self._flat)
+        return above or limits.refuse_pods(session, group, shape=shape, count=count)
+
+    def _refuse_above(self, session: "Session", group: GroupRow) -> Reason | None:
+        """Refuse jobs of a queue with children when only leaf queues run jobs."""
+        self._prepare(session)
+        assert self._tree is not None
+        if not self._leaves_only or not self._tree.children.get(group.queue):
+            return None
+        leaves = self._tree.leaves(group.queue)
+        # The reason suggests queues that can run the job. Closed ones are named only when all are
+        # closed.
+        names = [row.name for row in leaves if row.open] or [row.name for row in leaves]
+        return reasons.queue_above(group.queue, names)
+
+    def _prepare(self, session: "Session") -> None:
+        if self._tree is not None:
+            return
+        self._tree = Tree(session, flat=self._flat)
+        self._limits = self._tree.limits()
+        for row in session.snapshot.queues.values():
+            self._of(session, row)
+
+    def _of(self, session: "Session", row: QueueRow) -> Amounts:
+        """Compute the deserved amounts of a queue once, child queues first."""
+        assert self._tree is not None
+        if row.name in self._deserved:
+            return self._deserved[row.name]
+        deserved = dict(row.deserved)
+        # A queue without a deserved share of its own deserves the sum of its children.
+        if not deserved:
+            for child in self._tree.children.get(row.name, []):
+                for name, amount in self._of(session, child).items():
+                    deserved[name] = deserved.get(name, 0) + amount
+        limit = self._limits.get(row.name, {})
+        capped: Amounts = {}
+        for name, amount in deserved.items():
+            there = session.cluster_amounts(name)[0]
+            # A share beyond the limit or the cluster could never be reclaimed, and it would make
+            # the queue appear less used than it is.
+            capped[name] = min(amount, limit.get(name, there), there)
+        # The guarantee is never reclaimed, so it is deserved even where the spec lists less.
+        for name, amount in self._tree.guarantee(row).items():
+            capped[name] = max(capped.get(name, 0), amount)
+        self._deserved[row.name] = capped
+        return capped

@@ -1,0 +1,1 @@
+"""predicates: node selectors, taints, affinity, ports, spread, volumes."""

@@ -1,0 +1,1 @@
+"""Shares and limits along the queue tree, for the plugins proportion and capacity."""

@@ -1,0 +1,73 @@
+"""Upper bounds of what evictions could free for a job that is not enqueued yet.
+
+Without them a full cluster would enqueue no job. Then no job would be starving, and preempt and
+reclaim would never run. The actions simulate the actual evictions later.
+"""
+
+from typing import TYPE_CHECKING, Final
+
+from vc.scheduling.model.amounts import NOT_REQUESTED, Amounts
+from vc.scheduling.model.rows import INQUEUE, RUNNING, GroupRow
+from vc.scheduling.plugins.queue_shares.reclaim_rules import taking_back
+from vc.scheduling.session.enqueue_claim import claimed
+
+if TYPE_CHECKING:
+    from vc.scheduling.session.session import Session
+
+UNBACKED_SECONDS: Final = 60.0
+"""Seconds without a pod after which the claim of an Inqueue group is unbacked.
+
+The pods of a job are normally created within seconds.
+"""
+
+
+def unbacked(session: "Session") -> dict[str, Amounts]:
+    """Return by namespace the claims of Inqueue groups that still have no pod after the time limit.
+
+    ResourceQuotas limit pods and their priority classes. A group without pods is limited by
+    neither, so a tenant could block capacity by creating groups. Such claims do not count against
+    groups of other namespaces. They do count against groups of the same namespace; otherwise the
+    next group without pods would claim the capacity at once.
+    """
+    found: dict[str, Amounts] = {}
+    for group in session.snapshot.everybody.values():  # one whose minimum is 0 waits for nothing
+        if group.valid or session.phase(group) not in (INQUEUE, RUNNING):
+            continue
+        promised = claimed(session, group)
+        if not promised:
+            continue
+        since = session.now if group.claim_since is None else group.claim_since
+        over_at = since + UNBACKED_SECONDS
+        if session.now < over_at:
+            session.wake(over_at)
+            continue
+        total = found.setdefault(group.namespace, {})
+        for name, amount in promised.items():
+            total[name] = total.get(name, 0) + amount
+    return found
+
+
+def preemptable(session: "Session", group: GroupRow) -> Amounts:
+    """Return what jobs of lower priority use in the same queue; nothing when preempt is off."""
+    if "preempt" not in session.framework.actions:
+        return {}
+    return session.lower_in_queue(group.queue, session.priority(group))
+
+
+def reclaimable(session: "Session", group: GroupRow) -> Amounts:
+    """Return what other queues have beyond their share, as far as this queue may reclaim it."""
+    shares = session.framework.shares
+    if "reclaim" not in session.framework.actions or shares is None:
+        return {}
+    needed = {name: n for name, n in group.min_resources or () if name not in NOT_REQUESTED}
+    rule = taking_back(shares, session, group.queue, needed)
+    line = [row.name for row in session.line(group.queue)]
+    total: Amounts = {}
+    for name, row in session.snapshot.queues.items():
+        # A queue without jobs of its own is skipped: its amounts are those of its descendants,
+        # which are counted separately.
+        if name in line or not row.reclaimable or name not in session.snapshot.use:
+            continue
+        for resource, amount in rule.spare(row).items():
+            total[resource] = total.get(resource, 0) + amount
+    return rule.takes(total)

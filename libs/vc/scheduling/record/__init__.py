@@ -1,0 +1,1 @@
+"""Session records: input frames, changed reasons, and replay."""

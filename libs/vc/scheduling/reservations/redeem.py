@@ -1,0 +1,129 @@
+"""Redeem nominations: jobs for which pods were evicted get the resources that the victims free.
+
+First, all nominated jobs are placed on their nominated nodes, with terminating pods removed,
+because all reservations must hold at the same time. Then each job whose nodes are free already is
+bound there. Each other job is bound on other nodes if it fits there now, and keeps its reservation
+otherwise.
+
+No other job gets the reserved resources by its share or its position before the nomination is
+redeemed or has expired. Pods that were evicted for a job that does not run afterwards are worse
+than a job out of order. Only a job of the same queue with a higher priority may take a reservation
+over (`reservations/takeover.py`).
+"""
+
+from vc.scheduling.model.nominations import Nomination, nomination_of
+from vc.scheduling.model.rows import GroupRow
+from vc.scheduling.placement.future_idle import hold_part, promise
+from vc.scheduling.placement.gang import place_minimum
+from vc.scheduling.placement.nominated_nodes import place_on_nominated, put_freed
+from vc.scheduling.placement.simulated_removal import SimulatedRemoval, terminating_pods
+from vc.scheduling.reservations.takeover import Held, yield_to_higher
+from vc.scheduling.session.session import Session
+from vc.scheduling.session.statement import Statement
+
+
+def redeem_nominations(session: Session, groups: list[GroupRow]) -> None:
+    """Bind the jobs whose nominated nodes are free, and reserve the nodes of the others.
+
+    A job whose nomination cannot be used any more, for example because a node was deleted, is left
+    to the following steps of allocate. A job with a victim that was not evicted reserves what the
+    other victims freed, until the whole job fits or other victims are chosen.
+    """
+    known = session.snapshot.nominated
+    found = [(group, nomination_of(group, known)) for group in groups]
+    promised = [(group, nominated) for group, nominated in found if nominated is not None]
+    if not promised:
+        return
+    away = terminating_pods(session, victims=False)
+    whole = _hold_all(session, promised, away)
+    parts = _hold_parts(session, promised, whole)
+    # Jobs of higher priority take over while all reservations are placed: only then it is known
+    # which of them stand in the way.
+    held = yield_to_higher(session, groups, [*whole, *parts], away)
+    # The reservations are withdrawn, so that each job can be bound on its own nodes.
+    for entry in held:
+        entry.statement.withdraw()
+    waiting = [(group, place) for group, place, _ in held if not _bind_there(session, group, place)]
+    # Partial reservations are made again before the remaining jobs look for other nodes, so that
+    # none of them is bound on resources that are reserved.
+    for group, _, _ in parts:
+        if session.starving(group) and group.key not in session.lost_to:
+            hold_part(session, group, session.framework.missing(group))
+    # All remaining reservations are placed first, so that a job that is bound on other nodes does
+    # not use the nodes of another reservation.
+    for group, place, statement in _hold_all(session, waiting, away):
+        statement.withdraw()
+        if not _bind_elsewhere(session, group, place):
+            _hold(session, group, place, away)
+
+
+def _hold_all(
+    session: Session, promised: list[tuple[GroupRow, Nomination]], away: SimulatedRemoval
+) -> list[Held]:
+    """Place all jobs on their nominated nodes, as if terminating pods were gone.
+
+    Returns the jobs for which this is possible, oldest nomination first, with their open
+    statements.
+    """
+    held: list[Held] = []
+    away.go()
+    # Each nomination was simulated with the older ones in place, so the oldest is placed first.
+    for group, nominated in sorted(promised, key=lambda entry: (entry[1].age, entry[0].key)):
+        statement = Statement(session, group)
+        if place_on_nominated(session, group, nominated, statement):
+            held.append(Held(group, nominated, statement))
+    away.back(kept=True)
+    return held
+
+
+def _hold_parts(
+    session: Session, promised: list[tuple[GroupRow, Nomination]], held: list[Held]
+) -> list[Held]:
+    """Place jobs whose nomination is incomplete, and which do not fit as a whole, on their nodes.
+
+    So they keep the resources that were freed for them.
+    """
+    known = {entry.group.key: None for entry in held}
+    parts: list[Held] = []
+    for group, nominated in sorted(promised, key=lambda entry: (entry[1].age, entry[0].key)):
+        if nominated.incomplete and group.key not in known and session.starving(group):
+            statement = Statement(session, group)
+            if put_freed(session, group, nominated, statement):
+                parts.append(Held(group, nominated, statement))
+    return parts
+
+
+def _bind_there(session: Session, group: GroupRow, nominated: Nomination) -> bool:
+    """Bind the job on its nominated nodes, if they are free.
+
+    Other reservations are not placed at this point. That is safe: all reservations fit together
+    once terminating pods are gone, so a job on its own nominated nodes uses nothing that is
+    reserved for another job.
+    """
+    statement = Statement(session, group)
+    if not place_on_nominated(session, group, nominated, statement, beyond=False):
+        return False
+    statement.commit()
+    return True
+
+
+def _bind_elsewhere(session: Session, group: GroupRow, nominated: Nomination) -> bool:
+    """Bind the job now on nodes that are not reserved for others, so that it need not wait."""
+    statement = Statement(session, group)
+    if place_on_nominated(session, group, nominated, statement):
+        statement.commit()
+        return True
+    missing = session.framework.missing(group)
+    return bool(missing) and place_minimum(session, group, missing) is None
+
+
+def _hold(session: Session, group: GroupRow, nominated: Nomination, away: SimulatedRemoval) -> None:
+    """Reserve the nominated nodes of the job until terminating pods are gone."""
+    away.go()
+    statement = Statement(session, group)
+    if place_on_nominated(session, group, nominated, statement):
+        places = statement.reserve()
+        if group.key in session.taken_over:  # the nomination is new and must be written to the pods
+            session.places[group.key] = places
+        promise(session, group, evicted=0)
+    away.back(kept=True)

@@ -1,0 +1,37 @@
+"""The resources that an enqueued group may claim ahead of others."""
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from vc.scheduling.cache.overlays.enqueued import CLAIM_SECONDS
+from vc.scheduling.model.amounts import Amounts
+from vc.scheduling.model.rows import GroupRow
+
+if TYPE_CHECKING:
+    from vc.scheduling.session.session import Session
+
+
+def bounded_claim(session: "Session", group: GroupRow) -> Amounts:
+    """The minResources of the group.
+
+    Empty if they exceed the cluster or the capability of a queue, because such a job never runs and must
+    not block others, and after the time of a claim (`cache/overlays/enqueued.py`).
+    """
+    if group.claim_since is not None and session.now >= group.claim_since + CLAIM_SECONDS:
+        return {}
+    line = session.line(group.queue)
+    for name, amount in group.charged_minimum.items():
+        limits = [dict(queue.capability).get(name) for queue in line]
+        bounds = [limit for limit in limits if limit is not None]
+        if amount > min([session.cluster_amounts(name)[0], *bounds]):
+            return {}
+    return dict(group.min_resources or ())
+
+
+def claimed(session: "Session", group: GroupRow) -> Amounts:
+    """What is promised to it beyond what it has, as of now in this session."""
+    claim = session.claims.get(group.key)
+    if claim is None:
+        return group.claimed
+    return msgspec.structs.replace(group, claim=tuple(claim.items())).claimed

@@ -1,0 +1,48 @@
+"""Upper bound of the pods that could be placed, each shape by itself, before any simulation.
+
+Evictions cannot free more than empty nodes have, nor more than the nodes of the victims have
+without them. The bound costs one pass over the nodes, and spares a job preemption attempts that
+would fail in every session.
+"""
+
+import numpy as np
+
+from vc.scheduling.model.rows import GroupRow
+from vc.scheduling.model.shapes import Shape
+from vc.scheduling.session.batch_fit import Ints, capacity
+from vc.scheduling.session.free_resources import FreeResourcesCache
+from vc.scheduling.session.node_capacity import NodeCapacity, together
+
+
+class FeasibilityBound:
+    """The upper bound for given free resources of each node."""
+
+    def __init__(self, node_capacity: NodeCapacity, free: Ints) -> None:
+        self._rooms = node_capacity
+        self._free = np.maximum(free, 0)
+        self._vacancies = FreeResourcesCache(lambda mask: self._free[mask])
+        self._most: dict[bytes, int] = {}
+
+    def covers(self, group: GroupRow, missing: list[tuple[str | None, int]]) -> bool:
+        """Whether the missing pods of a gang could fit. Each task is checked by itself, so True is
+        no guarantee and False is final."""
+        for role, count in missing:
+            runs = [run for run in group.runs if role in (None, run.role)]
+            # Shapes of one task compete for the same nodes; ignoring that keeps the sum an upper bound.
+            if sum(min(len(run.pods), self.most(run.shape)) for run in runs) < count:
+                return False
+        return True
+
+    def most(self, shape: Shape) -> int:
+        """The number of pods of the shape that could fit on the nodes allowed for it."""
+        known = self._most.get(shape.key)
+        if known is None:
+            known = self._most[shape.key] = self._count(shape) if self._rooms.knows(shape) else 0
+        return known
+
+    def _count(self, shape: Shape) -> int:
+        filtered, request = self._rooms.filtered(shape), self._rooms.request(shape)
+        # The check of the largest free amounts avoids a division per node.
+        if self._vacancies.of(filtered).takes_none(request):
+            return 0
+        return together(capacity(self._free[filtered.mask], request))

@@ -1,0 +1,1 @@
+"""Built-in controllers: garbage collection, disruption budgets, volume binding, expiry."""

@@ -1,0 +1,1 @@
+"""The Kubernetes API over HTTP: routes, bodies, watches, discovery, OpenAPI."""

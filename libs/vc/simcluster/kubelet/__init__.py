@@ -1,0 +1,1 @@
+"""Simulated nodes and the life cycle of pods on them."""

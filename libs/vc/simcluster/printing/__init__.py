@@ -1,0 +1,1 @@
+"""Tables for `kubectl get`: columns and rows of each kind."""

@@ -1,0 +1,1 @@
+"""The served resources, their schemas, defaults and validation."""

@@ -1,0 +1,1 @@
+"""Storage of objects with versions and history, selectors, uids and generated names."""

@@ -1,0 +1,1 @@
+"""The Kubernetes verbs over the store, with admission of writes."""

@@ -1,0 +1,1 @@
+"""Admission webhooks: selection, calls and evaluation of responses."""

@@ -1,1 +1,0 @@
-"""Applying effects: what the API server's answers mean for the next attempts."""

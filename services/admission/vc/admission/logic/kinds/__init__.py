@@ -1,0 +1,1 @@
+"""Rules of the smaller kinds: CronJob, JobFlow, JobTemplate, HyperNode, Command, PodGroup."""

@@ -1,0 +1,2 @@
+"""The Queue: `defaults` on CREATE, `rules` of one queue,
+`hierarchy` of its position in the tree."""

@@ -1,0 +1,1 @@
+"""AdmissionReviews, JSON patches and webhook configurations."""

@@ -1,0 +1,1 @@
+"""Answers as pure functions of a `ClusterIndex`. No I/O, no clock."""

@@ -1,0 +1,1 @@
+"""The answers of the HTTP API: structs, OpenAPI, the page, and their scope."""

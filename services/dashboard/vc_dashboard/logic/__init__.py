@@ -1,1 +1,0 @@
-"""Answers as pure functions of a `Picture` of the cluster. No I/O, no clock."""

@@ -1,0 +1,1 @@
+"""The pods of a job: creating, reading, counting and deleting them."""

@@ -1,0 +1,43 @@
+"""VC_TASK_INDEX and VC_TASK_NUM, and their old VK_ names."""
+
+from typing import Final
+
+from vc.jobplugin.answers import Decorated, Found, MakesNothing
+from vc.jobplugin.arguments import parse
+from vc.messages.plugins import (
+    EnvVar,
+    JobDecoration,
+    PluginAnnouncement,
+    PluginRequest,
+    TaskDecoration,
+)
+from vc.model.api.job import TaskSpec
+from vc.model.compat import Compat
+
+PLUGIN: Final = "env"
+
+
+class EnvCore(MakesNothing):
+    """The core of the env plugin; see `vc.jobplugin.answers.Core`."""
+
+    announcement = PluginAnnouncement(plugin=PLUGIN, version="1", makes_nothing=True)
+
+    def __init__(self, compat: Compat = Compat.LENIENT) -> None:
+        self._compat = compat
+
+    def decorate(self, request: PluginRequest, found: Found) -> Decorated:  # noqa: ARG002
+        """The same variables for every task, with its own number of pods."""
+        parsed = parse(request.arguments, (), compat=self._compat)
+        tasks = {task.name: _variables(task) for task in request.job.spec.tasks}
+        return Decorated(decoration=JobDecoration(tasks=tasks), warnings=parsed.ignored)
+
+
+def _variables(task: TaskSpec) -> TaskDecoration:
+    return TaskDecoration(
+        env=[
+            EnvVar(name="VC_TASK_INDEX", index_plus=0),
+            EnvVar(name="VC_TASK_NUM", value=str(task.replicas)),
+            EnvVar(name="VK_TASK_INDEX", index_plus=0),
+            EnvVar(name="VK_TASK_NUM", value=str(task.replicas)),
+        ]
+    )

@@ -1,0 +1,59 @@
+"""MPI_HOST and the port of sshd."""
+
+from typing import Final
+
+import msgspec
+
+from vc.jobplugin.answers import Decorated, Found, MakesNothing
+from vc.jobplugin.arguments import Flag, described, parse
+from vc.jobplugin.hosts import hosts
+from vc.jobplugin.roles import roles_of
+from vc.messages.plugins import (
+    EnvVar,
+    JobDecoration,
+    PluginAnnouncement,
+    PluginRequest,
+    TaskDecoration,
+)
+from vc.model.compat import Compat
+
+PLUGIN: Final = "mpi"
+PORT_NAME: Final = "mpijob-port"
+
+FLAGS: Final = (
+    Flag(name="master", default="master", meaning="the task that runs mpirun"),
+    Flag(name="worker", default="worker", meaning="the task mpirun logs in to"),
+    Flag(name="port", default="22", number=True, least=1, most=65535, meaning="of sshd"),
+)
+
+
+class MpiCore(MakesNothing):
+    """The core of the mpi plugin; see `vc.jobplugin.answers.Core`."""
+
+    announcement = PluginAnnouncement(
+        plugin=PLUGIN,
+        version="1",
+        arguments=described(FLAGS),
+        forces=["ssh", "svc"],
+        makes_nothing=True,
+    )
+
+    def __init__(self, compat: Compat = Compat.LENIENT) -> None:
+        self._compat = compat
+
+    def decorate(self, request: PluginRequest, found: Found) -> Decorated:  # noqa: ARG002
+        """A port for all tasks, and the list of workers for the master."""
+        job, parsed = request.job, parse(request.arguments, FLAGS, compat=self._compat)
+        # The worker task may be missing, unless the user named it.
+        tasks_of, problem = roles_of(job, parsed, ("master", "worker"), needed=("master",))
+        if problem:
+            return Decorated(problem=problem)
+        master, worker = tasks_of["master"], tasks_of.get("worker")
+        port = {"name": PORT_NAME, "containerPort": parsed.number("port"), "protocol": "TCP"}
+        listening = TaskDecoration(ports=[port], ports_in_init_containers=True)
+        tasks = {task.name: listening for task in job.spec.tasks}
+        # Without a worker task there is no list of hosts.
+        if worker is not None:
+            listed = EnvVar(name="MPI_HOST", value=",".join(hosts(job, worker)))
+            tasks[master.name] = msgspec.structs.replace(tasks[master.name], env=[listed])
+        return Decorated(decoration=JobDecoration(tasks=tasks), warnings=parsed.ignored)

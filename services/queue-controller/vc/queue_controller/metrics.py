@@ -1,0 +1,76 @@
+"""Metrics of queues and the ledger. Only the leader exports them."""
+
+import collections
+from collections.abc import Callable, Iterable, Sequence
+
+from prometheus_client import Counter, Gauge
+
+from vc.model.api.scheduling import PodGroup, Queue
+from vc.queue_controller.logic.counters import FIELDS, count_groups
+from vc.queue_controller.logic.ledger import Ledger
+from vc.runtime.hosting.context import Context
+from vc.runtime.metrics.shown_gauges import ShownGauge
+
+
+class QueueMetrics:
+    """PodGroups of each queue by phase, under Volcano's names, and queues by state."""
+
+    def __init__(self, context: Context) -> None:
+        self._groups = {
+            field: ShownGauge(
+                f"volcano_queue_pod_group_{field}_count",
+                f"Pod groups of a queue that are {field}.",
+                ("queue_name",),
+                registry=context.metrics,
+            )
+            for field in FIELDS
+        }
+        self._states = ShownGauge(
+            "pyroclast_queues", "Queues by state.", ("state",), registry=context.metrics
+        )
+
+    def show(self, queues: Sequence[Queue], groups: Iterable[PodGroup]) -> None:
+        """Show the existing queues. A deleted queue has no series."""
+        names = [queue.metadata.name for queue in queues]
+        # Queues without PodGroups are shown with zero, so that their series do not vanish.
+        counted = count_groups(groups)
+        for field, gauge in self._groups.items():
+            gauge.show({(n,): float(counted[n][field]) if n in counted else 0.0 for n in names})
+        states = collections.Counter(queue.status.state or "Open" for queue in queues)
+        self._states.show({(state,): float(count) for state, count in states.items()})
+
+    def clear(self) -> None:
+        """Remove the series, because another replica leads and exports them."""
+        for gauge in (*self._groups.values(), self._states):
+            gauge.show({})
+
+
+def ignored_labels(context: Context) -> Counter:
+    """Counter of labels that would charge a pod to another queue or job."""
+    counter = Counter(
+        "pyroclast_usage_labels_ignored_total",
+        "Pods whose label names another queue or job than their pod group and controller; not believed.",
+        ("label",),
+        registry=context.metrics,
+    )
+    # Both series exist from the start, so that an increase is visible.
+    for label in ("queue", "job"):
+        counter.labels(label)
+    return counter
+
+
+def meter_ledger(context: Context, ledger: Ledger, *, leading: Callable[[], bool]) -> None:
+    """Gauges of open accounts, and of the time up to which hours are closed."""
+    accounts = Gauge(
+        "pyroclast_usage_open_accounts",
+        "Pods whose usage is not closed yet, those that are gone included.",
+        registry=context.metrics,
+    )
+    accounts.set_function(lambda: len(ledger.accounts))
+    closed = Gauge(
+        "pyroclast_usage_closed_until_seconds",
+        "Usage before this is written down for good; seconds since the epoch, 0 where nobody leads.",
+        registry=context.metrics,
+    )
+    # Only the leader knows what is closed.
+    closed.set_function(lambda: float(ledger.closed_until or 0) if leading() else 0.0)

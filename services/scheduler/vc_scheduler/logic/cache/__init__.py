@@ -1,1 +1,0 @@
-"""The cluster as the scheduler remembers it between sessions, one concern a module."""
