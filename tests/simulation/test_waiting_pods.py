@@ -16,6 +16,10 @@ from vc.scheduling.pod_status.background_queue import WRITES_PER_SECOND
 from vc.simcluster.kubelet.node_pools import NodePool
 
 SEVEN_NODES: Final = (NodePool(count=7),)
+NEVER_ON_SEVEN_NODES: Final = (
+    "can never start with these nodes: even if they were empty they could take 7 of the 8 pods that "
+    "must start together; room for 7 of the 8 pods of cpu 40"
+)
 TEN_MINUTES: Final = 600.0
 WAITING_PODS: Final = 100
 WAITING_COSTS: Final = {
@@ -82,13 +86,13 @@ def test_an_autoscaler_sees_every_pod_of_a_gang_that_waits_and_nothing_is_rewrit
         waiting = unschedulable(stack)
         messages = {c.message for pod in waiting for c in pod.status.conditions}
         assert len(messages) == 1
-        assert messages.pop().startswith("room for 7 of the 8 pods of cpu 40")
+        assert messages.pop().startswith(NEVER_ON_SEVEN_NODES)
         for pod in waiting:
             (event,) = events(stack, pod.metadata.uid, "FailedScheduling")
             assert (event["type"], event["involvedObject"]["kind"]) == ("Warning", PODS.kind)
-            assert event["message"].startswith("room for 7 of the 8")
+            assert event["message"].startswith(NEVER_ON_SEVEN_NODES)
         (of_job,) = events(stack, stack.job("a").metadata.uid, "FailedScheduling")
-        assert of_job["message"].startswith("room for 7 of the 8")
+        assert of_job["message"].startswith(NEVER_ON_SEVEN_NODES)
         assert events(stack, group_uid(stack, "a"), "Unschedulable")
 
         cluster.writes.clear()

@@ -257,7 +257,11 @@ def _instead(
             others = said.partition(ALSO)[2]
             said = f"{ALSO}{others}" if others else ""
         whole = f"{sentence}; {said}" if said else sentence
-        return msgspec.structs.replace(reason, sentence=whole, permanent=True)
+        inner = reason.inner
+        if inner is not None:  # the pods report the same, whether their group is Inqueue or Pending
+            said_of_pods = f"{sentence}; {inner.sentence}"
+            inner = msgspec.structs.replace(inner, sentence=said_of_pods)
+        return msgspec.structs.replace(reason, sentence=whole, permanent=True, inner=inner)
     return msgspec.structs.replace(
         reason,
         stage=stage,
