@@ -11,17 +11,15 @@ import argparse
 import asyncio
 import random
 import signal
-import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
+from bench.checkout import checkout
 from bench.cluster.measure import measure_once, warm_up
 from bench.cluster.results import ShapeResult
 from bench.cluster.setting import Bench, MeasureError
@@ -88,7 +86,7 @@ async def measure_all(arguments: argparse.Namespace) -> None:
     runs = [quiet]
     runs += [await _counted(arguments, f"{share:.0%} taken", share=share) for share in shares]
     if arguments.base:
-        with _checkout(arguments.base) as source:
+        with checkout(arguments.base) as source:
             label = f"quiet, {arguments.base}"
             runs.append(await _counted(arguments, label, share=0.0, source=source))
     _tell(quiet, runs)
@@ -152,7 +150,9 @@ def _bench(stack: RealStack) -> Bench:
 
 
 def _own_cpu(result: ShapeResult) -> float:
-    return sum(result.processes[name].cpu_seconds for name in SERVICES)
+    """Of our services, those of another checkout included: servers and this process are left out."""
+    own = [name for name in result.processes if name in SERVICES]
+    return sum(result.processes[name].cpu_seconds for name in own)
 
 
 async def _transitions(stack: RealStack) -> int:
@@ -164,29 +164,13 @@ async def _transitions(stack: RealStack) -> int:
 
 def _said(stack: RealStack) -> dict[str, int]:
     """While everything still runs: stopping a stack says such things too."""
-    logs = [(stack.home / "logs" / f"{name}.log").read_text() for name in SERVICES]
+    logs = [
+        (stack.home / "logs" / f"{name}.log").read_text() for name in stack.pids if name in SERVICES
+    ]
     return {
         what: sum(log.count(words) for log in logs for words in said)
         for what, said in LINES.items()
     }
-
-
-@contextmanager
-def _checkout(commit: str) -> Iterator[Path]:
-    """Another commit's source in a folder of its own."""
-    with tempfile.TemporaryDirectory(prefix="pyroclast-base-") as folder:
-        source = Path(folder) / "source"
-        _git("worktree", "add", "--detach", str(source), commit)
-        try:
-            yield source
-        finally:
-            _git("worktree", "remove", "--force", str(source))
-
-
-def _git(*words: str) -> None:
-    done = subprocess.run(["git", *words], capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise MeasureError(f"git {words[0]}: {done.stderr.strip()}")
 
 
 # -- telling -------------------------------------------------------------------------------------

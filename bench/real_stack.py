@@ -21,6 +21,7 @@ from typing import Final
 
 import yaml
 
+from bench.checkout import command_in, python_path, services_of
 from vc.cli.pyroclast.processes import Child
 from vc.cli.pyroclast.services import SERVICES
 from vc.cli.pyroclast.stack.clusters import furnish
@@ -82,12 +83,13 @@ class RealStack:
         )
         children: list[Child] = []
         self.ending.push_async_callback(_stop_together, children)
-        for name in SERVICES:
+        for name in SERVICES if source is None else services_of(source):
             self._health_ports[name] = port = free_port()
             env = environment_of(name, addresses, health_port=port, inherited=os.environ)
-            env |= {"PYTHONPATH": _python_path(source)} if source is not None else {}
+            env |= {"PYTHONPATH": python_path(source)} if source is not None else {}
+            command = command_of(name) if source is None else command_in(source, name)
             log = self.home / "logs" / f"{name}.log"
-            children.append(Child(name, command_of(name), env=env, log=log))
+            children.append(Child(name, command, env=env, log=log))
             self.pids[name] = children[-1].start().number
         await self._ready()
 
@@ -193,12 +195,6 @@ async def _connect(stack: RealStack) -> None:
         limits=Limits(write_seconds_max=WRITE_SECONDS_MAX),
     )
     stack.ending.push_async_callback(stack.cluster.close)
-
-
-def _python_path(source: Path) -> str:
-    """Before what is installed, so that a checkout's services and libraries are run."""
-    folders = [source / "libs", *sorted((source / "services").iterdir())]
-    return os.pathsep.join(str(folder) for folder in folders)
 
 
 async def _stop_together(children: list[Child]) -> None:
