@@ -18,7 +18,7 @@ from vc.model.api.struct import JsonObject, ResourceList
 from vc.model.values.times import parse_duration
 from vc.scheduling import plugins
 from vc.scheduling.conf.model import Conf, PluginConf
-from vc.scheduling.framework.registry import Framework
+from vc.scheduling.framework.framework import Framework
 from vc.scheduling.model.decisions import Decisions
 from vc.scheduling.session.session import Session
 
@@ -254,8 +254,8 @@ def compare(
     )
     assert decisions.left_out == ()
     session = Session(world.snapshot(), Framework(world.conf, plugins.REGISTRY), world.now)
-    assert session.framework.shares is not None
-    deserved = session.framework.shares.deserved(session)
+    assert session.framework.queues.shares is not None
+    deserved = session.framework.queues.shares.queue_shares_deserved(session)
     for name, amounts in expected.deserved.items():
         assert _some(deserved.get(name, {})) == _some(amounts), f"what {name} deserves"
     assert sorted(decisions.enqueued) == sorted(expected.enqueued)

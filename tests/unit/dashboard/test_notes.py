@@ -20,7 +20,7 @@ from vc.model.api.meta import ApiObject, ObjectMeta
 from vc.model.api.scheduling import Queue
 from vc.scheduling import plugins as plugin_registry
 from vc.scheduling.conf.model import Conf, PluginConf
-from vc.scheduling.framework.registry import Framework
+from vc.scheduling.framework.framework import Framework
 from vc.scheduling.session.session import Session
 
 RECLAIM = ("enqueue", "allocate", "reclaim")

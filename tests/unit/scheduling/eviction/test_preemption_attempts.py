@@ -20,7 +20,7 @@ from vc.scheduling.eviction.attempts import (
     VAIN_MOVES_MAX,
     PreemptionAttempts,
 )
-from vc.scheduling.framework.registry import Framework
+from vc.scheduling.framework.framework import Framework
 from vc.scheduling.model.rows import GroupRow, PodRow
 from vc.scheduling.session.session import Session
 
@@ -140,7 +140,7 @@ class Counting:
     def __init__(self, arguments: Mapping[str, str]) -> None:
         del arguments
 
-    def may_evict(self, session: Session, pod: PodRow) -> bool:
+    def reclaimable(self, session: Session, pod: PodRow) -> bool:
         del session, pod
         Counting.asked += 1
         return True

@@ -14,7 +14,9 @@ from vc.messages.sessions import Reason
 from vc.scheduler.config import Config
 from vc.scheduling import actions, plugins
 from vc.scheduling.conf.model import Conf, PluginConf
-from vc.scheduling.framework.registry import Candidates, OrderKey, PluginFailedError
+from vc.scheduling.framework.node_points import Candidates
+from vc.scheduling.framework.order_points import OrderKey
+from vc.scheduling.framework.registry import PluginFailedError
 from vc.scheduling.model.decisions import LeftOut
 from vc.scheduling.model.node_table import Mask, StaticTable
 from vc.scheduling.model.rows import GroupRow, PodRow, QueueRow, Run
@@ -39,39 +41,41 @@ class BrokenConstructor(Broken):
 
 
 class BrokenScore(Broken):
-    def score(self, candidates: Candidates) -> Any:
+    def batch_node_order_scores(self, candidates: Candidates) -> Any:
         return [1 / 0 for _ in range(candidates.deep)]
 
 
 class NoScore(Broken):
-    def score(self, candidates: Candidates) -> Any:
+    def batch_node_order_scores(self, candidates: Candidates) -> Any:
         """Raises nothing, but the answer is of no use."""
 
 
 class BrokenFilter(Broken):
-    def checks(self, shape: Shape, nodes: StaticTable) -> Iterable[tuple[str, Mask]]:
+    def predicate_masks(self, shape: Shape, nodes: StaticTable) -> Iterable[tuple[str, Mask]]:
         yield "first", nodes.ready
         raise RuntimeError(shape.key)
 
 
 class BrokenOrder(Broken):
-    def job_key(self, session: Session, group: GroupRow) -> OrderKey:
+    def job_order_key(self, session: Session, group: GroupRow) -> OrderKey:
         raise LookupError(group.key)
 
 
 class BrokenQueueOrder(Broken):
-    def queue_key(self, session: Session, queue: QueueRow) -> OrderKey:
+    def queue_order_key(self, session: Session, queue: QueueRow) -> OrderKey:
         raise LookupError(queue.name)
 
 
 class BrokenGate(Broken):
     @staticmethod
-    def refuse_pods(session: Session, group: GroupRow, *, shape: Shape, count: int) -> Reason:
+    def allocatable_refusal(
+        session: Session, group: GroupRow, *, shape: Shape, count: int
+    ) -> Reason:
         raise ZeroDivisionError(count)
 
 
 class BrokenGuard(Broken):
-    def may_evict(self, session: Session, pod: PodRow) -> bool:
+    def reclaimable(self, session: Session, pod: PodRow) -> bool:
         raise TypeError(pod.key)
 
 
@@ -142,7 +146,7 @@ class Nameless:
     def __init__(self, arguments: Mapping[str, str]) -> None:
         del arguments
 
-    def task_key(self, session: Session, group: GroupRow, run: Run) -> tuple[Any, ...]:
+    def task_order_key(self, session: Session, group: GroupRow, run: Run) -> tuple[Any, ...]:
         raise LookupError(run.role)
 
 
@@ -193,7 +197,7 @@ def test_two_that_raise_are_both_left_out() -> None:
 
 def test_without_a_plugin_that_keeps_gangs_whole_nothing_is_decided() -> None:
     class BrokenGang(Gang):
-        def missing(self, group: GroupRow) -> list[tuple[str | None, int]]:
+        def job_ready_missing(self, group: GroupRow) -> list[tuple[str | None, int]]:
             raise ValueError(group.key)
 
     with registered(plugins.REGISTRY, "gang", BrokenGang):

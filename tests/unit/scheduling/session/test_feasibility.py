@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.unit.scheduling.objects import gang, group, node, pod, queue
 from tests.unit.scheduling.world import World
 from vc.scheduling import plugins
-from vc.scheduling.framework.registry import Framework
+from vc.scheduling.framework.framework import Framework
 from vc.scheduling.model.rows import GroupRow, PodRow
 from vc.scheduling.placement.gang import why_no_fit
 from vc.scheduling.placement.simulated_removal import could_help, feasibility_without

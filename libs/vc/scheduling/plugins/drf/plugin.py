@@ -6,17 +6,17 @@ priority, as long as its share does not exceed theirs afterwards
 
 With `enableHierarchy: true` the annotations `volcano.sh/hierarchy` and
 `volcano.sh/hierarchy-weights` of queues form a tree that decides queue order and deserved shares:
-see `hdrf`.
+see `hierarchy`.
 """
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from vc.scheduling.conf.model import HIERARCHY
-from vc.scheduling.framework.registry import OrderKey
+from vc.scheduling.framework.order_points import OrderKey
 from vc.scheduling.model.amounts import Amounts
 from vc.scheduling.model.rows import GroupRow, QueueRow
-from vc.scheduling.plugins.hdrf import Paths
+from vc.scheduling.plugins.drf.hierarchy import Paths
 from vc.scheduling.plugins.queue_shares.tree import SHARE_POINTS
 
 if TYPE_CHECKING:
@@ -37,12 +37,14 @@ class Drf:
     def __init__(self, arguments: Mapping[str, str]) -> None:
         del arguments  # the plugin has no arguments
 
-    def job_key(self, session: "Session", group: GroupRow) -> OrderKey:
+    def job_order_key(self, session: "Session", group: GroupRow) -> OrderKey:
         return (dominant_share(session, session.group_allocated(group), points=SHARE_POINTS),)
 
-    def yields(self, session: "Session", *, taker: Amounts, giver: Amounts) -> bool:
+    def equal_priority_preemptable(
+        self, session: "Session", *, preemptor: Amounts, victim: Amounts
+    ) -> bool:
         """Whether, after the preemption, the preemptor's share is at most the victim's."""
-        shares = [dominant_share(session, has, points=_FINE) for has in (taker, giver)]
+        shares = [dominant_share(session, has, points=_FINE) for has in (preemptor, victim)]
         return shares[0] - shares[1] <= _EVEN
 
 
@@ -58,10 +60,10 @@ class HierarchicalDrf(Drf):
             self._paths = Paths(session)
         return self._paths
 
-    def queue_key(self, session: "Session", queue: QueueRow) -> OrderKey:
+    def queue_order_key(self, session: "Session", queue: QueueRow) -> OrderKey:
         return self._known(session).key(queue)
 
-    def deserved(self, session: "Session") -> Mapping[str, Amounts]:
+    def queue_shares_deserved(self, session: "Session") -> Mapping[str, Amounts]:
         return self._known(session).deserved()
 
 

@@ -5,7 +5,7 @@ per element, rounded down before sums are formed. The sums are therefore exact, 
 platform.
 
 Node affinity preferences and PreferNoSchedule taints are one array per pod shape. Scores that
-depend on other pods are in `pod_affinity_scores`. Both are relative to the nodes that the shape may
+depend on other pods are in `pod_affinity`. Both are relative to the nodes that the shape may
 use. Image locality is one array per set of images and is added when a node is chosen, so that
 images do not multiply the number of pod shapes.
 """
@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from vc.scheduling.cache.images import ImageRow, locality
 from vc.scheduling.conf.arguments import weight
-from vc.scheduling.framework.registry import Candidates
+from vc.scheduling.framework.node_points import Candidates
 from vc.scheduling.model.node_table import Ints, Mask, StaticTable
 from vc.scheduling.model.rows import PodRow
-from vc.scheduling.plugins.pod_affinity_scores import POINTS, nearness, spreading
+from vc.scheduling.plugins.nodeorder.pod_affinity import POINTS, nearness, spreading
 from vc.scheduling.session.node_masks import any_term, intolerable
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _GPU: Final = "nvidia.com/gpu"
 
 
-class NodeOrder:
+class NodeOrderPlugin:
     """Scores by least requested, most requested and balanced use, and by the preferences of pods."""
 
     name: ClassVar[str] = "nodeorder"
@@ -41,14 +41,14 @@ class NodeOrder:
         self._balanced = weight(arguments, "balancedresource.weight", 1)
         self._affinity = weight(arguments, "nodeaffinity.weight", 2)
         self._taints = weight(arguments, "tainttoleration.weight", 3)
-        self._peers = weight(arguments, "podaffinity.weight", 2)
+        self._pod_affinity = weight(arguments, "podaffinity.weight", 2)
         self._images = weight(arguments, "imagelocality.weight", 1)
         self._spread = weight(arguments, "podtopologyspread.weight", 2)
         self._preferred: dict[bytes, Ints] = {}
         """By shape, over all nodes. The plugin is constructed once per session, so nothing expires.
         """
 
-    def score(self, candidates: Candidates) -> Ints:
+    def batch_node_order_scores(self, candidates: Candidates) -> Ints:
         """Return the points that follow from resources and from static preferences."""
         cpu = used_points(candidates, candidates.resources["cpu"])
         memory = used_points(candidates, candidates.resources["memory"])
@@ -62,17 +62,17 @@ class NodeOrder:
             score += self._preferences(candidates)[candidates.rows, None]
         return score
 
-    def peer_score(self, session: "Session", pod: PodRow, mask: Mask) -> Ints | None:
+    def node_order_scores(self, session: "Session", pod: PodRow, mask: Mask) -> Ints | None:
         """Return points from pod affinity and soft topology spread; None when neither applies."""
         pod_affinity, peering = session.pod_affinity, pod.shape.peering
         found: list[Ints] = []
-        if self._peers and (peering.wishes or pod_affinity.pulling(pod)):
-            found.append(self._peers * nearness(pod_affinity, pod, mask))
+        if self._pod_affinity and (peering.wishes or pod_affinity.pulling(pod)):
+            found.append(self._pod_affinity * nearness(pod_affinity, pod, mask))
         if peering.soft_spread and self._spread:
             found.append(self._spread * spreading(pod_affinity, pod, mask))
         return np.sum(found, axis=0, dtype=np.int64) if found else None
 
-    def image_score(
+    def image_node_order_scores(
         self, images: tuple[str, ...], there: Mapping[str, ImageRow], nodes: StaticTable
     ) -> Ints | None:
         """Return points for images that nodes already have; None when they do not matter."""
