@@ -18,7 +18,7 @@ from typing import Final, TypeVar
 import msgspec
 from prometheus_client import CollectorRegistry
 from tests.builders.contexts import memory_context
-from tests.unit.scheduler.objects import queue
+from tests.unit.scheduling.objects import queue
 
 from bench.bench_scheduler import QUEUES, some_gangs, some_nodes
 from bench.parts import load_average, run_on

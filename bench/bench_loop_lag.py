@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import msgspec
 from tests.builders.contexts import memory_context, our_registry
-from tests.unit.scheduler.objects import gang, queue
+from tests.unit.scheduling.objects import gang, queue
 
 from bench.bench_scheduler import GANG_PODS, PODS_PER_NODE, QUEUES, some_gangs, some_nodes
 from bench.report import percentile, report

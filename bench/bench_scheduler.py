@@ -22,8 +22,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
-from tests.unit.scheduler.objects import gang, group, node, pod, priority_class, queue
-from tests.unit.scheduler.world import World
+from tests.unit.scheduling.objects import gang, group, node, pod, priority_class, queue
+from tests.unit.scheduling.world import World
 
 from bench.report import report
 from vc.model.api.meta import ApiObject

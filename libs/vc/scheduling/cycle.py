@@ -17,6 +17,7 @@ from vc.scheduling.cache.snapshot import Snapshot
 from vc.scheduling.closing.close import close
 from vc.scheduling.conf.model import Conf
 from vc.scheduling.conf.surplus_delay import surplus_delay_seconds
+from vc.scheduling.framework.extension_point import Plugin
 from vc.scheduling.framework.faults import (
     all_quarantined,
     blame,
@@ -25,7 +26,7 @@ from vc.scheduling.framework.faults import (
     without,
     without_groups,
 )
-from vc.scheduling.framework.registry import Framework, Plugin
+from vc.scheduling.framework.framework import Framework
 from vc.scheduling.framework.stopwatch import ACTION, NO_STOPWATCH, Stopwatch
 from vc.scheduling.model.decisions import Decisions, LeftOut
 from vc.scheduling.model.rows import GroupRow

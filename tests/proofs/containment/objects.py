@@ -11,7 +11,7 @@ import yaml
 from tests.builders.contexts import memory_context
 from tests.proofs.containment.inputs import flipped, manifest_of, mutated, named
 from tests.proofs.containment.messages import STAMP
-from tests.unit.scheduler.objects import gang, node, queue
+from tests.unit.scheduling.objects import gang, node, queue
 from vc.admission.logic.offline import validate_documents
 from vc.admission.logic.review import review
 from vc.admission.logic.webhook.endpoints import ENDPOINTS

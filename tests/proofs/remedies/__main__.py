@@ -16,7 +16,7 @@ PROOF: Final = Proof(
     name="remedies",
     title="clusters",
     prove=prove_world,
-    sources=("tests/unit/scheduler",),
+    sources=("tests/unit/scheduling",),
 )
 
 if __name__ == "__main__":

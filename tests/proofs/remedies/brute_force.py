@@ -10,8 +10,8 @@ from typing import Final
 
 import msgspec
 
-from tests.unit.scheduler.objects import node, priority_class
-from tests.unit.scheduler.world import World
+from tests.unit.scheduling.objects import node, priority_class
+from tests.unit.scheduling.world import World
 from vc.model.api import kinds
 from vc.model.api.keys import GROUP_NAME
 from vc.model.api.kubernetes import ResourceQuota

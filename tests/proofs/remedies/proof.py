@@ -13,7 +13,7 @@ import msgspec
 from tests.proofs.remedies.brute_force import single_remedies
 from tests.proofs.remedies.worlds import random_world
 from tests.proofs.runner import Outcome
-from tests.unit.scheduler.world import World
+from tests.unit.scheduling.world import World
 from vc.messages.sessions import JobReason, Unblock
 from vc.model.api.meta import ApiObject
 from vc.model.api.scheduling import PodGroup

@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from tests.unit.scheduler.objects import group, node, pod, priority_class, queue
+from tests.unit.scheduling.objects import group, node, pod, priority_class, queue
 from vc.model.api.kubernetes import PodDisruptionBudget, ResourceQuota
 from vc.model.api.meta import ApiObject, ObjectMeta
 from vc.model.api.node import Node, Taint

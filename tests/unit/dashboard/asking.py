@@ -11,9 +11,9 @@ from typing import Final
 
 import msgspec
 
-from tests.unit.scheduler.objects import GROUP, TASK
-from tests.unit.scheduler.scenarios.scenario import Wait, job_of
-from tests.unit.scheduler.scenarios.unblocking import unblock
+from tests.unit.scheduling.objects import GROUP, TASK
+from tests.unit.scheduling.scenarios.scenario import Wait, job_of
+from tests.unit.scheduling.scenarios.unblocking import unblock
 from vc.dashboard.logic.answers.future_answers import AddNodes, WhatIfQuestion
 from vc.messages.sessions import JobReason, Unblock
 from vc.model.api import kinds

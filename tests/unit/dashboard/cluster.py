@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from tests.unit.scheduler.objects import EPOCH, node, queue
+from tests.unit.scheduling.objects import EPOCH, node, queue
 from vc.dashboard.logic.answers.future_answers import WaitingList, WhatIf, WhatIfJob, WhatIfQuestion
 from vc.dashboard.logic.cluster_index import ClusterIndex, build_cluster_index
 from vc.dashboard.logic.explaining import Starts, explain, waiting_list

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.unit.dashboard.cluster import NAMESPACE, Cluster, changed, full, manifest, volcanos
-from tests.unit.scheduler.objects import EPOCH, node, nodes, pod, priority_class, queue
+from tests.unit.scheduling.objects import EPOCH, node, nodes, pod, priority_class, queue
 from vc.dashboard.logic import explaining as explaining_module
 from vc.dashboard.logic import shares as standing_module
 from vc.dashboard.logic.durations import HISTORY_MAX, Durations, stem_of

@@ -14,7 +14,7 @@ from tests.unit.dashboard.cluster import (
     queue_manifest,
     volcanos,
 )
-from tests.unit.scheduler.objects import EPOCH, nodes, priority_class, queue
+from tests.unit.scheduling.objects import EPOCH, nodes, priority_class, queue
 from vc.dashboard.logic.answers.future_answers import AddNodes, WhatIf, WhatIfQuestion
 from vc.dashboard.logic.manifests import PODS_MAX, ManifestError, make
 from vc.dashboard.logic.what_if import queue_shares, what_if

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from tests.unit.scheduler.objects import gang, group, node, nodes, pod, queue
-from tests.unit.scheduler.scenarios.scenario import plugins
-from tests.unit.scheduler.world import World
+from tests.unit.scheduling.objects import gang, group, node, nodes, pod, queue
+from tests.unit.scheduling.scenarios.scenario import plugins
+from tests.unit.scheduling.world import World
 from vc.dashboard.logic.notes import (
     QUEUES_NAMED_MAX,
     beyond_minimum,
@@ -20,7 +20,7 @@ from vc.model.api.meta import ApiObject, ObjectMeta
 from vc.model.api.scheduling import Queue
 from vc.scheduling import plugins as plugin_registry
 from vc.scheduling.conf.model import Conf, PluginConf
-from vc.scheduling.framework.registry import Framework
+from vc.scheduling.framework.framework import Framework
 from vc.scheduling.session.session import Session
 
 RECLAIM = ("enqueue", "allocate", "reclaim")

@@ -12,9 +12,9 @@ from tests.unit.dashboard.cluster import full
 from tests.unit.dashboard.cluster import manifest as manifest_of
 from tests.unit.dashboard.schemas import faults
 from tests.unit.dashboard.test_service import READY_SECONDS_MAX, TASK, manifest, service
-from tests.unit.scheduler.objects import gang, node, queue
-from tests.unit.scheduler.recording import Recording
-from tests.unit.scheduler.world import World
+from tests.unit.scheduling.objects import gang, node, queue
+from tests.unit.scheduling.recording import Recording
+from tests.unit.scheduling.world import World
 from vc.dashboard.logic.answers.openapi import openapi
 from vc.dashboard.logic.explaining import explain, starts_on
 from vc.dashboard.server import DashboardServer

@@ -7,9 +7,9 @@ import msgspec
 
 from tests.unit.dashboard.cluster import full
 from tests.unit.dashboard.cluster import manifest as manifest_of
-from tests.unit.scheduler.objects import gang, node, queue
-from tests.unit.scheduler.recording import Recording
-from tests.unit.scheduler.world import World
+from tests.unit.scheduling.objects import gang, node, queue
+from tests.unit.scheduling.recording import Recording
+from tests.unit.scheduling.world import World
 from vc.dashboard.logic.answers.openapi import openapi
 from vc.dashboard.logic.answers.reason_answers import (
     AmountAnswer,

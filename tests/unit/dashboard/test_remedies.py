@@ -3,7 +3,7 @@
 import msgspec
 
 from tests.unit.dashboard.cluster import Cluster, changed, full, manifest
-from tests.unit.scheduler.objects import EPOCH, nodes, queue
+from tests.unit.scheduling.objects import EPOCH, nodes, queue
 from vc.dashboard.logic.answers.future_answers import Explanation
 from vc.dashboard.logic.explaining import explain
 from vc.dashboard.logic.queues import queue_tree

@@ -11,9 +11,9 @@ import pytest
 
 from tests.builders.contexts import memory_cluster
 from tests.unit.dashboard.objects import session
-from tests.unit.scheduler.objects import gang, node, queue
-from tests.unit.scheduler.recording import Recording
-from tests.unit.scheduler.world import World
+from tests.unit.scheduling.objects import gang, node, queue
+from tests.unit.scheduling.recording import Recording
+from tests.unit.scheduling.world import World
 from vc.bus.memory import MemoryBus
 from vc.clock import LoopClock
 from vc.dashboard import worker as heavy_module

@@ -9,8 +9,8 @@ from typing import Final
 import msgspec
 
 from tests.unit.dashboard.asking import Asking
-from tests.unit.scheduler.scenarios.scenario import Scenario, play
-from tests.unit.scheduler.scenarios.test_scenarios import EACH_WAIT
+from tests.unit.scheduling.scenarios.scenario import Scenario, play
+from tests.unit.scheduling.scenarios.test_scenarios import EACH_WAIT
 from vc.dashboard.logic.answers.future_answers import WhatIf, WhatIfJob, WhatIfQuestion
 from vc.dashboard.logic.answers.reason_answers import AmountAnswer, ReasonAnswer, UnblockAnswer
 from vc.dashboard.logic.what_if import Ground, what_if

@@ -4,9 +4,9 @@ import msgspec
 import pytest
 
 from tests.unit.dashboard.objects import group, job, queue, session, waiting
-from tests.unit.scheduler.objects import gang, nodes
-from tests.unit.scheduler.objects import queue as real_queue
-from tests.unit.scheduler.world import World
+from tests.unit.scheduling.objects import gang, nodes
+from tests.unit.scheduling.objects import queue as real_queue
+from tests.unit.scheduling.world import World
 from vc.dashboard.logic import sessions as sessions_module
 from vc.dashboard.logic.cluster_index import ClusterIndex, build_cluster_index
 from vc.dashboard.logic.explaining import waiting_list

@@ -7,8 +7,8 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.builders.contexts import our_registry
-from tests.unit.scheduler.objects import gang, node, queue
-from tests.unit.scheduler.world import World
+from tests.unit.scheduling.objects import gang, node, queue
+from tests.unit.scheduling.world import World
 from vc.clock import LoopClock
 from vc.cluster import NotFoundError
 from vc.model.api.kinds import PODGROUPS, PODS, QUEUES

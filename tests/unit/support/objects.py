@@ -8,9 +8,9 @@ import msgspec
 
 from tests.unit.admission.objects import ask, job, queue, template, world
 from tests.unit.admission.test_other_kinds import cron, flow, hypernode, member
-from tests.unit.scheduler.objects import gang, nodes
-from tests.unit.scheduler.objects import queue as queue_row
-from tests.unit.scheduler.world import World, reason_of
+from tests.unit.scheduling.objects import gang, nodes
+from tests.unit.scheduling.objects import queue as queue_row
+from tests.unit.scheduling.world import World, reason_of
 from vc.admission.logic.webhook.wire import Response
 from vc.job_controller.logic.podgroup import wanted_spec
 from vc.job_controller.logic.pods.pods import PodMaker

@@ -17,7 +17,7 @@ from vc.messages.sessions import Reason
 from vc.scheduling.actions.eligible import eligible
 from vc.scheduling.actions.job_order import JobOrder
 from vc.scheduling.actions.surplus_delay import surplus_waits
-from vc.scheduling.framework.registry import OrderKey
+from vc.scheduling.framework.order_points import OrderKey
 from vc.scheduling.model.nominations import nomination_of
 from vc.scheduling.model.rows import PENDING, GroupRow, Run
 from vc.scheduling.placement.future_idle import give_up_part, reserve_future_idle
@@ -75,7 +75,7 @@ def _place_minimums(session: Session, groups: list[GroupRow]) -> dict[str, Order
     while (group := turns.next()) is not None:
         if not _overused(session, group):
             # The key is read first, because placing pods changes the job's share and so its key.
-            key = session.framework.job_key(session, group)
+            key = session.framework.order.job_order_key(session, group)
             _place_gang(session, group)
             if group.key in session.refused and session.snapshot.queues[group.queue].fifo:
                 first_refused.setdefault(group.queue, key)
@@ -93,7 +93,7 @@ def _place_surplus(session: Session, groups: list[GroupRow]) -> None:
         if not _overused(session, group):
             most = _ration(session, group) if turns.contested(group) else group.pending
             # Any single pod may make the queue overused, so this is checked again after each pod.
-            if session.framework.voters.rations:
+            if session.framework.queues.overused_enabled:
                 most = 1
             placed = place_more(session, group, _asking(group), pods_max=most)
         turns.done(group, again=placed > 0 and _has_more(session, group))
@@ -108,7 +108,7 @@ def _may_grow(session: Session, group: GroupRow, first_refused: Mapping[str, Ord
     if group.key in session.refused or session.starving(group) or not _has_more(session, group):
         return False
     first = first_refused.get(group.queue)
-    if first is not None and session.framework.job_key(session, group) > first:
+    if first is not None and session.framework.order.job_order_key(session, group) > first:
         return False
     return not surplus_waits(session, group)
 
@@ -116,7 +116,7 @@ def _may_grow(session: Session, group: GroupRow, first_refused: Mapping[str, Ord
 def _overused(session: Session, group: GroupRow) -> bool:
     """Whether the group's queue is overused. If so, a starving group is refused with the reason."""
     queue = session.snapshot.queues[group.queue]
-    reason = session.framework.voters.refuse_turn(session, queue)
+    reason = session.framework.queues.overused_refusal(session, queue)
     if reason is not None and session.starving(group):
         session.refuse(group, reason)
     return reason is not None
@@ -141,7 +141,7 @@ class _Ordered:
         self._session = session
 
     def key(self, group: GroupRow) -> tuple[object, ...]:
-        return self._session.framework.job_key(self._session, group)
+        return self._session.framework.order.job_order_key(self._session, group)
 
 
 def _place_gang(session: Session, group: GroupRow) -> bool:
@@ -151,7 +151,7 @@ def _place_gang(session: Session, group: GroupRow) -> bool:
     """
     if not session.starving(group):
         return False
-    missing = session.framework.missing(group)
+    missing = session.framework.jobs.missing(group)
     # A partial reservation of the group must not stand in the way of its own gang. If the gang does
     # not fit, `reserve_future_idle` makes the partial reservation again.
     give_up_part(session, group)

@@ -29,7 +29,7 @@ def backfill(session: Session) -> None:
 def _place(session: Session, group: GroupRow) -> None:
     """Bind the missing minimum of the group, then its other best-effort pods."""
     if session.starving(group):
-        missing = session.framework.missing(group)
+        missing = session.framework.jobs.missing(group)
         reason = place_minimum(session, group, missing)
         if reason is not None:
             session.refuse(group, with_other_tasks(session, group, missing, reason))

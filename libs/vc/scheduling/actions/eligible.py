@@ -25,11 +25,8 @@ def eligible(session: Session) -> list[GroupRow]:
 
 def _refusal(session: Session, group: GroupRow) -> Reason | None:
     """Why a starving group cannot be placed: a plugin rejects it, or it has no placeable pods."""
-    for gate in session.framework.job_gates:
-        reason = gate.refuse_job(session, group)
-        if reason is not None:
-            return reason
-    if group.runs:
-        return None
-    needed = sum(count for _, count in session.framework.missing(group))
+    reason = session.framework.jobs.job_valid_refusal(session, group)
+    if reason is not None or group.runs:
+        return reason
+    needed = sum(count for _, count in session.framework.jobs.missing(group))
     return reasons.not_placeable_yet(group, needed=needed, lacking=needed)

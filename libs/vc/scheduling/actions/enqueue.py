@@ -43,4 +43,4 @@ def _refusal(session: Session, group: GroupRow) -> Reason | None:
     """
     if group.min_resources is None:
         return None
-    return rests(session, group) or session.framework.voters.refuse_enqueue(session, group)
+    return rests(session, group) or session.framework.jobs.job_enqueueable_refusal(session, group)

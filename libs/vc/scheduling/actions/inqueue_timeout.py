@@ -114,7 +114,7 @@ def _rests_since(session: Session, group: GroupRow) -> float | None:
 
 def _misfit(session: Session, group: GroupRow) -> Reason | None:
     """Why the gang does not fit on nodes now; None when it fits. The session is not changed."""
-    missing = session.framework.missing(group)
+    missing = session.framework.jobs.missing(group)
     if not group.runs:
         needed = sum(count for _, count in missing)
         return reasons.not_enough_pods(group, role="", has=group.valid, least=needed)

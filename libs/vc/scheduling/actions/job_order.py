@@ -9,7 +9,7 @@ placed, so a queue that is still first after its key is computed again is first 
 import heapq
 from collections.abc import Iterable
 
-from vc.scheduling.framework.registry import OrderKey
+from vc.scheduling.framework.order_points import OrderKey
 from vc.scheduling.model.rows import GroupRow, QueueRow
 from vc.scheduling.session.session import Session
 
@@ -22,7 +22,7 @@ class JobOrder:
         self._jobs: dict[str, list[tuple[OrderKey, GroupRow]]] = {}
         self._queues: list[tuple[OrderKey, QueueRow]] = []
         for group in groups:
-            key = session.framework.job_key(session, group)
+            key = session.framework.order.job_order_key(session, group)
             self._jobs.setdefault(group.queue, []).append((key, group))
         for name in sorted(self._jobs):
             heapq.heapify(self._jobs[name])
@@ -30,7 +30,7 @@ class JobOrder:
 
     def _offer(self, queue: QueueRow) -> None:
         """Add a queue to the heap with its current key."""
-        key = self._session.framework.queue_key(self._session, queue)
+        key = self._session.framework.order.queue_order_key(self._session, queue)
         heapq.heappush(self._queues, (key, queue))
 
     def next(self) -> GroupRow | None:
@@ -41,7 +41,7 @@ class JobOrder:
         while self._queues:
             known, queue = heapq.heappop(self._queues)
             # The stored key may be outdated. If the queue is no longer first, it is stored again.
-            now = self._session.framework.queue_key(self._session, queue)
+            now = self._session.framework.order.queue_order_key(self._session, queue)
             if self._queues and known < now and self._queues[0][0] < now:
                 heapq.heappush(self._queues, (now, queue))
                 continue
@@ -64,7 +64,7 @@ class JobOrder:
         """
         jobs = self._jobs[group.queue]
         if again:
-            key = self._session.framework.job_key(self._session, group)
+            key = self._session.framework.order.job_order_key(self._session, group)
             heapq.heappush(jobs, (key, group))
         if jobs:
             self._offer(self._session.snapshot.queues[group.queue])

@@ -37,7 +37,7 @@ queue is kept for the job before them."""
 def lift_queue_gates(session: Session) -> None:
     """Lift the gates of pods that fit into the quota of their queues, in job order."""
     waiting = [group for group in session.snapshot.groups if _waits_at_gate(session, group)]
-    keyed = sorted((session.framework.job_key(session, g), g.key, g) for g in waiting)
+    keyed = sorted((session.framework.order.job_order_key(session, g), g.key, g) for g in waiting)
     lifted = 0
     for _, _, group in keyed:
         pods = _allocated_by_queue(session, group)
@@ -97,7 +97,7 @@ def _minimum(session: Session, group: GroupRow) -> list[PodRow] | None:
     if not session.starving(group):
         return []
     chosen: dict[str, PodRow] = {}
-    for role, count in session.framework.missing(group):
+    for role, count in session.framework.jobs.missing(group):
         found = [
             pod
             for run in group.runs

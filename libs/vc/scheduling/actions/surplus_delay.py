@@ -37,7 +37,7 @@ def minimum_met_at(session: Session, group: GroupRow) -> float:
     """When the group first got its minimum. For a group without a minimum, its creation time."""
     if group.min_member <= 0:
         return group.created
-    if session.framework.missing(group) and not was_whole(group):
+    if session.framework.jobs.missing(group) and not was_whole(group):
         return session.now  # the minimum is placed in this session at the earliest
     noted = session.snapshot.minimum_met_at.get(group.key)
     if noted is not None:

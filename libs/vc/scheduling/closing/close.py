@@ -226,7 +226,9 @@ def _reasons(session: Session) -> tuple[JobReason, ...]:
             waiting.setdefault(group.queue, []).append(group)
     found: list[JobReason] = []
     for queue in sorted(waiting):
-        keyed = sorted((session.framework.job_key(session, g), g.key, g) for g in waiting[queue])
+        keyed = sorted(
+            (session.framework.order.job_order_key(session, g), g.key, g) for g in waiting[queue]
+        )
         found += [
             JobReason(
                 group=group.key,

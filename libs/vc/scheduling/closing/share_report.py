@@ -12,7 +12,7 @@ import msgspec
 from vc.scheduling import plugins
 from vc.scheduling.cache.snapshot import Snapshot
 from vc.scheduling.conf.model import Conf
-from vc.scheduling.framework.registry import Framework
+from vc.scheduling.framework.framework import Framework
 from vc.scheduling.model.amounts import Amounts
 from vc.scheduling.plugins.queue_shares.tree import SHARE_POINTS, Tree, share_of
 from vc.scheduling.session.session import Session
@@ -55,8 +55,8 @@ def figures(snapshot: Snapshot, conf: Conf, now: float) -> Figures:
     session = Session(snapshot, Framework(conf, plugins.REGISTRY), now)
     tree = Tree(session)
     limits = tree.limits()
-    shares = session.framework.shares
-    deserved = shares.deserved(session) if shares is not None else {}
+    shares = session.framework.queues.shares
+    deserved = shares.queue_shares_deserved(session) if shares is not None else {}
     queues = {
         name: QueueFigures(
             weight=row.weight,

@@ -158,7 +158,7 @@ def _refusal(session: Session, group: GroupRow, run: Run) -> str:
     queue = session.snapshot.queues.get(group.queue)
     reason: Reason | None = refused_by_queue(session, group, run.shape, count=1)
     if reason is None and queue is not None:
-        reason = session.framework.voters.refuse_turn(session, queue)
+        reason = session.framework.queues.overused_refusal(session, queue)
     if reason is not None:
         return reason.sentence
     if one_by_one(session, group, run):

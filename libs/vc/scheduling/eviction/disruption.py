@@ -8,7 +8,7 @@ together.
 from collections.abc import Sequence
 
 from vc.scheduling.eviction.victims import Bundle
-from vc.scheduling.framework.voting import Tally
+from vc.scheduling.framework.eviction_points import VictimCounter
 from vc.scheduling.model.rows import PodRow
 from vc.scheduling.session.session import Session
 
@@ -23,32 +23,32 @@ class Limiting:
     @property
     def any(self) -> bool:
         """Whether any plugin limits evictions."""
-        return bool(self._tallies())
+        return bool(self._counters())
 
     def together(self, bundles: Sequence[Bundle]) -> list[Bundle]:
         """The bundles that may be evicted together with all accepted bundles before them."""
-        tallies = self._tallies()
-        if not tallies:
+        counters = self._counters()
+        if not counters:
             return list(bundles)
         gone: dict[str, None] = {}
         kept: list[Bundle] = []
         for bundle in bundles:
             # A whole gang and its single pods overlap, and a pod counts only once against a limit.
             more = [pod for pod in bundle.pods if pod.uid not in gone]
-            if _take(tallies, more):
+            if _count(counters, more):
                 kept.append(bundle)
                 gone.update({pod.uid: None for pod in more})
         return kept
 
-    def _tallies(self) -> list[Tally]:
+    def _counters(self) -> list[VictimCounter]:
         """New counts of the limits, with the victims of the session so far."""
-        return self._session.framework.voters.tallies(self._session, switch=self._switch)
+        return self._session.framework.evictions.victim_counters(self._session, switch=self._switch)
 
 
-def _take(tallies: Sequence[Tally], pods: Sequence[PodRow]) -> bool:
+def _count(counters: Sequence[VictimCounter], pods: Sequence[PodRow]) -> bool:
     """Count the pods against all limits, or against none if one limit does not allow them."""
-    if not all(tally.has_room(pods) for tally in tallies):
+    if not all(counter.allows(pods) for counter in counters):
         return False
-    for tally in tallies:
-        tally.take(pods)
+    for counter in counters:
+        counter.count(pods)
     return True

@@ -87,7 +87,7 @@ class Room:
         part = give_up_part(self._session, self._group)
         made = attempt()
         if part and not made:
-            missing = self._session.framework.missing(self._group)
+            missing = self._session.framework.jobs.missing(self._group)
             hold_part(self._session, self._group, missing)
         return made
 

@@ -32,7 +32,7 @@ def bundles(
     session: Session, groups: Iterable[GroupRow], *, permits: Permits, switch: str
 ) -> list[Bundle]:
     """The bundles of these groups, in no order. `switch` is PREEMPTABLE or RECLAIMABLE."""
-    keeps = session.framework.voters.keeps_gangs(switch=switch)
+    keeps = session.framework.evictions.keeps_gang_minimum(switch=switch)
     found: list[Bundle] = []
     for group in groups:
         allowed = [
@@ -51,11 +51,11 @@ def bundles(
         gone = sum(pod.uid in session.evicted_uids for pod in group.placed)
         if len(allowed) + gone == len(group.placed) and group.ready >= group.min_member > 0:
             found.append(Bundle(group, tuple(reversed(allowed)), whole=True))
-    tallies = session.framework.voters.tallies(session, switch=switch)
+    counters = session.framework.evictions.victim_counters(session, switch=switch)
     # Bundles that exceed a disruption limit on their own are dropped. `eviction/disruption.py`
     # checks the others together.
-    if tallies:
-        found = [b for b in found if all(tally.has_room(b.pods) for tally in tallies)]
+    if counters:
+        found = [b for b in found if all(counter.allows(b.pods) for counter in counters)]
     return found
 
 
@@ -79,5 +79,5 @@ def evictable(session: Session, pod: PodRow, *, switch: str) -> bool:
         and pod.status in (Task.RUNNING, Task.BOUND)
         and pod.uid not in session.snapshot.refused_victims
         and pod.uid not in session.evicted_uids
-        and session.framework.voters.may_evict(session, pod, switch=switch)
+        and session.framework.evictions.may_evict(session, pod, switch=switch)
     )

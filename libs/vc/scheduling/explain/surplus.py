@@ -14,11 +14,11 @@ def surplus_reason(session: Session, group: GroupRow) -> Reason | None:
     The function runs off the hot path, on a session without decisions.
     """
     waiting = sum(len(run.pods) for run in group.runs)
-    if session.framework.missing(group):
+    if session.framework.jobs.missing(group):
         return None
     queue = session.snapshot.queues.get(group.queue)
     # An overused queue blocks all its jobs, so that reason comes before any check of nodes.
-    turn = session.framework.voters.refuse_turn(session, queue) if queue is not None else None
+    turn = session.framework.queues.overused_refusal(session, queue) if queue is not None else None
     for run in group.runs:
         found = turn or why_no_fit(session, group, [(run.role, 1)])
         if found is not None:

@@ -15,7 +15,8 @@ import msgspec
 
 from vc.scheduling.cache.snapshot import Snapshot
 from vc.scheduling.conf.model import Conf
-from vc.scheduling.framework.registry import Plugin, PluginFailedError
+from vc.scheduling.framework.extension_point import Plugin
+from vc.scheduling.framework.registry import PluginFailedError
 from vc.scheduling.model.decisions import Decisions, LeftOut
 from vc.scheduling.model.rows import GroupRow
 

@@ -3,7 +3,7 @@
 A session is opened by an event or at `Decisions.wake_at`. So everything that waits for a time
 registers its expiry here: parts of the cache through `Expiring`, actions and plugins through
 `Session.wake`. A decision that starts a timer (an eviction, a status) registers it at once, because
-observing its own write opens no session. `tests/properties/scheduler/test_wake_ups.py` checks that
+observing its own write opens no session. `tests/properties/scheduling/test_wake_ups.py` checks that
 none is missing.
 """
 

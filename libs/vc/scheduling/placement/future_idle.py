@@ -27,7 +27,7 @@ def reserve_future_idle(session: Session, group: GroupRow, missing: Missing) -> 
     """
     if group.key in session.promised_to:  # reserved before; it waits for victims or volume claims
         return True
-    if session.framework.voters.holds(session, group, whole=False):
+    if session.framework.jobs.job_pipelined(session, group, whole=False):
         hold_part(session, group, missing)
         return False
     if _hold_whole(session, group, missing):
@@ -53,7 +53,7 @@ def _hold_whole(session: Session, group: GroupRow, missing: Missing) -> bool:
     statement = Statement(session, group)
     fits = try_minimum(session, group, missing, statement) is None
     # A plugin can reject the reservation with its JobPipelined vote.
-    if fits and not session.framework.voters.holds(session, group, whole=True):
+    if fits and not session.framework.jobs.job_pipelined(session, group, whole=True):
         statement.discard()
         fits = False
     if fits:

@@ -93,10 +93,10 @@ def _attempt(
 
 def in_task_order(session: Session, group: GroupRow, missing: Missing) -> Wanted:
     """The missing pods with the runs that may supply them, in the order of placement."""
-    voters = session.framework.voters
+    framework = session.framework
     # A plugin that scores pods against each other also decides which task is placed first.
-    if len(missing) > 1 and voters.one_by_one(group):
-        ordered = voters.in_task_order(session, group, group.runs)
+    if len(missing) > 1 and framework.nodes.place_one_by_one(group):
+        ordered = framework.order.in_task_order(session, group, group.runs)
         places = {run.role: at for at, run in reversed(list(enumerate(ordered)))}
         missing = sorted(missing, key=lambda some: places.get(some[0] or "", len(ordered)))
     return [
@@ -107,7 +107,7 @@ def in_task_order(session: Session, group: GroupRow, missing: Missing) -> Wanted
 def _runs_of(session: Session, group: GroupRow, role: str | None) -> list[Run]:
     """Runs of a task (all tasks if None) in task order, best-effort runs last."""
     runs = [run for run in group.runs if role is None or run.role == role]
-    ordered = session.framework.voters.in_task_order(session, group, runs)
+    ordered = session.framework.order.in_task_order(session, group, runs)
     return sorted(ordered, key=asks_for_nothing)
 
 
@@ -187,7 +187,10 @@ def _place_one(session: Session, group: GroupRow, *, run: Run, statement: Statem
     """Place the next pod of a run, if the queue and the plugins permit it and a node fits."""
     if refused_by_queue(session, group, run.shape, count=1) is not None:
         return False
-    if session.framework.voters.refuse_pod(session, session.waiting_pods(run)[0]) is not None:
+    if (
+        session.framework.nodes.pre_predicate_refusal(session, session.waiting_pods(run)[0])
+        is not None
+    ):
         return False
     return place_next(session, run, statement)
 
@@ -199,7 +202,7 @@ def asks_for_nothing(run: Run) -> bool:
 
 def one_by_one(session: Session, group: GroupRow, run: Run) -> bool:
     """Whether the pods of the run are placed one by one, as each placement affects the next."""
-    return session.pod_affinity.delicate(run) or session.framework.voters.one_by_one(group)
+    return session.pod_affinity.delicate(run) or session.framework.nodes.place_one_by_one(group)
 
 
 def _place_run(
@@ -234,7 +237,7 @@ def _place_each(session: Session, run: Run, *, count: int, statement: Statement)
     """Place pods one by one, because the allowed nodes of each depend on those placed before."""
     for placed in range(count):
         pod = session.waiting_pods(run)[0]
-        refusal = session.framework.voters.refuse_pod(session, pod)
+        refusal = session.framework.nodes.pre_predicate_refusal(session, pod)
         if refusal is not None:
             return refusal
         if not place_next(session, run, statement):
@@ -252,7 +255,7 @@ def place_next(session: Session, run: Run, statement: Statement) -> bool:
     """Place the next pod of a run on its best node; return whether there is one."""
     pod = session.waiting_pods(run)[0]
     mask = session.beside(pod).mask
-    more = session.framework.voters.peer_score(session, pod, mask)
+    more = session.framework.nodes.node_order_scores(session, pod, mask)
     row = session.node_capacity.best(run.shape, mask, more)
     if row is not None:
         statement.allocate(run, np.array([row], dtype=np.int64))
@@ -262,7 +265,7 @@ def place_next(session: Session, run: Run, statement: Statement) -> bool:
 def place_more(session: Session, group: GroupRow, runs: tuple[Run, ...], *, pods_max: int) -> int:
     """Bind up to `pods_max` surplus pods of a job; return how many were bound."""
     placed = 0
-    for run in session.framework.voters.in_task_order(session, group, runs):
+    for run in session.framework.order.in_task_order(session, group, runs):
         wanted = min(pods_max - placed, len(session.waiting_pods(run)))
         if wanted and one_by_one(session, group, run):
             placed += _place_more_each(session, group, run=run, wanted=wanted)
@@ -316,8 +319,4 @@ def refused_by_queue(
         count = session.charged(group, shape, count)
     if not count:
         return None
-    for gate in session.framework.queue_gates:
-        reason = gate.refuse_pods(session, group, shape=shape, count=count)
-        if reason is not None:
-            return reason
-    return None
+    return session.framework.queues.allocatable_refusal(session, group, shape=shape, count=count)

@@ -32,7 +32,7 @@ def place_on_nominated(
         placed[run.role] = placed.get(run.role, 0) + len(rows)
     if not any(placed.values()):
         return False
-    rest = _without(session.framework.missing(group), placed)
+    rest = _without(session.framework.jobs.missing(group), placed)
     if rest and not beyond:
         statement.discard()
         return False
@@ -81,7 +81,7 @@ def _put(session: Session, group: GroupRow, run: Run, *, rows: Ints, statement: 
     for at in range(len(rows)):
         row = rows[at : at + 1]
         pod = session.waiting_pods(run)[0]
-        if session.framework.voters.refuse_pod(session, pod) is not None:
+        if session.framework.nodes.pre_predicate_refusal(session, pod) is not None:
             return False
         if not session.beside(pod).mask[row[0]] or not session.node_capacity.fits(run.shape, row):
             return False

@@ -190,7 +190,7 @@ def _put_each(session: Session, run: Run, *, wanted: int, statement: Statement) 
     """Place `wanted` pods one by one; return why the first one that does not fit is refused."""
     for placed in range(wanted):
         pod = session.waiting_pods(run)[0]
-        refusal = session.framework.voters.refuse_pod(session, pod)
+        refusal = session.framework.nodes.pre_predicate_refusal(session, pod)
         if refusal is not None:
             return refusal
         if not place_next(session, run, statement):

@@ -1,7 +1,7 @@
 """Built-in plugins, one file per plugin, and the registry that lists them.
 
-A plugin is constructed from its arguments. It takes part in every extension point
-(`framework/registry.py`, `framework/voting.py`) whose method it defines.
+A plugin is constructed from its arguments. It takes part in every extension point (see `framework`)
+whose methods it defines; any other public method is an error.
 """
 
 from typing import Final
@@ -11,9 +11,9 @@ from vc.scheduling.plugins.binpack import Binpack
 from vc.scheduling.plugins.capacity import Capacity
 from vc.scheduling.plugins.cdp import CooldownProtection
 from vc.scheduling.plugins.conformance import Conformance
-from vc.scheduling.plugins.drf import Drf, make_drf
+from vc.scheduling.plugins.drf.plugin import Drf, make_drf
 from vc.scheduling.plugins.gang import Gang
-from vc.scheduling.plugins.nodeorder import NodeOrder
+from vc.scheduling.plugins.nodeorder.plugin import NodeOrderPlugin
 from vc.scheduling.plugins.overcommit import Overcommit
 from vc.scheduling.plugins.pdb import DisruptionBudgets
 from vc.scheduling.plugins.predicates.plugin import Predicates
@@ -31,7 +31,7 @@ REGISTRY: Final[dict[str, PluginFactory]] = {
     DisruptionBudgets.name: DisruptionBudgets,
     Drf.name: make_drf,
     Gang.name: Gang,
-    NodeOrder.name: NodeOrder,
+    NodeOrderPlugin.name: NodeOrderPlugin,
     Overcommit.name: Overcommit,
     Predicates.name: Predicates,
     Priority.name: Priority,

@@ -11,9 +11,9 @@ from typing import ClassVar, Final
 import numpy as np
 
 from vc.scheduling.conf.arguments import weight
-from vc.scheduling.framework.registry import Candidates
+from vc.scheduling.framework.node_points import Candidates
 from vc.scheduling.model.node_table import Ints
-from vc.scheduling.plugins.nodeorder import used_points
+from vc.scheduling.plugins.nodeorder.plugin import used_points
 
 _PREFIX: Final = "binpack.resources."
 
@@ -35,7 +35,7 @@ class Binpack:
             if name:
                 self._weights[name] = weight(arguments, _PREFIX + name, 1)
 
-    def score(self, candidates: Candidates) -> Ints:
+    def batch_node_order_scores(self, candidates: Candidates) -> Ints:
         """Return the weighted mean of use per node and pod; zero where no resource counts."""
         total = np.zeros(candidates.form, dtype=np.int64)
         weights = 0

@@ -3,7 +3,7 @@
 A queue without `deserved` deserves the sum of its child queues. The deserved share is capped by the
 queue's limit and by the size of the cluster, and it is never below the guarantee. A queue deserves
 nothing of a resource that it does not list: it may borrow that resource, and other queues may
-reclaim it. `reclaim_rules.ByOne` has the rules of reclaim.
+reclaim it. `reclaim_rules.OneResourceRule` has the rules of reclaim.
 
 With `enableHierarchy: true` only leaf queues run jobs, as in Volcano. Where the switch is not
 written, the tree still limits queues, but jobs of a queue with children are placed.
@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, ClassVar
 from vc.messages.sessions import Reason
 from vc.scheduling.conf.arguments import weight
 from vc.scheduling.conf.model import HIERARCHY
-from vc.scheduling.framework.registry import OrderKey
+from vc.scheduling.framework.order_points import OrderKey
 from vc.scheduling.model.amounts import Amounts
 from vc.scheduling.model.rows import GroupRow, QueueRow
 from vc.scheduling.model.shapes import Shape
 from vc.scheduling.plugins.queue_shares.limits import Limits
-from vc.scheduling.plugins.queue_shares.reclaim_rules import ByOne
+from vc.scheduling.plugins.queue_shares.reclaim_rules import OneResourceRule
 from vc.scheduling.plugins.queue_shares.tree import SHARE_POINTS, Tree, share_of
 from vc.scheduling.session import reasons
 
@@ -41,28 +41,28 @@ class Capacity:
         self._limits: dict[str, Amounts] = {}
         self._deserved: dict[str, Amounts] = {}
 
-    @property
-    def flat(self) -> bool:
+    def flat_queue_limits(self) -> bool:
         """Whether a queue is limited by its own capability only, without its ancestors."""
         return self._flat
 
-    def deserved(self, session: "Session") -> Mapping[str, Amounts]:
+    def queue_shares_deserved(self, session: "Session") -> Mapping[str, Amounts]:
         """Return the deserved amounts of every queue; they do not change within a session."""
         self._prepare(session)
         return self._deserved
 
-    def taking_back(self, session: "Session", queue: str, needed: Amounts) -> ByOne:
-        """Return the reclaim rules for a job of `queue` that needs the amounts `needed`."""
-        return ByOne(
-            session, self.deserved(session), queue, needed, level=self._level, flat=self._flat
-        )
+    def queue_reclaim_rule(
+        self, session: "Session", queue: str, needed: Amounts
+    ) -> OneResourceRule:
+        """Return the reclaim rule for a job of `queue` that needs the amounts `needed`."""
+        deserved = self.queue_shares_deserved(session)
+        return OneResourceRule(session, deserved, queue, needed, level=self._level, flat=self._flat)
 
-    def queue_key(self, session: "Session", queue: QueueRow) -> OrderKey:
+    def queue_order_key(self, session: "Session", queue: QueueRow) -> OrderKey:
         """Order by priority, then by shares from the top of the tree down.
 
         A queue that deserves nothing counts as full.
         """
-        deserved = self.deserved(session)
+        deserved = self.queue_shares_deserved(session)
         shares = [
             share_of(
                 {n: a for n, a in session.allocated(row.name).items() if n in deserved[row.name]},
@@ -77,21 +77,21 @@ class Capacity:
         ]
         return (-queue.priority, tuple(shares), not deserved.get(queue.name))
 
-    def refuse_enqueue(self, session: "Session", group: GroupRow) -> Reason | None:
+    def job_enqueueable_refusal(self, session: "Session", group: GroupRow) -> Reason | None:
         """Refuse a group that would exceed the limits, or whose queue must not run jobs."""
-        above = self._refuse_above(session, group)
+        parent = self._parent_queue_refusal(session, group)
         limits = Limits(self._limits, flat=self._flat)
-        return above or limits.refuse_enqueue(session, group)
+        return parent or limits.enqueue_refusal(session, group)
 
-    def refuse_pods(
+    def allocatable_refusal(
         self, session: "Session", group: GroupRow, *, shape: Shape, count: int
     ) -> Reason | None:
         """Refuse `count` pods that would exceed the limits of the queue or an ancestor."""
-        above = self._refuse_above(session, group)
+        parent = self._parent_queue_refusal(session, group)
         limits = Limits(self._limits, flat=self._flat)
-        return above or limits.refuse_pods(session, group, shape=shape, count=count)
+        return parent or limits.pods_refusal(session, group, shape=shape, count=count)
 
-    def _refuse_above(self, session: "Session", group: GroupRow) -> Reason | None:
+    def _parent_queue_refusal(self, session: "Session", group: GroupRow) -> Reason | None:
         """Refuse jobs of a queue with children when only leaf queues run jobs."""
         self._prepare(session)
         assert self._tree is not None

@@ -22,7 +22,15 @@ class CooldownProtection:
     def __init__(self, arguments: Mapping[str, str]) -> None:
         del arguments  # the plugin has no arguments
 
-    def may_evict(self, session: "Session", pod: PodRow) -> bool:
+    def preemptable(self, session: "Session", pod: PodRow) -> bool:
+        return self._cooldown_over(session, pod)
+
+    def reclaimable(self, session: "Session", pod: PodRow) -> bool:
+        return self._cooldown_over(session, pod)
+
+    @staticmethod
+    def _cooldown_over(session: "Session", pod: PodRow) -> bool:
+        """Whether the cooldown has passed; otherwise a wake-up is registered for its end."""
         if pod.protected_until <= session.now:
             return True
         session.wake(pod.protected_until)

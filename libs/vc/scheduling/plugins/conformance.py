@@ -17,6 +17,10 @@ class Conformance:
     def __init__(self, arguments: Mapping[str, str]) -> None:
         del arguments  # the plugin has no arguments
 
-    def may_evict(self, session: "Session", pod: PodRow) -> bool:
+    def preemptable(self, session: "Session", pod: PodRow) -> bool:
+        del session
+        return not pod.critical
+
+    def reclaimable(self, session: "Session", pod: PodRow) -> bool:
         del session
         return not pod.critical

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from vc.messages.sessions import Reason
-from vc.scheduling.framework.registry import OrderKey
-from vc.scheduling.framework.voting import PERMIT, REJECT
+from vc.scheduling.framework.job_points import PERMIT, REJECT, MissingMembers
+from vc.scheduling.framework.order_points import OrderKey
 from vc.scheduling.model.rows import GroupRow
 from vc.scheduling.session import reasons
 
@@ -26,15 +26,14 @@ class Gang:
     """
 
     name: ClassVar[str] = "gang"
-    keeps_gangs: ClassVar[bool] = True
 
     def __init__(self, arguments: Mapping[str, str]) -> None:
         del arguments  # the plugin has no arguments
 
-    def job_key(self, session: "Session", group: GroupRow) -> OrderKey:
+    def job_order_key(self, session: "Session", group: GroupRow) -> OrderKey:
         return (not session.starving(group),)
 
-    def refuse_job(self, session: "Session", group: GroupRow) -> Reason | None:
+    def job_valid_refusal(self, session: "Session", group: GroupRow) -> Reason | None:
         """Refuse a job that has fewer valid pods than its minimum."""
         del session
         # Tasks are checked before the job, because a reason that names the task is more useful.
@@ -48,21 +47,25 @@ class Gang:
             return reasons.not_enough_pods(group, role="", has=group.valid, least=group.min_member)
         return None
 
-    def starves(self, session: "Session", group: GroupRow) -> bool:
+    def job_starving(self, session: "Session", group: GroupRow) -> bool:
         """Whether the job has not reached its minimum."""
         return session.starving(group)
 
-    def hold_vote(self, session: "Session", group: GroupRow, *, whole: bool) -> int:
+    def job_pipelined_vote(self, session: "Session", group: GroupRow, *, whole: bool) -> int:
         """Reject a reservation for part of a gang: it would block resources that no job can use."""
         del session, group
         return PERMIT if whole else REJECT
 
-    def missing(self, group: GroupRow) -> list[tuple[str | None, int]]:
+    def victim_gang_minimum(self) -> bool:
+        """With the switch of the action written as true, no gang is evicted below its minimum."""
+        return True
+
+    def job_ready_missing(self, group: GroupRow) -> MissingMembers:
         """Return the missing members per task, then those of any task that `minMember` adds."""
         if group.ready >= group.min_member and not group.role_minimums:
             return []
         ready = {count.role: count.ready for count in group.roles}
-        missing: list[tuple[str | None, int]] = []
+        missing: MissingMembers = []
         for role, least in group.role_minimums:
             if ready.get(role, 0) < least:
                 missing.append((role, least - ready.get(role, 0)))

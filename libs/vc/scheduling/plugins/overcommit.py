@@ -33,7 +33,7 @@ class Overcommit:
         """By namespace, for the session that called last; all groups of a session share the result.
         """
 
-    def refuse_enqueue(self, session: "Session", group: GroupRow) -> Reason | None:
+    def job_enqueueable_refusal(self, session: "Session", group: GroupRow) -> Reason | None:
         """Refuse the group when its minResources exceed what is available now or after evictions."""
         needed = group.charged_minimum
         available: dict[str, int] = {}

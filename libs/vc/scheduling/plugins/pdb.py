@@ -22,13 +22,20 @@ class DisruptionBudgets:
 
     def __init__(self, arguments: Mapping[str, str]) -> None:
         del arguments  # the plugin has no arguments
+        self._budgets = _Budgets()
+
+    def victim_limit_counter(self, session: "Session") -> "BudgetCounter":
+        """Return a counter that includes the victims of the session so far."""
+        return BudgetCounter(self._budgets, session)
+
+
+class _Budgets:
+    """Which disruption budgets select a pod; shared by all counters of a session."""
+
+    def __init__(self) -> None:
         self._by_namespace: dict[str, list[BudgetRow]] | None = None
         self._covering: dict[str, tuple[BudgetRow, ...]] = {}
         """By pod uid: the budgets that select the pod. Selectors are matched once per pod."""
-
-    def tally(self, session: "Session") -> "BudgetTally":
-        """Return a count that includes the victims of the session so far."""
-        return BudgetTally(self, session)
 
     def covering(self, session: "Session", pod: PodRow) -> tuple[BudgetRow, ...]:
         """Return the budgets that select a pod."""
@@ -46,18 +53,18 @@ class DisruptionBudgets:
         return self._by_namespace.get(namespace, [])
 
 
-class BudgetTally:
+class BudgetCounter:
     """Number of victims per disruption budget."""
 
-    def __init__(self, budgets: DisruptionBudgets, session: "Session") -> None:
+    def __init__(self, budgets: _Budgets, session: "Session") -> None:
         self._budgets = budgets
         self._session = session
         self._gone: dict[tuple[str, str], int] = {}
         """Number of victims, by namespace and name of the budget."""
         for victims in session.evicted.values():
-            self.take(victims)
+            self.count(victims)
 
-    def has_room(self, pods: Sequence[PodRow]) -> bool:
+    def allows(self, pods: Sequence[PodRow]) -> bool:
         """Whether all these pods can be evicted in addition to the counted victims."""
         # The pods are one set of victims: they share their budgets and are refused together.
         more: dict[tuple[str, str], int] = {}
@@ -69,7 +76,7 @@ class BudgetTally:
                     return False
         return True
 
-    def take(self, pods: Sequence[PodRow]) -> None:
+    def count(self, pods: Sequence[PodRow]) -> None:
         """Count these pods as victims."""
         for pod in pods:
             for budget in self._budgets.covering(self._session, pod):

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from vc.scheduling.framework.registry import OrderKey
+from vc.scheduling.framework.order_points import OrderKey
 from vc.scheduling.model.rows import GroupRow, Run
 
 if TYPE_CHECKING:
@@ -18,11 +18,11 @@ class Priority:
     def __init__(self, arguments: Mapping[str, str]) -> None:
         del arguments  # the plugin has no arguments
 
-    def task_key(self, session: "Session", group: GroupRow, run: Run) -> OrderKey:
+    def task_order_key(self, session: "Session", group: GroupRow, run: Run) -> OrderKey:
         del session, group
         return (-run.priority,)
 
-    def starves(self, session: "Session", group: GroupRow) -> bool:
+    def job_starving(self, session: "Session", group: GroupRow) -> bool:
         """Whether some pods of the job are not placed.
 
         Without the answer of the gang plugin, a job above its minimum may also preempt in order to
@@ -31,5 +31,5 @@ class Priority:
         held = group.key in session.parts  # a partial reservation still waits
         return held or any(session.waiting_pods(run) for run in group.runs)
 
-    def job_key(self, session: "Session", group: GroupRow) -> OrderKey:
+    def job_order_key(self, session: "Session", group: GroupRow) -> OrderKey:
         return (-session.priority(group),)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from vc.messages.sessions import Reason
 from vc.scheduling.conf.model import HIERARCHY
-from vc.scheduling.framework.registry import OrderKey
+from vc.scheduling.framework.order_points import OrderKey
 from vc.scheduling.model.amounts import NOT_REQUESTED, Amounts
 from vc.scheduling.model.rows import GroupRow, QueueRow
 from vc.scheduling.model.shapes import Shape
@@ -35,28 +35,30 @@ class Proportion:
         """By queue: the order key, and the number of changes in the session when it was computed.
         """
 
-    @property
-    def flat(self) -> bool:
+    def flat_queue_limits(self) -> bool:
         """Whether a queue is limited by its own capability only, without its ancestors."""
         return self._flat
 
-    def deserved(self, session: "Session") -> Mapping[str, Amounts]:
+    def queue_shares_deserved(self, session: "Session") -> Mapping[str, Amounts]:
         """Return deserved amounts as of the start of the session; requests do not change within it."""
         self._prepare(session)
         return self._deserved
 
-    def queue_key(self, session: "Session", queue: QueueRow) -> OrderKey:
+    def queue_order_key(self, session: "Session", queue: QueueRow) -> OrderKey:
         """Order by priority, then by shares from the top of the tree down.
 
         The key is requested before every job and is cached until a pod is placed or removed.
         """
         known = self._keys.get(queue.name)
         if known is None or known[0] != len(session.touched):
-            known = self._keys[queue.name] = (len(session.touched), self._queue_key(session, queue))
+            known = self._keys[queue.name] = (
+                len(session.touched),
+                self._compute_key(session, queue),
+            )
         return known[1]
 
-    def _queue_key(self, session: "Session", queue: QueueRow) -> OrderKey:
-        deserved = self.deserved(session)
+    def _compute_key(self, session: "Session", queue: QueueRow) -> OrderKey:
+        deserved = self.queue_shares_deserved(session)
         shares = [
             share_of(session.allocated(row.name), deserved.get(row.name, {}))
             # The common top queue is skipped: it has the same share for all queues, so it cannot
@@ -66,13 +68,13 @@ class Proportion:
         ]
         return (-queue.priority, tuple(shares))
 
-    def refuse_turn(self, session: "Session", queue: QueueRow) -> Reason | None:
+    def overused_refusal(self, session: "Session", queue: QueueRow) -> Reason | None:
         """With `enabledOverused: true`, refuse a queue that uses all it deserves.
 
         A queue that would not deserve more with any weight is not refused. Its jobs fail to fit on
         the nodes, and that is the reason a user needs to see.
         """
-        if not _overused(self.deserved(session).get(queue.name, {}), session, queue):
+        if not _overused(self.queue_shares_deserved(session).get(queue.name, {}), session, queue):
             return None
         weight = self._helpful_weight(session, queue)
         return reasons.overused(queue, weight=weight) if weight else None
@@ -93,17 +95,17 @@ class Proportion:
             self._weights[queue.name] = high if high <= WEIGHT_MAX else 0
         return self._weights[queue.name]
 
-    def refuse_enqueue(self, session: "Session", group: GroupRow) -> Reason | None:
+    def job_enqueueable_refusal(self, session: "Session", group: GroupRow) -> Reason | None:
         """Refuse a group whose minimum would exceed the limits of its queue or an ancestor."""
         self._prepare(session)
-        return self._limits.refuse_enqueue(session, group)
+        return self._limits.enqueue_refusal(session, group)
 
-    def refuse_pods(
+    def allocatable_refusal(
         self, session: "Session", group: GroupRow, *, shape: Shape, count: int
     ) -> Reason | None:
         """Refuse `count` pods that would exceed the limits of the queue or an ancestor."""
         self._prepare(session)
-        return self._limits.refuse_pods(session, group, shape=shape, count=count)
+        return self._limits.pods_refusal(session, group, shape=shape, count=count)
 
     def _prepare(self, session: "Session") -> None:
         if self._tree is None:
@@ -115,5 +117,5 @@ class Proportion:
 def _overused(fair: Amounts, session: "Session", queue: QueueRow) -> bool:
     """Whether the queue has at least its deserved amount of every resource that it requests."""
     has = session.allocated(queue.name)
-    asked = {n: amount for n, amount in fair.items() if amount and n not in NOT_REQUESTED}
-    return bool(asked) and all(has.get(name, 0) >= amount for name, amount in asked.items())
+    shares = {n: amount for n, amount in fair.items() if amount and n not in NOT_REQUESTED}
+    return bool(shares) and all(has.get(name, 0) >= amount for name, amount in shares.items())

@@ -28,7 +28,7 @@ class ResourceQuotas:
     def __init__(self, arguments: Mapping[str, str]) -> None:
         del arguments  # the plugin has no arguments
         self._by_namespace: dict[str, list[QuotaRow]] | None = None
-        self._promised: dict[str, list[Amounts]] = {}
+        self._claimed: dict[str, list[Amounts]] = {}
         """By namespace: the enqueued amounts that count against each of its quotas, in their order.
         """
         self._counted: dict[str, None] = {}
@@ -36,16 +36,16 @@ class ResourceQuotas:
         self._seen = 0
         """Number of groups enqueued in this session that are already counted."""
 
-    def refuse_enqueue(self, session: "Session", group: GroupRow) -> Reason | None:
+    def job_enqueueable_refusal(self, session: "Session", group: GroupRow) -> Reason | None:
         """Refuse a group whose minimum does not fit into a quota of its namespace."""
         quotas = self._quotas(session, group.namespace)
-        for quota, promised in zip(quotas, self._promised.get(group.namespace, []), strict=True):
+        for quota, claimed in zip(quotas, self._claimed.get(group.namespace, []), strict=True):
             needed = _needed(group, quota)
             # The group may be in the sums already; its own claim must not count against it.
             own = needed if group.key in self._counted else {}
             available: Amounts = {}
             for name in needed:
-                taken = quota.used.get(name, 0) + promised.get(name, 0) - own.get(name, 0)
+                taken = quota.used.get(name, 0) + claimed.get(name, 0) - own.get(name, 0)
                 available[name] = quota.hard[name] - taken
             if any(amount > available[name] for name, amount in needed.items()):
                 return reasons.over_quota(quota, needed, available)
@@ -57,7 +57,7 @@ class ResourceQuotas:
             self._by_namespace = {}
             for quota in session.snapshot.quotas.values():
                 self._by_namespace.setdefault(quota.namespace, []).append(quota)
-                self._promised.setdefault(quota.namespace, []).append({})
+                self._claimed.setdefault(quota.namespace, []).append({})
             for group in session.snapshot.everybody.values():
                 # Pods of groups that have some are in the quota's reported use. Groups without pods
                 # are not.
@@ -72,9 +72,9 @@ class ResourceQuotas:
         """Add the minimum of an enqueued group to the quotas of its namespace."""
         assert self._by_namespace is not None
         quotas = self._by_namespace.get(group.namespace, [])
-        for quota, promised in zip(quotas, self._promised.get(group.namespace, []), strict=True):
+        for quota, claimed in zip(quotas, self._claimed.get(group.namespace, []), strict=True):
             for name, amount in _needed(group, quota).items():
-                promised[name] = promised.get(name, 0) + amount
+                claimed[name] = claimed.get(name, 0) + amount
         self._counted[group.key] = None
 
 

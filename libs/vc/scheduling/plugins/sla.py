@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from vc.model.api.keys import SLA_WAITING_TIME, SLA_WAITING_TIME_LEGACY
 from vc.scheduling.conf.arguments import seconds
-from vc.scheduling.framework.registry import OrderKey
-from vc.scheduling.framework.voting import ABSTAIN, PERMIT
+from vc.scheduling.framework.job_points import ABSTAIN, PERMIT
+from vc.scheduling.framework.order_points import OrderKey
 from vc.scheduling.model.rows import GroupRow
 
 if TYPE_CHECKING:
@@ -30,15 +30,15 @@ class Sla:
         self._default = seconds(arguments.get(SLA_WAITING_TIME_LEGACY, ""))
         self._deadlines: dict[str, float] = {}
 
-    def job_key(self, session: "Session", group: GroupRow) -> OrderKey:
+    def job_order_key(self, session: "Session", group: GroupRow) -> OrderKey:
         del session
         return (self._deadline(group),)
 
-    def lets_in(self, session: "Session", group: GroupRow) -> bool:
+    def job_enqueueable_permit(self, session: "Session", group: GroupRow) -> bool:
         """Whether the deadline has passed; otherwise a wake-up is registered for it."""
         return self._is_up(session, group)
 
-    def hold_vote(self, session: "Session", group: GroupRow, *, whole: bool) -> int:
+    def job_pipelined_vote(self, session: "Session", group: GroupRow, *, whole: bool) -> int:
         """Permit a reservation after the deadline, and abstain before it."""
         del whole
         return PERMIT if self._is_up(session, group) else ABSTAIN

@@ -20,11 +20,11 @@ from vc.model.api.keys import (
     TASK_TOPOLOGY_ORDER,
 )
 from vc.scheduling.conf.arguments import weight
-from vc.scheduling.framework.registry import OrderKey
+from vc.scheduling.framework.order_points import OrderKey
 from vc.scheduling.model.amounts import NOT_REQUESTED
 from vc.scheduling.model.node_table import Ints, Mask
 from vc.scheduling.model.rows import GroupRow, PodRow, Run
-from vc.scheduling.plugins.pod_affinity_scores import POINTS
+from vc.scheduling.plugins.nodeorder.pod_affinity import POINTS
 
 if TYPE_CHECKING:
     from vc.scheduling.session.session import Session
@@ -79,16 +79,16 @@ class TaskTopology:
         self._topologies: dict[str, Topology | None] = {}
         self._buckets: dict[str, Buckets] = {}
 
-    def wants_each(self, group: GroupRow) -> bool:
+    def place_one_by_one(self, group: GroupRow) -> bool:
         """Whether the pods of the job must be placed one by one."""
         return self._topology(group) is not None
 
-    def task_key(self, session: "Session", group: GroupRow, run: Run) -> OrderKey:
+    def task_order_key(self, session: "Session", group: GroupRow, run: Run) -> OrderKey:
         del session
         topology = self._topology(group)
         return topology.ranks.get(run.role, _LAST) if topology is not None else _LAST
 
-    def peer_score(self, session: "Session", pod: PodRow, mask: Mask) -> Ints | None:
+    def node_order_scores(self, session: "Session", pod: PodRow, mask: Mask) -> Ints | None:
         """Score nodes for one pod of an annotated job; None for other jobs."""
         del mask
         group = session.snapshot.everybody.get(pod.group)

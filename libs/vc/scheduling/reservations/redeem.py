@@ -48,7 +48,7 @@ def redeem_nominations(session: Session, groups: list[GroupRow]) -> None:
     # none of them is bound on resources that are reserved.
     for group, _, _ in parts:
         if session.starving(group) and group.key not in session.lost_to:
-            hold_part(session, group, session.framework.missing(group))
+            hold_part(session, group, session.framework.jobs.missing(group))
     # All remaining reservations are placed first, so that a job that is bound on other nodes does
     # not use the nodes of another reservation.
     for group, place, statement in _hold_all(session, waiting, away):
@@ -113,7 +113,7 @@ def _bind_elsewhere(session: Session, group: GroupRow, nominated: Nomination) ->
     if place_on_nominated(session, group, nominated, statement):
         statement.commit()
         return True
-    missing = session.framework.missing(group)
+    missing = session.framework.jobs.missing(group)
     return bool(missing) and place_minimum(session, group, missing) is None
 
 

@@ -44,7 +44,7 @@ def yield_to_higher(
     preemption_attempts = PreemptionAttempts(session, lambda rival: _question(session, rival))
     for rival in preemption_attempts.among(_rivals(session, groups, held)):
         outranked = [entry for entry in held if _outranks(session, rival, entry.group)]
-        missing = session.framework.missing(rival)
+        missing = session.framework.jobs.missing(rival)
         if not outranked or why_no_fit(session, rival, missing) is None:
             continue  # no reservation stands in its way, or allocate can place it elsewhere
         if not session.reach.covers(rival, missing):
@@ -78,7 +78,9 @@ def _rivals(session: Session, groups: list[GroupRow], held: list[Held]) -> list[
         and nomination_of(group, promised) is None
         and session.starving(group)
     ]
-    for group in sorted(waiting, key=lambda group: session.framework.job_key(session, group)):
+    for group in sorted(
+        waiting, key=lambda group: session.framework.order.job_order_key(session, group)
+    ):
         queue = session.snapshot.queues[group.queue]
         first = queue.name not in begun
         begun[queue.name] = None
@@ -87,7 +89,7 @@ def _rivals(session: Session, groups: list[GroupRow], held: list[Held]) -> list[
             continue
         if not any(_outranks(session, group, entry.group) for entry in held):
             continue
-        if session.framework.voters.refuse_turn(session, queue) is None:
+        if session.framework.queues.overused_refusal(session, queue) is None:
             found.append(group)
     return found
 
@@ -106,7 +108,7 @@ def _question(session: Session, rival: GroupRow) -> tuple[object, ...]:
 
     The state of node capacity is left out: a failed attempt restores the capacity under a new id.
     """
-    _, *asked = question_of(session, rival, session.framework.missing(rival))
+    _, *asked = question_of(session, rival, session.framework.jobs.missing(rival))
     alike = not any(one_by_one(session, rival, run) for run in rival.runs)
     return (*asked, session.priority(rival) if alike else rival.key)
 

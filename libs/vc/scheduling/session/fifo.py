@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from vc.messages.sessions import Stage
-from vc.scheduling.framework.registry import OrderKey
+from vc.scheduling.framework.order_points import OrderKey
 from vc.scheduling.model.rows import PENDING, GroupRow
 from vc.scheduling.session import reasons
 from vc.scheduling.session.session import Session
@@ -28,7 +28,7 @@ class FifoOrder:
         for group in session.snapshot.groups if fifo else ():
             # Only the first waiting job of a queue matters: it blocks all jobs behind it.
             if group.queue in fifo and self._waits(group):
-                entry = (session.framework.job_key(session, group), group)
+                entry = (session.framework.order.job_order_key(session, group), group)
                 known = self._first.get(group.queue)
                 if known is None or entry[0] < known[0]:
                     self._first[group.queue] = entry
@@ -46,7 +46,10 @@ class FifoOrder:
     def before(self, group: GroupRow) -> GroupRow | None:
         """The job that waits before this one in the same FIFO queue; None if there is none."""
         first = self._first.get(group.queue)
-        if first is None or self._session.framework.job_key(self._session, group) < first[0]:
+        if (
+            first is None
+            or self._session.framework.order.job_order_key(self._session, group) < first[0]
+        ):
             return None
         return first[1]
 

@@ -50,12 +50,12 @@ def infeasible_first(session: "Session", group: GroupRow, reason: Reason) -> Rea
 
 
 def _over_capability(session: "Session", group: GroupRow, reason: Reason) -> Reason | None:
-    limits = session.framework.queue_limits
-    if limits is None:
+    flat = session.framework.queues.flat_limits
+    if flat is None:
         return None
     needed = _gang_needs(session, group)
     # With a flat queue model ancestors impose no limit.
-    for row in session.line(group.queue)[: 1 if limits.flat else None]:
+    for row in session.line(group.queue)[: 1 if flat else None]:
         for name, most in row.capability:
             if needed.get(name, 0) > most:
                 # Raising the capability must also cover what other jobs of the queue already have.
@@ -97,7 +97,7 @@ def _gang_needs(session: "Session", group: GroupRow) -> Amounts:
 
 
 def _lacks_pods(session: "Session", group: GroupRow) -> bool:
-    return group.candidates < sum(count for _, count in session.framework.missing(group))
+    return group.candidates < sum(count for _, count in session.framework.jobs.missing(group))
 
 
 def _least(session: "Session", group: GroupRow, name: str) -> int:
@@ -108,7 +108,7 @@ def _least(session: "Session", group: GroupRow, name: str) -> int:
         (dict(run.shape.request).get(name, 0), at) for at, run in enumerate(group.runs)
     )
     left = [len(run.pods) for run in group.runs]
-    for role, count in session.framework.missing(group):
+    for role, count in session.framework.jobs.missing(group):
         for amount, at in smallest:
             if role in (None, group.runs[at].role):
                 taken = min(count, left[at])
@@ -122,7 +122,7 @@ def _least(session: "Session", group: GroupRow, name: str) -> int:
 
 
 def _over_nodes(session: "Session", group: GroupRow, reason: Reason) -> Reason | None:
-    for role, count in session.framework.missing(group):
+    for role, count in session.framework.jobs.missing(group):
         runs = [run for run in group.runs if role in (None, run.role)]
         # The shapes of pods that do not exist yet are unknown.
         if sum(len(run.pods) for run in runs) < count:

@@ -12,7 +12,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from vc.scheduling.cache.images import ImageRow
-from vc.scheduling.framework.registry import Candidates, Framework
+from vc.scheduling.framework.framework import Framework
+from vc.scheduling.framework.node_points import Candidates
 from vc.scheduling.model.node_table import Filtered, Mask, NodeTable
 from vc.scheduling.model.shapes import Shape
 from vc.scheduling.session.batch_fit import NO_ROOM, Ints, capacity, has_room, place, rank_keys
@@ -121,7 +122,9 @@ class NodeCapacity:
             return None
         asked = shape.images
         if asked not in self._image_scores:
-            found = self._framework.image_score(asked, self._images, self.nodes.static)
+            found = self._framework.nodes.image_node_order_scores(
+                asked, self._images, self.nodes.static
+            )
             known = None if found is None else _Bonus(found, found * self.nodes.count)
             self._image_scores[asked] = known
         return self._image_scores[asked]
@@ -155,7 +158,7 @@ class NodeCapacity:
 
     def filtered(self, shape: Shape) -> Filtered:
         """The nodes that pass all predicates of the shape."""
-        return self._framework.filtered(shape, self.nodes.static)
+        return self._framework.nodes.filtered(shape, self.nodes.static)
 
     def knows(self, shape: Shape) -> bool:
         """Whether the node table has every resource that the shape requests."""
@@ -225,7 +228,7 @@ class NodeCapacity:
 
     def score(self, room: _ShapeCapacity, rows: Ints, *, deep: int) -> Ints:
         """Scores of each next pod on each row, as an array [row, pod]."""
-        return self._framework.score(
+        return self._framework.nodes.batch_node_order_scores(
             Candidates(
                 shape=room.shape,
                 request=room.request,

@@ -13,7 +13,7 @@ from vc.messages.sessions import Reason
 from vc.model.api.keys import ROOT_QUEUE
 from vc.scheduling.cache.pod_groups import use_of
 from vc.scheduling.cache.snapshot import QueueUse, Snapshot
-from vc.scheduling.framework.registry import Framework
+from vc.scheduling.framework.framework import Framework
 from vc.scheduling.model.amounts import Amounts
 from vc.scheduling.model.deadlines import Deadlines
 from vc.scheduling.model.node_table import Filtered
@@ -170,7 +170,7 @@ class Session:
         return (
             not group.foreign
             and not self.binds.get(group.key)
-            and bool(self.framework.missing(group))
+            and bool(self.framework.jobs.missing(group))
         )
 
     def waiting_pods(self, run: Run) -> tuple[PodRow, ...]:
@@ -207,7 +207,9 @@ class Session:
 
     def beside(self, pod: PodRow) -> Filtered:
         """The nodes allowed for one pod, given all pods placed so far."""
-        return self.framework.beside(self.pod_affinity, pod, self.node_capacity.filtered(pod.shape))
+        return self.framework.nodes.pod_filtered(
+            self.pod_affinity, pod, self.node_capacity.filtered(pod.shape)
+        )
 
     # -- queues ----------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ def awaits_claims(
     session: Session, group: GroupRow, placed: Sequence[tuple[Run, tuple[PodRow, ...], Ints]]
 ) -> bool:
     """Whether placed pods must wait for their claims. If so, the choices for them are recorded."""
-    if not session.framework.voters.binds_volumes:
+    if not session.framework.nodes.binds_volumes:
         return False
     waiting: dict[str, None] = {}
     chosen: dict[str, ClaimChoice] = {}

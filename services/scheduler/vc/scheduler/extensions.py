@@ -2,8 +2,8 @@
 
 A package declares them under `pyroclast.scheduler_plugins` (a class as in `vc/scheduling/plugins/`)
 or `pyroclast.scheduler_actions` (a function of a session). The configuration enables them by name.
-An extension that cannot be loaded, or whose name is already taken, is logged and left out. The
-scheduler runs without it.
+An extension that cannot be loaded, whose name is already taken, or whose class does not fit the
+extension points is logged and left out. The scheduler runs without it.
 """
 
 import logging
@@ -12,6 +12,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Final
 
 from vc.scheduling import actions, plugins
+from vc.scheduling.framework.points import InvalidPluginError, check_plugin_class
 
 PLUGINS_GROUP: Final = "pyroclast.scheduler_plugins"
 ACTIONS_GROUP: Final = "pyroclast.scheduler_actions"
@@ -46,12 +47,20 @@ def register(
 
 
 def _loaded(point: EntryPoint, log: logging.Logger) -> Any:
-    """Return the loaded object; None, with a log entry, when it raises."""
+    """Return the loaded object; None, with a log entry, when it raises or is no valid plugin."""
     try:
-        return point.load()
+        loaded = point.load()
+        # The class behind a factory function is checked when the framework calls the function.
+        if point.group == PLUGINS_GROUP and isinstance(loaded, type):
+            check_plugin_class(point.name, loaded)
+    except InvalidPluginError as error:
+        # The sentence says all that its author needs; a traceback of our own code would hide it.
+        log.error("extension %s (%s) is left out: %s", point.name, point.value, error)
+        return None
     except Exception:
         log.exception("extension %s (%s) cannot be loaded", point.name, point.value)
         return None
+    return loaded
 
 
 def _by_name(point: EntryPoint) -> tuple[str, str]:

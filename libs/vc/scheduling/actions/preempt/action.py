@@ -25,7 +25,7 @@ from vc.scheduling.eviction.minimums import Minimums
 from vc.scheduling.eviction.search import Room
 from vc.scheduling.eviction.victim_order import VictimOrder
 from vc.scheduling.eviction.victims import Bundle, Permits, bundles
-from vc.scheduling.framework.voting import PREEMPTABLE
+from vc.scheduling.framework.eviction_points import PREEMPTABLE
 from vc.scheduling.model.nominations import nomination_of
 from vc.scheduling.model.rows import PENDING, GroupRow, PodRow
 from vc.scheduling.placement.gang import Missing, asks_for_nothing
@@ -46,7 +46,7 @@ def preempt(session: Session) -> None:
         if asked not in known:
             known[asked] = _Lower(session, group, permits)
         lower, missing = known[asked], wanted(session, group)
-        even = session.framework.voters.equals_yield and session.starving(group)
+        even = session.framework.evictions.equal_priority_enabled and session.starving(group)
         if not even and not lower.may_help(group, missing):
             continue
         room = Room(session, group, missing, order=order, switch=PREEMPTABLE)

@@ -1,7 +1,7 @@
 """Preemption among jobs of equal priority in a queue: by share, and only surplus pods.
 
 Priority does not decide between such jobs, so a plugin must accept the eviction as fair
-(`framework/voting.py`; drf does so if its `enablePreemptable: true` is set). An eviction is fair if
+(`framework/eviction_points.py`; drf does so if its `enablePreemptable: true` is set). An eviction is fair if
 the preemptor, together with all that it lacks, has no more than each victim job has left.
 
 The process terminates (docs/adr/0018): only a job below its minimum is a preemptor and only surplus
@@ -11,7 +11,7 @@ pods are victims, so each time one job fewer is below its minimum.
 from collections.abc import Sequence
 
 from vc.scheduling.eviction.victims import Bundle, Permits, bundles
-from vc.scheduling.framework.voting import PREEMPTABLE
+from vc.scheduling.framework.eviction_points import PREEMPTABLE
 from vc.scheduling.model.amounts import Amounts
 from vc.scheduling.model.rows import GroupRow, PodRow
 from vc.scheduling.placement.gang import Missing
@@ -84,7 +84,9 @@ class Equals:
         for pod in (*earlier, *pods):
             for name, amount in pod.shape.request:
                 left[name] = left.get(name, 0) - amount
-        return session.framework.voters.yields(session, taker=self._taker, giver=left)
+        return session.framework.evictions.equal_priority_preemptable(
+            session, preemptor=self._taker, victim=left
+        )
 
 
 def _most_after(session: Session, group: GroupRow, missing: Missing) -> Amounts:

@@ -28,13 +28,15 @@ def find_preemptors(session: Session) -> list[GroupRow]:
     """The preemptors of the session, in job order."""
     known: dict[tuple[object, ...], bool] = {}
     found = [group for group in session.snapshot.groups if _contends(session, group, known)]
-    keyed = sorted((session.framework.job_key(session, group), group.key, group) for group in found)
+    keyed = sorted(
+        (session.framework.order.job_order_key(session, group), group.key, group) for group in found
+    )
     return [group for _, _, group in keyed]
 
 
 def wanted(session: Session, group: GroupRow) -> Missing:
     """The pods for which others may be evicted: the missing minimum, or one further pod."""
-    missing = session.framework.missing(group)
+    missing = session.framework.jobs.missing(group)
     if missing:
         return missing
     waiting = [run for run in group.runs if session.waiting_pods(run)]
@@ -58,7 +60,7 @@ def question(session: Session, group: GroupRow) -> tuple[object, ...]:
 
 def _contends(session: Session, group: GroupRow, known: dict[tuple[object, ...], bool]) -> bool:
     """Whether the group is a preemptor. `known` caches answers by equivalence key."""
-    if session.phase(group) == PENDING or not session.framework.voters.starving(session, group):
+    if session.phase(group) == PENDING or not session.framework.jobs.job_starving(session, group):
         return False
     if session.starving(group):
         if not _wants_room(session, group, known):
@@ -102,6 +104,6 @@ def _wants_room(session: Session, group: GroupRow, known: dict[tuple[object, ...
         return False
     asked = question(session, group)
     if asked not in known:
-        reason = why_no_fit(session, group, session.framework.missing(group))
+        reason = why_no_fit(session, group, session.framework.jobs.missing(group))
         known[asked] = reason is not None and reason.stage in WANT_ROOM
     return known[asked]

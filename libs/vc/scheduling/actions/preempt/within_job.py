@@ -7,7 +7,7 @@ the gang, or that does not complete a gang that is below its minimum, is useless
 from collections.abc import Sequence
 
 from vc.scheduling.eviction.victims import Bundle, evictable
-from vc.scheduling.framework.voting import PREEMPTABLE
+from vc.scheduling.framework.eviction_points import PREEMPTABLE
 from vc.scheduling.model.rows import GroupRow, Run
 from vc.scheduling.session.session import Session
 

@@ -16,14 +16,14 @@ from vc.scheduling.eviction.minimums import Minimums
 from vc.scheduling.eviction.search import Room
 from vc.scheduling.eviction.victim_order import VictimOrder
 from vc.scheduling.eviction.victims import Bundle, bundles
-from vc.scheduling.framework.registry import Shares
-from vc.scheduling.framework.voting import RECLAIMABLE
+from vc.scheduling.framework.eviction_points import RECLAIMABLE
+from vc.scheduling.framework.queue_points import QueueShares
 from vc.scheduling.model.amounts import NOT_REQUESTED, Amounts
 from vc.scheduling.model.rows import GroupRow, PodRow, QueueRow
 from vc.scheduling.model.shapes import Shape
 from vc.scheduling.placement.gang import Missing, asks_for_nothing
 from vc.scheduling.placement.simulated_removal import could_help, feasibility_without
-from vc.scheduling.plugins.queue_shares.reclaim_rules import taking_back
+from vc.scheduling.plugins.queue_shares.reclaim_rules import reclaim_rule
 from vc.scheduling.plugins.queue_shares.tree import share_of
 from vc.scheduling.session.feasibility import FeasibilityBound
 from vc.scheduling.session.session import Session
@@ -34,7 +34,7 @@ def reclaim(session: Session) -> None:
 
     Does nothing if no plugin computes deserved shares.
     """
-    shares = session.framework.shares
+    shares = session.framework.queues.shares
     if shares is None:
         return
     preemption_attempts = PreemptionAttempts(session, lambda group: question(session, group))
@@ -117,7 +117,7 @@ class _Reclaim:
         self,
         session: Session,
         group: GroupRow,
-        shares: Shares,
+        shares: QueueShares,
         offers: _Offers,
         order: VictimOrder,
     ) -> None:
@@ -125,16 +125,16 @@ class _Reclaim:
         self._group = group
         self._offers = offers
         self._order = order
-        self._deserved = shares.deserved(session)
+        self._deserved = shares.queue_shares_deserved(session)
         self._names = {row.name: None for row in session.line(group.queue)}
         self._missing = wanted(session, group)
         self._needed = _needed(group, self._missing)
-        self._rule = taking_back(shares, session, group.queue, self._needed)
-        self._free = not session.framework.voters.preemptive
+        self._rule = reclaim_rule(shares, session, group.queue, self._needed)
+        self._free = not session.framework.queues.preemptive
 
     def may_take(self) -> bool:
         """Whether the preemptor's queue may reclaim for this job. True if no plugin limits it."""
-        return self._free or self._rule.may_take()
+        return self._free or self._rule.may_reclaim()
 
     def could_help(self) -> bool:
         """Whether the job could fit without all pods of the victim queues; an upper bound."""
@@ -189,7 +189,7 @@ class _Reclaim:
             rows = self._asked_of(queue)
             has = {row.name: self._session.allocated(row.name) for row in rows}
             for key, shape in self._offers.shapes_in(queue).items():
-                if self._rule.gives(rows, has, dict(shape.request)):
+                if self._rule.permits(rows, has, dict(shape.request)):
                     willing[queue, key] = None
         return willing
 
@@ -217,13 +217,13 @@ class _Reclaim:
     def _rank(self, queue: str) -> tuple[int, int]:
         """Nearer queues first, then those with the largest part of their deserved share."""
         share = share_of(self._session.allocated(queue), self._deserved.get(queue, {}))
-        return (-self._rule.nearness(self._session.line(queue)), -share)
+        return (-self._rule.proximity(self._session.line(queue)), -share)
 
     def _asks(self, row: QueueRow) -> bool:
         """Whether the queue is reclaimable and the rules let the job's queue reclaim from it."""
         if not row.reclaimable or row.name in self._names:
             return False
-        return self._free or self._rule.may_ask(self._session.line(row.name))
+        return self._free or self._rule.may_reclaim_from(self._session.line(row.name))
 
     def _given(self, found: Sequence[Bundle]) -> list[Bundle]:
         """The bundles that may be evicted together. A rule of the search.
@@ -247,7 +247,7 @@ class _Reclaim:
             for row in rows:
                 has.setdefault(row.name, dict(self._session.allocated(row.name)))
             freed = _sum(pods)
-            if self._rule.gives(rows, has, freed) and all(
+            if self._rule.permits(rows, has, freed) and all(
                 _keeps_guarantee(row, has[row.name], freed) for row in rows
             ):
                 given.append(bundle)

@@ -50,20 +50,24 @@ class Predicates:
         self._affinity = _enabled(arguments, "NodeAffinity")
         self._taints = _enabled(arguments, "TaintToleration")
         self._ports = _enabled(arguments, "NodePorts")
-        self._peers = _enabled(arguments, "PodAffinity")
+        self._pod_affinity = _enabled(arguments, "PodAffinity")
         self._spread = _enabled(arguments, "PodTopologySpread")
         self._limits = _enabled(arguments, "NodeVolumeLimits")
         self._zones = _enabled(arguments, "VolumeZone")
-        self.binds_volumes = _enabled(arguments, "VolumeBinding")
+        self._binds_volumes = _enabled(arguments, "VolumeBinding")
 
-    def refuse_pod(self, session: "Session", pod: PodRow) -> Reason | None:
+    def volume_binding(self) -> bool:
+        """Whether the check of volume claims is enabled."""
+        return self._binds_volumes
+
+    def pre_predicate_refusal(self, session: "Session", pod: PodRow) -> Reason | None:
         """Refuse a pod whose volume claim is missing or must first be bound by another component."""
-        if not self.binds_volumes or not pod.shape.peering.claims:
+        if not self._binds_volumes or not pod.shape.peering.claims:
             return None
         obstacle = session.pod_affinity.claims.obstacle(pod)
         return reasons.claim_obstacle(obstacle) if obstacle is not None else None
 
-    def checks(self, shape: Shape, nodes: StaticTable) -> Iterable[tuple[str, Mask]]:
+    def predicate_masks(self, shape: Shape, nodes: StaticTable) -> Iterable[tuple[str, Mask]]:
         """Yield the static checks in the order of Volcano's stable filters."""
         constraints = shape.constraints
         # A toleration of the unschedulable taint permits cordoned nodes, as in kube-scheduler.
@@ -77,11 +81,13 @@ class Predicates:
         if self._taints:
             yield TAINTS, tolerated(constraints.tolerations, nodes)
 
-    def peer_checks(self, pod_affinity: PodAffinity, pod: PodRow) -> Iterable[tuple[str, Mask]]:
+    def pod_predicate_masks(
+        self, pod_affinity: PodAffinity, pod: PodRow
+    ) -> Iterable[tuple[str, Mask]]:
         """Yield the checks that depend on placed pods, in the order of Volcano's filters."""
         if self._ports:
             yield from port_checks(pod_affinity, pod)
-        if self._peers:
+        if self._pod_affinity:
             yield from affinity_checks(pod_affinity, pod)
         if pod.shape.peering.claims:
             yield from self._volume_checks(pod_affinity.claims, pod)
@@ -100,7 +106,7 @@ class Predicates:
             yield VOLUME_LIMITS, claims.attachments.limits(pod)
         if self._zones:
             yield VOLUME_ZONE, claims.zones(pod)
-        if self.binds_volumes:
+        if self._binds_volumes:
             yield VOLUME_AFFINITY, claims.affinity(pod)
             yield VOLUME_BINDING, claims.binding(pod)
 

@@ -1,9 +1,10 @@
 """Limits of queues for proportion and capacity: capability, and guarantees of sibling queues."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from vc.messages.sessions import Reason
+from vc.scheduling.framework.queue_points import Ancestors
 from vc.scheduling.model.amounts import Amounts
 from vc.scheduling.model.rows import GroupRow, QueueRow
 from vc.scheduling.model.shapes import Shape
@@ -14,10 +15,6 @@ if TYPE_CHECKING:
     from vc.scheduling.session.session import Session
 
 
-Line = Sequence[QueueRow]
-"""A queue followed by its ancestors."""
-
-
 class Limits:
     """Checks an amount against a queue and its ancestors."""
 
@@ -25,11 +22,11 @@ class Limits:
         self._limits = limits
         self._flat = flat
 
-    def _line(self, session: "Session", queue: str) -> list[QueueRow]:
+    def _ancestors(self, session: "Session", queue: str) -> list[QueueRow]:
         """Return the queue and its ancestors; without hierarchy only the queue."""
         return session.line(queue)[: 1 if self._flat else None]
 
-    def refuse_enqueue(self, session: "Session", group: GroupRow) -> Reason | None:
+    def enqueue_refusal(self, session: "Session", group: GroupRow) -> Reason | None:
         """Refuse a group whose minResources do not fit beside what the queue has committed.
 
         Committed are the allocated and enqueued amounts, without surplus pods.
@@ -38,9 +35,9 @@ class Limits:
         can free them.
         """
         needed = group.charged_minimum
-        line = self._line(session, group.queue)
-        taken = {row.name: session.committed(row.name) for row in line}
-        if self._holds(line, needed, taken):
+        ancestors = self._ancestors(session, group.queue)
+        taken = {row.name: session.committed(row.name) for row in ancestors}
+        if self._fits(ancestors, needed, taken):
             return None
         freed = preemptable(session, group)
         # The second check ignores preemptable amounts. A job that may preempt must be enqueued
@@ -49,51 +46,53 @@ class Limits:
             name: {n: amount - freed.get(n, 0) for n, amount in amounts.items()}
             for name, amounts in taken.items()
         }
-        if self._holds(line, needed, lower):
+        if self._fits(ancestors, needed, lower):
             return None
-        return self._reason(line, needed, taken)
+        return self._reason(ancestors, needed, taken)
 
-    def refuse_pods(
+    def pods_refusal(
         self, session: "Session", group: GroupRow, *, shape: Shape, count: int
     ) -> Reason | None:
         """Refuse `count` pods that do not fit beside the allocated amounts."""
         needed = {name: amount * count for name, amount in shape.request}
-        line = self._line(session, group.queue)
-        taken = {row.name: session.allocated(row.name) for row in line}
-        if not self._holds(line, needed, taken):
-            return self._reason(line, needed, taken)
+        ancestors = self._ancestors(session, group.queue)
+        taken = {row.name: session.allocated(row.name) for row in ancestors}
+        if not self._fits(ancestors, needed, taken):
+            return self._reason(ancestors, needed, taken)
         return session.guarantees.refuse(group.queue, needed)
 
-    def _holds(self, line: Line, needed: Amounts, taken: Mapping[str, Amounts]) -> bool:
+    def _fits(self, ancestors: Ancestors, needed: Amounts, taken: Mapping[str, Amounts]) -> bool:
         """Whether the queue and all its ancestors have the needed amounts left."""
-        return not any(_over(needed, self._left(row, taken)) for row in line)
+        return not any(_over(needed, self._left(row, taken)) for row in ancestors)
 
     def _left(self, row: QueueRow, taken: Mapping[str, Amounts]) -> Amounts:
         has = taken[row.name]
         return {name: most - has.get(name, 0) for name, most in self._limits[row.name].items()}
 
-    def _reason(self, line: Line, needed: Amounts, taken: Mapping[str, Amounts]) -> Reason:
+    def _reason(
+        self, ancestors: Ancestors, needed: Amounts, taken: Mapping[str, Amounts]
+    ) -> Reason:
         """Name the queue whose capability must be raised: the queue itself or an ancestor.
 
         The limit of a queue is not only its capability: guarantees of other queues may reduce it.
         """
         # A capability that is exceeded by itself is reported first: raising it is the direct
         # remedy.
-        for row in line:
+        for row in ancestors:
             has = taken[row.name]
             own = {name: most - has.get(name, 0) for name, most in row.capability}
             if _over(needed, own):
                 return reasons.over_capability(row.name, needed, own)
         # Otherwise guarantees reduce the limit. The nearest ancestor whose capability sets the
         # limit can be raised; with none of them the cluster itself is the limit.
-        for at, row in enumerate(line):
+        for at, row in enumerate(ancestors):
             for name, left in self._left(row, taken).items():
                 if name in needed and needed[name] > left:
-                    above = [r.name for r in line[at + 1 :] if self._binds(r, name)]
+                    above = [r.name for r in ancestors[at + 1 :] if self._binds(r, name)]
                     return reasons.guaranteed(
                         above[0] if above else "", name, needed=needed[name], available=left
                     )
-        raise AssertionError("a queue that holds it was asked why it does not")
+        raise AssertionError("no limit of the queue or its ancestors is exceeded")
 
     def _binds(self, row: QueueRow, resource: str) -> bool:
         """Whether the queue's own capability is its limit; ancestors may set a lower one."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from vc.scheduling.model.amounts import NOT_REQUESTED, Amounts
 from vc.scheduling.model.rows import INQUEUE, RUNNING, GroupRow
-from vc.scheduling.plugins.queue_shares.reclaim_rules import taking_back
+from vc.scheduling.plugins.queue_shares.reclaim_rules import reclaim_rule
 from vc.scheduling.session.enqueue_claim import claimed
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ def unbacked(session: "Session") -> dict[str, Amounts]:
     for group in session.snapshot.everybody.values():  # one whose minimum is 0 waits for nothing
         if group.valid or session.phase(group) not in (INQUEUE, RUNNING):
             continue
-        promised = claimed(session, group)
-        if not promised:
+        claim = claimed(session, group)
+        if not claim:
             continue
         since = session.now if group.claim_since is None else group.claim_since
         over_at = since + UNBACKED_SECONDS
@@ -42,7 +42,7 @@ def unbacked(session: "Session") -> dict[str, Amounts]:
             session.wake(over_at)
             continue
         total = found.setdefault(group.namespace, {})
-        for name, amount in promised.items():
+        for name, amount in claim.items():
             total[name] = total.get(name, 0) + amount
     return found
 
@@ -56,18 +56,18 @@ def preemptable(session: "Session", group: GroupRow) -> Amounts:
 
 def reclaimable(session: "Session", group: GroupRow) -> Amounts:
     """Return what other queues have beyond their share, as far as this queue may reclaim it."""
-    shares = session.framework.shares
+    shares = session.framework.queues.shares
     if "reclaim" not in session.framework.actions or shares is None:
         return {}
     needed = {name: n for name, n in group.min_resources or () if name not in NOT_REQUESTED}
-    rule = taking_back(shares, session, group.queue, needed)
-    line = [row.name for row in session.line(group.queue)]
+    rule = reclaim_rule(shares, session, group.queue, needed)
+    ancestors = [row.name for row in session.line(group.queue)]
     total: Amounts = {}
     for name, row in session.snapshot.queues.items():
         # A queue without jobs of its own is skipped: its amounts are those of its descendants,
         # which are counted separately.
-        if name in line or not row.reclaimable or name not in session.snapshot.use:
+        if name in ancestors or not row.reclaimable or name not in session.snapshot.use:
             continue
-        for resource, amount in rule.spare(row).items():
+        for resource, amount in rule.surplus(row).items():
             total[resource] = total.get(resource, 0) + amount
-    return rule.takes(total)
+    return rule.claimable(total)

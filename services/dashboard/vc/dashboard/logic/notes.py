@@ -25,7 +25,7 @@ def controller_refusal(job: Job) -> str:
 
 def not_reclaimable(session: Session, group: str, reason: Reason) -> list[str]:
     """Queues that hold more than their share of a missing resource and are not reclaimable."""
-    shares, row = session.framework.shares, session.snapshot.everybody.get(group)
+    shares, row = session.framework.queues.shares, session.snapshot.everybody.get(group)
     if shares is None or row is None or reason.stage not in _FOR_NODES:
         return []
     # Without the action no queue is ever reclaimed from, so the note would be wrong.
@@ -35,7 +35,7 @@ def not_reclaimable(session: Session, group: str, reason: Reason) -> list[str]:
     missing = missing or [a.resource for a in reason.amounts]
     # Its own ancestors share their resources with the job.
     own = {above.name: None for above in session.line(row.queue)}
-    deserved = shares.deserved(session)
+    deserved = shares.queue_shares_deserved(session)
     found: list[str] = []
     for name, queue in session.snapshot.queues.items():
         if queue.reclaimable or name in own:

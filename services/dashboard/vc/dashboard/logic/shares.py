@@ -14,7 +14,7 @@ from vc.model.faults import describe
 from vc.scheduling import plugins
 from vc.scheduling.closing.share_report import QueueFigures, figures
 from vc.scheduling.conf.model import Conf
-from vc.scheduling.framework.registry import Framework
+from vc.scheduling.framework.framework import Framework
 from vc.scheduling.model.decisions import Decisions
 from vc.scheduling.session.session import Session
 from vc.scheduling.what_if import Simulation
@@ -85,7 +85,7 @@ def order_of(session: Session) -> dict[str, int]:
     """The position of every PodGroup in its queue, as the plugins order them."""
     queues: dict[str, list[tuple[object, str]]] = {}
     for group in session.snapshot.groups:
-        key = session.framework.job_key(session, group)
+        key = session.framework.order.job_order_key(session, group)
         queues.setdefault(group.queue, []).append((key, group.key))
     return {group: place for of in queues.values() for place, (_, group) in enumerate(sorted(of))}
 

@@ -1,0 +1,1 @@
+"""drf: dominant resource fairness among jobs and, with hierarchy, among queues."""

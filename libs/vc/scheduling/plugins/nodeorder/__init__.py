@@ -1,0 +1,1 @@
+"""nodeorder: scores of nodes by their use, by preferences of pods, and by other pods."""
