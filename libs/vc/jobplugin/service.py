@@ -19,7 +19,7 @@ from vc.bus import BusError, BusForbiddenError, BusUnavailableError, Member, Ove
 from vc.bus.limits import checked_bytes
 from vc.clock import VirtualLoop
 from vc.cluster import ClusterError, NotFoundError
-from vc.jobplugin.answers import Core, Decorated, Found, Reference
+from vc.jobplugin.answers import Core, Decorated, Found, ObjectReference
 from vc.jobplugin.config import PluginConfig
 from vc.messages.codec import (
     HEADER_TRACEPARENT,
@@ -303,7 +303,7 @@ class PluginService:
             return _FAILED_ON_JOB
 
     async def _look(self, request: PluginRequest) -> Found:
-        found: dict[Reference, JsonObject] = {}
+        found: dict[ObjectReference, JsonObject] = {}
         for reference in self._core.looks_at(request):
             try:
                 found[reference] = await self._context.cluster.get(

@@ -12,13 +12,11 @@ from tests.builders.contexts import memory_context
 from tests.proofs.containment.inputs import flipped, manifest_of, mutated, named
 from tests.proofs.containment.messages import STAMP
 from tests.unit.scheduler.objects import gang, node, queue
-from vc.admission.logic.offline import validate_documents
 from vc.admission.logic.review import review
 from vc.admission.logic.webhook.endpoints import ENDPOINTS
 from vc.admission.logic.webhook.wire import ReviewError, answer, parse_review
-from vc.admission.logic.world import World as AdmissionWorld
 from vc.cli.manifests import ManifestError, read_manifests
-from vc.job_controller.logic import Observed as ObservedJob
+from vc.job_controller.logic import ObservedJob
 from vc.job_controller.logic import decide as decide_job
 from vc.job_controller.logic.podgroup import choose_podgroup
 from vc.job_controller.ownership import Ownership
@@ -42,6 +40,8 @@ from vc.scheduling.cache.cluster_cache import KINDS, Columns
 from vc.scheduling.conf.model import Conf
 from vc.scheduling.conf.volcano_file import ConfError, read_conf
 from vc.scheduling.cycle import run_cycle
+from vc.validation.offline import validate_documents
+from vc.validation.world import World as AdmissionWorld
 from vc.watcher.facts import Facts
 from vc.watcher.logic import Bare, Decoder, Index
 

@@ -7,9 +7,9 @@ import pytest
 from tests.unit.job_controller.builders import NOW, job, observed, podgroup
 from vc.job_controller.config import Config
 from vc.job_controller.logic import decide
-from vc.job_controller.logic.defaults import with_defaults
 from vc.job_controller.logic.observation import look
 from vc.job_controller.plugin_requests import PluginRequests
+from vc.jobs.defaults import with_defaults
 from vc.messages.effects import CreateObject
 from vc.model.api.kinds import PODS
 from vc.model.api.struct import JsonObject

@@ -16,7 +16,7 @@ from tests.unit.job_controller.builders import (
     task,
     written_status,
 )
-from vc.job_controller.logic import Observed, decide
+from vc.job_controller.logic import ObservedJob, decide
 from vc.job_controller.logic.observation import look
 from vc.messages.plugins import JobDecoration
 from vc.model.api.job import Job
@@ -24,7 +24,7 @@ from vc.model.api.job import Job
 ALL = ("j-worker-0", "j-worker-1", "j-worker-2")
 
 
-def scaled(*, applied: bool = False, phase: str = "Running", **others: object) -> Observed:
+def scaled(*, applied: bool = False, phase: str = "Running", **others: object) -> ObservedJob:
     """Three pods of a job that wants one now, with svc and env; by default its plugins know three."""
     of = job(phase, tasks=[task(replicas=1)], min_available=1, plugins={"svc": [], "env": []})
     pods = [pod(index) for index in range(3)]
@@ -33,27 +33,27 @@ def scaled(*, applied: bool = False, phase: str = "Running", **others: object) -
     return _noted(seen, noted)
 
 
-def _noted(seen: Observed, noted: str) -> Observed:
+def _noted(seen: ObservedJob, noted: str) -> ObservedJob:
     status = msgspec.structs.replace(seen.job.status, controlled_resources={"plugins-for": noted})
     of: Job = msgspec.structs.replace(seen.job, status=status)
     return msgspec.structs.replace(seen, job=of)
 
 
-def with_answers(seen: Observed, *plugins: str, about: str = "") -> Observed:
+def with_answers(seen: ObservedJob, *plugins: str, about: str = "") -> ObservedJob:
     answers = {name: reply(name, seen, decoration=JobDecoration()) for name in plugins}
     if about:
         answers = {n: msgspec.structs.replace(r, spec_hash=about) for n, r in answers.items()}
     return msgspec.structs.replace(seen, answers=answers)
 
 
-def without_queue(seen: Observed) -> Observed:
+def without_queue(seen: ObservedJob) -> ObservedJob:
     return msgspec.structs.replace(seen, queue=None)
 
 
 @dataclass(frozen=True)
 class Case:
     id: str
-    seen: Observed
+    seen: ObservedJob
     deletes: tuple[str, ...]
     asks: tuple[str, ...]
 
@@ -97,7 +97,7 @@ def test_a_job_without_plugins_does_not_wait() -> None:
     assert tuple(deleted(decide(seen, now=NOW))) == SURPLUS
 
 
-def restarting(*pods: int) -> Observed:
+def restarting(*pods: int) -> ObservedJob:
     """A restart of the first pod, while the job shrinks from three to one."""
     of = job(
         "Restarting",

@@ -19,7 +19,7 @@ from tests.unit.job_controller.builders import (
     written_status,
 )
 from vc.job_controller.logic import decide
-from vc.job_controller.logic.lifecycle.phases import ALLOWED, SETTLES, STEPS
+from vc.job_controller.logic.phases import ALLOWED, SETTLES, STEPS
 from vc.messages.effects import DeleteObject
 from vc.model.api.job import Job
 from vc.model.api.kinds import COMMANDS, JOBS

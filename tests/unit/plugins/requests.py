@@ -1,11 +1,11 @@
 """Requests to plugins, and what is read out of their answers."""
 
 from tests.unit.job_controller.builders import job, task
-from vc.jobplugin.answers import Core, Decorated, Found, Reference
+from vc.jobplugin.answers import Core, Decorated, Found, ObjectReference
 from vc.messages.plugins import PluginRequest, TaskDecoration
 from vc.model.api.job import Job
 from vc.model.api.kinds import SECRETS
-from vc.plugin_ssh.logic import KeyPair
+from vc.plugin_ssh.logic import SshKeyPair
 from vc.plugin_ssh.service import SshCore
 
 TRAINING = job("Pending", tasks=[task("master", 1), task("worker", 2)])
@@ -50,12 +50,12 @@ def owned(
     }
 
 
-SECRET = Reference(SECRETS, "ns", "j-ssh")
-PAIR = KeyPair(private="PRIVATE", public="PUBLIC\n")
+SECRET = ObjectReference(SECRETS, "ns", "j-ssh")
+PAIR = SshKeyPair(private="PRIVATE", public="PUBLIC\n")
 
 
 def ssh(made: list[str] | None = None) -> SshCore:
-    def make(key_type: str) -> KeyPair:
+    def make(key_type: str) -> SshKeyPair:
         if made is not None:
             made.append(key_type)
         return PAIR

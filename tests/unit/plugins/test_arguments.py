@@ -5,7 +5,8 @@ import pytest
 from tests.unit.job_controller.builders import job, task
 from tests.unit.plugins.requests import answer
 from vc.jobplugin.answers import Core
-from vc.jobplugin.arguments import Flag, parse
+from vc.jobs.plugins.flags import parse
+from vc.messages.job_plugins import Flag
 from vc.messages.redaction import redact
 from vc.model.compat import Compat
 from vc.plugin_env.logic import EnvCore

@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.job_controller.builders import UID, job, owner, task
 from tests.unit.plugins.requests import TRAINING, answer, of_task
-from vc.jobplugin.answers import Reference
+from vc.jobplugin.answers import ObjectReference
 from vc.jobplugin.config import PluginConfig
 from vc.messages.effects import CreateObject, PatchObject
 from vc.model.api.graft import to_json
@@ -50,7 +50,7 @@ def test_the_first_host_is_ours(compat: Compat) -> None:
 def test_keys_that_running_pods_refer_to_stay_and_are_kept_right() -> None:
     """The job was made with VC_*_HOST; its pods name the key, and would not start again without it."""
     larger = job("Pending", tasks=[task("master", 1), task("worker", 3)])
-    reference = Reference(CONFIGMAPS, "ns", "j-svc")
+    reference = ObjectReference(CONFIGMAPS, "ns", "j-svc")
     there = owned("j-svc", host_lists(TRAINING))
     decorated = answer(SvcCore(Compat.UPSTREAM), of=larger, found={reference: there})
     (patch,) = [e for e in decorated.effects if isinstance(e, PatchObject)]
@@ -80,7 +80,7 @@ def test_key_files(compat: Compat, arguments: list[str], file: str, begins: str)
 
 def test_keys_of_another_setting_stay_and_pods_mount_what_is_there() -> None:
     made = created(answer(SshCore(lambda _: make_key_pair("ed25519"))), SECRETS)
-    reference = Reference(SECRETS, "ns", "j-ssh")
+    reference = ObjectReference(SECRETS, "ns", "j-ssh")
     decorated = answer(SshCore(compat=Compat.UPSTREAM), found={reference: owned("j-ssh", made["data"])})  # fmt: skip
     assert decorated.effects == ()
     (volume,) = of_task(decorated, "worker").volumes

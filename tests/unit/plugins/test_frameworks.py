@@ -10,8 +10,8 @@ from tests.builders.contexts import memory_context
 from tests.unit.job_controller.builders import job, task
 from tests.unit.plugins.requests import answer, of_task, owned, request
 from vc.cli.pyroclast.services import build_of
-from vc.job_controller.logic.pods.decoration import IndexMarks, decorate
-from vc.jobplugin.answers import Core, Decorated, MakesNothing, Reference
+from vc.jobplugin.answers import Core, Decorated, MakesNothing, ObjectReference
+from vc.jobs.pods.decoration import IndexMarks, decorate
 from vc.messages.effects import CreateObject, DeleteObject
 from vc.messages.topics import PLUGINS
 from vc.model.api.job import Job, TaskSpec
@@ -112,7 +112,7 @@ def test_the_service_of_the_head_comes_and_goes() -> None:
     assert (made.kind, made.name) == (SERVICES, "j-head-svc")
     assert made.body["spec"]["selector"]["volcano.sh/task-spec"] == "head"
     assert [p["port"] for p in made.body["spec"]["ports"]] == [6379, 8265, 10001]
-    removal, reference = request(RAY, verb="remove"), Reference(SERVICES, "ns", "j-head-svc")
+    removal, reference = request(RAY, verb="remove"), ObjectReference(SERVICES, "ns", "j-head-svc")
     assert RayCore().looks_at(removal) == [reference]
     (ended,) = RayCore().remove(removal, {reference: owned()}).effects
     assert isinstance(ended, DeleteObject)

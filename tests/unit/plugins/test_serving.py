@@ -12,7 +12,7 @@ from vc.bus import BusUnavailableError
 from vc.bus.limits import ENVELOPE_BYTES_MAX
 from vc.bus.memory import MemoryBus
 from vc.clock import LoopClock, run_virtual
-from vc.jobplugin.answers import Decorated, Found, MakesNothing, Reference
+from vc.jobplugin.answers import Decorated, Found, MakesNothing, ObjectReference
 from vc.jobplugin.service import PluginService
 from vc.messages.codec import decode
 from vc.messages.dead_letters import DeadLetter
@@ -59,7 +59,7 @@ class Moody(MakesNothing):
         self._mood = mood
         self.blind = False
 
-    def looks_at(self, request: PluginRequest) -> list[Reference]:
+    def looks_at(self, request: PluginRequest) -> list[ObjectReference]:
         if self.blind and request.job.metadata.name == BAD:
             raise KeyError("a job without what I look for")
         return []

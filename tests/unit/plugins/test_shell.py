@@ -8,7 +8,7 @@ from tests.unit.plugins.requests import request
 from vc.clock import LoopClock, run_virtual
 from vc.jobplugin.service import PluginService
 from vc.model.api.kinds import NAMESPACES
-from vc.plugin_ssh.logic import KeyPair
+from vc.plugin_ssh.logic import SshKeyPair
 from vc.plugin_ssh.service import SshCore
 from vc.simcluster.cluster import StoreCluster
 from vc.simcluster.schema.registry import Registry
@@ -19,9 +19,9 @@ async def threads_of_keys() -> list[threading.Thread]:
     """Where the key of a job is made."""
     made: list[threading.Thread] = []
 
-    def make(_: str) -> KeyPair:
+    def make(_: str) -> SshKeyPair:
         made.append(threading.current_thread())
-        return KeyPair(private="PRIVATE", public="PUBLIC\n")
+        return SshKeyPair(private="PRIVATE", public="PUBLIC\n")
 
     clock = LoopClock()
     cluster = StoreCluster(Api(clock=clock, registry=Registry(crds=[])))

@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.job_controller.builders import NOW, job, observed, podgroup, reply, task
 from vc.job_controller.logic import decide
-from vc.job_controller.logic.observed import Observed
+from vc.job_controller.logic.observed import ObservedJob
 from vc.job_controller.logic.work import CREATES_PER_DECISION_MAX
 from vc.jobplugin.answers import Decorated
 from vc.messages.codec import CodecError, MessageTooLargeError, check_size, encode
@@ -89,7 +89,7 @@ def test_pods_of_a_thousand_tasks_share_their_variables() -> None:
         assert body["spec"]["hostname"] == body["metadata"]["name"]
 
 
-def with_answer(seen: Observed, decoration: JobDecoration | None) -> Observed:
+def with_answer(seen: ObservedJob, decoration: JobDecoration | None) -> ObservedJob:
     answers = {"svc": reply("svc", seen, decoration=decoration)}
     return msgspec.structs.replace(seen, answers=answers)
 

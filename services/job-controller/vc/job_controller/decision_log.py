@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from vc.job_controller.logic import Blocker, Observed
+from vc.job_controller.logic import Blocker, ObservedJob
 from vc.job_controller.logic.redaction import conceal
 from vc.job_controller.spans import phase_in
 from vc.messages.effects import CreateObject, DeleteObject, Effect, PatchObject, PublishMessage
@@ -18,7 +18,7 @@ _EVENTS: Final = {CreateObject: "FailedCreate", DeleteObject: "FailedDelete"}
 """Reasons of Events about refused writes, as controllers of Kubernetes name them."""
 
 
-def what_was_done(seen: Observed, outcomes: Sequence[Outcome]) -> str:
+def what_was_done(seen: ObservedJob, outcomes: Sequence[Outcome]) -> str:
     """A line like `Pending → Running; created 4 pods; asked env, svc`, empty
     if only counters were written."""
     done = [outcome.effect for outcome in outcomes if outcome.status is OutcomeStatus.DONE]

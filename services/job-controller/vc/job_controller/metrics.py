@@ -11,8 +11,8 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Gauge, Histogram
 
-from vc.job_controller.logic import Observed
-from vc.job_controller.logic.lifecycle.phases import COMPLETED, FAILED
+from vc.job_controller.logic import ObservedJob
+from vc.job_controller.logic.phases import COMPLETED, FAILED
 from vc.job_controller.spans import born, phase_in
 from vc.messages.effects import CreateObject, PatchObject
 from vc.model.api.job import Job
@@ -66,7 +66,7 @@ class JobMetrics:
         self._labels: dict[str, tuple[str, str, str]] = {}
         """Phase, name and queue of the jobs with samples, oldest first."""
 
-    def worked(self, seen: Observed, outcomes: Sequence[Outcome], *, now: float) -> None:
+    def worked(self, seen: ObservedJob, outcomes: Sequence[Outcome], *, now: float) -> None:
         """Count the effects of a decision that was carried out."""
         done = [outcome.effect for outcome in outcomes if outcome.status is OutcomeStatus.DONE]
         for effect in done:

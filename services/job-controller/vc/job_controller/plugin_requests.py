@@ -5,9 +5,9 @@ Losing them costs one more request: missing answers are requested again.
 
 import msgspec
 
-from vc.job_controller.logic.defaults import with_defaults
 from vc.job_controller.logic.observation import hash_of
 from vc.job_controller.logic.observed import Asked
+from vc.jobs.defaults import with_defaults
 from vc.messages.plugins import PluginReply, PluginRequest
 from vc.model.api.job import Job, JobSpec
 

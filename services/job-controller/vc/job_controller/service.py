@@ -17,7 +17,7 @@ from typing import Final
 from vc.bus import BusError
 from vc.job_controller.config import Config
 from vc.job_controller.decision_log import blocker_of, concealed, message_topic, what_was_done
-from vc.job_controller.logic import Blocker, Decision, Observed, decide
+from vc.job_controller.logic import Blocker, Decision, ObservedJob, decide
 from vc.job_controller.logic.observed import sooner
 from vc.job_controller.logic.podgroup import choose_podgroup
 from vc.job_controller.manifests import Manifests, Unread
@@ -25,8 +25,8 @@ from vc.job_controller.metrics import JobMetrics
 from vc.job_controller.ownership import Ownership
 from vc.job_controller.pacing import Pacing
 from vc.job_controller.plugin_requests import PluginRequests
-from vc.job_controller.shared_objects import Reference
-from vc.job_controller.spans import JobSpans
+from vc.job_controller.shared_objects import SharedObjects
+from vc.job_controller.spans import LifecycleSpans
 from vc.messages.codec import decode, unreadable
 from vc.messages.effects import DeleteObject, Effect, PatchObject, PublishMessage
 from vc.messages.partition import partition_of_key
@@ -84,9 +84,9 @@ class JobController:
         self._jobs = Follower(
             context, _FOLLOWED, group=GROUP, extra=(PLUGIN_REPLIES,), rest_seconds=REST_SECONDS
         )
-        self._reference = Reference(context)
+        self._reference = SharedObjects(context)
         self._applier = EffectApplier(context, concurrency=config.requests_at_once)
-        self._spans = JobSpans(context)
+        self._spans = LifecycleSpans(context)
         self._meters = JobMetrics(context.metrics)
         self._committed_at = 0.0
         self._busy: dict[str, asyncio.Task[None]] = {}
@@ -253,7 +253,7 @@ class JobController:
         if self._busy.get(key) is task:
             self._take_outcomes(key, decision, outcomes, unread=unread)
 
-    def _observe(self, key: str) -> Observed | None:
+    def _observe(self, key: str) -> ObservedJob | None:
         """Everything about a job; None when nothing may be decided about it now."""
         view = self._jobs.view
         entry = view.entries(JOBS).get(key)
@@ -271,7 +271,7 @@ class JobController:
         podgroup, spares = choose_podgroup(job, self._belongings.podgroups(key), pods)
         now = self._context.clock.monotonic()
         spec_hash = self._conversations.hash_of(key, job)
-        return Observed(
+        return ObservedJob(
             job=job,
             manifest=self._manifests.of(job),
             pods=pods,

@@ -5,48 +5,37 @@ from typing import Final
 import msgspec
 
 from vc.jobplugin.answers import Decorated, Found, MakesNothing
-from vc.jobplugin.arguments import Flag, Parsed, described, parse
-from vc.jobplugin.hosts import hosts
-from vc.jobplugin.roles import roles_of
+from vc.jobplugin.named_tasks import named_tasks
+from vc.jobs.hosts import hosts
+from vc.jobs.plugins.built_in import announcement_of
+from vc.jobs.plugins.flags import Parsed, parse
+from vc.messages.job_plugins import PYTORCH
 from vc.messages.plugins import (
     EnvVar,
     JobDecoration,
-    PluginAnnouncement,
     PluginRequest,
     TaskDecoration,
 )
 from vc.model.api.struct import JsonObject
 from vc.model.compat import Compat
 
-PLUGIN: Final = "pytorch"
 PORT_NAME: Final = "pytorchjob-port"
 POLL_SECONDS: Final = 2
 """Time between two attempts of a worker that waits for its master."""
-
-FLAGS: Final = (
-    Flag(name="master", default="master", meaning="the task that is rank 0"),
-    Flag(name="worker", default="worker", meaning="the task of the other ranks"),
-    Flag(name="port", default="23456", number=True, least=1, most=65535, meaning="of the master"),
-    Flag(name="wait-master-enabled", switch=True, meaning="workers wait until the port answers"),
-    Flag(name="wait-master-timeout", default="300", number=True, least=1, meaning="in seconds"),
-    Flag(name="wait-master-image", default="busybox:1.36.1", meaning="with sh and nc"),
-)
 
 
 class PytorchCore(MakesNothing):
     """The core of the pytorch plugin; see `vc.jobplugin.answers.Core`."""
 
-    announcement = PluginAnnouncement(
-        plugin=PLUGIN, version="1", arguments=described(FLAGS), forces=["svc"], makes_nothing=True
-    )
+    announcement = announcement_of(PYTORCH)
 
     def __init__(self, compat: Compat = Compat.LENIENT) -> None:
         self._compat = compat
 
     def decorate(self, request: PluginRequest, found: Found) -> Decorated:  # noqa: ARG002
         """The address of the master for every task, and ranks for masters and workers."""
-        job, parsed = request.job, parse(request.arguments, FLAGS, compat=self._compat)
-        tasks_of, problem = roles_of(job, parsed, ("master", "worker"), needed=("master",))
+        job, parsed = request.job, parse(request.arguments, PYTORCH.flags, compat=self._compat)
+        tasks_of, problem = named_tasks(job, parsed, ("master", "worker"), needed=("master",))
         if problem:
             return Decorated(problem=problem)
         master, worker = tasks_of["master"], tasks_of.get("worker")

@@ -4,12 +4,12 @@ from typing import Final
 
 import msgspec
 
-from vc.job_controller.logic.lifecycle.phases import FAILED
 from vc.job_controller.logic.lifecycle.steps import Orders, next_orders, step_for, take_step
 from vc.job_controller.logic.lifecycle.transitions import settle
 from vc.job_controller.logic.notes import read_notes, write_notes
 from vc.job_controller.logic.observation import Observation, look, look_again
-from vc.job_controller.logic.observed import Blocker, Decision, Observed, sooner
+from vc.job_controller.logic.observed import Blocker, Decision, ObservedJob, sooner
+from vc.job_controller.logic.phases import FAILED
 from vc.job_controller.logic.status import settled_status, status_patch
 from vc.job_controller.logic.work import Work, job_event, work
 from vc.messages.effects import CreateObject, Effect
@@ -21,7 +21,7 @@ WARNING: Final = "Warning"
 EXECUTE_ACTION: Final = "ExecuteAction"
 
 
-def decide(seen: Observed, *, now: float) -> Decision:
+def decide(seen: ObservedJob, *, now: float) -> Decision:
     """Reconcile one job: compare its wanted and observed state and return what to do next."""
     if seen.job.metadata.deletion_timestamp is not None:
         return Decision()  # the garbage collector deletes what the job owns

@@ -30,7 +30,7 @@ class Asked(msgspec.Struct, frozen=True):
     last_seconds_ago: float
 
 
-class Observed(msgspec.Struct, frozen=True, kw_only=True):
+class ObservedJob(msgspec.Struct, frozen=True, kw_only=True):
     """One job and everything that affects it, as the view shows it now."""
 
     job: Job

@@ -13,6 +13,7 @@ import msgspec
 
 from vc.job_controller.logic.observation import Observation
 from vc.job_controller.logic.observed import Blocker, sooner
+from vc.jobs.plugins.forced import with_forced
 from vc.messages.plugins import (
     APPLY,
     REMOVE,
@@ -38,14 +39,6 @@ WARNINGS_MAX: Final = 8
 
 NOTE_PREFIX: Final = "plugin-"
 
-_FORCED: Final[Mapping[str, tuple[str, ...]]] = {
-    "mpi": ("ssh", "svc"),
-    "pytorch": ("svc",),
-    "ray": ("svc",),
-    "tensorflow": ("svc",),
-}
-"""Plugins that force others, as admission writes them into the job. Announcements add to this."""
-
 
 class Answers(msgspec.Struct, frozen=True, kw_only=True):
     """The answers of the plugins so far."""
@@ -62,17 +55,8 @@ class Answers(msgspec.Struct, frozen=True, kw_only=True):
 
 def wanted_plugins(job: Job, registry: Mapping[str, PluginAnnouncement]) -> dict[str, list[str]]:
     """The plugins of the job and those they force, with arguments, in the order of names."""
-    wanted = {name: list(arguments) for name, arguments in job.spec.plugins.items()}
-    queue = sorted(wanted)
-    while queue:
-        name = queue.pop()
-        announced = registry.get(name)
-        forced = {*_FORCED.get(name, ()), *(announced.forces if announced else ())}
-        # Forced plugins may force others in turn.
-        for other in sorted(forced - wanted.keys()):
-            wanted[other] = []
-            queue.append(other)
-    return {name: wanted[name] for name in sorted(wanted)}
+    given = job.spec.plugins
+    return {name: list(given.get(name, ())) for name in with_forced(given, registry)}
 
 
 def consult(observation: Observation) -> Answers:

@@ -11,13 +11,13 @@ from typing import Final
 
 import msgspec
 
-from vc.job_controller.logic.lifecycle.phases import FINAL, LIVE, RESTARTING
 from vc.job_controller.logic.lifecycle.policies import awaited_losses
-from vc.job_controller.logic.lifecycle.runs import with_run
 from vc.job_controller.logic.lifecycle.steps import certain_happenings
 from vc.job_controller.logic.notes import LOST, read_notes, write_notes
 from vc.job_controller.logic.observation import Observation
 from vc.job_controller.logic.observed import Blocker
+from vc.job_controller.logic.phases import FINAL, LIVE, RESTARTING
+from vc.job_controller.logic.runs import with_run
 from vc.messages.effects import PatchObject
 from vc.model.api.graft import merge_patch, to_json
 from vc.model.api.job import JobCondition, JobState, JobStatus

@@ -9,26 +9,25 @@ from typing import Final
 import msgspec
 
 from vc.job_controller.logic import plugins
-from vc.job_controller.logic.defaults import with_defaults
 from vc.job_controller.logic.lifecycle.dependencies import released_tasks
-from vc.job_controller.logic.lifecycle.phases import EXPIRING, FINAL, LIVE, RESTARTING
 from vc.job_controller.logic.lifecycle.scale_down import has_surplus, plugins_applied, to_delete
 from vc.job_controller.logic.observation import Observation, is_stale
 from vc.job_controller.logic.observed import Blocker, live_job, sooner
+from vc.job_controller.logic.phases import EXPIRING, FINAL, LIVE, RESTARTING
 from vc.job_controller.logic.podgroup import (
     admits_pods,
     awaits_note,
     drop_podgroup,
     drop_spares,
     keep_podgroup,
-    member_count,
-    wanted_spec,
     wants_annotations,
 )
-from vc.job_controller.logic.pods.decoration import Variables
-from vc.job_controller.logic.pods.pods import PodMaker, pod_name
-from vc.job_controller.logic.pods.resources import min_resources
-from vc.job_controller.logic.pods.volumes import claim_effects, claim_notes
+from vc.jobs.defaults import with_defaults
+from vc.jobs.podgroup import min_member, podgroup_spec
+from vc.jobs.pods.decoration import Variables
+from vc.jobs.pods.min_resources import min_resources
+from vc.jobs.pods.pod_maker import PodMaker, pod_name
+from vc.jobs.pods.volumes import claim_effects, claim_notes
 from vc.messages.effects import DeleteObject, Effect, RecordEvent
 from vc.messages.plugins import PluginRequest
 from vc.model.api.job import Job, TaskSpec
@@ -98,14 +97,14 @@ def _live(observation: Observation) -> Work:
         amounts = min_resources(
             job,
             released,
-            member_count=member_count(job, released),
+            member_count=min_member(job, released),
             priorities=observation.seen.priorities,
         )
     except QuantityError as error:
         return _held_up(observation, Blocker("InvalidResources", str(error)))
     # The PodGroup comes first: the scheduler must know the gang before it sees any of its pods.
     group = [
-        *keep_podgroup(observation, wanted_spec(job, released, amounts)),
+        *keep_podgroup(observation, podgroup_spec(job, released, amounts)),
         *drop_spares(observation),
     ]
     missing_pods = _missing(observation, released)

@@ -1,7 +1,8 @@
 """Transitions that follow from the pods, without an order."""
 
-from vc.job_controller.logic.defaults import replicas_of
-from vc.job_controller.logic.lifecycle.phases import (
+from vc.job_controller.logic.counts import Counts
+from vc.job_controller.logic.job_pods import POD_SUCCEEDED
+from vc.job_controller.logic.phases import (
     COMPLETED,
     ENDS_AS,
     FAILED,
@@ -10,8 +11,7 @@ from vc.job_controller.logic.lifecycle.phases import (
     RESTARTING,
     RUNNING,
 )
-from vc.job_controller.logic.pods.counts import Counts
-from vc.job_controller.logic.pods.members import POD_SUCCEEDED
+from vc.jobs.defaults import replicas_of
 from vc.model.api.job import Job, TaskSpec
 
 
