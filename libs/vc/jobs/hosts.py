@@ -47,6 +47,14 @@ def no_such_task(job: Job, name: str, *, argument: str) -> str:
     return f"argument --{argument}={name}: the job has no such task; its tasks are {names}"
 
 
+def same_task(name: str, *, argument: str, other: str) -> str:
+    """Problem text for two arguments that name one task."""
+    return (
+        f"argument --{argument}={name}: this task is the {other} (--{other}), and no task can be "
+        f"both; name another task or leave out --{argument}"
+    )
+
+
 def variable_name(task: str, suffix: str) -> str:
     """`VC_<TASK>_<suffix>`, with characters replaced that a variable name cannot contain."""
     return f"VC_{task.replace('-', '_').upper()}_{suffix}"

@@ -23,6 +23,7 @@ ACTIONS: Final = (
     "AbortJob", "CompleteJob", "RestartJob", "RestartPartition", "RestartPod", "RestartTask",
     "ResumeJob", "TerminateJob",
 )  # fmt: skip
+_ONE_OF_ACTIONS: Final = f"use one of {', '.join(ACTIONS)}"
 
 
 def events_of(policy: LifecyclePolicy, *, compat: Compat = Compat.LENIENT) -> list[str]:
@@ -51,6 +52,11 @@ def check_policies(
             )
         elif policy.exit_code is not None:
             _check_exit_code(found, place, policy.exit_code, seen=exit_codes)
+            # Volcano checks the action of an event only and then ignores an unknown one.
+            if compat is Compat.LENIENT:
+                _check_action(found, place, policy.action)
+            elif policy.action not in ACTIONS:
+                found.warn(f"{place}.action", f"is no action and has no effect; {_ONE_OF_ACTIONS}")
         elif named:
             _check_events(found, place, named, seen=events)
             _check_action(found, place, policy.action)
@@ -123,7 +129,7 @@ def _check_action(found: ValidationResult, path: str, action: str) -> None:
     if action not in ACTIONS:
         found.refuse(
             f"{path}.action",
-            f"is no action; use one of {', '.join(ACTIONS)}",
+            f"is no action; {_ONE_OF_ACTIONS}",
             value=action,
             upstream="invalid policy action",
         )

@@ -25,6 +25,9 @@ NEEDED_TASKS: Final[dict[str, dict[str, str]]] = {
 }
 """Plugin → task argument → what happens without such a task."""
 
+FIRST_TASKS: Final[dict[str, str]] = {"pytorch": "master", "ray": "head"}
+"""Plugin → the argument of the task that its workers join. That task cannot be the workers' too."""
+
 COMPLETED: Final = "TaskCompleted"
 ENDS_WITH_MASTER: Final = ("mpi", "pytorch")
 
@@ -101,6 +104,12 @@ def _unmatched_arguments(
         elif flag not in known and flag not in TASK_FLAGS:
             listed = ", ".join(f"--{name}" for name in known) or "none"
             found.warn(path, f"--{flag[:40]} is ignored: this plugin takes {listed}")
+    first = FIRST_TASKS.get(plugin.plugin, "")
+    # The plugin would refuse this for ever, because arguments cannot be changed after creation.
+    if first and flags.get("worker") == flags.get(first, known.get(first)):
+        found.warn(
+            path, f"--worker={flags['worker'][:63]} is also the task of --{first}: no pod starts"
+        )
     # A given argument was checked above; here only defaults can fail to match.
     for flag, outcome in NEEDED_TASKS.get(plugin.plugin, {}).items():
         name = known.get(flag, flag)

@@ -6,7 +6,7 @@ import msgspec
 
 from vc.jobplugin.answers import Decorated, Found, MakesNothing
 from vc.jobplugin.named_tasks import named_tasks
-from vc.jobs.hosts import hosts
+from vc.jobs.hosts import hosts, same_task
 from vc.jobs.plugins.built_in import announcement_of
 from vc.jobs.plugins.flags import Parsed, parse
 from vc.messages.job_plugins import PYTORCH
@@ -39,6 +39,12 @@ class PytorchCore(MakesNothing):
         if problem:
             return Decorated(problem=problem)
         master, worker = tasks_of["master"], tasks_of.get("worker")
+        # A master that has the default name of the workers is a job without workers. One task for
+        # both would be counted twice, and no pod would have rank 0.
+        if worker is master:
+            if "worker" in parsed.given:
+                return Decorated(problem=same_task(worker.name, argument="worker", other="master"))
+            worker = None
         address = next(iter(hosts(job, master)), "")
         # WORLD_SIZE counts all processes, so masters and workers are added.
         size = master.replicas + (worker.replicas if worker else 0)
@@ -53,10 +59,10 @@ class PytorchCore(MakesNothing):
         )
         # Other tasks get the address too, but no rank.
         tasks = {task.name: known for task in job.spec.tasks}
-        tasks[master.name] = _with_rank(known, EnvVar(name="RANK", value="0"))
+        # Ranks are unique: masters come first, so the pod at MASTER_ADDR is rank 0.
+        tasks[master.name] = _with_rank(known, EnvVar(name="RANK", index_plus=0))
         if worker is not None:
-            # Rank 0 is the master's, so workers start at 1.
-            ranked = _with_rank(known, EnvVar(name="RANK", index_plus=1))
+            ranked = _with_rank(known, EnvVar(name="RANK", index_plus=master.replicas))
             waits = [_waiting(parsed, address)] if parsed.switch("wait-master-enabled") else []
             tasks[worker.name] = msgspec.structs.replace(ranked, init_containers=waits)
         return Decorated(decoration=JobDecoration(tasks=tasks), warnings=parsed.ignored)

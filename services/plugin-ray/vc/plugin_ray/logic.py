@@ -8,7 +8,7 @@ from typing import Final
 
 from vc.jobplugin.answers import Decorated, Found, ObjectReference
 from vc.jobplugin.ownership import create_owned, delete_owned
-from vc.jobs.hosts import hosts, no_such_task, pod_spec, task_named
+from vc.jobs.hosts import hosts, no_such_task, pod_spec, same_task, task_named
 from vc.jobs.plugins.built_in import announcement_of
 from vc.jobs.plugins.flags import Parsed, parse
 from vc.messages.job_plugins import RAY
@@ -72,18 +72,22 @@ def service_name(job: Job) -> str:
 
 def _wrong(job: Job, parsed: Parsed) -> str:
     """What prevents the cluster from starting: a missing task or container."""
-    for role in ("head", "worker"):
-        task = task_named(job, parsed.text(role)) if role == "head" else _workers(job, parsed)
+    # Without this check the worker task would be reported as missing, although it exists.
+    if "worker" in parsed.given and parsed.text("worker") == parsed.text("head"):
+        return same_task(parsed.text("worker"), argument="worker", other="head")
+    for argument in ("head", "worker"):
+        is_head = argument == "head"
+        task = task_named(job, parsed.text(argument)) if is_head else _workers(job, parsed)
         # A worker task is optional, unless the user named one.
         if task is None:
-            if role == "head" or role in parsed.given:
-                return no_such_task(job, parsed.text(role), argument=role)
+            if is_head or argument in parsed.given:
+                return no_such_task(job, parsed.text(argument), argument=argument)
             continue
-        wanted, names = parsed.text(f"{role}Container"), _containers(task)
+        wanted, names = parsed.text(f"{argument}Container"), _containers(task)
         if wanted not in names:
             there = ", ".join(names) or "none"
             return (
-                f"argument --{role}Container={wanted}: task {task.name} has no such container; "
+                f"argument --{argument}Container={wanted}: task {task.name} has no such container; "
                 f"its containers are {there}"
             )
     return ""
