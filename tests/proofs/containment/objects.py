@@ -207,11 +207,11 @@ def control_jobs(rng: random.Random, count: int) -> int:
             with problems.contain("decide", kinds.JOBS, job.key):
                 pods = tuple(p for p in seen.get("pods", []) if isinstance(p, Pod))
                 groups = tuple(g for g in seen.get("podgroups", []) if isinstance(g, PodGroup))
-                group, spares = choose_podgroup(job, groups, pods)
+                group, superfluous = choose_podgroup(job, groups, pods)
                 queues = [q for q in seen.get("queues", []) if isinstance(q, Queue)]
                 decide_job(
                     ObservedJob(
-                        job=job, pods=pods, podgroup=group, spare_podgroups=spares,
+                        job=job, pods=pods, podgroup=group, superfluous_podgroups=superfluous,
                         commands=tuple(c for c in seen.get("commands", []) if isinstance(c, Command)),
                         queue=queues[0] if queues else None,
                     ),

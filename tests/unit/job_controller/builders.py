@@ -163,14 +163,14 @@ def observed(of: Job, *pods: Pod, **others: object) -> ObservedJob:
 
 def reply(plugin: str, to: ObservedJob, **others: object) -> PluginReply:
     """An answer about the job as it is."""
-    from vc.job_controller.logic.observation import look
+    from vc.job_controller.logic.observation import observe
 
     return PluginReply(
         verb="apply",
         plugin=plugin,
         job_key=to.job.key,
         job_uid=to.job.metadata.uid,
-        spec_hash=look(to).hash,
+        spec_hash=observe(to).hash,
         **others,  # type: ignore[arg-type]
     )
 

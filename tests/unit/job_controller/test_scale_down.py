@@ -17,7 +17,7 @@ from tests.unit.job_controller.builders import (
     written_status,
 )
 from vc.job_controller.logic import ObservedJob, decide
-from vc.job_controller.logic.observation import look
+from vc.job_controller.logic.observation import observe
 from vc.messages.plugins import JobDecoration
 from vc.model.api.job import Job
 
@@ -29,7 +29,7 @@ def scaled(*, applied: bool = False, phase: str = "Running", **others: object) -
     of = job(phase, tasks=[task(replicas=1)], min_available=1, plugins={"svc": [], "env": []})
     pods = [pod(index) for index in range(3)]
     seen = observed(of, *pods, podgroup=podgroup("Running"), **others)
-    noted = look(seen).hash if applied else "of-three"
+    noted = observe(seen).hash if applied else "of-three"
     return _noted(seen, noted)
 
 
@@ -40,10 +40,10 @@ def _noted(seen: ObservedJob, noted: str) -> ObservedJob:
 
 
 def with_answers(seen: ObservedJob, *plugins: str, about: str = "") -> ObservedJob:
-    answers = {name: reply(name, seen, decoration=JobDecoration()) for name in plugins}
+    replies = {name: reply(name, seen, decoration=JobDecoration()) for name in plugins}
     if about:
-        answers = {n: msgspec.structs.replace(r, spec_hash=about) for n, r in answers.items()}
-    return msgspec.structs.replace(seen, answers=answers)
+        replies = {n: msgspec.structs.replace(r, spec_hash=about) for n, r in replies.items()}
+    return msgspec.structs.replace(seen, replies=replies)
 
 
 def without_queue(seen: ObservedJob) -> ObservedJob:
@@ -79,7 +79,7 @@ CASES = [
 def test_surplus_pods_go_after_every_plugin_has_answered(case: Case) -> None:
     decision = decide(case.seen, now=NOW)
     assert tuple(deleted(decision)) == case.deletes
-    assert tuple(question.plugin for question in decision.questions) == case.asks
+    assert tuple(question.plugin for question in decision.requests) == case.asks
     if case.asks:
         assert decision.wake_after_seconds is not None
 
@@ -88,7 +88,7 @@ def test_the_answers_are_noted_with_the_deletion() -> None:
     seen = with_answers(scaled(), "env", "svc")
     decision = decide(seen, now=NOW)
     noted = written_status(seen.job, decision).controlled_resources["plugins-for"]
-    assert noted == look(seen).hash
+    assert noted == observe(seen).hash
 
 
 def test_a_job_without_plugins_does_not_wait() -> None:
@@ -114,5 +114,5 @@ def test_a_restart_deletes_what_it_restarts_at_once_and_the_surplus_after_the_an
     seen = restarting(0, 1, 2)
     first = decide(seen, now=NOW)
     assert deleted(first) == ["j-worker-0"]
-    assert [question.plugin for question in first.questions] == ["svc"]
+    assert [question.plugin for question in first.requests] == ["svc"]
     assert deleted(decide(with_answers(restarting(1, 2), "svc"), now=NOW)) == list(SURPLUS)

@@ -6,12 +6,12 @@ from typing import Any
 
 import msgspec
 import pytest
+from vc.jobplugin.answers import Decorated
 
 from tests.unit.job_controller.builders import NOW, job, observed, podgroup, reply, task
 from vc.job_controller.logic import decide
 from vc.job_controller.logic.observed import ObservedJob
 from vc.job_controller.logic.work import CREATES_PER_DECISION_MAX
-from vc.jobplugin.answers import Decorated
 from vc.messages.codec import CodecError, MessageTooLargeError, check_size, encode
 from vc.messages.effects import CreateObject
 from vc.messages.plugins import (
@@ -90,8 +90,8 @@ def test_pods_of_a_thousand_tasks_share_their_variables() -> None:
 
 
 def with_answer(seen: ObservedJob, decoration: JobDecoration | None) -> ObservedJob:
-    answers = {"svc": reply("svc", seen, decoration=decoration)}
-    return msgspec.structs.replace(seen, answers=answers)
+    replies = {"svc": reply("svc", seen, decoration=decoration)}
+    return msgspec.structs.replace(seen, replies=replies)
 
 
 def pods(of: Job, decoration: JobDecoration | None) -> list[JsonObject]:
@@ -124,7 +124,7 @@ def test_who_does_not_take_it_once_is_told_before_it_is_made() -> None:
 
 def test_a_question_says_that_it_takes_what_is_shared() -> None:
     of = of_tasks(2)
-    (asked,) = decide(observed(of, podgroup=podgroup("Inqueue")), now=NOW).questions
+    (asked,) = decide(observed(of, podgroup=podgroup("Inqueue")), now=NOW).requests
     assert asked.takes_shared
     assert asked.spec_hash != spec_hash(job().spec)
 

@@ -51,7 +51,9 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
         return {task: TaskState(phase=phases) for task, phases in self.by_task.items() if phases}
 
 
-def tally(job: Job, members: JobPods, *, notes: Notes, pods_to_delete: AbstractSet[str]) -> Counts:
+def count_pods(
+    job: Job, members: JobPods, *, notes: Notes, pods_to_delete: AbstractSet[str]
+) -> Counts:
     """Count each index once. `pods_to_delete` are uids of pods that are to be deleted."""
     by_task: dict[str, dict[str, int]] = {}
     alive: dict[str, frozenset[int]] = {}
@@ -77,7 +79,7 @@ def tally(job: Job, members: JobPods, *, notes: Notes, pods_to_delete: AbstractS
         alive[task.name] = frozenset(living)
         completed[task.name] = done
     # Pods of removed tasks still use resources until they are gone.
-    total.update({_TERMINATING: sum(1 for member in members.strangers if not member.ended)})
+    total.update({_TERMINATING: sum(1 for member in members.of_removed_tasks if not member.ended)})
     return Counts(
         pending=total[POD_PENDING],
         running=total[POD_RUNNING],

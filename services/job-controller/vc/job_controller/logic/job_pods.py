@@ -59,11 +59,11 @@ class JobPods:
     """All pods of one job uid, by task and index."""
 
     def __init__(self, job: Job, pods: Iterable[Pod]) -> None:
-        self.leftovers: list[Pod] = []
+        self.of_other_jobs: list[Pod] = []
         """Pods of another job of the same name: an earlier one, or a
         later one if the view is stale."""
         self._by_task: dict[str, dict[int, JobPod]] = {task.name: {} for task in job.spec.tasks}
-        self.strangers: list[JobPod] = []
+        self.of_removed_tasks: list[JobPod] = []
         """Pods of this job whose task the job does not have."""
         # Sorted, so that the result does not depend on the order in which pods were observed.
         for pod in sorted(pods, key=lambda pod: pod.key):
@@ -71,7 +71,7 @@ class JobPods:
 
     def _take(self, job: Job, pod: Pod) -> None:
         if not JOBS.controls(pod.metadata, uid=job.metadata.uid):
-            self.leftovers.append(pod)
+            self.of_other_jobs.append(pod)
             return
         member = read_member(pod)
         # A pod without our annotations was not created by this controller, and is left alone.
@@ -80,14 +80,14 @@ class JobPods:
         if member.task in self._by_task:
             self._by_task[member.task][member.index] = member
         else:
-            self.strangers.append(member)
+            self.of_removed_tasks.append(member)
 
     def __iter__(self) -> Iterator[JobPod]:
         """All pods, in the order of tasks and indices."""
         for pods in self._by_task.values():
             for index in sorted(pods):
                 yield pods[index]
-        yield from self.strangers
+        yield from self.of_removed_tasks
 
     def of(self, task: str) -> dict[int, JobPod]:
         """The pods of a task by index."""
@@ -101,20 +101,20 @@ class JobPods:
 def read_member(pod: Pod) -> JobPod | None:
     """Parse a pod. None if its annotations are incomplete: then
     this controller did not create it."""
-    said = pod.metadata.annotations
+    noted = pod.metadata.annotations
     task, index, version = (
-        said.get(keys.TASK_SPEC, ""),
-        said.get(keys.TASK_INDEX, ""),
-        said.get(keys.JOB_VERSION, ""),
+        noted.get(keys.TASK_SPEC, ""),
+        noted.get(keys.TASK_INDEX, ""),
+        noted.get(keys.JOB_VERSION, ""),
     )
-    place, at_version = read_count(index), read_count(version)
-    if not task or place is None or at_version is None:
+    at_index, at_version = read_count(index), read_count(version)
+    if not task or at_index is None or at_version is None:
         return None
-    retry = said.get(keys.JOB_RETRY_COUNT, "")
+    retry = noted.get(keys.JOB_RETRY_COUNT, "")
     return JobPod(
         pod=pod,
         task=task,
-        index=place,
+        index=at_index,
         version=at_version,
         retry=read_count(retry) or 0,
         phase=pod.status.phase or POD_PENDING,

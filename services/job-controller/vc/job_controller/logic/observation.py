@@ -2,7 +2,7 @@
 
 import msgspec
 
-from vc.job_controller.logic.counts import Counts, tally
+from vc.job_controller.logic.counts import Counts, count_pods
 from vc.job_controller.logic.job_pods import JobPod, JobPods
 from vc.job_controller.logic.notes import Notes, read_notes
 from vc.job_controller.logic.observed import ObservedJob
@@ -41,10 +41,12 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
         return {} if self.seen.pods_complete else self.lost
 
 
-def look(seen: ObservedJob) -> Observation:
+def observe(seen: ObservedJob) -> Observation:
     """Observe a job under its current status."""
     job = with_defaults(seen.job, seen.scheduler_name)
-    return _look(seen, job, members=JobPods(job, seen.pods), hashed=seen.spec_hash or hash_of(job))
+    return _observe(
+        seen, job, members=JobPods(job, seen.pods), hashed=seen.spec_hash or hash_of(job)
+    )
 
 
 def hash_of(defaulted: Job) -> str:
@@ -52,16 +54,16 @@ def hash_of(defaulted: Job) -> str:
     return spec_hash(defaulted.spec)
 
 
-def look_again(observation: Observation, status: JobStatus) -> Observation:
+def observe_again(observation: Observation, status: JobStatus) -> Observation:
     """Observe the same pods under another status, as a step has changed it."""
     job = msgspec.structs.replace(observation.job, status=status)
-    return _look(observation.seen, job, members=observation.members, hashed=observation.hash)
+    return _observe(observation.seen, job, members=observation.members, hashed=observation.hash)
 
 
-def _look(seen: ObservedJob, job: Job, *, members: JobPods, hashed: str) -> Observation:
+def _observe(seen: ObservedJob, job: Job, *, members: JobPods, hashed: str) -> Observation:
     notes = read_notes(job.status.controlled_resources)
     going = pods_to_delete(job, members, notes)
-    counted = tally(
+    counted = count_pods(
         job, members, notes=notes, pods_to_delete={member.pod.metadata.uid for member in going}
     )
     return Observation(

@@ -2,7 +2,7 @@
 
 A job changes its phase in two ways. A *step* follows an order: a Command, or a policy that
 matched. A transition follows from the pods: the gang runs, all pods have ended, or all pods to
-delete are gone. `STEPS` and `SETTLES` list all of them. `ALLOWED` is their union, and property
+delete are gone. `STEPS` and `TRANSITIONS` list all of them. `ALLOWED` is their union, and property
 tests check every run against it.
 
 One difference from upstream is deliberate: an order that arrives while the job restarts is not
@@ -93,7 +93,7 @@ STEPS: Final[dict[str, dict[str, PhaseStep]]] = {
     FAILED: {},
 }
 
-SETTLES: Final[dict[str, frozenset[str]]] = {
+TRANSITIONS: Final[dict[str, frozenset[str]]] = {
     "": frozenset({PENDING}),
     PENDING: frozenset({RUNNING}),
     # Running returns to Pending if the gang is no longer complete.
@@ -115,7 +115,7 @@ ENDS_AS: Final[dict[str, str]] = {
 }
 
 ALLOWED: Final[dict[str, frozenset[str]]] = {
-    phase: settles | {step.to for step in STEPS.get(phase, {}).values()}
-    for phase, settles in SETTLES.items()
+    phase: targets | {step.to for step in STEPS.get(phase, {}).values()}
+    for phase, targets in TRANSITIONS.items()
 }
 """All allowed changes of phase."""

@@ -67,9 +67,9 @@ def _age(group: PodGroup) -> tuple[str, str]:
     return (group.metadata.creation_timestamp or "", group.metadata.name)
 
 
-def drop_spares(observation: Observation) -> list[Effect]:
+def delete_superfluous(observation: Observation) -> list[Effect]:
     """Deletions of PodGroups that the job does not need."""
-    return [delete_podgroup(group) for group in observation.seen.spare_podgroups]
+    return [delete_podgroup(group) for group in observation.seen.superfluous_podgroups]
 
 
 def keep_podgroup(observation: Observation, spec: PodGroupSpec) -> list[Effect]:
@@ -151,8 +151,8 @@ def drop_podgroup(observation: Observation) -> list[Effect]:
     """Deletions of all PodGroups. A job that does not run must not use its queue."""
     known = observation.podgroup
     if known is None or known.metadata.deletion_timestamp is not None:
-        return drop_spares(observation)
-    return [delete_podgroup(known), *drop_spares(observation)]
+        return delete_superfluous(observation)
+    return [delete_podgroup(known), *delete_superfluous(observation)]
 
 
 def delete_podgroup(podgroup: PodGroup) -> DeleteObject:
@@ -165,7 +165,7 @@ def delete_podgroup(podgroup: PodGroup) -> DeleteObject:
     )
 
 
-def admits_pods(observation: Observation) -> bool:
+def is_enqueued(observation: Observation) -> bool:
     """Whether the scheduler has enqueued the gang. Pods are not created earlier."""
     known = observation.podgroup
     return (

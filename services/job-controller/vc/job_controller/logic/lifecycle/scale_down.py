@@ -54,7 +54,7 @@ def plugins_applied(observation: Observation) -> bool:
         return False
     return all(
         reply.spec_hash == observation.hash
-        for reply in observation.seen.answers.values()
+        for reply in observation.seen.replies.values()
         if reply.verb == APPLY and reply.job_uid == observation.job.metadata.uid
     )
 
