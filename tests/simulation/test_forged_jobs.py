@@ -5,10 +5,10 @@ import msgspec
 from tests.simulation.stack import CORE, WALL_AT_ZERO, Stack, gang_job
 from tests.unit.job_controller.builders import written_status
 from vc.clock import run_virtual
-from vc.job_controller.logic import Observed, decide
-from vc.job_controller.logic.defaults import with_defaults
-from vc.job_controller.logic.podgroup import wanted_spec
-from vc.job_controller.logic.pods.resources import min_resources
+from vc.job_controller.logic import ObservedJob, decide
+from vc.jobs.defaults import with_defaults
+from vc.jobs.podgroup import podgroup_spec
+from vc.jobs.pods.min_resources import min_resources
 from vc.messages.effects import CreateObject
 from vc.messages.facts import Stamp, fact_message, identity_of
 from vc.messages.published import published
@@ -102,12 +102,12 @@ def settled_ghost() -> tuple[Job, PodGroup]:
             annotations={keys.JOB_VERSION: "0"},
             owner_references=[owner],
         ),
-        spec=wanted_spec(full, full.spec.tasks, least),
+        spec=podgroup_spec(full, full.spec.tasks, least),
         status=PodGroupStatus(phase="Inqueue"),
     )
     queue = Queue(metadata=ObjectMeta(name="default"))
     for _ in range(3):
-        seen = Observed(job=job, manifest=job, podgroup=group, queue=queue)
+        seen = ObservedJob(job=job, manifest=job, podgroup=group, queue=queue)
         decision = decide(seen, now=WALL_AT_ZERO)
         job = msgspec.structs.replace(job, status=written_status(job, decision))
     assert {type(effect) for effect in decision.effects} == {CreateObject}

@@ -19,7 +19,8 @@ SOURCE = '''
 """Greets every pod by its index."""
 
 from vc.jobplugin.answers import Decorated
-from vc.jobplugin.arguments import Flag, described, parse
+from vc.jobs.plugins.flags import (described, parse)
+from vc.messages.job_plugins import Flag
 from vc.messages.plugins import EnvVar, JobDecoration, PluginAnnouncement, TaskDecoration
 
 FLAGS = (Flag(name="word", default="hello", meaning="how to greet"),)

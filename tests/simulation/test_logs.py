@@ -58,11 +58,14 @@ def test_the_trace_id_leads_from_service_to_service(written: io.StringIO) -> Non
     lines = lines_of(written, run_job("followed", replicas=3))
     told = [(line["logger"].removeprefix("pyroclast."), line["message"]) for line in lines]
     for step in [
-        ("job-controller", "new → Pending; created 1 podgroups; asked env"),
-        ("plugin-env", "answered apply"),
-        ("job-controller", "created 3 pods"),
+        (
+            "job-controller",
+            "reconciled phase=new->Pending podgroups_created=1 plugins_requested=env",
+        ),
+        ("plugin-env", "request answered verb=apply"),
+        ("job-controller", "reconciled pods_created=3"),
         ("scheduler", "bound 3 pods"),
-        ("job-controller", "Pending → Running"),
+        ("job-controller", "reconciled phase=Pending->Running"),
     ]:
         assert step in told, told
     assert all(line["job"] == "default/followed" for line in lines)

@@ -21,7 +21,6 @@ from tests.simulation.seeds import (
     documents,
 )
 from tests.simulation.stack import CORE, Stack
-from vc.admission.logic.offline import validate_documents
 from vc.cli.pyroclast.services import SERVICES
 from vc.clock import run_virtual
 from vc.messages.topics import PLUGINS
@@ -29,6 +28,7 @@ from vc.model.api import kinds
 from vc.model.api.keys import JOB_NAME
 from vc.model.api.kinds import Kind
 from vc.model.api.struct import JsonObject
+from vc.validation.offline import validate_documents
 
 ALL_PLUGINS = tuple(f"plugin-{name}" for name in PLUGINS)
 

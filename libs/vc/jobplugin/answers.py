@@ -23,7 +23,7 @@ class Decorated(msgspec.Struct, frozen=True, kw_only=True):
     It becomes an Event on the job."""
 
 
-class Reference(msgspec.Struct, frozen=True):
+class ObjectReference(msgspec.Struct, frozen=True):
     """An object that a core needs to read before it decides."""
 
     kind: Kind
@@ -31,7 +31,7 @@ class Reference(msgspec.Struct, frozen=True):
     name: str
 
 
-Found = Mapping[Reference, JsonObject]
+Found = Mapping[ObjectReference, JsonObject]
 """The requested objects that exist."""
 
 
@@ -40,7 +40,7 @@ class Core(Protocol):
 
     announcement: PluginAnnouncement
 
-    def looks_at(self, request: PluginRequest) -> list[Reference]:
+    def looks_at(self, request: PluginRequest) -> list[ObjectReference]:
         """Objects to read live before the decision. Most plugins need none."""
         ...
 
@@ -56,7 +56,7 @@ class Core(Protocol):
 class MakesNothing:
     """Base of cores that only decorate pods. They read no objects and create none."""
 
-    def looks_at(self, request: PluginRequest) -> list[Reference]:  # noqa: ARG002 - it needs none
+    def looks_at(self, request: PluginRequest) -> list[ObjectReference]:  # noqa: ARG002 - it needs none
         return []
 
     def remove(self, request: PluginRequest, found: Found) -> Decorated:  # noqa: ARG002

@@ -1,23 +1,12 @@
 """Ownership: objects that a plugin creates for a job are controlled by that job, by uid."""
 
 from vc.jobplugin.answers import Found
+from vc.jobs.ownership import owner_reference
 from vc.messages.effects import CreateObject, DeleteObject
 from vc.model.api.job import Job
 from vc.model.api.kinds import JOBS, Kind
 from vc.model.api.meta import group_of_version
 from vc.model.api.struct import JsonObject
-
-
-def owner_reference(job: Job) -> JsonObject:
-    """Owner reference with the job as controller."""
-    return {
-        "apiVersion": JOBS.api_version,
-        "kind": JOBS.kind,
-        "name": job.metadata.name,
-        "uid": job.metadata.uid,
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
 
 
 def is_of(job: Job, body: JsonObject | None) -> bool:

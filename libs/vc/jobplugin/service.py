@@ -1,13 +1,18 @@
-"""The shell every plugin service runs in: receive, look, decide, apply, reply, commit.
+"""The shell of every plugin service: receive a request, read objects, decide, apply, reply, commit.
 
-Members of the group `vc-plugin-<name>` share the requests. An offset is committed after the reply
-was published, so a crash repeats a request and never loses one; effects are idempotent by
-deterministic names. The announcement goes out at the start and again after the topics were wiped.
-A request that cannot be read goes to the dead letters; one whose effects the API server refuses, or on
-which the plugin itself fails, is answered with that as its problem: no request stops those behind it.
-What may pass by itself (a server that is away, an older object that is still going) is tried again, and
-then left unanswered: the job-controller asks again. A member whose answers did not get through is not
-kept: it has read on, and its next commit would be beyond what had no effect.
+Members of the consumer group `vc-plugin-<name>` share the requests. An offset is committed after the
+reply was published, so a crash repeats a request and never loses one. Effects are idempotent by
+deterministic names. The plugin announces itself at its start and again after the topics were wiped.
+
+No request blocks the requests after it:
+
+- A request that cannot be decoded becomes a dead letter.
+- If the API server refuses the effects, or the plugin itself fails, the reply carries that problem.
+- A temporary failure (an unavailable server, an older object that is terminating) is retried with
+  backoff and then left without a reply; the job-controller repeats its request.
+
+A group member whose replies were not published is closed. It has already read further, and its next
+commit would skip requests that had no effect.
 """
 
 import asyncio
@@ -19,7 +24,7 @@ from vc.bus import BusError, BusForbiddenError, BusUnavailableError, Member, Ove
 from vc.bus.limits import checked_bytes
 from vc.clock import VirtualLoop
 from vc.cluster import ClusterError, NotFoundError
-from vc.jobplugin.answers import Core, Decorated, Found, Reference
+from vc.jobplugin.answers import Core, Decorated, Found, ObjectReference
 from vc.jobplugin.config import PluginConfig
 from vc.messages.codec import (
     HEADER_TRACEPARENT,
@@ -51,19 +56,22 @@ from vc.runtime.hosting.tracing import Span, Teller
 REQUESTS_PER_POLL_MAX: Final = 256
 POLL_SECONDS: Final = 0.25
 ATTEMPTS_MAX: Final = 5
-"""At one answer, before the request is left to be asked again."""
+"""Attempts at one request. Afterwards it stays without a reply until it is repeated."""
 
-_PASSING: Final = frozenset({OutcomeStatus.STALE, OutcomeStatus.UNAVAILABLE})
-_FAILED: Final = _PASSING | {OutcomeStatus.FOREIGN, OutcomeStatus.REFUSED}
+_TEMPORARY: Final = frozenset({OutcomeStatus.STALE, OutcomeStatus.UNAVAILABLE})
+_FAILED: Final = _TEMPORARY | {OutcomeStatus.FOREIGN, OutcomeStatus.REFUSED}
 
 _FAILED_ON_JOB: Final = Decorated(problem="the plugin failed on this job; its log says why")
 
 ANNOUNCE_PERIOD_SECONDS: Final = 10.0
-"""How often we look whether our announcement is still there, and put it back if not."""
+"""How often the registry is checked for our announcement, which a wipe of the topics removes."""
 
 
-class _Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """What goes back for a record, and the question it answers; a dead letter answers none."""
+class _Outgoing(msgspec.Struct, frozen=True, kw_only=True):
+    """The message that results from a record, and the request it replies to.
+
+    A dead letter replies to none.
+    """
 
     message: Message
     request: PluginRequest | None = None
@@ -81,9 +89,9 @@ class PluginService:
         slow: bool = False,
         acts: bool = True,
     ) -> None:
-        """`slow`: decisions take long enough to be made beside the event loop.
+        """`slow`: decisions block for long and run in a thread, outside the event loop.
 
-        `acts`: it may write to the cluster, so the topics must be this cluster's.
+        `acts`: the plugin writes to the cluster, so the topics must belong to this cluster.
         """
         self.name = context.name
         self._context = context
@@ -96,13 +104,13 @@ class PluginService:
         self._teller = Teller(context.tracer)
         self._owner = TopicsOwner(context) if acts else None
         self._ours = asyncio.Event()
-        """Set while the topics are known to be our cluster's."""
+        """Set while the topics are known to belong to our cluster."""
         self._member: Member | None = None
         self._failures = 0
-        self._trouble = "not started"
+        self._not_ready = "not started"
 
     def unready(self) -> str:
-        return self._trouble
+        return self._not_ready
 
     async def run(self) -> None:
         try:
@@ -112,23 +120,25 @@ class PluginService:
         finally:
             await self._leave()
 
-    # -- being known -----------------------------------------------------------------------------
+    # -- announcement ----------------------------------------------------------------------------
 
     async def _keep_announced(self) -> None:
-        """Put our announcement on the registry, and back on it after a wipe."""
+        """Publish our announcement on the registry, and again after a wipe."""
         while True:
             await self._ours.wait()
             try:
                 if not await self._is_announced():
-                    await self._bring_topic()
+                    # The topic first: requests follow as soon as the announcement is read.
+                    await self._create_own_topic()
                     message = announcement_message(self._core.announcement)
                     await self._context.bus.publish([message])
                     continue
             except BusError as error:
-                self._context.log.info("not announced yet: %s", error)
+                self._context.log.info("announcement not published error=%s", error)
             await self._context.clock.sleep(ANNOUNCE_PERIOD_SECONDS)
 
     async def _is_announced(self) -> bool:
+        """Whether the newest record of our key on the registry is our announcement."""
         wanted = announcement_message(self._core.announcement)
         bus = self._context.bus
         position = (await bus.start_offsets(PLUGIN_REGISTRY.name))[0]
@@ -151,12 +161,12 @@ class PluginService:
     # -- serving ---------------------------------------------------------------------------------
 
     async def _serve(self) -> None:
-        """Never ends for a bus that is away or was wiped."""
+        """Answer requests for ever. An unavailable or wiped bus is retried with backoff."""
         while True:
             try:
                 if foreign := await self._foreign():
                     await self._leave()
-                    await self._wait_out(foreign)
+                    await self._back_off(foreign)
                     continue
                 if self._member is None:
                     await self._join()
@@ -165,33 +175,33 @@ class PluginService:
             except BusError as error:
                 await self._leave()
                 away = isinstance(error, BusUnavailableError)
-                why = "bus away" if away else "topics are not what they were"
+                why = "bus unavailable" if away else "topics were wiped or changed"
                 forbidden = isinstance(error, BusForbiddenError)
-                if forbidden and self._trouble != str(error):
+                if forbidden and self._not_ready != str(error):
                     self._context.log.error("%s", error)
-                await self._wait_out(str(error) if forbidden else f"{why}: {error}")
+                await self._back_off(str(error) if forbidden else f"{why}: {error}")
 
     async def _foreign(self) -> str:
-        """Why we must not take part; a cluster that does not say which it is counts as another."""
+        """Why we must not read these topics, or empty. An unknown cluster counts as another one."""
         try:
             foreign = await self._owner.foreign() if self._owner else ""
         except ClusterError as error:
-            foreign = f"the cluster does not say which it is: {error}"
+            foreign = f"the uid of the cluster is unknown: {error}"
         if foreign:
             self._ours.clear()
-            if foreign != self._trouble:
+            if foreign != self._not_ready:
                 self._context.log.warning("%s", foreign)
         else:
             self._ours.set()
         return foreign
 
     async def _join(self) -> None:
-        await self._bring_topic()
+        await self._create_own_topic()
         plugin = self._core.announcement.plugin
         self._member = await self._context.bus.member(f"vc-plugin-{plugin}", [self._topic.name])
 
-    async def _bring_topic(self) -> None:
-        """A guest brings its topic, before anybody hears of it; ours are born with all the others."""
+    async def _create_own_topic(self) -> None:
+        """Create the request topic of a third-party plugin. The watcher creates those of ours."""
         if self._core.announcement.plugin not in PLUGINS:
             await self._context.bus.ensure_topics([self._topic])
 
@@ -200,7 +210,7 @@ class PluginService:
         polled = await self._member.poll(
             max_records=REQUESTS_PER_POLL_MAX, wait_seconds=POLL_SECONDS
         )
-        self._trouble = ""
+        self._not_ready = ""
         if not polled.records:
             return
         taken = self._context.clock.wall()
@@ -209,25 +219,25 @@ class PluginService:
                 group.create_task(self._answer(record))
                 for record in _newest_per_job(polled.records)
             ]
-        answers = [answer for task in tasks if (answer := task.result()) is not None]
+        outgoing = [each for task in tasks if (each := task.result()) is not None]
         try:
-            await self._context.bus.publish([answer.message for answer in answers])
+            await self._context.bus.publish([each.message for each in outgoing])
         except BusUnavailableError:
-            self._tell(answers, taken=taken, edition="unacknowledged")
+            # The messages may have arrived without an acknowledgement, and then no request is
+            # repeated, so the spans are exported now.
+            self._export_spans(outgoing, taken=taken, edition="unacknowledged")
             raise
-        self._tell(answers, taken=taken)
+        # Before the commit: a crash in between repeats the request and the span, under one id.
+        self._export_spans(outgoing, taken=taken)
         await self._member.commit({record.log: record.offset + 1 for record in polled.records})
 
-    def _tell(self, answers: list[_Answer], *, taken: float, edition: str = "") -> None:
-        """The span of a job's first answer; told before the offset moves, so a crash repeats it.
-
-        An answer whose acknowledgement was lost may be there, and nobody would ask again.
-        """
-        for answer in answers:
-            request = answer.request
+    def _export_spans(self, outgoing: list[_Outgoing], *, taken: float, edition: str = "") -> None:
+        """Log each reply, and export the span of an `apply` request."""
+        for each in outgoing:
+            request = each.request
             if request is None:
                 continue
-            self._context.log.info("answered %s", request.verb, extra=_fields(request))
+            self._context.log.info("request answered verb=%s", request.verb, extra=_fields(request))
             if request.verb != APPLY:
                 continue
             self._teller.tell(
@@ -241,31 +251,31 @@ class PluginService:
                 edition=edition,
             )
 
-    async def _answer(self, record: Record) -> _Answer | None:
-        """What goes back for a record; only reads and writes the cluster."""
+    async def _answer(self, record: Record) -> _Outgoing | None:
+        """The message for a record, or None if no reply can be given now."""
         try:
             request = decode(record.value or b"", into=PluginRequest, headers=record.headers)
         except Exception as error:  # noqa: BLE001 - of one record, whatever it is
-            return _Answer(message=dead_letter(self._context, record, unreadable(error)))
+            return _Outgoing(message=dead_letter(self._context, record, unreadable(error)))
         traceparent = record.headers.get(HEADER_TRACEPARENT, "")
         try:
             reply = await self._reply_or_problem(request)
             if reply is None:
                 return None
-            return _Answer(message=_sendable(reply, traceparent=traceparent), request=request)
+            return _Outgoing(message=_sendable(reply, traceparent=traceparent), request=request)
         except Exception as error:  # noqa: BLE001 - of one record, whatever it is
-            return _Answer(message=dead_letter(self._context, record, unreadable(error)))
+            return _Outgoing(message=dead_letter(self._context, record, unreadable(error)))
 
     async def _reply_or_problem(self, request: PluginRequest) -> PluginReply | None:
-        """Whatever a core raises, wherever: the same request would raise it for ever."""
+        """Turn any error of a core into a reply: the same request would raise it for ever."""
         try:
             return await self.reply_to(request)
         except Exception:
-            self._context.log.exception("cannot answer for %s", request.job.key)
+            self._context.log.exception("request failed job=%s", request.job.key)
             return _reply(request, _FAILED_ON_JOB)
 
     async def reply_to(self, request: PluginRequest) -> PluginReply | None:
-        """The answer; None when it cannot be given now."""
+        """The reply, or None after the last attempt failed temporarily."""
         for attempt in range(1, ATTEMPTS_MAX + 1):
             decorated = await self._try(request)
             if decorated is not None:
@@ -274,9 +284,10 @@ class PluginService:
         return None
 
     async def _try(self, request: PluginRequest) -> Decorated | None:
-        """Look, decide, apply; None when it may go better later."""
+        """Read objects, decide, apply. None if the failure is temporary."""
         try:
-            found = await self._look(request)
+            found = await self._read(request)
+            # Virtual time has no threads: a simulation must stay deterministic.
             if self._slow and not isinstance(asyncio.get_running_loop(), VirtualLoop):
                 decorated = await asyncio.to_thread(self._decide, request, found)
             else:
@@ -289,9 +300,9 @@ class PluginService:
             return decorated
         outcomes = await self._applier.apply(decorated.effects)
         failed = [o for o in outcomes if o.status in _FAILED]
-        if any(o.status in _PASSING for o in failed):
+        if any(o.status in _TEMPORARY for o in failed):
             return None
-        return Decorated(problem=_told(failed[0])) if failed else decorated
+        return Decorated(problem=_problem_of(failed[0])) if failed else decorated
 
     def _decide(self, request: PluginRequest, found: Found) -> Decorated:
         try:
@@ -299,11 +310,11 @@ class PluginService:
                 return self._core.remove(request, found)
             return self._core.decorate(request, found)
         except Exception:
-            self._context.log.exception("cannot answer for %s", request.job.key)
+            self._context.log.exception("request failed job=%s", request.job.key)
             return _FAILED_ON_JOB
 
-    async def _look(self, request: PluginRequest) -> Found:
-        found: dict[Reference, JsonObject] = {}
+    async def _read(self, request: PluginRequest) -> Found:
+        found: dict[ObjectReference, JsonObject] = {}
         for reference in self._core.looks_at(request):
             try:
                 found[reference] = await self._context.cluster.get(
@@ -313,9 +324,9 @@ class PluginService:
                 continue
         return found
 
-    async def _wait_out(self, why: str) -> None:
+    async def _back_off(self, why: str) -> None:
         self._failures += 1
-        self._trouble = why
+        self._not_ready = why
         await self._context.clock.sleep(delay_seconds(self._failures, self._context.rng))
 
     async def _leave(self) -> None:
@@ -343,9 +354,9 @@ def _reply(request: PluginRequest, decorated: Decorated) -> PluginReply:
 
 
 def _sendable(reply: PluginReply, *, traceparent: str) -> Message:
-    """The reply as a message, or that it cannot be one; CodecError when not even that fits.
+    """The reply as a message. If it cannot be encoded or is too large, the reply says so.
 
-    A core may put anything into its answer: too much, or what no message can carry.
+    A core may put anything into its decoration. CodecError if not even the short reply fits.
     """
     try:
         check_size(reply)
@@ -357,7 +368,7 @@ def _sendable(reply: PluginReply, *, traceparent: str) -> Message:
 
 
 def _checked(message: Message) -> Message:
-    """The bus refuses a whole batch for one message that is too large, so each is looked at before."""
+    """Check the size of one message, because the bus refuses a whole batch for one that is too large."""
     try:
         checked_bytes(message)
     except OversizeError as error:
@@ -366,14 +377,14 @@ def _checked(message: Message) -> Message:
 
 
 def _newest_per_job(records: list[Record]) -> list[Record]:
-    """A job that was asked about twice wants one answer: to the newest question."""
+    """The newest record of each job. A reply to an older request would be dropped anyway."""
     newest: dict[str, Record] = {}
     for record in records:
         newest[record.key] = record
     return list(newest.values())
 
 
-def _told(outcome: Outcome) -> str:
+def _problem_of(outcome: Outcome) -> str:
     name = getattr(outcome.effect, "name", "")
     kind = getattr(outcome.effect, "kind", None)
     what = f"{kind.kind} {name!r}" if kind is not None else "a write"

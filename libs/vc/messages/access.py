@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from vc.messages.job_plugins import JOB_PLUGINS
 from vc.messages.topics import (
     ALL,
     DEAD_LETTERS,
@@ -49,7 +50,9 @@ FOLLOWED: Final[dict[str, tuple[Kind, ...]]] = {
 }  # fmt: skip
 """The facts that a service reads, completely or its share of the partitions."""
 
-PURE_PLUGINS: Final = frozenset({"plugin-env", "plugin-pytorch", "plugin-mpi", "plugin-tensorflow"})
+PURE_PLUGINS: Final = frozenset(
+    f"{PLUGIN}{name}" for name, plugin in JOB_PLUGINS.items() if plugin.makes_nothing
+)
 """Plugins that do not check which cluster owns the topics."""
 
 

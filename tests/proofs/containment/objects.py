@@ -11,14 +11,14 @@ import yaml
 from tests.builders.contexts import memory_context
 from tests.proofs.containment.inputs import flipped, manifest_of, mutated, named
 from tests.proofs.containment.messages import STAMP
-from tests.unit.scheduling.objects import gang, node, queue
-from vc.admission.logic.offline import validate_documents
+from tests.unit.scheduling.objects import gang
+from tests.unit.scheduling.objects import node
+from tests.unit.scheduling.objects import queue
 from vc.admission.logic.review import review
 from vc.admission.logic.webhook.endpoints import ENDPOINTS
 from vc.admission.logic.webhook.wire import ReviewError, answer, parse_review
-from vc.admission.logic.world import World as AdmissionWorld
 from vc.cli.manifests import ManifestError, read_manifests
-from vc.job_controller.logic import Observed as ObservedJob
+from vc.job_controller.logic import ObservedJob
 from vc.job_controller.logic import decide as decide_job
 from vc.job_controller.logic.podgroup import choose_podgroup
 from vc.job_controller.ownership import Ownership
@@ -42,6 +42,8 @@ from vc.scheduling.cache.cluster_cache import KINDS, Columns
 from vc.scheduling.conf.model import Conf
 from vc.scheduling.conf.volcano_file import ConfError, read_conf
 from vc.scheduling.cycle import run_cycle
+from vc.validation.offline import validate_documents
+from vc.validation.world import World as AdmissionWorld
 from vc.watcher.facts import Facts
 from vc.watcher.logic import Bare, Decoder, Index
 
@@ -207,11 +209,11 @@ def control_jobs(rng: random.Random, count: int) -> int:
             with problems.contain("decide", kinds.JOBS, job.key):
                 pods = tuple(p for p in seen.get("pods", []) if isinstance(p, Pod))
                 groups = tuple(g for g in seen.get("podgroups", []) if isinstance(g, PodGroup))
-                group, spares = choose_podgroup(job, groups, pods)
+                group, superfluous = choose_podgroup(job, groups, pods)
                 queues = [q for q in seen.get("queues", []) if isinstance(q, Queue)]
                 decide_job(
                     ObservedJob(
-                        job=job, pods=pods, podgroup=group, spare_podgroups=spares,
+                        job=job, pods=pods, podgroup=group, superfluous_podgroups=superfluous,
                         commands=tuple(c for c in seen.get("commands", []) if isinstance(c, Command)),
                         queue=queues[0] if queues else None,
                     ),

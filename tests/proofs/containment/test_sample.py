@@ -13,14 +13,15 @@ from tests.proofs.containment.inputs import manifest_of
 from tests.proofs.containment.objects import change
 from tests.proofs.containment.proof import BOUNDARIES, TOTAL, feed_all
 from vc.admission.logic.review import review
-from vc.admission.logic.webhook.endpoints import CREATE, ENDPOINTS
-from vc.admission.logic.webhook.wire import Request, answer
-from vc.admission.logic.world import World
+from vc.admission.logic.webhook.endpoints import ENDPOINTS
+from vc.admission.logic.webhook.wire import answer
 from vc.messages.codec import CodecError, decode, wire_headers
 from vc.model.api.kinds import PODS, WATCHED
 from vc.model.api.pod import Pod
 from vc.model.values import bounded, bounded_yaml
 from vc.scheduling.cache.cluster_cache import Columns
+from vc.validation.request import CREATE, ReviewRequest
+from vc.validation.world import World
 from vc.watcher.logic import Decoder, UnreadableError
 
 SEEDS: Final = 6
@@ -93,7 +94,7 @@ def test_any_affinity_is_a_row_or_a_problem_of_the_pod(affinity: Any) -> None:
 @quickly
 @given(values, values, st.sampled_from(ENDPOINTS))
 def test_any_object_is_answered_by_admission(spec: Any, metadata: Any, endpoint: Any) -> None:
-    request = Request(
+    request = ReviewRequest(
         uid="u", operation=CREATE, object={"spec": spec, "metadata": metadata, "kind": "x"}
     )
     reviewed = review(request, World(), endpoint=endpoint)

@@ -8,13 +8,8 @@ from typing import Final
 
 import msgspec
 
-from vc.admission.logic.class_quotas import by_namespace
-from vc.admission.logic.findings import Findings
 from vc.admission.logic.lookups import needed
-from vc.admission.logic.review import defaulted, validate
 from vc.admission.logic.webhook.endpoints import ENDPOINTS, Endpoint
-from vc.admission.logic.webhook.wire import Request, UserInfo
-from vc.admission.logic.world import Settings, World
 from vc.cluster import ForbiddenError
 from vc.model.api.graft import strip_nulls
 from vc.model.api.kinds import NAMESPACES, PODS, QUEUES, QUOTAS, Kind
@@ -26,6 +21,11 @@ from vc.simcluster.http.reviews import answer_access
 from vc.simcluster.verbs.admission import AdmissionRequest
 from vc.simcluster.verbs.api import Api
 from vc.simcluster.webhooks.calls import groups_of
+from vc.validation.class_quotas import by_namespace
+from vc.validation.request import ReviewRequest, UserInfo
+from vc.validation.result import ValidationResult
+from vc.validation.rules import defaulted, validate
+from vc.validation.world import Settings, World
 
 OURS: Final = ""
 """User name of our services in a simulation."""
@@ -45,15 +45,15 @@ class Door:
         endpoint = self._endpoint(request, mutates=True)
         if endpoint is None:
             return obj
-        return defaulted(_asked(request), self._world(request, endpoint), endpoint=endpoint)
+        return defaulted(_asked(request), self._world(request, endpoint), kind=endpoint.kind)
 
     async def validate(self, request: AdmissionRequest) -> list[str]:
         self._check_quota(request)
         endpoint = self._endpoint(request, mutates=False)
         if endpoint is None:
             return []
-        found = Findings()
-        validate(found, _asked(request), self._world(request, endpoint), endpoint=endpoint)
+        found = ValidationResult()
+        validate(found, _asked(request), self._world(request, endpoint), kind=endpoint.kind)
         if found.problems:
             raise ForbiddenError(found.message)
         return found.warnings
@@ -99,8 +99,8 @@ class Door:
         return [msgspec.convert(strip_nulls(msgspec.json.decode(raw)), kind.type) for raw in items]
 
 
-def _asked(request: AdmissionRequest) -> Request:
-    return Request(
+def _asked(request: AdmissionRequest) -> ReviewRequest:
+    return ReviewRequest(
         uid="u",
         operation=request.operation,
         name=request.name,

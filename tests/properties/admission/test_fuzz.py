@@ -10,19 +10,15 @@ from hypothesis import strategies as st
 
 from tests.unit.admission.objects import cron_like, job, queue, world
 from vc.admission.logic.lookups import needed
-from vc.admission.logic.offline import validate_documents
-from vc.admission.logic.review import defaulted, review
+from vc.admission.logic.review import review
 from vc.admission.logic.webhook.endpoints import BY_PATH, ENDPOINTS, Endpoint
-from vc.admission.logic.webhook.json_patch import json_patch
-from vc.admission.logic.webhook.wire import (
-    ANSWER_BYTES_MAX,
-    Request,
-    ReviewError,
-    answer,
-    parse_review,
-)
+from vc.admission.logic.webhook.wire import ANSWER_BYTES_MAX, ReviewError, answer, parse_review
 from vc.model.api.struct import Json
 from vc.simcluster.apply.patches import json_patch as apply_json_patch
+from vc.validation.json_patch import json_patch
+from vc.validation.offline import validate_documents
+from vc.validation.request import ReviewRequest
+from vc.validation.rules import defaulted
 
 KNOWN = world()
 
@@ -139,8 +135,8 @@ def judge(raw: Any, old: Any, endpoint: Endpoint, operation: str) -> None:
         assert json_patch(patched, defaulted_again(request, patched, endpoint)) == []
 
 
-def defaulted_again(request: Request, raw: Any, endpoint: Endpoint) -> Any:
-    return defaulted(msgspec.structs.replace(request, object=raw), KNOWN, endpoint=endpoint)
+def defaulted_again(request: ReviewRequest, raw: Any, endpoint: Endpoint) -> Any:
+    return defaulted(msgspec.structs.replace(request, object=raw), KNOWN, kind=endpoint.kind)
 
 
 @FUZZ

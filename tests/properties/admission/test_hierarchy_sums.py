@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.admission.objects import ask, queue, read_queue, world
-from vc.admission.logic.queue.shares import shares_of
-from vc.admission.logic.world import World, parent_of
 from vc.model.api.keys import ROOT_QUEUE
 from vc.model.api.scheduling import Queue
 from vc.model.compat import Compat
+from vc.validation.queue.shares import shares_of
+from vc.validation.world import World, parent_of
 
 NAMES = ("a", "b", "c", "d", "e")
 RESOURCES = ("cpu", "memory", "nvidia.com/gpu")

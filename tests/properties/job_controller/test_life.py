@@ -20,9 +20,9 @@ from hypothesis.stateful import (
 
 from tests.properties.job_controller.world import World
 from tests.unit.job_controller.builders import job, policy, task
-from vc.job_controller.logic import Observed
-from vc.job_controller.logic.lifecycle.phases import ALLOWED, FINAL
-from vc.job_controller.logic.observation import look
+from vc.job_controller.logic import ObservedJob
+from vc.job_controller.logic.observation import observe
+from vc.job_controller.logic.phases import ALLOWED, FINAL
 from vc.model.api import keys
 from vc.model.api.job import LifecyclePolicy
 
@@ -67,7 +67,7 @@ class JobLife(RuleBasedStateMachine):
                 min_available=min(min_available, sum(replicas)),
             )
         )
-        self.old: Observed | None = None
+        self.old: ObservedJob | None = None
 
     # -- the controller --------------------------------------------------------------------------
 
@@ -175,7 +175,7 @@ class JobLife(RuleBasedStateMachine):
         again = self.world.run(seen)
         if again.effects:
             return  # it is still moving
-        counted, status = look(seen).counted, seen.job.status
+        counted, status = observe(seen).counted, seen.job.status
         assert (counted.pending, counted.running, counted.succeeded, counted.failed) == (
             status.pending,
             status.running,

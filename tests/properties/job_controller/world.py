@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from tests.unit.job_controller.builders import NOW, owner
-from vc.job_controller.logic import Decision, Observed, decide
+from vc.job_controller.logic import Decision, ObservedJob, decide
 from vc.messages.effects import CreateObject, DeleteObject, Effect, PatchObject
 from vc.model.api.graft import apply_merge_patch, to_json
 from vc.model.api.job import Command, Job
@@ -37,11 +37,11 @@ class World:
 
     # -- looking ---------------------------------------------------------------------------------
 
-    def look(self, *, counters_due: bool = True) -> Observed | None:
+    def look(self, *, counters_due: bool = True) -> ObservedJob | None:
         """What a view shows that has caught up."""
         if self.job is None:
             return None
-        return Observed(
+        return ObservedJob(
             job=self.job,
             manifest=self.job,
             pods=tuple(self.pods.values()),
@@ -53,7 +53,7 @@ class World:
 
     # -- applying --------------------------------------------------------------------------------
 
-    def run(self, seen: Observed, *, effects_max: int = 10_000) -> Decision:
+    def run(self, seen: ObservedJob, *, effects_max: int = 10_000) -> Decision:
         """Decide on what was seen, and apply until the process dies or a write is refused."""
         decision = decide(seen, now=self.now)
         for effect in decision.effects[:effects_max]:

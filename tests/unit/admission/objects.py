@@ -6,14 +6,15 @@ from typing import Any
 import msgspec
 
 from vc.admission.logic.review import review
-from vc.admission.logic.webhook.endpoints import BY_PATH, CREATE
-from vc.admission.logic.webhook.wire import Request, Response
-from vc.admission.logic.world import Settings, World
+from vc.admission.logic.webhook.endpoints import BY_PATH
+from vc.admission.logic.webhook.wire import ReviewResponse
 from vc.model.api.kubernetes import Namespace
 from vc.model.api.meta import ObjectMeta
 from vc.model.api.scheduling import Queue
 from vc.model.api.struct import JsonObject
 from vc.model.compat import Compat
+from vc.validation.request import CREATE, ReviewRequest
+from vc.validation.world import Settings, World
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,14 +96,14 @@ def ask(
     operation: str = CREATE,
     name: str = "",
     namespace: str = "ml",
-) -> Response:
-    request = Request(
+) -> ReviewResponse:
+    request = ReviewRequest(
         uid="1", operation=operation, name=name, namespace=namespace, object=raw, old_object=old
     )
     return review(request, world() if known is None else known, endpoint=BY_PATH[path])
 
 
-def assert_answers(response: Response, refused: str) -> None:
+def assert_answers(response: ReviewResponse, refused: str) -> None:
     """Accepted, or refused with a message that holds the text."""
     assert response.allowed is (not refused), response.message
     assert refused in response.message, response.message

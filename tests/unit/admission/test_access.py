@@ -15,16 +15,17 @@ from tests.unit.admission.objects import (
     template,
     world,
 )
-from vc.admission.logic.access import GROUPS_ASKED_MAX, question
-from vc.admission.logic.class_quotas import by_namespace
 from vc.admission.logic.lookups import needed
 from vc.admission.logic.review import review
-from vc.admission.logic.webhook.endpoints import BY_PATH, CREATE, UPDATE
-from vc.admission.logic.webhook.wire import Request, Response, UserInfo
-from vc.admission.logic.world import World
+from vc.admission.logic.webhook.endpoints import BY_PATH
+from vc.admission.logic.webhook.wire import ReviewResponse
 from vc.model.api.kinds import COMMANDS, PODGROUPS, QUEUES
 from vc.model.api.kubernetes import ResourceQuota
 from vc.model.api.struct import JsonObject
+from vc.validation.access import GROUPS_ASKED_MAX, question
+from vc.validation.class_quotas import by_namespace
+from vc.validation.request import CREATE, UPDATE, ReviewRequest, UserInfo
+from vc.validation.world import World
 
 OURS = "system:serviceaccount:volcano-system:volcano-scheduler"
 CRITICAL = "system-cluster-critical"
@@ -39,9 +40,9 @@ def ask(
     by: UserInfo = ALICE,
     old: JsonObject | None = None,
     namespace: str = "ml",
-) -> Response:
+) -> ReviewResponse:
     operation = CREATE if old is None else UPDATE
-    request = Request(
+    request = ReviewRequest(
         uid="1", operation=operation, namespace=namespace, object=raw, old_object=old, user_info=by
     )
     return review(request, known, endpoint=BY_PATH[path])
@@ -93,7 +94,7 @@ def test_our_services_make_groups_in_the_queue_of_the_namespace() -> None:
 
 
 def test_the_webhook_asks_about_creations_of_all_and_changes_of_others() -> None:
-    from vc.admission.logic.pods.pod_conditions import others_condition
+    from vc.admission.logic.webhook.pod_conditions import others_condition
 
     expression = others_condition([OURS])["expression"]
     assert expression == (
@@ -128,7 +129,7 @@ def test_a_command_for_a_queue_needs_a_right_that_is_asked_for(
     known, by = world(accounts=(OURS,)), UserInfo(username=user, groups=["team-a"])
     response = ask("/commands/validate", order(kind), known, by=by, namespace=namespace)
     assert response.allowed is not asks
-    request = Request(
+    request = ReviewRequest(
         uid="1", operation=CREATE, namespace=namespace, object=order(kind), user_info=by
     )
     wanted = needed(request, known, endpoint=BY_PATH["/commands/validate"]).access
@@ -274,7 +275,7 @@ def test_the_right_to_use_is_asked_about_the_account_of_a_controllers_pod(
         "apiVersion": "v1", "kind": "Pod", "spec": spec,
         "metadata": {"name": "p", "annotations": {"scheduling.volcano.sh/queue-name": "default"}},
     }  # fmt: skip
-    request = Request(uid="1", operation=CREATE, namespace="ml", object=raw, user_info=by)
+    request = ReviewRequest(uid="1", operation=CREATE, namespace="ml", object=raw, user_info=by)
     asked = needed(request, known, endpoint=BY_PATH["/pods/validate"]).access
     assert asked is not None
     assert asked.username == user

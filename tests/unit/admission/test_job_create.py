@@ -147,6 +147,11 @@ CASES = (
                               {"exitCode": 3, "action": "RestartJob"})),
     Case(says="exit code 0 is refused", object=with_policies({"exitCode": 0, "action": "AbortJob"}),
          refused="0 is success"),
+    Case(says="a policy with an exit code needs a known action",
+         object=with_policies({"exitCode": 3, "action": "SyncJob"}),
+         refused='spec.policies[0].action: "SyncJob": is no action'),
+    Case(says="a policy with an exit code needs an action", object=with_policies({"exitCode": 3}),
+         refused='spec.policies[0].action: "": is no action'),
     Case(says="an exit code may appear once",
          object=with_policies({"exitCode": 3, "action": "AbortJob"},
                               {"exitCode": 3, "action": "RestartJob"}),
@@ -218,6 +223,14 @@ def test_upstream_mode_knows_no_other_name_of_unknown() -> None:
     known = world(compat=Compat.UPSTREAM)
     raw = with_policies({"event": "JobUnknown", "action": "RestartJob"})
     assert_answers(ask("/jobs/validate", raw, known), "is no event")
+
+
+def test_upstream_mode_warns_of_an_unknown_action_of_an_exit_code() -> None:
+    """Volcano accepts such a policy and ignores it."""
+    raw = with_policies({"exitCode": 3, "action": "SyncJob"})
+    response = ask("/jobs/validate", raw, world(compat=Compat.UPSTREAM))
+    assert_answers(response, "")
+    assert any("spec.policies[0].action: is no action" in text for text in response.warnings)
 
 
 def test_upstream_mode_wants_a_limit_for_devices() -> None:

@@ -5,18 +5,19 @@ from typing import Any
 import msgspec
 
 from tests.unit.admission.objects import ask, job, task, template, world
-from vc.admission.logic.review import defaulted
-from vc.admission.logic.webhook.endpoints import BY_PATH
-from vc.admission.logic.webhook.wire import Request
-from vc.admission.logic.world import BUILT_IN_PLUGINS, World
+from vc.jobs.plugins.built_in import BUILT_IN_PLUGINS
 from vc.messages.plugins import PluginAnnouncement
+from vc.model.api.kinds import JOBS
 from vc.model.api.struct import JsonObject
 from vc.model.compat import Compat
+from vc.validation.request import ReviewRequest
+from vc.validation.rules import defaulted
+from vc.validation.world import World
 
 
 def default(raw: JsonObject, known: World | None = None) -> Any:
-    request = Request(uid="1", operation="CREATE", object=raw)
-    return defaulted(request, known or world(), endpoint=BY_PATH["/jobs/mutate"])["spec"]
+    request = ReviewRequest(uid="1", operation="CREATE", object=raw)
+    return defaulted(request, known or world(), kind=JOBS)["spec"]
 
 
 def bare(**spec: Any) -> JsonObject:

@@ -7,23 +7,23 @@ import pytest
 
 from tests.unit.admission.objects import ask, assert_answers, job, queue, task, template, world
 from tests.unit.admission.rig import Rig
-from vc.admission.logic.job import host_lists
-from vc.admission.logic.job.host_lists import (
+from vc.cluster import ForbiddenError
+from vc.jobs.hosts import hosts
+from vc.jobs.plugins.flags import parse
+from vc.messages.job_plugins import SSH
+from vc.model.api.job import Job
+from vc.model.api.kinds import JOBS, QUEUES
+from vc.model.api.struct import JsonObject
+from vc.plugin_ssh.logic import ssh_config
+from vc.plugin_svc.logic import host_lists as svc_host_lists
+from vc.validation.job import host_lists
+from vc.validation.job.host_lists import (
     DOCUMENT_BYTES_MAX,
     OBJECT_BYTES_MAX,
     VARIABLE_BYTES_MAX,
 )  # fmt: skip
-from vc.admission.logic.maxima import Maxima
-from vc.admission.logic.webhook.endpoints import UPDATE
-from vc.cluster import ForbiddenError
-from vc.jobplugin.arguments import parse
-from vc.jobplugin.hosts import hosts
-from vc.model.api.job import Job
-from vc.model.api.kinds import JOBS, QUEUES
-from vc.model.api.struct import JsonObject
-from vc.plugin_ssh.logic import FLAGS as SSH_FLAGS
-from vc.plugin_ssh.logic import ssh_config
-from vc.plugin_svc.logic import host_lists as svc_host_lists
+from vc.validation.maxima import Maxima
+from vc.validation.request import UPDATE
 
 PATH = "/jobs/validate"
 
@@ -88,7 +88,7 @@ def test_sizes_are_those_of_what_the_plugins_make() -> None:
     of = msgspec.convert(raw, Job)
     for each in of.spec.tasks:
         assert host_lists._list_bytes("train", each) == len(",".join(hosts(of, each)))
-    config = ssh_config(of, parse(["--ssh-port=1"], SSH_FLAGS), private="k")
+    config = ssh_config(of, parse(["--ssh-port=1"], SSH.flags), private="k")
     listed = config[config.index("Host ") :]
     assert sum(host_lists._ssh_bytes("train", each) for each in of.spec.tasks) == len(listed)
     data = svc_host_lists(of)

@@ -7,10 +7,10 @@ import msgspec
 import pytest
 
 from tests.unit.admission.objects import ask, assert_answers, case_id, job, task, template, world
-from vc.admission.logic.review import defaulted
-from vc.admission.logic.webhook.endpoints import BY_PATH
-from vc.admission.logic.webhook.wire import Request
+from vc.model.api.kinds import JOBS
 from vc.model.api.struct import JsonObject
+from vc.validation.request import ReviewRequest
+from vc.validation.rules import defaulted
 
 OLD = job(
     minAvailable=2,
@@ -107,8 +107,8 @@ def manifest(**spec: Any) -> JsonObject:
 
 def let_in(raw: JsonObject) -> JsonObject:
     """The job as it is stored: with its defaults."""
-    request = Request(uid="1", operation="CREATE", object=raw)
-    return defaulted(request, world(), endpoint=BY_PATH["/jobs/mutate"])
+    request = ReviewRequest(uid="1", operation="CREATE", object=raw)
+    return defaulted(request, world(), kind=JOBS)
 
 
 def applied(stored: JsonObject, file: JsonObject) -> JsonObject:

@@ -14,12 +14,12 @@ from tests.unit.admission.objects import (
     read_queue,
     world,
 )
-from vc.admission.logic.pods.resource_groups import ResourceGroupsError, parse_resource_groups
 from vc.admission.logic.review import review
 from vc.admission.logic.webhook.endpoints import BY_PATH
-from vc.admission.logic.webhook.wire import Request
-from vc.admission.logic.world import World
 from vc.model.api.struct import JsonObject
+from vc.validation.request import ReviewRequest
+from vc.validation.resource_groups import ResourceGroupsError, parse_resource_groups
+from vc.validation.world import World
 
 KNOWN = world(
     read_queue(queue("closed"), state="Closed"),
@@ -272,7 +272,7 @@ def test_odd_limits_are_refused_with_a_sentence(path: str, limits: object) -> No
         "metadata": {"name": "odd"},
         "spec": {"minAvailable": 1, "tasks": [{"name": "w", "replicas": 1, "template": template}]},
     }
-    request = Request(uid="u", operation="CREATE", namespace="default", object=obj)
+    request = ReviewRequest(uid="u", operation="CREATE", namespace="default", object=obj)
     reviewed = review(request, World(), endpoint=BY_PATH[path])
     assert reviewed.fault == ""
     if path == "/jobs/validate":

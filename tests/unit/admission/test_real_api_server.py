@@ -13,13 +13,13 @@ from tests.builders.contexts import memory_context
 from tests.integration.parts.require import require
 from tests.unit.admission.objects import job, queue, task, template
 from vc.admission.config import Config
-from vc.admission.logic.world import Settings
 from vc.admission.service import build
 from vc.clock import LoopClock
 from vc.cluster.kubernetes import connect
 from vc.model.api.struct import JsonObject
 from vc.parts import ControlPlane, obtain
 from vc.simcluster.schema.registry import crd_folder
+from vc.validation.world import Settings
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.slow, pytest.mark.timeout(240)]
 

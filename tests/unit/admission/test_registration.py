@@ -10,13 +10,12 @@ from tests.unit.admission.rig import Rig
 from tests.unit.admission.test_service import pod
 from vc.admission.config import Config
 from vc.admission.knowledge import Knowledge
-from vc.admission.logic.pods.pod_conditions import (
+from vc.admission.logic.webhook.endpoints import ENDPOINTS
+from vc.admission.logic.webhook.pod_conditions import (
     EXPRESSION_CHARACTERS_MAX,
     STEERED,
     steering_condition,
 )
-from vc.admission.logic.pods.resource_groups import GroupObject, ResourceGroup
-from vc.admission.logic.webhook.endpoints import ENDPOINTS
 from vc.admission.logic.webhook.webhook_configurations import (
     CONFIGURATIONS,
     MUTATING,
@@ -30,6 +29,7 @@ from vc.model.api.keys import QUEUE_ALLOCATION_GATE
 from vc.model.api.kinds import CONFIGMAPS, NAMESPACES, PODS
 from vc.model.api.struct import JsonObject
 from vc.simcluster.webhooks.match_conditions import holds
+from vc.validation.resource_groups import GroupObject, ResourceGroup
 
 NAME = "volcano-admission"
 BUNDLE = b"pem"

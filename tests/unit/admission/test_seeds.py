@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from tests.unit.admission.objects import ask, job, queue, world
-from vc.admission.logic.offline import validate_documents
+from vc.validation.offline import validate_documents
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 

@@ -7,7 +7,6 @@ import pytest
 
 from tests.unit.admission.objects import job, queue, task, template
 from tests.unit.admission.rig import Rig, until
-from vc.admission.logic.world import Settings
 from vc.cluster import ForbiddenError
 from vc.model.api.kinds import (
     ACCESS_REVIEWS,
@@ -24,6 +23,7 @@ from vc.model.api.kubernetes import ResourceQuota
 from vc.model.api.struct import JsonObject
 from vc.model.compat import Compat
 from vc.simcluster.cluster import StoreCluster
+from vc.validation.world import Settings
 
 SCHEDULER = "system:serviceaccount:volcano-system:volcano-scheduler"
 DONE = '{"worker":"0-99"}'

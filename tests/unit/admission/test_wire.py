@@ -10,7 +10,6 @@ from tests.unit.admission.objects import case_id, job, queue, read_queue, task, 
 from vc.admission.logic.lookups import Lookups, needed
 from vc.admission.logic.review import review
 from vc.admission.logic.webhook.endpoints import BY_PATH
-from vc.admission.logic.webhook.json_patch import json_patch
 from vc.admission.logic.webhook.webhook_configurations import (
     CONFIGURATIONS,
     MUTATING,
@@ -21,9 +20,8 @@ from vc.admission.logic.webhook.webhook_configurations import (
 )
 from vc.admission.logic.webhook.wire import (
     ANSWER_BYTES_MAX,
-    Request,
-    Response,
     ReviewError,
+    ReviewResponse,
     answer,
     parse_review,
 )
@@ -31,6 +29,8 @@ from vc.model.api.keys import JDB_MAX_UNAVAILABLE, JDB_MIN_AVAILABLE
 from vc.model.api.struct import JsonObject
 from vc.simcluster.apply.patches import json_patch as apply_json_patch
 from vc.simcluster.webhooks.match_conditions import holds
+from vc.validation.json_patch import json_patch
+from vc.validation.request import ReviewRequest
 
 JOBS = BY_PATH["/jobs/validate"]
 
@@ -86,7 +86,7 @@ def test_malformed_reviews_are_told_what_is_wrong(case: Malformed) -> None:
 
 def test_a_refusal_carries_message_and_warnings() -> None:
     request = parse_review(body(), endpoint=JOBS)
-    response = Response(allowed=False, message="no", warnings=["careful"])
+    response = ReviewResponse(allowed=False, message="no", warnings=["careful"])
     assert msgspec.json.decode(answer(request, response))["response"] == {
         "uid": "u",
         "allowed": False,
@@ -108,9 +108,9 @@ def test_the_patch_leads_to_the_defaulted_object() -> None:
 
 
 def test_an_answer_that_is_too_large_becomes_a_refusal() -> None:
-    request = Request(uid="u")
+    request = ReviewRequest(uid="u")
     huge: list[JsonObject] = [{"op": "add", "path": "/x", "value": "v" * ANSWER_BYTES_MAX}]
-    encoded = answer(request, Response(allowed=True, patch=huge))
+    encoded = answer(request, ReviewResponse(allowed=True, patch=huge))
     assert len(encoded) <= ANSWER_BYTES_MAX
     assert msgspec.json.decode(encoded)["response"]["allowed"] is False
 
@@ -157,7 +157,7 @@ LOOKS = (
 @pytest.mark.parametrize("look", LOOKS, ids=case_id)
 def test_what_is_read_live(look: Look) -> None:
     known = world(read_queue(queue("closed"), state="Closed"))
-    request = Request(uid="u", operation=look.operation, object=look.object)
+    request = ReviewRequest(uid="u", operation=look.operation, object=look.object)
     assert needed(request, known, endpoint=BY_PATH[look.path]) == look.lookups
 
 
@@ -208,5 +208,5 @@ def test_the_authority_is_put_in_only_once() -> None:
 def test_a_job_of_a_thousand_tasks_is_answered_within_bounds() -> None:
     raw = job(tasks=[{**task(f"t{i}"), "name": ""} for i in range(1000)])
     endpoint = BY_PATH["/jobs/mutate"]
-    request = Request(uid="u", operation="CREATE", object=raw)
+    request = ReviewRequest(uid="u", operation="CREATE", object=raw)
     assert len(answer(request, review(request, world(), endpoint=endpoint))) <= ANSWER_BYTES_MAX

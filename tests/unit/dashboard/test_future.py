@@ -16,7 +16,7 @@ from tests.unit.dashboard.cluster import (
 )
 from tests.unit.scheduling.objects import EPOCH, nodes, priority_class, queue
 from vc.dashboard.logic.answers.future_answers import AddNodes, WhatIf, WhatIfQuestion
-from vc.dashboard.logic.manifests import PODS_MAX, ManifestError, make
+from vc.dashboard.logic.manifests import PODS_MAX, WhatIfManifestError, make
 from vc.dashboard.logic.what_if import queue_shares, what_if
 from vc.messages.sessions import Stage
 from vc.model.api.scheduling import PodGroup
@@ -139,7 +139,7 @@ def test_a_priority_class_can_be_tried_with_the_job_that_names_it() -> None:
 
 
 def test_a_fact_without_a_name_is_none() -> None:
-    with pytest.raises(ManifestError, match=r"Node: metadata.name is missing"):
+    with pytest.raises(WhatIfManifestError, match=r"Node: metadata.name is missing"):
         Cluster(queue(), nodes(1)).ask({"apiVersion": "v1", "kind": "Node", "metadata": {}})
 
 
@@ -173,7 +173,7 @@ def test_what_admission_would_refuse_is_not_tried() -> None:
 def test_a_question_that_cannot_be_used_says_why(
     documents: list[JsonObject], changes: dict[str, Any], said: str
 ) -> None:
-    with pytest.raises(ManifestError, match=said):
+    with pytest.raises(WhatIfManifestError, match=said):
         Cluster(queue(), nodes(1)).ask(*documents, **changes)
 
 

@@ -4,7 +4,7 @@ from typing import Final
 
 import msgspec
 
-from vc.job_controller.logic.observed import Decision, Observed
+from vc.job_controller.logic.observed import Decision, ObservedJob
 from vc.messages.effects import CreateObject, DeleteObject, PatchObject, RecordEvent
 from vc.messages.plugins import PluginReply
 from vc.model.api import keys
@@ -154,23 +154,23 @@ def command(action: str, *, uid: str = "command-1", target: str = UID, age: floa
     )
 
 
-def observed(of: Job, *pods: Pod, **others: object) -> Observed:
+def observed(of: Job, *pods: Pod, **others: object) -> ObservedJob:
     """With a queue and the job as it was read, and nothing else, unless told."""
     others.setdefault("manifest", of)
     others.setdefault("queue", Queue(metadata=ObjectMeta(name="default")))
-    return Observed(job=of, pods=pods, **others)  # type: ignore[arg-type]
+    return ObservedJob(job=of, pods=pods, **others)  # type: ignore[arg-type]
 
 
-def reply(plugin: str, to: Observed, **others: object) -> PluginReply:
+def reply(plugin: str, to: ObservedJob, **others: object) -> PluginReply:
     """An answer about the job as it is."""
-    from vc.job_controller.logic.observation import look
+    from vc.job_controller.logic.observation import observe
 
     return PluginReply(
         verb="apply",
         plugin=plugin,
         job_key=to.job.key,
         job_uid=to.job.metadata.uid,
-        spec_hash=look(to).hash,
+        spec_hash=observe(to).hash,
         **others,  # type: ignore[arg-type]
     )
 

@@ -1,4 +1,4 @@
-"""Members that are done and whose pods are gone are listed on the group (docs/adr/0044)."""
+"""JobPods that are done and whose pods are gone are listed on the group (docs/adr/0044)."""
 
 from typing import Final
 

@@ -7,9 +7,9 @@ import pytest
 from tests.unit.job_controller.builders import NOW, job, observed, podgroup
 from vc.job_controller.config import Config
 from vc.job_controller.logic import decide
-from vc.job_controller.logic.defaults import with_defaults
-from vc.job_controller.logic.observation import look
+from vc.job_controller.logic.observation import observe
 from vc.job_controller.plugin_requests import PluginRequests
+from vc.jobs.defaults import with_defaults
 from vc.messages.effects import CreateObject
 from vc.model.api.kinds import PODS
 from vc.model.api.struct import JsonObject
@@ -35,8 +35,8 @@ def test_pods_name_the_first_of_our_schedulers_unless_the_job_names_one(
 def test_answers_of_plugins_are_about_the_job_as_it_is_defaulted_here() -> None:
     of = job("Pending")
     asked = PluginRequests("mine").hash_of(of.key, of)
-    assert asked == look(observed(of, scheduler_name="mine")).hash
-    assert asked != look(observed(of)).hash
+    assert asked == observe(observed(of, scheduler_name="mine")).hash
+    assert asked != observe(observed(of)).hash
 
 
 def test_twice_is_once() -> None:

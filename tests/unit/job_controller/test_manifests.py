@@ -37,8 +37,8 @@ def secret_job(name: str, **options: Any) -> JsonObject:
 class Server:
     """Gives what a test says, and counts."""
 
-    def __init__(self, *answers: JsonObject | ClusterError) -> None:
-        self.answers = list(answers)
+    def __init__(self, *replies: JsonObject | ClusterError) -> None:
+        self.replies = list(replies)
         self.asked: list[str] = []
         self.at_once = self.at_once_max = 0
 
@@ -49,7 +49,7 @@ class Server:
         self.at_once_max = max(self.at_once_max, self.at_once)
         await asyncio.sleep(0.1)
         self.at_once -= 1
-        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        answer = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
         if isinstance(answer, ClusterError):
             raise answer
         return answer
@@ -131,7 +131,7 @@ def test_only_what_people_have_to_mend_is_told_on_the_job_and_the_server_says_wh
             subject.rest(job.key, unread, 5.0)
             again = await subject.read(job)
             assert again is not None
-            assert (again.why, again.rests_seconds) == (unread.why, 5.0)
+            assert (again.why, again.backoff_seconds) == (unread.why, 5.0)
             assert len(server.asked) == 1
             await asyncio.sleep(5.0)
             await subject.read(job)

@@ -6,7 +6,7 @@ from prometheus_client import CollectorRegistry
 
 from tests.unit.job_controller.builders import NOW, UID, job, pod
 from vc.job_controller import metrics
-from vc.job_controller.logic import Observed
+from vc.job_controller.logic import ObservedJob
 from vc.job_controller.metrics import JobMetrics
 from vc.messages.effects import CreateObject, Effect, PatchObject
 from vc.model.api.job import Job
@@ -39,8 +39,10 @@ def value(registry: CollectorRegistry, meter: str, name: str = "j") -> float | N
 def test_a_job_that_completes_or_fails_is_counted_until_it_is_deleted() -> None:
     registry = CollectorRegistry()
     subject = JobMetrics(registry)
-    subject.worked(Observed(job=named("a")), [outcome(patch(phase="Completed"))], now=NOW)
-    subject.worked(Observed(job=named("b")), [outcome(patch(phase="Failed"))], now=NOW)
+    subject.after_decision(
+        ObservedJob(job=named("a")), [outcome(patch(phase="Completed"))], now=NOW
+    )
+    subject.after_decision(ObservedJob(job=named("b")), [outcome(patch(phase="Failed"))], now=NOW)
     assert (value(registry, COMPLETED, "a"), value(registry, FAILED, "a")) == (1, None)
     assert (value(registry, COMPLETED, "b"), value(registry, FAILED, "b")) == (None, 1)
     for name in ("a", "b", "never seen"):
@@ -59,7 +61,7 @@ def test_a_job_that_completes_or_fails_is_counted_until_it_is_deleted() -> None:
 )
 def test_only_an_end_that_was_written_counts(unmeant: Outcome) -> None:
     registry = CollectorRegistry()
-    JobMetrics(registry).worked(Observed(job=named("a")), [unmeant], now=NOW)
+    JobMetrics(registry).after_decision(ObservedJob(job=named("a")), [unmeant], now=NOW)
     assert value(registry, COMPLETED, "a") is None
 
 
@@ -68,7 +70,9 @@ def test_the_oldest_samples_go_when_there_are_too_many(monkeypatch: pytest.Monke
     registry = CollectorRegistry()
     subject = JobMetrics(registry)
     for name in ("a", "b", "c"):
-        subject.worked(Observed(job=named(name)), [outcome(patch(phase="Completed"))], now=NOW)
+        subject.after_decision(
+            ObservedJob(job=named(name)), [outcome(patch(phase="Completed"))], now=NOW
+        )
     assert [value(registry, COMPLETED, name) for name in "abc"] == [None, 1, 1]
 
 
@@ -76,8 +80,8 @@ def test_the_first_pods_of_a_job_are_timed_and_later_ones_are_not() -> None:
     registry = CollectorRegistry()
     subject = JobMetrics(registry)
     made = outcome(CreateObject(kind=PODS, namespace="ns", name="j-worker-0", body={}))
-    subject.worked(Observed(job=named("j")), [made], now=NOW)
-    subject.worked(Observed(job=named("j"), pods=(pod(0),)), [made], now=NOW + 5)
-    subject.worked(Observed(job=job("Pending", retry=1)), [made], now=NOW + 9)
+    subject.after_decision(ObservedJob(job=named("j")), [made], now=NOW)
+    subject.after_decision(ObservedJob(job=named("j"), pods=(pod(0),)), [made], now=NOW + 5)
+    subject.after_decision(ObservedJob(job=job("Pending", retry=1)), [made], now=NOW + 9)
     assert registry.get_sample_value(f"{LATENCY}_count") == 1
     assert registry.get_sample_value(f"{LATENCY}_sum") == 100_000

@@ -101,6 +101,6 @@ def test_the_group_of_a_job_is_found_by_its_owner(case: Case) -> None:
 
 @pytest.mark.parametrize("phase", ["Pending", "Running", "Completed"])
 def test_spare_groups_are_deleted(phase: str) -> None:
-    seen = observed(job(phase), podgroup=OURS, spare_podgroups=(UPSTREAMS,))
+    seen = observed(job(phase), podgroup=OURS, superfluous_podgroups=(UPSTREAMS,))
     gone = [e.uid for e in decide(seen, now=NOW).effects if isinstance(e, DeleteObject)]
     assert "pg-2" in gone

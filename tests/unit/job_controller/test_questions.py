@@ -1,4 +1,4 @@
-"""What a job asks its plugins, and what it does with their answers."""
+"""What a job asks its plugins, and what it does with their replies."""
 
 import msgspec
 import pytest
@@ -16,7 +16,7 @@ from tests.unit.job_controller.builders import (
     written_status,
 )
 from vc.job_controller.logic import decide
-from vc.job_controller.logic.observed import Asked
+from vc.job_controller.logic.observed import RequestAge
 from vc.messages.effects import CreateObject
 from vc.messages.plugins import (
     EnvVar,
@@ -46,29 +46,29 @@ def with_env() -> Job:
 def test_plugins_are_asked_at_once_and_pods_wait_for_them() -> None:
     seen = observed(with_env(), podgroup=podgroup())
     decision = decide(seen, now=NOW)
-    assert [(q.plugin, q.verb) for q in decision.questions] == [("env", "apply")]
+    assert [(q.plugin, q.verb) for q in decision.requests] == [("env", "apply")]
     assert created(decision) == []
     answered = observed(
         with_env(),
         podgroup=podgroup(),
-        answers={"env": reply("env", seen, decoration=JobDecoration())},
+        replies={"env": reply("env", seen, decoration=JobDecoration())},
     )
     decision = decide(answered, now=NOW)
-    assert decision.questions == ()
+    assert decision.requests == ()
     assert created(decision) == ["j-worker-0", "j-worker-1"]
 
 
 def test_a_plugin_is_asked_again_only_after_a_while() -> None:
-    soon = observed(with_env(), asked={("apply", "env"): Asked(1.0, 1.0)})
-    assert decide(soon, now=NOW).questions == ()
+    soon = observed(with_env(), open_requests={("apply", "env"): RequestAge(1.0, 1.0)})
+    assert decide(soon, now=NOW).requests == ()
     assert decide(soon, now=NOW).wake_after_seconds == 1.0
-    late = observed(with_env(), asked={("apply", "env"): Asked(6.0, 6.0)})
-    assert len(decide(late, now=NOW).questions) == 1
+    late = observed(with_env(), open_requests={("apply", "env"): RequestAge(6.0, 6.0)})
+    assert len(decide(late, now=NOW).requests) == 1
 
 
 def test_a_plugin_that_does_not_answer_is_named() -> None:
     of = with_env()
-    decision = decide(observed(of, asked={("apply", "env"): Asked(3.0, 3.0)}), now=NOW)
+    decision = decide(observed(of, open_requests={("apply", "env"): RequestAge(3.0, 3.0)}), now=NOW)
     state = written_status(of, decision).state
     assert (state.phase, state.reason) == ("Pending", "PluginPending")
     assert "env" in state.message
@@ -80,14 +80,14 @@ def test_a_plugin_nobody_knows_is_named() -> None:
     state = written_status(of, decide(observed(of), now=NOW)).state
     assert state.reason == "PluginUnknown"
     announced = {"nope": PluginAnnouncement(plugin="nope", version="1")}
-    assert len(decide(observed(of, registry=announced), now=NOW).questions) == 1
+    assert len(decide(observed(of, registry=announced), now=NOW).requests) == 1
 
 
 def test_a_problem_of_a_plugin_is_the_jobs_and_no_pod_is_made() -> None:
     of = with_env()
     seen = observed(of, podgroup=podgroup())
-    answers = {"env": reply("env", seen, problem="argument '--x' is not known")}
-    decision = decide(observed(of, podgroup=podgroup(), answers=answers), now=NOW)
+    replies = {"env": reply("env", seen, problem="argument '--x' is not known")}
+    decision = decide(observed(of, podgroup=podgroup(), replies=replies), now=NOW)
     state = written_status(of, decision).state
     assert (state.reason, state.message) == (
         "PluginProblem",
@@ -101,9 +101,9 @@ def test_an_answer_about_another_spec_is_none() -> None:
     stale = PluginReply(
         verb="apply", plugin="env", job_key="ns/j", job_uid="job-1", spec_hash="old"
     )
-    decision = decide(observed(of, podgroup=podgroup(), answers={"env": stale}), now=NOW)
+    decision = decide(observed(of, podgroup=podgroup(), replies={"env": stale}), now=NOW)
     assert created(decision) == []
-    assert len(decision.questions) == 1
+    assert len(decision.requests) == 1
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_an_answer_about_another_spec_is_none() -> None:
 )
 def test_plugins_bring_the_plugins_they_need(asked: list[str], wanted: list[str]) -> None:
     of = job("Pending", plugins={name: [] for name in asked})
-    assert [q.plugin for q in decide(observed(of), now=NOW).questions] == wanted
+    assert [q.plugin for q in decide(observed(of), now=NOW).requests] == wanted
 
 
 def test_what_the_user_wrote_wins_over_decorations() -> None:
@@ -142,7 +142,7 @@ def test_what_the_user_wrote_wins_over_decorations() -> None:
     )
     seen = observed(of)
     answer = reply("env", seen, decoration=JobDecoration(tasks={"worker": decoration}))
-    body = first_pod(of, answers={"env": answer})["spec"]
+    body = first_pod(of, replies={"env": answer})["spec"]
     assert body["containers"][0]["env"] == [
         {"name": "ADDED", "value": "5"},
         {"name": "MINE", "value": "1"},
@@ -157,15 +157,15 @@ def test_what_the_user_wrote_wins_over_decorations() -> None:
 def test_plugins_are_told_to_take_away_what_they_made_when_the_job_is_over() -> None:
     of = job("Completed", plugins={"svc": []}, notes={"plugin-svc": "svc"})
     seen = observed(of)
-    assert [(q.plugin, q.verb) for q in decide(seen, now=NOW).questions] == [("svc", "remove")]
+    assert [(q.plugin, q.verb) for q in decide(seen, now=NOW).requests] == [("svc", "remove")]
     gone = msgspec.structs.replace(reply("svc", seen), verb="remove")
-    after = written_status(of, decide(observed(of, answers={"svc": gone}), now=NOW))
+    after = written_status(of, decide(observed(of, replies={"svc": gone}), now=NOW))
     assert "plugin-svc" not in after.controlled_resources
 
 
 def test_a_private_key_does_not_go_on_the_bus() -> None:
     of = job("Pending", plugins={"ssh": ["--ssh-private-key=SECRET", "--ssh-port=23"]})
-    question = decide(observed(of), now=NOW).questions[0]
+    question = decide(observed(of), now=NOW).requests[0]
     assert "SECRET" not in repr(question)
     assert question.arguments == ["--ssh-private-key=<redacted>", "--ssh-port=23"]
 
@@ -175,7 +175,7 @@ def test_a_plugin_that_makes_nothing_is_not_asked_to_take_it_away() -> None:
     registry = {"env": PluginAnnouncement(plugin="env", version="1", makes_nothing=True)}
     over = observed(of, pod(0, "Succeeded"), pod(1, "Succeeded"), registry=registry)
     decision = decide(over, now=NOW)
-    assert [(q.plugin, q.verb) for q in decision.questions] == [("svc", "remove")]
+    assert [(q.plugin, q.verb) for q in decision.requests] == [("svc", "remove")]
     status = written_status(of, decision)
     assert status.state.phase == "Completed"
     noted = [key for key in status.controlled_resources if key.startswith("plugin-")]
@@ -186,7 +186,7 @@ def test_a_plugin_whose_answer_was_not_noted_yet_is_asked_to_take_away_what_it_m
     of = job("Terminated", plugins={"svc": []})
     seen = observed(of)
     made = reply("svc", seen, decoration=JobDecoration())
-    decision = decide(observed(of, answers={"svc": made}), now=NOW)
-    assert [(q.plugin, q.verb) for q in decision.questions] == [("svc", "remove")]
+    decision = decide(observed(of, replies={"svc": made}), now=NOW)
+    assert [(q.plugin, q.verb) for q in decision.requests] == [("svc", "remove")]
     gone = msgspec.structs.replace(made, verb="remove", decoration=None)
-    assert decide(observed(of, answers={"svc": gone}), now=NOW).questions == ()
+    assert decide(observed(of, replies={"svc": gone}), now=NOW).requests == ()

@@ -5,8 +5,8 @@ import pytest
 
 from tests.unit.job_controller.builders import NOW, job, observed, pod, podgroup, written_status
 from vc.job_controller.logic import decide
-from vc.job_controller.logic.lifecycle.runs import RUNS_RECORDED_MAX, with_run
 from vc.job_controller.logic.notes import read_notes, write_notes
+from vc.job_controller.logic.runs import RUNS_RECORDED_MAX, with_run
 from vc.model.api.pod import Pod, PodCondition, PodSpec
 from vc.model.values.times import format_time
 

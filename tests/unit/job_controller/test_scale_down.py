@@ -16,44 +16,44 @@ from tests.unit.job_controller.builders import (
     task,
     written_status,
 )
-from vc.job_controller.logic import Observed, decide
-from vc.job_controller.logic.observation import look
+from vc.job_controller.logic import ObservedJob, decide
+from vc.job_controller.logic.observation import observe
 from vc.messages.plugins import JobDecoration
 from vc.model.api.job import Job
 
 ALL = ("j-worker-0", "j-worker-1", "j-worker-2")
 
 
-def scaled(*, applied: bool = False, phase: str = "Running", **others: object) -> Observed:
+def scaled(*, applied: bool = False, phase: str = "Running", **others: object) -> ObservedJob:
     """Three pods of a job that wants one now, with svc and env; by default its plugins know three."""
     of = job(phase, tasks=[task(replicas=1)], min_available=1, plugins={"svc": [], "env": []})
     pods = [pod(index) for index in range(3)]
     seen = observed(of, *pods, podgroup=podgroup("Running"), **others)
-    noted = look(seen).hash if applied else "of-three"
+    noted = observe(seen).hash if applied else "of-three"
     return _noted(seen, noted)
 
 
-def _noted(seen: Observed, noted: str) -> Observed:
+def _noted(seen: ObservedJob, noted: str) -> ObservedJob:
     status = msgspec.structs.replace(seen.job.status, controlled_resources={"plugins-for": noted})
     of: Job = msgspec.structs.replace(seen.job, status=status)
     return msgspec.structs.replace(seen, job=of)
 
 
-def with_answers(seen: Observed, *plugins: str, about: str = "") -> Observed:
-    answers = {name: reply(name, seen, decoration=JobDecoration()) for name in plugins}
+def with_answers(seen: ObservedJob, *plugins: str, about: str = "") -> ObservedJob:
+    replies = {name: reply(name, seen, decoration=JobDecoration()) for name in plugins}
     if about:
-        answers = {n: msgspec.structs.replace(r, spec_hash=about) for n, r in answers.items()}
-    return msgspec.structs.replace(seen, answers=answers)
+        replies = {n: msgspec.structs.replace(r, spec_hash=about) for n, r in replies.items()}
+    return msgspec.structs.replace(seen, replies=replies)
 
 
-def without_queue(seen: Observed) -> Observed:
+def without_queue(seen: ObservedJob) -> ObservedJob:
     return msgspec.structs.replace(seen, queue=None)
 
 
 @dataclass(frozen=True)
 class Case:
     id: str
-    seen: Observed
+    seen: ObservedJob
     deletes: tuple[str, ...]
     asks: tuple[str, ...]
 
@@ -79,7 +79,7 @@ CASES = [
 def test_surplus_pods_go_after_every_plugin_has_answered(case: Case) -> None:
     decision = decide(case.seen, now=NOW)
     assert tuple(deleted(decision)) == case.deletes
-    assert tuple(question.plugin for question in decision.questions) == case.asks
+    assert tuple(question.plugin for question in decision.requests) == case.asks
     if case.asks:
         assert decision.wake_after_seconds is not None
 
@@ -88,7 +88,7 @@ def test_the_answers_are_noted_with_the_deletion() -> None:
     seen = with_answers(scaled(), "env", "svc")
     decision = decide(seen, now=NOW)
     noted = written_status(seen.job, decision).controlled_resources["plugins-for"]
-    assert noted == look(seen).hash
+    assert noted == observe(seen).hash
 
 
 def test_a_job_without_plugins_does_not_wait() -> None:
@@ -97,7 +97,7 @@ def test_a_job_without_plugins_does_not_wait() -> None:
     assert tuple(deleted(decide(seen, now=NOW))) == SURPLUS
 
 
-def restarting(*pods: int) -> Observed:
+def restarting(*pods: int) -> ObservedJob:
     """A restart of the first pod, while the job shrinks from three to one."""
     of = job(
         "Restarting",
@@ -114,5 +114,5 @@ def test_a_restart_deletes_what_it_restarts_at_once_and_the_surplus_after_the_an
     seen = restarting(0, 1, 2)
     first = decide(seen, now=NOW)
     assert deleted(first) == ["j-worker-0"]
-    assert [question.plugin for question in first.questions] == ["svc"]
+    assert [question.plugin for question in first.requests] == ["svc"]
     assert deleted(decide(with_answers(restarting(1, 2), "svc"), now=NOW)) == list(SURPLUS)

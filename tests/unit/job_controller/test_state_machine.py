@@ -1,4 +1,4 @@
-"""Every cell of the state machine's table: phase × order, and where phases settle by themselves."""
+"""Every cell of the state machine's table: phase × order, and where phases next_phase by themselves."""
 
 from dataclasses import dataclass, field
 
@@ -19,7 +19,7 @@ from tests.unit.job_controller.builders import (
     written_status,
 )
 from vc.job_controller.logic import decide
-from vc.job_controller.logic.lifecycle.phases import ALLOWED, SETTLES, STEPS
+from vc.job_controller.logic.phases import ALLOWED, STEPS, TRANSITIONS
 from vc.messages.effects import DeleteObject
 from vc.model.api.job import Job
 from vc.model.api.kinds import COMMANDS, JOBS
@@ -243,7 +243,7 @@ def test_settling(case: Settling) -> None:
 
 
 def test_every_phase_is_in_the_table() -> None:
-    assert set(STEPS) | {""} == set(SETTLES) == set(ALLOWED)
+    assert set(STEPS) | {""} == set(TRANSITIONS) == set(ALLOWED)
     for steps in STEPS.values():
         assert set(steps) <= set(ORDERS)
 

@@ -237,11 +237,11 @@ def test_the_first_pods_do_not_wait_for_what_was_noted_of_plugins() -> None:
     of = job("Pending", plugins={"env": []}, min_available=2)
     of = msgspec.structs.replace(of, status=msgspec.structs.replace(of.status, min_available=2))
     answered = {"env": reply("env", observed(of), decoration=JobDecoration())}
-    decision = decide(observed(of, podgroup=podgroup(), answers=answered), now=NOW)
+    decision = decide(observed(of, podgroup=podgroup(), replies=answered), now=NOW)
     assert created(decision) == ["j-worker-0", "j-worker-1"]
     assert not [e for e in decision.effects if isinstance(e, PatchObject) and e.kind is JOBS]
     assert decision.late
-    seen = observed(of, pod(0, "Pending"), pod(1, "Pending"), podgroup=podgroup(), answers=answered)
+    seen = observed(of, pod(0, "Pending"), pod(1, "Pending"), podgroup=podgroup(), replies=answered)
     status = written_status(of, decide(seen, now=NOW))
     assert status.controlled_resources["plugin-env"] == "env"
 

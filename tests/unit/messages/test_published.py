@@ -12,26 +12,19 @@ from tests.builders.planted import OWN_ANNOTATION, Planted
 from tests.simulation.stack import gang_job
 from tests.unit.messages.samples import STAMP
 from vc.dashboard.logic.manifests import pods_of
-from vc.job_controller.logic.pods.resources import pod_usage
+from vc.jobs.pods.min_resources import pod_usage
 from vc.messages.codec import encode
 from vc.messages.facts import HEADER_PROJECTION, fact_message, object_of
 from vc.messages.plugins import PluginRequest
 from vc.messages.published import HIDDEN, in_plain_form, published
 from vc.messages.record import Record
-from vc.messages.redaction import FLAGS, OMITTED, REDACTED, is_redacted, redact
-from vc.messages.topics import PLUGINS
+from vc.messages.redaction import OMITTED, REDACTED, is_redacted, redact
 from vc.model.api import pod as pods
 from vc.model.api.job import Job
 from vc.model.api.kinds import JOBS, PODS
 from vc.model.api.outline import KEPT, OUTLINE, outline, pod_spec_of, shown_template
 from vc.model.api.pod import Pod
 from vc.model.api.struct import JsonObject
-from vc.plugin_mpi import logic as mpi
-from vc.plugin_pytorch import logic as pytorch
-from vc.plugin_ray import logic as ray
-from vc.plugin_ssh import logic as ssh
-from vc.plugin_svc import logic as svc
-from vc.plugin_tensorflow import logic as tensorflow
 
 FORMS = (
     "affinity", "containers", "initContainers", "nodeSelector", "tolerations", "volumes", "hostname",
@@ -209,16 +202,6 @@ def _names(value: Any) -> set[str]:
 
 
 # -- plugin arguments --------------------------------------------------------------------------------
-
-
-def test_the_flags_known_here_are_those_of_the_plugins() -> None:
-    cores = {
-        "env": (), "svc": svc.FLAGS, "ssh": ssh.FLAGS, "pytorch": pytorch.FLAGS, "mpi": mpi.FLAGS,
-        "tensorflow": tensorflow.FLAGS, "ray": ray.FLAGS,
-    }  # fmt: skip
-    assert set(FLAGS) == set(PLUGINS)
-    for plugin, flags in cores.items():
-        assert dict(FLAGS[plugin]) == {flag.name: flag.switch for flag in flags}, plugin
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,16 @@
 """Requests to plugins, and what is read out of their answers."""
 
+from typing import Any
+
+import msgspec
+
 from tests.unit.job_controller.builders import job, task
-from vc.jobplugin.answers import Core, Decorated, Found, Reference
+from vc.jobplugin.answers import Core, Decorated, Found, ObjectReference
+from vc.jobs.pods.decoration import IndexMarks, decorate
 from vc.messages.plugins import PluginRequest, TaskDecoration
-from vc.model.api.job import Job
+from vc.model.api.job import Job, TaskSpec
 from vc.model.api.kinds import SECRETS
-from vc.plugin_ssh.logic import KeyPair
+from vc.plugin_ssh.logic import SshKeyPair
 from vc.plugin_ssh.service import SshCore
 
 TRAINING = job("Pending", tasks=[task("master", 1), task("worker", 2)])
@@ -35,6 +40,19 @@ def variables(decorated: Decorated, name: str) -> dict[str, object]:
     }
 
 
+def with_containers(name: str, replicas: int, *containers: str) -> TaskSpec:
+    """A task whose pods have these containers."""
+    spec: dict[str, Any] = {"containers": [{"name": c, "args": ["mine"]} for c in containers]}
+    return msgspec.structs.replace(task(name, replicas), template={"spec": spec})
+
+
+def decorated_spec(decorated: Decorated, of: TaskSpec, index: int) -> dict[str, Any]:
+    """The spec of one pod of the task after decoration."""
+    spec: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(of.template["spec"]))
+    decorate(spec, [of_task(decorated, of.name)])
+    return IndexMarks(spec).filled(index)
+
+
 def owned(
     uid: str = "job-1",
     *,
@@ -50,12 +68,12 @@ def owned(
     }
 
 
-SECRET = Reference(SECRETS, "ns", "j-ssh")
-PAIR = KeyPair(private="PRIVATE", public="PUBLIC\n")
+SECRET = ObjectReference(SECRETS, "ns", "j-ssh")
+PAIR = SshKeyPair(private="PRIVATE", public="PUBLIC\n")
 
 
 def ssh(made: list[str] | None = None) -> SshCore:
-    def make(key_type: str) -> KeyPair:
+    def make(key_type: str) -> SshKeyPair:
         if made is not None:
             made.append(key_type)
         return PAIR

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.unit.plugins.requests import SECRET, answer, owned, request, ssh
-from vc.jobplugin.answers import Reference
+from vc.jobplugin.answers import ObjectReference
 from vc.messages.effects import CreateObject, DeleteObject, PatchObject
 from vc.model.api.kinds import CONFIGMAPS, JOBS, SECRETS, SERVICES
 from vc.plugin_ray.logic import RayCore
@@ -20,7 +20,7 @@ FOREIGN = [
 @pytest.mark.parametrize("foreign", FOREIGN)
 def test_what_another_owner_has_is_neither_used_nor_removed(foreign: dict[str, object]) -> None:
     removal = request(verb="remove")
-    service = Reference(SERVICES, "ns", "j")
+    service = ObjectReference(SERVICES, "ns", "j")
     for core in (SvcCore(), RayCore()):
         assert core.remove(removal, {service: foreign}).effects == ()
     assert ssh().remove(removal, {SECRET: foreign}).effects == ()
@@ -32,7 +32,7 @@ def test_what_another_owner_has_is_neither_used_nor_removed(foreign: dict[str, o
 @pytest.mark.parametrize("foreign", FOREIGN)
 def test_what_another_owner_has_is_never_patched(foreign: dict[str, object]) -> None:
     """It is asked for anew, for this job: whether the name is free is found out when it is written."""
-    hosts = Reference(CONFIGMAPS, "ns", "j-svc")
+    hosts = ObjectReference(CONFIGMAPS, "ns", "j-svc")
     kept = {**foreign, "data": {"VC_GONE_NUM": "1"}}
     found = [answer(SvcCore(), found={hosts: kept})]
     found.append(answer(ssh(), found={SECRET: {**foreign, "data": {"id_rsa": "eA=="}}}))
@@ -46,6 +46,6 @@ def test_what_another_owner_has_is_never_patched(foreign: dict[str, object]) -> 
 
 def test_ssh_removes_no_secret_but_its_own() -> None:
     """A Secret that the user names stays, also when this job controls it."""
-    given = Reference(SECRETS, "ns", "given")
+    given = ObjectReference(SECRETS, "ns", "given")
     removed = ssh().remove(request(verb="remove"), {given: owned(), SECRET: owned()}).effects
     assert [e.name for e in removed if isinstance(e, DeleteObject)] == ["j-ssh"]

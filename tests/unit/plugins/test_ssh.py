@@ -7,8 +7,8 @@ import pytest
 
 from tests.unit.job_controller.builders import job, task
 from tests.unit.plugins.requests import SECRET, TRAINING, answer, of_task, owned, request, ssh
-from vc.job_controller.logic.pods.decoration import decorate
-from vc.jobplugin.answers import Decorated, Reference
+from vc.jobplugin.answers import Decorated, ObjectReference
+from vc.jobs.pods.decoration import decorate
 from vc.messages.effects import CreateObject, PatchObject, RecordEvent
 from vc.messages.plugins import TaskDecoration
 from vc.messages.redaction import redact
@@ -73,7 +73,7 @@ def test_the_group_of_files_is_set_unless_the_user_chose_one() -> None:
 
 
 def test_a_secret_of_the_user_is_used_as_it_is() -> None:
-    mine = Reference(SECRETS, "ns", "mine")
+    mine = ObjectReference(SECRETS, "ns", "mine")
     decorated = answer(ssh(), "--ssh-secret=mine", found={mine: {"data": {"id_rsa": ""}}})
     assert decorated.effects == ()
     assert of_task(decorated, "worker").volumes[0]["secret"]["secretName"] == "mine"
@@ -85,7 +85,7 @@ def test_a_key_in_arguments_is_read_from_the_job_itself_and_warned_about() -> No
     live = {"metadata": {"uid": "job-1"}, "spec": {"plugins": {"ssh": arguments}}}
     asked = request(TRAINING, *redact(arguments))
     core = ssh()
-    reference = Reference(JOBS, "ns", "j")
+    reference = ObjectReference(JOBS, "ns", "j")
     assert reference in core.looks_at(asked)
     decorated = core.decorate(asked, {reference: live})
     assert secret_data(decorated)["id_rsa"] == "MINE"

@@ -1,7 +1,7 @@
 """What svc answers: its Service, its policy and the hosts of a job."""
 
 from tests.unit.plugins.requests import answer, of_task, owned, request
-from vc.jobplugin.answers import Reference
+from vc.jobplugin.answers import ObjectReference
 from vc.messages.effects import CreateObject, DeleteObject, PatchObject
 from vc.model.api.kinds import CONFIGMAPS
 from vc.plugin_svc.logic import SvcCore
@@ -39,7 +39,7 @@ def test_svc_without_a_policy_and_with_early_names() -> None:
 
 
 def test_svc_refreshes_hosts_and_removes_only_its_own() -> None:
-    core, reference = SvcCore(), Reference(CONFIGMAPS, "ns", "j-svc")
+    core, reference = SvcCore(), ObjectReference(CONFIGMAPS, "ns", "j-svc")
     stale = answer(core, found={reference: owned(data={"VC_GONE_NUM": "1"})})
     (patch,) = [e for e in stale.effects if isinstance(e, PatchObject)]
     assert patch.patch["data"]["VC_GONE_NUM"] is None

@@ -8,12 +8,14 @@ import msgspec
 
 from tests.unit.admission.objects import ask, job, queue, template, world
 from tests.unit.admission.test_other_kinds import cron, flow, hypernode, member
-from tests.unit.scheduling.objects import gang, nodes
+from tests.unit.scheduling.objects import gang
+from tests.unit.scheduling.objects import nodes
 from tests.unit.scheduling.objects import queue as queue_row
-from tests.unit.scheduling.world import World, reason_of
-from vc.admission.logic.webhook.wire import Response
-from vc.job_controller.logic.podgroup import wanted_spec
-from vc.job_controller.logic.pods.pods import PodMaker
+from tests.unit.scheduling.world import World
+from tests.unit.scheduling.world import reason_of
+from vc.admission.logic.webhook.wire import ReviewResponse
+from vc.jobs.podgroup import podgroup_spec
+from vc.jobs.pods.pod_maker import PodMaker
 from vc.messages.sessions import Reason, Stage
 from vc.model.api.graft import to_json
 from vc.model.api.job import Job
@@ -93,12 +95,12 @@ def sample_of(entry: Entry, case: Case, kind: str) -> JsonObject:
     return put(written, entry.path, case.sample)
 
 
-def admitted(kind: str, written: JsonObject) -> Response:
+def admitted(kind: str, written: JsonObject) -> ReviewResponse:
     """What admission answers."""
     return ask(PATHS[kind], written, KNOWN)
 
 
-def said(response: Response, answer: Answer, text: str) -> bool:
+def said(response: ReviewResponse, answer: Answer, text: str) -> bool:
     """Whether admission gave the promised answer."""
     start = re.sub(r"\s+", " ", text)[:60]
     if answer is Answer.REFUSED:
@@ -137,7 +139,7 @@ def is_unsupported(reason: Reason, text: str) -> bool:
 def made_of(written: JsonObject) -> tuple[JsonObject, JsonObject]:
     """The PodGroup and the first pod that the job-controller makes of a job."""
     made = msgspec.convert(written, Job)
-    spec = wanted_spec(made, made.spec.tasks, {"cpu": "2"})
+    spec = podgroup_spec(made, made.spec.tasks, {"cpu": "2"})
     first = PodMaker(made, made.spec.tasks[0], [], group="g", forwarded=False).make(0)
     return {"metadata": {}, "spec": to_json(spec)}, first.body
 

@@ -19,7 +19,7 @@ from tests.unit.support.objects import (
     sample_of,
     scheduled,
 )
-from vc.admission.logic.pods.pod_conditions import ANSWER_CONDITION
+from vc.admission.logic.webhook.pod_conditions import ANSWER_CONDITION
 from vc.model.api.graft import to_json
 from vc.model.api.pod import Pod
 from vc.model.support import ENTRIES, Answer, Case, Entry

@@ -6,8 +6,8 @@ from tests.builders.contexts import memory_context
 from tests.unit.job_controller.builders import NOW, UID, job, observed, pod, podgroup, task
 from tests.unit.tracing.heard import Heard
 from vc.clock import LoopClock, run_virtual
-from vc.job_controller.logic.lifecycle.phases import COMPLETED, RUNNING
-from vc.job_controller.spans import JobSpans
+from vc.job_controller.logic.phases import COMPLETED, RUNNING
+from vc.job_controller.spans import LifecycleSpans
 from vc.messages.effects import CreateObject, PatchObject
 from vc.model.api.job import DependsOn, Job, JobCondition
 from vc.model.api.kinds import JOBS, PODS
@@ -50,11 +50,11 @@ def acted_on(of: Job) -> Job:
 def test_a_large_job_has_one_span_from_its_first_to_its_last_pod() -> None:
     async def main() -> None:
         context, heard = world()
-        spans = JobSpans(context)
+        spans = LifecycleSpans(context)
         of = job(tasks=[task(replicas=3)])
-        spans.worked(observed(of), [made_pod(0), made_pod(1)], began=NOW - 5)
+        spans.after_decision(observed(of), [made_pod(0), made_pod(1)], began=NOW - 5)
         assert heard.spans == []
-        spans.worked(observed(of, pod(0), pod(1)), [made_pod(2)], began=NOW - 3)
+        spans.after_decision(observed(of, pod(0), pod(1)), [made_pod(2)], began=NOW - 3)
         assert [(n, s) for _, n, s, _ in heard.spans] == [("pods", NOW - 5)]
 
     run_virtual(main())
@@ -65,7 +65,7 @@ def test_tasks_that_wait_for_others_do_not_hold_up_the_span_of_the_pods() -> Non
         context, heard = world()
         late = task("late", depends_on=DependsOn(name=["worker"]))
         of = job(tasks=[task(replicas=1), late])
-        JobSpans(context).worked(observed(of), [made_pod(0)], began=NOW)
+        LifecycleSpans(context).after_decision(observed(of), [made_pod(0)], began=NOW)
         assert [name for _, name, _, _ in heard.spans] == ["pods"]
 
     run_virtual(main())
@@ -75,7 +75,7 @@ def test_a_later_attempt_has_spans_of_its_own() -> None:
     async def main() -> None:
         context, heard = world()
         of = job(version=1, tasks=[task(replicas=1)])
-        JobSpans(context).worked(observed(of, pod(0)), [made_pod(0)], began=NOW)
+        LifecycleSpans(context).after_decision(observed(of, pod(0)), [made_pod(0)], began=NOW)
         assert [name for _, name, _, _ in heard.spans] == ["pods-2"]
 
     run_virtual(main())
@@ -85,7 +85,7 @@ def test_a_write_that_failed_is_no_end() -> None:
     async def main() -> None:
         context, heard = world()
         outcomes = [entered(COMPLETED, status=OutcomeStatus.STALE)]
-        JobSpans(context).worked(observed(job(RUNNING)), outcomes, began=NOW)
+        LifecycleSpans(context).after_decision(observed(job(RUNNING)), outcomes, began=NOW)
         assert heard.spans == []
 
     run_virtual(main())
@@ -94,7 +94,9 @@ def test_a_write_that_failed_is_no_end() -> None:
 def test_the_root_goes_from_creation_to_the_end() -> None:
     async def main() -> None:
         context, heard = world()
-        JobSpans(context).worked(observed(job(RUNNING)), [entered(COMPLETED)], began=NOW)
+        LifecycleSpans(context).after_decision(
+            observed(job(RUNNING)), [entered(COMPLETED)], began=NOW
+        )
         ((uid, name, started, ended),) = heard.spans
         assert (uid, name, started) == (UID, "job", BORN)
         assert ended >= NOW
@@ -105,9 +107,9 @@ def test_the_root_goes_from_creation_to_the_end() -> None:
 def test_a_resumed_job_gets_a_later_root() -> None:
     async def main() -> None:
         context, heard = world()
-        spans = JobSpans(context)
+        spans = LifecycleSpans(context)
         for phase in ("Aborted", "Aborted", COMPLETED):
-            spans.worked(observed(job(RUNNING)), [entered(phase)], began=NOW)
+            spans.after_decision(observed(job(RUNNING)), [entered(phase)], began=NOW)
         assert [name for _, name, _, _ in heard.spans] == ["job", "job"]
 
     run_virtual(main())
@@ -118,9 +120,9 @@ def test_after_a_restart_what_is_young_is_told_from_the_objects() -> None:
         context, heard = world()
         pods = [pod(index, created_at=NOW - 10 + index) for index in range(2)]
         seen = observed(job(COMPLETED, since=NOW - 2), *pods)
-        spans = JobSpans(context)
+        spans = LifecycleSpans(context)
         for _ in range(2):
-            spans.looked(seen)
+            spans.before_decision(seen)
         told = {name: (started, ended) for _, name, started, ended in heard.spans}
         assert told == {"pods": (NOW - 10, NOW - 9), "job": (BORN, NOW - 1)}
         assert len(heard.spans) == 2
@@ -132,7 +134,9 @@ def test_after_a_restart_the_history_is_not_told_again() -> None:
     async def main() -> None:
         context, heard = world()
         old = job(COMPLETED, since=NOW - 3_600)
-        JobSpans(context).looked(observed(old, pod(0, created_at=NOW - 3_700), pod(1)))
+        LifecycleSpans(context).before_decision(
+            observed(old, pod(0, created_at=NOW - 3_700), pod(1))
+        )
         assert [name for _, name, _, _ in heard.spans if name == "job"] == []
 
     run_virtual(main())
@@ -141,8 +145,10 @@ def test_after_a_restart_the_history_is_not_told_again() -> None:
 def test_pods_and_groups_of_another_job_of_the_name_are_not_told() -> None:
     async def main() -> None:
         context, heard = world()
-        strangers = [pod(index, job_uid="older", created_at=NOW) for index in range(2)]
-        JobSpans(context).looked(observed(job(), *strangers, podgroup=podgroup(version=3)))
+        of_removed_tasks = [pod(index, job_uid="older", created_at=NOW) for index in range(2)]
+        LifecycleSpans(context).before_decision(
+            observed(job(), *of_removed_tasks, podgroup=podgroup(version=3))
+        )
         assert heard.spans == []
 
     run_virtual(main())

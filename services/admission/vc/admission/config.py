@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import urlsplit
 
-from vc.admission.logic.maxima import Maxima
-from vc.admission.logic.world import QUEUE_DEPTH_MAX, Settings
 from vc.model import variables
 from vc.model.compat import COMPAT
 from vc.model.faults import describe
 from vc.model.scheduler_names import scheduler_names_variable
 from vc.model.variables import AnyVariable
 from vc.runtime.hosting.variables import POD_NAMESPACE
+from vc.validation.maxima import Maxima
+from vc.validation.world import QUEUE_DEPTH_MAX, Settings
 
 HOST: Final = variables.text("ADMISSION_HOST", "127.0.0.1", meaning="address to listen on")
 PORT: Final = variables.port(

@@ -13,16 +13,9 @@ from typing import Final
 import msgspec
 
 from vc.admission.config import Config
-from vc.admission.logic.class_quotas import by_namespace
-from vc.admission.logic.lookups import Lookups
-from vc.admission.logic.maxima import Count
-from vc.admission.logic.pods.resource_groups import (
-    ResourceGroup,
-    ResourceGroupsError,
-    parse_resource_groups,
-)
-from vc.admission.logic.world import BUILT_IN_PLUGINS, AccessQuestion, World, children_of
+from vc.admission.logic.lookups import Count, Lookups
 from vc.cluster import NotFoundError, ServerError
+from vc.jobs.plugins.built_in import BUILT_IN_PLUGINS
 from vc.messages.codec import decode, unreadable
 from vc.messages.plugins import PluginAnnouncement
 from vc.messages.record import Record
@@ -46,6 +39,13 @@ from vc.runtime.consuming.dead_letters import send_to_dead_letters
 from vc.runtime.consuming.follower import Batch, Follower
 from vc.runtime.containment.boundaries import DECODE
 from vc.runtime.hosting.context import Context
+from vc.validation.class_quotas import by_namespace
+from vc.validation.resource_groups import (
+    ResourceGroup,
+    ResourceGroupsError,
+    parse_resource_groups,
+)
+from vc.validation.world import AccessQuestion, World, children_of
 
 _NAME_SHOWN_MAX: Final = 253
 LIVE_LIST_SECONDS: Final = 1.0

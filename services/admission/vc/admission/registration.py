@@ -19,8 +19,8 @@ from urllib.parse import urlsplit
 
 from vc.admission.config import Config
 from vc.admission.knowledge import Knowledge
-from vc.admission.logic.pods.pod_conditions import steering_condition
 from vc.admission.logic.webhook.endpoints import ENDPOINTS
+from vc.admission.logic.webhook.pod_conditions import steering_condition
 from vc.admission.logic.webhook.webhook_configurations import (
     BY_ADDRESS,
     CONFIGURATIONS,

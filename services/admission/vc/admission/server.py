@@ -13,17 +13,10 @@ from aiohttp import web
 
 from vc.admission.config import PORT
 from vc.admission.knowledge import Knowledge
-from vc.admission.logic.lookups import Lookups, needed
-from vc.admission.logic.maxima import to_count
+from vc.admission.logic.lookups import Lookups, needed, to_count
 from vc.admission.logic.review import review
 from vc.admission.logic.webhook.endpoints import ENDPOINTS, Endpoint
-from vc.admission.logic.webhook.wire import (
-    BODY_BYTES_MAX,
-    Request,
-    ReviewError,
-    answer,
-    parse_review,
-)
+from vc.admission.logic.webhook.wire import BODY_BYTES_MAX, ReviewError, answer, parse_review
 from vc.admission.metrics import ALLOWED, NO_REVIEW, REFUSED, UNAVAILABLE, AdmissionMetrics
 from vc.cluster import ClusterError
 from vc.model.api.kinds import JOBS
@@ -32,6 +25,7 @@ from vc.runtime.containment.boundaries import DECIDE
 from vc.runtime.hosting.context import Context
 from vc.runtime.hosting.job_fields import job_fields
 from vc.runtime.hosting.listening import Wanted, said_once
+from vc.validation.request import ReviewRequest
 
 JSON: Final = "application/json"
 HEADER_BYTES_MAX: Final = 16 * 1024
@@ -120,7 +114,7 @@ class AdmissionServer:
         return web.Response(body=answer(request, response), content_type=JSON), answered
 
 
-def _fields(request: Request, endpoint: Endpoint) -> dict[str, str | int]:
+def _fields(request: ReviewRequest, endpoint: Endpoint) -> dict[str, str | int]:
     """Log fields of a refusal. A job that already has its uid can be followed by its trace too."""
     key = object_key(request.namespace, request.name)
     if endpoint.kind is not JOBS:

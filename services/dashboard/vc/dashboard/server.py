@@ -32,7 +32,7 @@ from vc.dashboard.logic.epochs import EpochMemory
 from vc.dashboard.logic.explaining import explain, starts_on, waiting_list
 from vc.dashboard.logic.invariants import Finding, Seen, report
 from vc.dashboard.logic.jobs import JobQuestion, describe_job, list_jobs
-from vc.dashboard.logic.manifests import ManifestError
+from vc.dashboard.logic.manifests import WhatIfManifestError
 from vc.dashboard.logic.queues import queue_tree
 from vc.dashboard.logic.sessions import SessionMemory
 from vc.dashboard.logic.shares import GaveUpError, Standing
@@ -338,7 +338,7 @@ class DashboardServer:
             # RFC 9110 requires this header with a 401.
             if error.status == web.HTTPUnauthorized.status_code:
                 response.headers["WWW-Authenticate"] = "Bearer"
-        except (QuestionError, ManifestError) as error:
+        except (QuestionError, WhatIfManifestError) as error:
             response = _problem(400, str(error))
         except NotReplayableError as error:
             response = _problem(409, str(error))

@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from vc.job_controller.logic import Blocker, Observed
+from vc.job_controller.logic import Blocker, ObservedJob
 from vc.job_controller.logic.redaction import conceal
 from vc.job_controller.spans import phase_in
 from vc.messages.effects import CreateObject, DeleteObject, Effect, PatchObject, PublishMessage
@@ -18,27 +18,29 @@ _EVENTS: Final = {CreateObject: "FailedCreate", DeleteObject: "FailedDelete"}
 """Reasons of Events about refused writes, as controllers of Kubernetes name them."""
 
 
-def what_was_done(seen: Observed, outcomes: Sequence[Outcome]) -> str:
-    """A line like `Pending → Running; created 4 pods; asked env, svc`, empty
-    if only counters were written."""
+def summary_of(seen: ObservedJob, outcomes: Sequence[Outcome]) -> str:
+    """Fields like `phase=Pending->Running pods_created=4 plugins_requested=env,svc`.
+
+    Empty if only counters were written: a large job would fill the log with them.
+    """
     done = [outcome.effect for outcome in outcomes if outcome.status is OutcomeStatus.DONE]
-    told: list[str] = []
+    fields: list[str] = []
     before = seen.job.status.state.phase
     for effect in done:
         if isinstance(effect, PatchObject) and effect.kind is JOBS:
             phase = phase_in(effect)
             if phase and phase != before:
-                told.append(f"{before or _NEW} → {phase}")
+                fields.append(f"phase={before or _NEW}->{phase}")
                 before = phase
     created = Counter(effect.kind.short for effect in done if isinstance(effect, CreateObject))
     deleted = Counter(effect.kind.short for effect in done if isinstance(effect, DeleteObject))
-    told += [f"created {count} {kind}" for kind, count in sorted(created.items())]
-    told += [f"deleted {count} {kind}" for kind, count in sorted(deleted.items())]
-    asked = sorted(effect.message.topic for effect in done if isinstance(effect, PublishMessage))
-    if asked:
-        plugins = [topic.removeprefix("plugin.").removesuffix(".requests") for topic in asked]
-        told.append(f"asked {', '.join(plugins)}")
-    return "; ".join(told)
+    fields += [f"{kind}_created={count}" for kind, count in sorted(created.items())]
+    fields += [f"{kind}_deleted={count}" for kind, count in sorted(deleted.items())]
+    topics = sorted(effect.message.topic for effect in done if isinstance(effect, PublishMessage))
+    if topics:
+        plugins = [topic.removeprefix("plugin.").removesuffix(".requests") for topic in topics]
+        fields.append(f"plugins_requested={','.join(plugins)}")
+    return " ".join(fields)
 
 
 def message_topic(effect: Effect) -> str:

@@ -35,7 +35,7 @@ class Unread(msgspec.Struct, frozen=True, kw_only=True):
     why: str
     retry_after_seconds: float = 0.0
     """Retry-After of the API server, or 0."""
-    rests_seconds: float = 0.0
+    backoff_seconds: float = 0.0
     """Remaining backoff after the last failure. No request was sent."""
     blocker: Blocker | None = None
 
@@ -58,7 +58,7 @@ class Manifests:
         self._jobs_max = jobs_max
         self._slots = asyncio.Semaphore(READS_AT_ONCE)
         self._read: OrderedDict[str, _Read] = OrderedDict()
-        self._rests: dict[str, tuple[float, Unread]] = {}
+        self._backoffs: dict[str, tuple[float, Unread]] = {}
         """Jobs that could not be read: when the next request is allowed
         (monotonic), and why it failed."""
         self._bytes = 0
@@ -75,19 +75,19 @@ class Manifests:
     async def read(self, job: Job) -> Unread | None:
         """Read the job once. After None is returned, `of` returns the job."""
         # Every change of the job leads here, and each would send a request without this pause.
-        rests_until, why = self._rests.get(job.key, (0.0, None))
-        left = rests_until - self._context.clock.monotonic()
+        backoff_until, why = self._backoffs.get(job.key, (0.0, None))
+        left = backoff_until - self._context.clock.monotonic()
         if why is not None and left > 0:
-            return msgspec.structs.replace(why, rests_seconds=left)
-        self._rests.pop(job.key, None)
-        return await self._ask(job)
+            return msgspec.structs.replace(why, backoff_seconds=left)
+        self._backoffs.pop(job.key, None)
+        return await self._get(job)
 
     def rest(self, key: str, unread: Unread, seconds: float) -> None:
         """Send no request for the given time. Without this, every
         change of the job would cause one."""
-        self._rests[key] = (self._context.clock.monotonic() + seconds, unread)
+        self._backoffs[key] = (self._context.clock.monotonic() + seconds, unread)
 
-    async def _ask(self, job: Job) -> Unread | None:
+    async def _get(self, job: Job) -> Unread | None:
         metadata = job.metadata
         try:
             async with self._slots:
@@ -101,8 +101,8 @@ class Manifests:
         except TooManyRequestsError as error:
             return Unread(why=error.message, retry_after_seconds=error.retry_after_seconds)
         except ClusterError as error:
-            told = None if error.temporary else _refused(error.message)
-            return Unread(why=error.message, blocker=told)
+            blocker = None if error.temporary else _refused(error.message)
+            return Unread(why=error.message, blocker=blocker)
         except msgspec.ValidationError as error:
             return Unread(why=f"the job cannot be read: {error}", blocker=_refused(str(error)))
         # Templates of another job of this name must never be used.
@@ -117,7 +117,7 @@ class Manifests:
 
     def forget(self, key: str) -> None:
         """Drop the state of a job that is gone or belongs to another replica now."""
-        self._rests.pop(key, None)
+        self._backoffs.pop(key, None)
         self._drop(key)
 
     def _drop(self, key: str) -> None:

@@ -11,9 +11,9 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Gauge, Histogram
 
-from vc.job_controller.logic import Observed
-from vc.job_controller.logic.lifecycle.phases import COMPLETED, FAILED
-from vc.job_controller.spans import born, phase_in
+from vc.job_controller.logic import ObservedJob
+from vc.job_controller.logic.phases import COMPLETED, FAILED
+from vc.job_controller.spans import created_at, phase_in
 from vc.messages.effects import CreateObject, PatchObject
 from vc.model.api.job import Job
 from vc.model.api.keys import DEFAULT_QUEUE
@@ -57,7 +57,7 @@ class JobMetrics:
         )
         self._round_trip = Histogram(
             "pyroclast_plugin_round_trip_seconds",
-            "From the first question about a job's spec to the plugin's answer.",
+            "From the first request about a job's spec to the plugin's reply.",
             ("plugin",),
             buckets=_SECONDS,
             registry=registry,
@@ -66,7 +66,7 @@ class JobMetrics:
         self._labels: dict[str, tuple[str, str, str]] = {}
         """Phase, name and queue of the jobs with samples, oldest first."""
 
-    def worked(self, seen: Observed, outcomes: Sequence[Outcome], *, now: float) -> None:
+    def after_decision(self, seen: ObservedJob, outcomes: Sequence[Outcome], *, now: float) -> None:
         """Count the effects of a decision that was carried out."""
         done = [outcome.effect for outcome in outcomes if outcome.status is OutcomeStatus.DONE]
         for effect in done:
@@ -75,7 +75,7 @@ class JobMetrics:
         made_pods = any(isinstance(e, CreateObject) and e.kind is PODS for e in done)
         # Only the first attempt: later pods would add the running time of the job to the latency.
         if made_pods and not seen.pods and seen.job.status.retry_count == 0:
-            self._creation.observe(max(0.0, now - born(seen.job, now)) * 1000)
+            self._creation.observe(max(0.0, now - created_at(seen.job, now)) * 1000)
 
     def _reached(self, job: Job, phase: str) -> None:
         if phase not in self._ended:
@@ -91,7 +91,7 @@ class JobMetrics:
         self._labels[job.key] = (phase, *labels)
         self._ended[phase].labels(*labels).inc()
 
-    def answered(self, plugin: str, seconds: float) -> None:
+    def replied(self, plugin: str, seconds: float) -> None:
         """Observe the round trip of a plugin request."""
         if plugin not in self._plugins and len(self._plugins) >= PLUGINS_MAX:
             plugin = OTHER

@@ -1,13 +1,13 @@
-"""Requests to plugins and their answers, per job. They are kept only in memory.
+"""Requests to plugins and their replies, per job. They are kept only in memory.
 
 Losing them costs one more request: missing answers are requested again.
 """
 
 import msgspec
 
-from vc.job_controller.logic.defaults import with_defaults
 from vc.job_controller.logic.observation import hash_of
-from vc.job_controller.logic.observed import Asked
+from vc.job_controller.logic.observed import RequestAge
+from vc.jobs.defaults import with_defaults
 from vc.messages.plugins import PluginReply, PluginRequest
 from vc.model.api.job import Job, JobSpec
 
@@ -21,69 +21,69 @@ class _Request(msgspec.Struct):
 class _JobRequests(msgspec.Struct):
     spec: JobSpec | None = None
     spec_hash: str = ""
-    questions: dict[tuple[str, str], _Request] = {}
-    answers: dict[str, PluginReply] = {}
+    requests: dict[tuple[str, str], _Request] = {}
+    replies: dict[str, PluginReply] = {}
 
 
 class PluginRequests:
-    """Requests and answers by the key of the job."""
+    """Requests and replies by the key of the job."""
 
     def __init__(self, scheduler_name: str) -> None:
         self._scheduler_name = scheduler_name
         self._by_job: dict[str, _JobRequests] = {}
 
     def hash_of(self, key: str, job: Job) -> str:
-        """Hash of the spec that answers must match, computed once per spec."""
-        talk = self._by_job.setdefault(key, _JobRequests())
-        if talk.spec != job.spec:
-            talk.spec = job.spec
-            talk.spec_hash = hash_of(with_defaults(job, self._scheduler_name))
-        return talk.spec_hash
+        """Hash of the spec that replies must match, computed once per spec."""
+        kept = self._by_job.setdefault(key, _JobRequests())
+        if kept.spec != job.spec:
+            kept.spec = job.spec
+            kept.spec_hash = hash_of(with_defaults(job, self._scheduler_name))
+        return kept.spec_hash
 
-    def note_question(self, key: str, request: PluginRequest, *, at: float) -> None:
+    def note_request(self, key: str, request: PluginRequest, *, at: float) -> None:
         """Note that a request was published."""
-        talk = self._by_job.setdefault(key, _JobRequests())
-        asked = talk.questions.get((request.verb, request.plugin))
-        # A repeated request keeps its first time, from which the patience counts.
-        if asked is not None and asked.spec_hash == request.spec_hash:
-            asked.last_at = at
+        kept = self._by_job.setdefault(key, _JobRequests())
+        sent = kept.requests.get((request.verb, request.plugin))
+        # A repeated request keeps its first time, from which a late reply is counted.
+        if sent is not None and sent.spec_hash == request.spec_hash:
+            sent.last_at = at
         else:
-            talk.questions[request.verb, request.plugin] = _Request(request.spec_hash, at, at)
+            kept.requests[request.verb, request.plugin] = _Request(request.spec_hash, at, at)
 
     def round_trip(self, reply: PluginReply, *, now: float) -> float | None:
-        """Seconds since the first request, for the first answer to it; None for any other reply."""
-        talk = self._by_job.get(reply.job_key)
-        asked = talk.questions.get((reply.verb, reply.plugin)) if talk is not None else None
-        if talk is None or asked is None or asked.spec_hash != reply.spec_hash:
+        """Seconds since the first request, for the first reply to it; None for any other reply."""
+        kept = self._by_job.get(reply.job_key)
+        sent = kept.requests.get((reply.verb, reply.plugin)) if kept is not None else None
+        if kept is None or sent is None or sent.spec_hash != reply.spec_hash:
             return None
-        # A repeated answer has no round trip: the plugin answered before.
-        known = talk.answers.get(reply.plugin)
+        # A repeated reply has no round trip: the plugin replied before.
+        known = kept.replies.get(reply.plugin)
         if known is not None and (known.verb, known.spec_hash) == (reply.verb, reply.spec_hash):
             return None
-        return now - asked.first_at
+        return now - sent.first_at
 
-    def note_answer(self, reply: PluginReply) -> bool:
+    def note_reply(self, reply: PluginReply) -> bool:
         """Store a reply. Returns whether its job is known here."""
-        talk = self._by_job.get(reply.job_key)
-        if talk is None:
+        kept = self._by_job.get(reply.job_key)
+        if kept is None:
             return False
-        talk.answers[reply.plugin] = reply
+        kept.replies[reply.plugin] = reply
         return True
 
-    def answers(self, key: str) -> dict[str, PluginReply]:
+    def replies(self, key: str) -> dict[str, PluginReply]:
         """The newest reply of each plugin."""
-        talk = self._by_job.get(key)
-        return dict(talk.answers) if talk else {}
+        kept = self._by_job.get(key)
+        return dict(kept.replies) if kept else {}
 
-    def asked(self, key: str, *, now: float) -> dict[tuple[str, str], Asked]:
+    def open_requests(self, key: str, *, now: float) -> dict[tuple[str, str], RequestAge]:
         """Requests about the current spec. `now` is monotonic."""
-        talk = self._by_job.get(key)
-        if talk is None:
+        kept = self._by_job.get(key)
+        if kept is None:
             return {}
         return {
-            question: Asked(now - asked.first_at, now - asked.last_at)
-            for question, asked in talk.questions.items()
-            if asked.spec_hash == talk.spec_hash
+            request: RequestAge(now - sent.first_at, now - sent.last_at)
+            for request, sent in kept.requests.items()
+            if sent.spec_hash == kept.spec_hash
         }
 
     def forget(self, key: str) -> None:

@@ -1,12 +1,13 @@
-"""The shell: follow our share of the jobs, decide when the view is ready, apply, look again.
+"""The shell: follow this replica's share of the jobs, decide when the view is ready, apply effects.
 
-Two followers. One shares partitions with the other replicas and holds whole jobs: jobs, pod groups,
-pods, commands, and the plugins' replies. The other reads what all jobs share. A job is worked on by one
-task at a time; many jobs at once. After a decision a job rests until the view shows what was written, so
-nothing is written twice.
+There are two followers. One shares partitions with the other replicas and reads everything that
+belongs to one job: jobs, PodGroups, pods, Commands and the replies of plugins. The other reads what
+all jobs use: queues, priority classes, claims and announcements. Many jobs are reconciled
+concurrently, each by one task at a time. After a decision a job is not reconciled again until the
+view shows what was written, so nothing is written twice.
 
-Offsets are committed when nothing is due and nothing under way. Nothing rests on them: partitions
-are materialised from their beginnings, and a lost reply is asked for again.
+Offsets are committed when no job is due or being reconciled. Correctness does not depend on them:
+partitions are read from their beginning after an assignment, and a lost reply is requested again.
 """
 
 import asyncio
@@ -16,8 +17,8 @@ from typing import Final
 
 from vc.bus import BusError
 from vc.job_controller.config import Config
-from vc.job_controller.decision_log import blocker_of, concealed, message_topic, what_was_done
-from vc.job_controller.logic import Blocker, Decision, Observed, decide
+from vc.job_controller.decision_log import blocker_of, concealed, message_topic, summary_of
+from vc.job_controller.logic import Blocker, Decision, ObservedJob, decide
 from vc.job_controller.logic.observed import sooner
 from vc.job_controller.logic.podgroup import choose_podgroup
 from vc.job_controller.manifests import Manifests, Unread
@@ -25,8 +26,8 @@ from vc.job_controller.metrics import JobMetrics
 from vc.job_controller.ownership import Ownership
 from vc.job_controller.pacing import Pacing
 from vc.job_controller.plugin_requests import PluginRequests
-from vc.job_controller.shared_objects import Reference
-from vc.job_controller.spans import JobSpans
+from vc.job_controller.shared_objects import SharedObjects
+from vc.job_controller.spans import LifecycleSpans
 from vc.messages.codec import decode, unreadable
 from vc.messages.effects import DeleteObject, Effect, PatchObject, PublishMessage
 from vc.messages.partition import partition_of_key
@@ -49,25 +50,26 @@ from vc.runtime.hosting.job_fields import fields_of
 
 GROUP: Final = "vc-job-controller"
 POLL_SECONDS: Final = 0.1
-"""How long we wait for news when nothing is due."""
+"""Longest wait for changes when no job is due."""
 
 REST_SECONDS: Final = 0.01
-"""Between two reads of news: short, because a job waits for each of a few in turn."""
+"""Pause between two reads. It is short, because a job goes through several changes in sequence."""
 
 POLL_SECONDS_MIN: Final = 0.001
-"""A shorter wait may be none at all to a clock."""
+"""A shorter wait may be rounded to none by the clock."""
 
 UNREADY_SECONDS: Final = 0.05
 UNSEEN_SECONDS: Final = 0.25
-"""How soon to look again at a job whose last writes the view has not shown; news come sooner."""
+"""When to check again whether the view shows the last writes of a job. A change wakes it earlier."""
 
 WAKE_SECONDS_MIN: Final = 0.01
-"""Time-outs that are nearly over are over: no job is looked at in circles."""
+"""Shortest wake-up. Without it, a time-out that is nearly over would cause a busy loop."""
 
 LARGE_JOB_PODS: Final = 500
 COALESCE_SECONDS_PER_POD: Final = 2e-5
 COALESCE_SECONDS_MAX: Final = 0.25
-"""A decision costs about 8 µs a pod: this keeps one large job from taking the whole loop."""
+"""Delay of a large job after a change, so that one decision covers many changes. A decision costs
+about 8 µs a pod, and a job of ten thousand pods must not use the whole event loop."""
 
 COMMIT_PERIOD_SECONDS: Final = 1.0
 
@@ -75,7 +77,7 @@ _FOLLOWED: Final = (JOBS, PODGROUPS, PODS, COMMANDS)
 
 
 class JobController:
-    """One replica."""
+    """One replica of the job-controller."""
 
     def __init__(self, context: Context, config: Config) -> None:
         self.name = context.name
@@ -84,53 +86,53 @@ class JobController:
         self._jobs = Follower(
             context, _FOLLOWED, group=GROUP, extra=(PLUGIN_REPLIES,), rest_seconds=REST_SECONDS
         )
-        self._reference = Reference(context)
+        self._shared = SharedObjects(context)
         self._applier = EffectApplier(context, concurrency=config.requests_at_once)
-        self._spans = JobSpans(context)
-        self._meters = JobMetrics(context.metrics)
+        self._spans = LifecycleSpans(context)
+        self._metrics = JobMetrics(context.metrics)
         self._committed_at = 0.0
         self._busy: dict[str, asyncio.Task[None]] = {}
         self._start_over()
 
     def _start_over(self) -> None:
-        """The view is new: nothing that was derived from the old one holds."""
+        """Discard everything that was derived from the view, because the view is built again."""
         self._queue = WorkQueue(self._context)
-        self._belongings = Ownership()
-        self._conversations = PluginRequests(self._config.scheduler_name)
+        self._ownership = Ownership()
+        self._plugin_requests = PluginRequests(self._config.scheduler_name)
         self._manifests = Manifests(self._context)
         self._expectations = Expectations()
         self._ended: dict[str, set[str]] = {}
-        """Per job, uids whose deletion the API server has taken."""
-        self._troubles: dict[str, Blocker] = {}
+        """Per job, uids of objects whose deletion the API server accepted."""
+        self._blockers: dict[str, Blocker] = {}
         """Per job, why the last decision could not be carried out."""
         self._waiting: set[str] = set()
-        """Jobs whose last decision saw some trouble."""
+        """Jobs whose last decision had a blocker."""
         self._pacing = Pacing()
         self._again: set[str] = set()
-        """Jobs that were due while they were worked on: once more when that has ended."""
+        """Jobs that became due while they were reconciled. They are queued again afterwards."""
         for task in self._busy.values():
             task.cancel()
         self._busy = {}
 
     def unready(self, partition: int | None = None) -> str:
         unknown = self._context.time_unknown()
-        return unknown or self._jobs.unready(partition) or self._reference.unready()
+        return unknown or self._jobs.unready(partition) or self._shared.unready()
 
     async def run(self) -> None:
         try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(self._follow_reference())
+                group.create_task(self._follow_shared())
                 group.create_task(self._follow_jobs(group))
                 group.create_task(tell_problems(self._context))
         finally:
             await self._jobs.close()
-            await self._reference.close()
+            await self._shared.close()
 
-    # -- being told ------------------------------------------------------------------------------
+    # -- following -------------------------------------------------------------------------------
 
-    async def _follow_reference(self) -> None:
+    async def _follow_shared(self) -> None:
         while True:
-            news = await self._reference.poll()
+            news = await self._shared.poll()
             for queue in news.queues:
                 self._wake(self._jobs_in(queue))
             if news.others:
@@ -147,12 +149,12 @@ class JobController:
             self._start_due(group)
             await self._commit_when_idle()
 
-    def _hands_full(self) -> bool:
+    def _at_capacity(self) -> bool:
         return len(self._busy) >= self._config.jobs_at_once
 
     def _wait_seconds(self) -> float:
-        """Until a job is due. While all hands are full none is: its turn comes when a work ends."""
-        if self._hands_full():
+        """Time until a job is due. At capacity no job can start, so nothing is due before one ends."""
+        if self._at_capacity():
             return POLL_SECONDS
         return max(self._queue.seconds_until_due(at_most=POLL_SECONDS), POLL_SECONDS_MIN)
 
@@ -161,7 +163,7 @@ class JobController:
             self._start_over()
         for change in batch.changes:
             with self._context.problems.contain(APPLY, change.kind, change.key):
-                self._wake(self._belongings.take(change))
+                self._wake(self._ownership.take(change))
         for record in batch.records:
             try:
                 self._take_reply(record)
@@ -170,16 +172,16 @@ class JobController:
 
     def _take_reply(self, record: Record) -> None:
         reply = decode(record.value or b"", into=PluginReply, headers=record.headers)
-        took = self._conversations.round_trip(reply, now=self._context.clock.monotonic())
-        if took is not None:
-            self._meters.answered(reply.plugin, took)
-        if self._conversations.note_answer(reply):
+        seconds = self._plugin_requests.round_trip(reply, now=self._context.clock.monotonic())
+        if seconds is not None:
+            self._metrics.replied(reply.plugin, seconds)
+        if self._plugin_requests.note_reply(reply):
             self._queue.add(reply.job_key)
 
     def _wake(self, keys: Iterable[str]) -> None:
-        """Soon, or for a large job a little later: its news come in by the thousand."""
+        """Reconcile at once, or a large job a little later: its changes arrive by the thousand."""
         for key in sorted(keys):
-            pods = self._belongings.pod_count(key)
+            pods = self._ownership.pod_count(key)
             delay = min(pods * COALESCE_SECONDS_PER_POD, COALESCE_SECONDS_MAX)
             self._queue.add(key, delay=delay if pods >= LARGE_JOB_PODS else 0.0)
 
@@ -191,29 +193,33 @@ class JobController:
         try:
             await self._jobs.commit()
         except BusError as error:
-            self._context.log.info("offsets not committed: %s", error)
+            self._context.log.info("offsets not committed error=%s", error)
 
     # -- deciding --------------------------------------------------------------------------------
 
     def _start_due(self, group: asyncio.TaskGroup) -> None:
-        """Begin work on jobs whose time has come and that nobody works on."""
-        room = self._config.jobs_at_once - len(self._busy)
-        if room <= 0:
+        """Start tasks for due jobs that are not being reconciled, up to the limit."""
+        slots = self._config.jobs_at_once - len(self._busy)
+        if slots <= 0:
             return
-        for key in self._queue.take_due(limit=room):
+        for key in self._queue.take_due(limit=slots):
+            # One task per job: two decisions at once would be based on the same state.
             if key in self._busy:
                 self._again.add(key)
                 continue
             self._busy[key] = group.create_task(self._turn(key, group), name=key)
 
     async def _turn(self, key: str, group: asyncio.TaskGroup) -> None:
-        """Work on a job, then begin at once with whatever waited for that."""
+        """Reconcile a job, then start the jobs that waited for its slot."""
         await self._work(key)
         self._start_due(group)
 
     async def _work(self, key: str) -> None:
-        """One job that cannot be read must not stop the others: it is left out, told of on the job, and
-        looked at again later and when it changes."""
+        """Reconcile one job and contain its errors.
+
+        A job that cannot be processed must not stop the others. It gets an Event, is left out, and is
+        retried with backoff and when it changes.
+        """
         task = asyncio.current_task()
         entry = self._jobs.view.entries(JOBS).get(key)
         uid = entry.identity.uid if entry is not None else ""
@@ -224,6 +230,7 @@ class JobController:
             if contained.failed and self._busy.get(key) is task:
                 self._queue.retry(key)
         finally:
+            # After `_start_over` another task may own the key; its entry must stay.
             if self._busy.get(key) is task:
                 del self._busy[key]
                 if key in self._again:
@@ -234,27 +241,31 @@ class JobController:
         seen = self._observe(key)
         if seen is None:
             return
-        self._spans.looked(seen)
+        self._spans.before_decision(seen)
         began = self._context.clock.wall()
         decision, unread = decide(seen, now=self._context.clock.now()), None
         if decision.wants_manifest:
             unread = await self._manifests.read(seen.job)
-            if unread is None:  # the view has moved on meanwhile
+            # The view may have changed during the GET, so the job is observed again.
+            if unread is None:
                 seen = self._observe(key)
                 if seen is None:
                     return
                 decision = decide(seen, now=self._context.clock.now())
         effects = self._effects(key, decision, seen.traceparent)
+        # Errors of the API server may quote values of templates, which must not be published.
         outcomes = [concealed(outcome) for outcome in await self._applier.apply(effects)]
-        self._spans.worked(seen, outcomes, began=began)
-        self._meters.worked(seen, outcomes, now=self._context.clock.wall())
-        if line := what_was_done(seen, outcomes):
-            self._context.log.info(line, extra=fields_of(seen.job, queue=seen.job.spec.queue))
+        self._spans.after_decision(seen, outcomes, began=began)
+        self._metrics.after_decision(seen, outcomes, now=self._context.clock.wall())
+        if summary := summary_of(seen, outcomes):
+            self._context.log.info(
+                "reconciled %s", summary, extra=fields_of(seen.job, queue=seen.job.spec.queue)
+            )
         if self._busy.get(key) is task:
             self._take_outcomes(key, decision, outcomes, unread=unread)
 
-    def _observe(self, key: str) -> Observed | None:
-        """Everything about a job; None when nothing may be decided about it now."""
+    def _observe(self, key: str) -> ObservedJob | None:
+        """Everything that affects a job, or None if no decision may be made about it now."""
         view = self._jobs.view
         entry = view.entries(JOBS).get(key)
         if entry is None or not isinstance(entry.object, Job):
@@ -263,40 +274,44 @@ class JobController:
         if self.unready(partition_of_key(key)):
             self._queue.add(key, delay=UNREADY_SECONDS)
             return None
+        # A decision on a view without our own last writes would repeat them.
         if self._expectations.unseen(key, view):
             self._queue.add(key, delay=UNSEEN_SECONDS)
             return None
         job = entry.object
-        pods = self._belongings.pods(key)
-        podgroup, spares = choose_podgroup(job, self._belongings.podgroups(key), pods)
+        pods = self._ownership.pods(key)
+        podgroup, superfluous = choose_podgroup(job, self._ownership.podgroups(key), pods)
         now = self._context.clock.monotonic()
-        spec_hash = self._conversations.hash_of(key, job)
-        return Observed(
+        spec_hash = self._plugin_requests.hash_of(key, job)
+        return ObservedJob(
             job=job,
             manifest=self._manifests.of(job),
             pods=pods,
             podgroup=podgroup,
-            spare_podgroups=spares,
-            commands=self._belongings.commands(key),
-            queue=self._reference.queue_of(job),
-            missing_claims=self._reference.missing_claims(job),
-            priorities=self._reference.priorities(),
-            registry=self._reference.registry,
-            answers=self._conversations.answers(key),
-            asked=self._conversations.asked(key, now=now),
+            superfluous_podgroups=superfluous,
+            commands=self._ownership.commands(key),
+            queue=self._shared.queue_of(job),
+            missing_claims=self._shared.missing_claims(job),
+            priorities=self._shared.priorities(),
+            registry=self._shared.registry,
+            replies=self._plugin_requests.replies(key),
+            open_requests=self._plugin_requests.open_requests(key, now=now),
             spec_hash=spec_hash,
-            pods_complete=self._pods_reach(job),
+            pods_complete=self._pods_as_new_as(job),
             counters_due=self._pacing.is_due(
-                key, now=now, pods=self._belongings.pod_count(key), busy=self._hands_full()
+                key, now=now, pods=self._ownership.pod_count(key), busy=self._at_capacity()
             ),
-            blocker=self._troubles.get(key),
+            blocker=self._blockers.get(key),
             compat=self._config.compat,
             scheduler_name=self._config.scheduler_name,
             traceparent=entry.identity.traceparent,
         )
 
-    def _pods_reach(self, job: Job) -> bool:
-        """Whether our pods are at least as new as this job: topics are read side by side."""
+    def _pods_as_new_as(self, job: Job) -> bool:
+        """Whether the observed pods are at least as new as the job.
+
+        Topics are read independently, so a pod may only seem gone.
+        """
         progress = self._jobs.view.progress(PODS)
         reached, wanted = (
             progress.resource_version if progress else "",
@@ -306,18 +321,18 @@ class JobController:
             return True
         return read_version(reached) >= read_version(wanted)
 
-    # -- acting ----------------------------------------------------------------------------------
+    # -- applying --------------------------------------------------------------------------------
 
     def _effects(self, key: str, decision: Decision, traceparent: str) -> list[Effect]:
-        """Without deletions that were taken already, and with the questions to the plugins."""
+        """The effects to apply: without accepted deletions, and with the requests to plugins."""
         ended = self._ended.get(key, set())
         effects: list[Effect] = [
             effect
             for effect in decision.effects
             if not (isinstance(effect, DeleteObject) and effect.uid in ended)
         ]
-        for question in decision.questions:
-            message = request_message(question, traceparent=traceparent)
+        for request in decision.requests:
+            message = request_message(request, traceparent=traceparent)
             effects.append(PublishMessage(message=message))
         return effects
 
@@ -326,10 +341,11 @@ class JobController:
     ) -> None:
         done = [outcome for outcome in outcomes if outcome.status is OutcomeStatus.DONE]
         now = self._context.clock.monotonic()
-        asked = {message_topic(o.effect) for o in done}
-        for question in decision.questions:
-            if request_message(question).topic in asked:
-                self._conversations.note_question(key, question, at=now)
+        published = {message_topic(o.effect) for o in done}
+        for request in decision.requests:
+            # A request that was not published is sent again by the next decision.
+            if request_message(request).topic in published:
+                self._plugin_requests.note_request(key, request, at=now)
         for outcome in done:
             effect = outcome.effect
             if isinstance(effect, DeleteObject):
@@ -339,60 +355,64 @@ class JobController:
             kind = getattr(effect, "kind", None)
             if outcome.written is not None and kind in _FOLLOWED:
                 self._expectations.expect(key, [(kind, outcome.written)])
-        self._note_trouble(key, decision, outcomes, unread=unread)
+        self._note_blockers(key, decision, outcomes, unread=unread)
 
-    def _note_trouble(
+    def _note_blockers(
         self, key: str, decision: Decision, outcomes: list[Outcome], *, unread: Unread | None
     ) -> None:
-        """All done: look again when the decision says so. Else: again, later and later."""
+        """Schedule the next reconcile: as the decision says, or with backoff after a failure."""
         if decision.blocker is not None:
             self._waiting.add(key)
         else:
             self._waiting.discard(key)
         failed = [o for o in outcomes if o.status is not OutcomeStatus.DONE]
-        was_troubled = self._troubles.pop(key, None)
+        was_blocked = self._blockers.pop(key, None)
         if unread is None and decision.wants_manifest:
             unread = Unread(why="the job has changed while it was read")
         if not failed and unread is None:
             self._queue.succeeded(key)
-            wake = 0.0 if was_troubled else self._wake_after(key, decision)
+            # A blocker that is gone must be removed from the status at once.
+            wake = 0.0 if was_blocked else self._wake_after(key, decision)
             if wake is not None:
                 self._queue.add(key, delay=max(wake, WAKE_SECONDS_MIN))
             return
-        troubles = [*map(blocker_of, failed), unread.blocker if unread is not None else None]
-        blocker = next((t for t in troubles if t is not None), None)
+        found = [*map(blocker_of, failed), unread.blocker if unread is not None else None]
+        blocker = next((each for each in found if each is not None), None)
         if blocker is not None:
-            self._troubles[key] = blocker
-        if unread is not None and unread.rests_seconds and not failed:
-            self._queue.add(key, delay=unread.rests_seconds)
+            self._blockers[key] = blocker
+        # No request was sent during the backoff of the read, so this is no further failure.
+        if unread is not None and unread.backoff_seconds and not failed:
+            self._queue.add(key, delay=unread.backoff_seconds)
             return
-        told = unread.retry_after_seconds if unread is not None else 0.0
-        delay = self._queue.retry(key, least=told)
+        retry_after = unread.retry_after_seconds if unread is not None else 0.0
+        delay = self._queue.retry(key, least=retry_after)
         if unread is not None:
             self._manifests.rest(key, unread, delay)
         why = (failed[0].error or failed[0].status.value) if failed else unread and unread.why
-        self._context.log.info("%s: %s; again in %.2f s", key, why, delay)
+        self._context.log.info(
+            "reconcile failed job=%s retry_seconds=%.2f error=%s", key, delay, why
+        )
 
     def _wake_after(self, key: str, decision: Decision) -> float | None:
-        """When the decision says so, or when counters that it left unwritten are due."""
+        """When to reconcile again: as the decision says, or when unwritten counters are due."""
         if not decision.late:
             return decision.wake_after_seconds
-        now, pods = self._context.clock.monotonic(), self._belongings.pod_count(key)
-        due = self._pacing.late(key, now=now, pods=pods, busy=self._hands_full())
+        now, pods = self._context.clock.monotonic(), self._ownership.pod_count(key)
+        due = self._pacing.late(key, now=now, pods=pods, busy=self._at_capacity())
         return sooner(decision.wake_after_seconds, due)
 
     def _forget(self, key: str) -> None:
-        self._meters.forget(key)
+        self._metrics.forget(key)
         self._queue.forget(key)
-        self._conversations.forget(key)
+        self._plugin_requests.forget(key)
         self._manifests.forget(key)
         self._expectations.forget(key)
         self._ended.pop(key, None)
-        self._troubles.pop(key, None)
+        self._blockers.pop(key, None)
         self._pacing.forget(key)
         self._waiting.discard(key)
 
 
 def build(context: Context, config: Config | None = None) -> JobController:
-    """The service on its context; without a Config the environment says."""
+    """Create the service. Without a Config, the environment is read."""
     return JobController(context, config or Config.from_env(os.environ))

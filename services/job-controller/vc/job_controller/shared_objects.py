@@ -5,7 +5,7 @@ Every replica reads all of them, whichever jobs it owns.
 
 import msgspec
 
-from vc.job_controller.logic.pods.volumes import named_claims
+from vc.jobs.pods.volumes import named_claims
 from vc.messages.codec import decode, unreadable
 from vc.messages.plugins import PluginAnnouncement
 from vc.messages.record import Record
@@ -27,7 +27,7 @@ class News(msgspec.Struct, frozen=True):
     """A claim or plugin appeared, so every blocked job is reconciled again."""
 
 
-class Reference:
+class SharedObjects:
     """The follower of these objects, and queries for a job."""
 
     def __init__(self, context: Context) -> None:

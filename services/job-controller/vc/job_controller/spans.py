@@ -13,9 +13,9 @@ from typing import Final
 
 import msgspec
 
-from vc.job_controller.logic import Observed
-from vc.job_controller.logic.defaults import replicas_of, with_defaults
-from vc.job_controller.logic.lifecycle.phases import EXPIRING, PENDING, RUNNING
+from vc.job_controller.logic import ObservedJob
+from vc.job_controller.logic.phases import EXPIRING, PENDING, RUNNING
+from vc.jobs.defaults import replicas_of, with_defaults
 from vc.messages.effects import CreateObject, PatchObject
 from vc.messages.trace import PODGROUP_SPAN, PODS_SPAN, ROOT_SPAN, START_SPAN, attempt_span
 from vc.model.api import keys
@@ -38,7 +38,7 @@ _OBJECT_SECONDS: Final = 1.0
 """Times in objects are truncated to seconds, so the true end is at most this much later."""
 
 
-class Step(msgspec.Struct, frozen=True, kw_only=True):
+class TracedStep(msgspec.Struct, frozen=True, kw_only=True):
     """A finished step of a job."""
 
     name: str
@@ -47,7 +47,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     edition: str = ""
 
 
-class JobSpans:
+class LifecycleSpans:
     """Exports the spans of the jobs of this replica."""
 
     def __init__(self, context: Context) -> None:
@@ -57,13 +57,13 @@ class JobSpans:
         """When a step of several decisions began, by job uid and
         span. Only a time, no open span."""
 
-    def looked(self, seen: Observed) -> None:
+    def before_decision(self, seen: ObservedJob) -> None:
         """Before a decision: note whether the gang is bound, and
         export steps that the objects show."""
         job = seen.job
         # Most decisions happen when tracing is off or all spans are
         # exported, and cost nothing here.
-        if not self._teller.enabled or self._has_told_all(job):
+        if not self._teller.enabled or self._has_exported_all(job):
             return
         now = self._clock.wall()
         if job.status.state.phase == PENDING and is_bound(seen):
@@ -71,9 +71,9 @@ class JobSpans:
         for step in shown_steps(seen, now):
             # Older steps were exported by an earlier process.
             if now - step.ended < YOUNG_SECONDS:
-                self._tell(job, step)
+                self._export(job, step)
 
-    def _has_told_all(self, job: Job) -> bool:
+    def _has_exported_all(self, job: Job) -> bool:
         """Whether all spans were exported. Most decisions come later
         and need not read the pods again."""
         uid, phase = job.metadata.uid, job.status.state.phase
@@ -84,7 +84,9 @@ class JobSpans:
         over = phase not in EXPIRING or self._teller.has_told(uid, ROOT_SPAN, edition=phase)
         return begun and over
 
-    def worked(self, seen: Observed, outcomes: Sequence[Outcome], *, began: float) -> None:
+    def after_decision(
+        self, seen: ObservedJob, outcomes: Sequence[Outcome], *, began: float
+    ) -> None:
         """Export the steps of a decision that was made at `began` and has been carried out."""
         if not self._teller.enabled:
             return
@@ -92,13 +94,13 @@ class JobSpans:
         done = [outcome.effect for outcome in outcomes if outcome.status is OutcomeStatus.DONE]
         made = [effect.kind for effect in done if isinstance(effect, CreateObject)]
         if PODGROUPS in made:
-            self._tell(job, Step(name=PODGROUP_SPAN, started=began, ended=now))
+            self._export(job, TracedStep(name=PODGROUP_SPAN, started=began, ended=now))
         if PODS in made:
             # The span begins with the first decision, even if several are needed.
             first = self._begin(job, PODS_SPAN, at=began)
             # Large jobs need several decisions, so the span ends with the last of the first pods.
             if len(own_pods(seen)) + made.count(PODS) >= first_pods(job):
-                self._tell(job, Step(name=PODS_SPAN, started=first, ended=now))
+                self._export(job, TracedStep(name=PODS_SPAN, started=first, ended=now))
         for effect in done:
             if isinstance(effect, PatchObject) and effect.kind is JOBS:
                 self._reached(job, phase_in(effect), now)
@@ -107,9 +109,12 @@ class JobSpans:
         """Export the span that ends with a new phase."""
         if phase == RUNNING:
             started = self._begin(job, START_SPAN, at=now)
-            self._tell(job, Step(name=START_SPAN, started=started, ended=now))
+            self._export(job, TracedStep(name=START_SPAN, started=started, ended=now))
         elif phase in EXPIRING:
-            self._tell(job, Step(name=ROOT_SPAN, started=born(job, now), ended=now, edition=phase))
+            self._export(
+                job,
+                TracedStep(name=ROOT_SPAN, started=created_at(job, now), ended=now, edition=phase),
+            )
 
     def _begin(self, job: Job, name: str, *, at: float) -> float:
         """When the step began, as far as this process knows."""
@@ -119,7 +124,7 @@ class JobSpans:
             del self._begun[next(iter(self._begun))]
         return begun
 
-    def _tell(self, job: Job, step: Step) -> None:
+    def _export(self, job: Job, step: TracedStep) -> None:
         name = _name(job, step.name)
         self._begun.pop((job.metadata.uid, name), None)
         phase = {"phase": step.edition} if step.edition else {}
@@ -144,29 +149,29 @@ def _name(job: Job, name: str) -> str:
     return name if name == ROOT_SPAN else attempt_span(name, job.status.version)
 
 
-def shown_steps(seen: Observed, now: float) -> Iterator[Step]:
+def shown_steps(seen: ObservedJob, now: float) -> Iterator[TracedStep]:
     """Steps of this attempt that the objects show as done."""
     job = seen.job
     # Objects of an earlier attempt would give this attempt's span a wrong time.
     if seen.podgroup is not None and _is_of_attempt(job, seen.podgroup):
-        made = born(seen.podgroup, now)
-        yield Step(name=PODGROUP_SPAN, started=made, ended=made)
+        made = created_at(seen.podgroup, now)
+        yield TracedStep(name=PODGROUP_SPAN, started=made, ended=made)
     pods = own_pods(seen)
     if pods and len(pods) >= first_pods(job):
-        made_at = [born(pod, now) for pod in pods]
-        yield Step(name=PODS_SPAN, started=min(made_at), ended=max(made_at))
+        made_at = [created_at(pod, now) for pod in pods]
+        yield TracedStep(name=PODS_SPAN, started=min(made_at), ended=max(made_at))
     for condition in job.status.conditions:
         at = parse_time(condition.last_transition_time)
         if at is not None and condition.status == RUNNING:
-            at = max(at, born(job, at))  # truncated to seconds, by a clock that may be late
-            yield Step(name=START_SPAN, started=_bound_at(pods, at), ended=at)
+            at = max(at, created_at(job, at))  # truncated to seconds, by a clock that may be late
+            yield TracedStep(name=START_SPAN, started=_bound_at(pods, at), ended=at)
     phase, since = job.status.state.phase, parse_time(job.status.state.last_transition_time)
     if phase in EXPIRING and since is not None:
         ended = min(now, since + _OBJECT_SECONDS)
-        yield Step(name=ROOT_SPAN, started=born(job, now), ended=ended, edition=phase)
+        yield TracedStep(name=ROOT_SPAN, started=created_at(job, now), ended=ended, edition=phase)
 
 
-def own_pods(seen: Observed) -> list[Pod]:
+def own_pods(seen: ObservedJob) -> list[Pod]:
     """Pods of this job and this attempt."""
     return [pod for pod in seen.pods if _is_of_attempt(seen.job, pod)]
 
@@ -185,7 +190,7 @@ def first_pods(job: Job) -> int:
     )
 
 
-def is_bound(seen: Observed) -> bool:
+def is_bound(seen: ObservedJob) -> bool:
     """Whether the minimum of the gang is bound."""
     bound = sum(1 for pod in own_pods(seen) if pod.spec.node_name)
     return bound >= max(1, with_defaults(seen.job, seen.scheduler_name).spec.min_available)
@@ -197,7 +202,7 @@ def phase_in(patch: PatchObject) -> str:
     return str(state.get("phase", ""))
 
 
-def born(obj: ApiObject, now: float) -> float:
+def created_at(obj: ApiObject, now: float) -> float:
     """When the API server created the object, or `now` if unknown."""
     return parse_time(obj.metadata.creation_timestamp) or now
 

@@ -1,26 +1,23 @@
 """VC_TASK_INDEX and VC_TASK_NUM, and their old VK_ names."""
 
-from typing import Final
-
 from vc.jobplugin.answers import Decorated, Found, MakesNothing
-from vc.jobplugin.arguments import parse
+from vc.jobs.plugins.built_in import announcement_of
+from vc.jobs.plugins.flags import parse
+from vc.messages.job_plugins import ENV
 from vc.messages.plugins import (
     EnvVar,
     JobDecoration,
-    PluginAnnouncement,
     PluginRequest,
     TaskDecoration,
 )
 from vc.model.api.job import TaskSpec
 from vc.model.compat import Compat
 
-PLUGIN: Final = "env"
-
 
 class EnvCore(MakesNothing):
     """The core of the env plugin; see `vc.jobplugin.answers.Core`."""
 
-    announcement = PluginAnnouncement(plugin=PLUGIN, version="1", makes_nothing=True)
+    announcement = announcement_of(ENV)
 
     def __init__(self, compat: Compat = Compat.LENIENT) -> None:
         self._compat = compat

@@ -5,47 +5,35 @@ from typing import Final
 import msgspec
 
 from vc.jobplugin.answers import Decorated, Found, MakesNothing
-from vc.jobplugin.arguments import Flag, described, parse
-from vc.jobplugin.hosts import hosts
-from vc.jobplugin.roles import roles_of
+from vc.jobplugin.named_tasks import named_tasks
+from vc.jobs.hosts import hosts
+from vc.jobs.plugins.built_in import announcement_of
+from vc.jobs.plugins.flags import parse
+from vc.messages.job_plugins import MPI
 from vc.messages.plugins import (
     EnvVar,
     JobDecoration,
-    PluginAnnouncement,
     PluginRequest,
     TaskDecoration,
 )
 from vc.model.compat import Compat
 
-PLUGIN: Final = "mpi"
 PORT_NAME: Final = "mpijob-port"
-
-FLAGS: Final = (
-    Flag(name="master", default="master", meaning="the task that runs mpirun"),
-    Flag(name="worker", default="worker", meaning="the task mpirun logs in to"),
-    Flag(name="port", default="22", number=True, least=1, most=65535, meaning="of sshd"),
-)
 
 
 class MpiCore(MakesNothing):
     """The core of the mpi plugin; see `vc.jobplugin.answers.Core`."""
 
-    announcement = PluginAnnouncement(
-        plugin=PLUGIN,
-        version="1",
-        arguments=described(FLAGS),
-        forces=["ssh", "svc"],
-        makes_nothing=True,
-    )
+    announcement = announcement_of(MPI)
 
     def __init__(self, compat: Compat = Compat.LENIENT) -> None:
         self._compat = compat
 
     def decorate(self, request: PluginRequest, found: Found) -> Decorated:  # noqa: ARG002
         """A port for all tasks, and the list of workers for the master."""
-        job, parsed = request.job, parse(request.arguments, FLAGS, compat=self._compat)
+        job, parsed = request.job, parse(request.arguments, MPI.flags, compat=self._compat)
         # The worker task may be missing, unless the user named it.
-        tasks_of, problem = roles_of(job, parsed, ("master", "worker"), needed=("master",))
+        tasks_of, problem = named_tasks(job, parsed, ("master", "worker"), needed=("master",))
         if problem:
             return Decorated(problem=problem)
         master, worker = tasks_of["master"], tasks_of.get("worker")

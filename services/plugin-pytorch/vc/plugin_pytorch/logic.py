@@ -5,51 +5,46 @@ from typing import Final
 import msgspec
 
 from vc.jobplugin.answers import Decorated, Found, MakesNothing
-from vc.jobplugin.arguments import Flag, Parsed, described, parse
-from vc.jobplugin.hosts import hosts
-from vc.jobplugin.roles import roles_of
+from vc.jobplugin.named_tasks import named_tasks
+from vc.jobs.hosts import hosts, same_task
+from vc.jobs.plugins.built_in import announcement_of
+from vc.jobs.plugins.flags import Parsed, parse
+from vc.messages.job_plugins import PYTORCH
 from vc.messages.plugins import (
     EnvVar,
     JobDecoration,
-    PluginAnnouncement,
     PluginRequest,
     TaskDecoration,
 )
 from vc.model.api.struct import JsonObject
 from vc.model.compat import Compat
 
-PLUGIN: Final = "pytorch"
 PORT_NAME: Final = "pytorchjob-port"
 POLL_SECONDS: Final = 2
 """Time between two attempts of a worker that waits for its master."""
-
-FLAGS: Final = (
-    Flag(name="master", default="master", meaning="the task that is rank 0"),
-    Flag(name="worker", default="worker", meaning="the task of the other ranks"),
-    Flag(name="port", default="23456", number=True, least=1, most=65535, meaning="of the master"),
-    Flag(name="wait-master-enabled", switch=True, meaning="workers wait until the port answers"),
-    Flag(name="wait-master-timeout", default="300", number=True, least=1, meaning="in seconds"),
-    Flag(name="wait-master-image", default="busybox:1.36.1", meaning="with sh and nc"),
-)
 
 
 class PytorchCore(MakesNothing):
     """The core of the pytorch plugin; see `vc.jobplugin.answers.Core`."""
 
-    announcement = PluginAnnouncement(
-        plugin=PLUGIN, version="1", arguments=described(FLAGS), forces=["svc"], makes_nothing=True
-    )
+    announcement = announcement_of(PYTORCH)
 
     def __init__(self, compat: Compat = Compat.LENIENT) -> None:
         self._compat = compat
 
     def decorate(self, request: PluginRequest, found: Found) -> Decorated:  # noqa: ARG002
         """The address of the master for every task, and ranks for masters and workers."""
-        job, parsed = request.job, parse(request.arguments, FLAGS, compat=self._compat)
-        tasks_of, problem = roles_of(job, parsed, ("master", "worker"), needed=("master",))
+        job, parsed = request.job, parse(request.arguments, PYTORCH.flags, compat=self._compat)
+        tasks_of, problem = named_tasks(job, parsed, ("master", "worker"), needed=("master",))
         if problem:
             return Decorated(problem=problem)
         master, worker = tasks_of["master"], tasks_of.get("worker")
+        # A master that has the default name of the workers is a job without workers. One task for
+        # both would be counted twice, and no pod would have rank 0.
+        if worker is master:
+            if "worker" in parsed.given:
+                return Decorated(problem=same_task(worker.name, argument="worker", other="master"))
+            worker = None
         address = next(iter(hosts(job, master)), "")
         # WORLD_SIZE counts all processes, so masters and workers are added.
         size = master.replicas + (worker.replicas if worker else 0)
@@ -64,10 +59,10 @@ class PytorchCore(MakesNothing):
         )
         # Other tasks get the address too, but no rank.
         tasks = {task.name: known for task in job.spec.tasks}
-        tasks[master.name] = _with_rank(known, EnvVar(name="RANK", value="0"))
+        # Ranks are unique: masters come first, so the pod at MASTER_ADDR is rank 0.
+        tasks[master.name] = _with_rank(known, EnvVar(name="RANK", index_plus=0))
         if worker is not None:
-            # Rank 0 is the master's, so workers start at 1.
-            ranked = _with_rank(known, EnvVar(name="RANK", index_plus=1))
+            ranked = _with_rank(known, EnvVar(name="RANK", index_plus=master.replicas))
             waits = [_waiting(parsed, address)] if parsed.switch("wait-master-enabled") else []
             tasks[worker.name] = msgspec.structs.replace(ranked, init_containers=waits)
         return Decorated(decoration=JobDecoration(tasks=tasks), warnings=parsed.ignored)

@@ -6,14 +6,15 @@ pods would run without a cluster.
 
 from typing import Final
 
-from vc.jobplugin.answers import Decorated, Found, Reference
-from vc.jobplugin.arguments import Flag, Parsed, described, parse
-from vc.jobplugin.hosts import hosts, no_such_task, pod_spec, task_named
+from vc.jobplugin.answers import Decorated, Found, ObjectReference
 from vc.jobplugin.ownership import create_owned, delete_owned
+from vc.jobs.hosts import hosts, no_such_task, pod_spec, same_task, task_named
+from vc.jobs.plugins.built_in import announcement_of
+from vc.jobs.plugins.flags import Parsed, parse
+from vc.messages.job_plugins import RAY
 from vc.messages.plugins import (
     REMOVE,
     JobDecoration,
-    PluginAnnouncement,
     PluginRequest,
     TaskDecoration,
 )
@@ -23,19 +24,6 @@ from vc.model.api.kinds import SERVICES
 from vc.model.api.struct import JsonObject
 from vc.model.compat import Compat
 
-PLUGIN: Final = "ray"
-PORT_MAX: Final = 65535
-
-FLAGS: Final = (
-    Flag(name="head", default="head", meaning="the task of the head"),
-    Flag(name="headContainer", default="head", meaning="the container that runs it"),
-    Flag(name="worker", default="worker", meaning="the task of the workers"),
-    Flag(name="workerContainer", default="worker", meaning="the container that runs them"),
-    Flag(name="port", default="6379", number=True, least=1, most=PORT_MAX, meaning="of the head"),
-    Flag(name="dashboardPort", default="8265", number=True, least=1, most=PORT_MAX),
-    Flag(name="clientPort", default="10001", number=True, least=1, most=PORT_MAX),
-)
-
 PORTS: Final = {"gcs": "port", "dashboard": "dashboardPort", "client-server": "clientPort"}
 """Name of a port, in the Service and the container, to the argument with its number."""
 
@@ -43,21 +31,19 @@ PORTS: Final = {"gcs": "port", "dashboard": "dashboardPort", "client-server": "c
 class RayCore:
     """The core of the ray plugin; see `vc.jobplugin.answers.Core`."""
 
-    announcement = PluginAnnouncement(
-        plugin=PLUGIN, version="1", arguments=described(FLAGS), forces=["svc"]
-    )
+    announcement = announcement_of(RAY)
 
     def __init__(self, compat: Compat = Compat.LENIENT) -> None:
         self._compat = compat
 
-    def looks_at(self, request: PluginRequest) -> list[Reference]:
+    def looks_at(self, request: PluginRequest) -> list[ObjectReference]:
         """The Service, only for its removal. When it is created, an
         existing one of this job is accepted."""
         return [_service_reference(request.job)] if request.verb == REMOVE else []
 
     def decorate(self, request: PluginRequest, found: Found) -> Decorated:  # noqa: ARG002
         """The head starts a cluster and workers join it. Other tasks are unchanged."""
-        parsed = parse(request.arguments, FLAGS, compat=self._compat)
+        parsed = parse(request.arguments, RAY.flags, compat=self._compat)
         problem = parsed.problem or _wrong(request.job, parsed)
         if problem:
             return Decorated(problem=problem)
@@ -86,18 +72,22 @@ def service_name(job: Job) -> str:
 
 def _wrong(job: Job, parsed: Parsed) -> str:
     """What prevents the cluster from starting: a missing task or container."""
-    for role in ("head", "worker"):
-        task = task_named(job, parsed.text(role)) if role == "head" else _workers(job, parsed)
+    # Without this check the worker task would be reported as missing, although it exists.
+    if "worker" in parsed.given and parsed.text("worker") == parsed.text("head"):
+        return same_task(parsed.text("worker"), argument="worker", other="head")
+    for argument in ("head", "worker"):
+        is_head = argument == "head"
+        task = task_named(job, parsed.text(argument)) if is_head else _workers(job, parsed)
         # A worker task is optional, unless the user named one.
         if task is None:
-            if role == "head" or role in parsed.given:
-                return no_such_task(job, parsed.text(role), argument=role)
+            if is_head or argument in parsed.given:
+                return no_such_task(job, parsed.text(argument), argument=argument)
             continue
-        wanted, names = parsed.text(f"{role}Container"), _containers(task)
+        wanted, names = parsed.text(f"{argument}Container"), _containers(task)
         if wanted not in names:
             there = ", ".join(names) or "none"
             return (
-                f"argument --{role}Container={wanted}: task {task.name} has no such container; "
+                f"argument --{argument}Container={wanted}: task {task.name} has no such container; "
                 f"its containers are {there}"
             )
     return ""
@@ -159,5 +149,5 @@ def _service(job: Job, parsed: Parsed) -> JsonObject:
     }
 
 
-def _service_reference(job: Job) -> Reference:
-    return Reference(SERVICES, job.metadata.namespace, service_name(job))
+def _service_reference(job: Job) -> ObjectReference:
+    return ObjectReference(SERVICES, job.metadata.namespace, service_name(job))

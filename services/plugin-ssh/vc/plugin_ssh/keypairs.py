@@ -11,13 +11,13 @@ from cryptography.hazmat.primitives.serialization import (
     PublicFormat,
 )
 
-from vc.plugin_ssh.logic import RSA, KeyPair
+from vc.plugin_ssh.logic import RSA, SshKeyPair
 
 RSA_BITS: Final = 2048
 RSA_EXPONENT: Final = 65537
 
 
-def make_key_pair(key_type: str) -> KeyPair:
+def make_key_pair(key_type: str) -> SshKeyPair:
     """A new key pair: RSA in upstream's PEM form, ed25519 in OpenSSH's."""
     key: RSAPrivateKey | Ed25519PrivateKey
     if key_type == RSA:
@@ -28,4 +28,4 @@ def make_key_pair(key_type: str) -> KeyPair:
         form = PrivateFormat.OpenSSH
     public = key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH)
     private = key.private_bytes(Encoding.PEM, form, NoEncryption())
-    return KeyPair(private=private.decode(), public=public.decode() + "\n")
+    return SshKeyPair(private=private.decode(), public=public.decode() + "\n")

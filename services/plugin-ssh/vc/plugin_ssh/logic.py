@@ -9,11 +9,12 @@ from typing import Final
 
 import msgspec
 
-from vc.jobplugin.answers import Decorated, Found, Reference
-from vc.jobplugin.arguments import Flag, Parsed, parse
-from vc.jobplugin.hosts import hostnames, pod_spec, subdomain
+from vc.jobplugin.answers import Decorated, Found, ObjectReference
 from vc.jobplugin.ownership import create_owned, delete_owned, is_of
+from vc.jobs.hosts import hostnames, pod_spec, subdomain
+from vc.jobs.plugins.flags import Parsed, parse
 from vc.messages.effects import Effect, PatchObject, RecordEvent
+from vc.messages.job_plugins import SSH, Flag
 from vc.messages.plugins import JobDecoration, PluginRequest, TaskDecoration
 from vc.messages.redaction import is_redacted
 from vc.model.api.job import Job, TaskSpec
@@ -21,10 +22,10 @@ from vc.model.api.kinds import JOBS, SECRETS
 from vc.model.api.struct import JsonObject
 from vc.model.compat import Compat
 
-PLUGIN: Final = "ssh"
 ED25519: Final = "ed25519"
 RSA: Final = "rsa"
 ROOT_PATH: Final = "/root/.ssh"
+KEY_TYPE: Final = "ssh-key-type"
 
 PRIVATE_FILE: Final = {ED25519: "id_ed25519", RSA: "id_rsa"}
 """File name that ssh searches by default, by key type."""
@@ -35,48 +36,39 @@ GROUP_DEFAULT: Final = 1000
 """Any number works: the kubelet assigns the files to this group and adds
 all processes of the pod to it."""
 
-FLAGS: Final = (
-    Flag(name="ssh-key-file-path", default=ROOT_PATH, meaning="where keys are mounted"),
-    Flag(name="ssh-key-type", default=ED25519, meaning="ed25519 or rsa"),
-    Flag(name="ssh-port", default="22", number=True, least=1, most=65535, meaning="of sshd"),
-    Flag(name="ssh-secret", meaning="an existing Secret instead of a new one"),
-    Flag(name="ssh-private-key", meaning="your own key; a Secret is the better place"),
-    Flag(name="ssh-public-key", meaning="and its public half"),
-)
-
 
 def flags_of(compat: Compat) -> tuple[Flag, ...]:
     """The flags. In `upstream` mode keys are RSA by default."""
     if compat is Compat.LENIENT:
-        return FLAGS
+        return SSH.flags
     return tuple(
-        msgspec.structs.replace(flag, default=RSA) if flag.name == "ssh-key-type" else flag
-        for flag in FLAGS
+        msgspec.structs.replace(flag, default=RSA) if flag.name == KEY_TYPE else flag
+        for flag in SSH.flags
     )
 
 
-class KeyPair(msgspec.Struct, frozen=True, kw_only=True):
+class SshKeyPair(msgspec.Struct, frozen=True, kw_only=True):
     """Contents of the key files. They are never shown."""
 
     private: str
     public: str
 
     def __repr__(self) -> str:
-        return "KeyPair(…)"
+        return "SshKeyPair(…)"
 
 
-def looks_at(request: PluginRequest, *, compat: Compat) -> list[Reference]:
+def looks_at(request: PluginRequest, *, compat: Compat) -> list[ObjectReference]:
     """The Secret of the job or the one that the user names, and the
     job itself if a key was redacted."""
     job = request.job
     namespace = job.metadata.namespace
-    wanted = [Reference(SECRETS, namespace, secret_name(job))]
+    wanted = [ObjectReference(SECRETS, namespace, secret_name(job))]
     # Redacted arguments still show which Secret is named.
     named = parse(request.arguments, flags_of(compat), compat=compat)
     if not named.problem and named.text("ssh-secret"):
-        wanted = [Reference(SECRETS, namespace, named.text("ssh-secret"))]
+        wanted = [ObjectReference(SECRETS, namespace, named.text("ssh-secret"))]
     if is_redacted(request.arguments):
-        wanted.append(Reference(JOBS, namespace, job.metadata.name))
+        wanted.append(ObjectReference(JOBS, namespace, job.metadata.name))
     return wanted
 
 
@@ -85,11 +77,11 @@ def arguments_of(request: PluginRequest, found: Found) -> list[str]:
     if not is_redacted(request.arguments):
         return request.arguments
     job = request.job
-    live = found.get(Reference(JOBS, job.metadata.namespace, job.metadata.name), {})
+    live = found.get(ObjectReference(JOBS, job.metadata.namespace, job.metadata.name), {})
     # Another job of this name must not provide the keys.
     if live.get("metadata", {}).get("uid") != job.metadata.uid:
         return request.arguments
-    return [str(argument) for argument in live["spec"].get("plugins", {}).get(PLUGIN, [])]
+    return [str(argument) for argument in live["spec"].get("plugins", {}).get(SSH.name, [])]
 
 
 def wants_key(request: PluginRequest, found: Found, *, compat: Compat) -> str:
@@ -100,11 +92,11 @@ def wants_key(request: PluginRequest, found: Found, *, compat: Compat) -> str:
         return ""
     if is_of(request.job, found.get(_secret(request.job))):
         return ""
-    return parsed.text("ssh-key-type")
+    return parsed.text(KEY_TYPE)
 
 
 def decorate(
-    request: PluginRequest, found: Found, fresh: KeyPair | None, *, compat: Compat
+    request: PluginRequest, found: Found, fresh: SshKeyPair | None, *, compat: Compat
 ) -> Decorated:
     """First the Secret, then its mount. `fresh` is the pair that `wants_key` requested."""
     arguments = arguments_of(request, found)
@@ -115,7 +107,7 @@ def decorate(
     job = request.job
     named = parsed.text("ssh-secret")
     if named:
-        existing = found.get(Reference(SECRETS, job.metadata.namespace, named))
+        existing = found.get(ObjectReference(SECRETS, job.metadata.namespace, named))
         if existing is None:
             return Decorated(problem=f"argument --ssh-secret={named}: there is no such Secret")
         files = sorted(existing.get("data") or {})
@@ -161,7 +153,7 @@ def ssh_config(job: Job, parsed: Parsed, *, private: str) -> str:
 
 
 def _wrong(parsed: Parsed) -> str:
-    key_type = parsed.text("ssh-key-type")
+    key_type = parsed.text(KEY_TYPE)
     if key_type not in PRIVATE_FILE:
         return f"argument --ssh-key-type={key_type[:20]}: write {ED25519} or {RSA}"
     if bool(parsed.text("ssh-private-key")) != bool(parsed.text("ssh-public-key")):
@@ -169,9 +161,9 @@ def _wrong(parsed: Parsed) -> str:
     return ""
 
 
-def _given(parsed: Parsed) -> KeyPair | None:
+def _given(parsed: Parsed) -> SshKeyPair | None:
     private, public = parsed.text("ssh-private-key"), parsed.text("ssh-public-key")
-    return KeyPair(private=private, public=public) if private and public else None
+    return SshKeyPair(private=private, public=public) if private and public else None
 
 
 def _private_file(job: Job, parsed: Parsed, existing: JsonObject | None) -> str:
@@ -188,22 +180,22 @@ def _private_file(job: Job, parsed: Parsed, existing: JsonObject | None) -> str:
             return kept[0]
     if _given(parsed) is not None:
         return PRIVATE_FILE[RSA]
-    return PRIVATE_FILE[parsed.text("ssh-key-type")]
+    return PRIVATE_FILE[parsed.text(KEY_TYPE)]
 
 
 def _files(private: str) -> list[str]:
     return sorted([private, f"{private}.pub", "authorized_keys", "config"])
 
 
-def _secret(job: Job) -> Reference:
-    return Reference(SECRETS, job.metadata.namespace, secret_name(job))
+def _secret(job: Job) -> ObjectReference:
+    return ObjectReference(SECRETS, job.metadata.namespace, secret_name(job))
 
 
 def _keep_secret(
     job: Job,
     parsed: Parsed,
     existing: JsonObject | None,
-    fresh: KeyPair | None,
+    fresh: SshKeyPair | None,
     *,
     private: str,
 ) -> list[Effect]:

@@ -3,10 +3,13 @@
 import os
 from collections.abc import Callable
 
-from vc.jobplugin.answers import Decorated, Found, Reference
-from vc.jobplugin.arguments import described
+import msgspec
+
+from vc.jobplugin.answers import Decorated, Found, ObjectReference
 from vc.jobplugin.service import PluginService
-from vc.messages.plugins import PluginAnnouncement, PluginRequest
+from vc.jobs.plugins.built_in import announcement_of
+from vc.messages.job_plugins import SSH
+from vc.messages.plugins import PluginRequest
 from vc.model.compat import Compat
 from vc.plugin_ssh import logic
 from vc.plugin_ssh.config import Config
@@ -19,17 +22,16 @@ class SshCore:
 
     def __init__(
         self,
-        make_key: Callable[[str], logic.KeyPair] = make_key_pair,
+        make_key: Callable[[str], logic.SshKeyPair] = make_key_pair,
         *,
         compat: Compat = Compat.LENIENT,
     ) -> None:
         self._make_key = make_key
         self._compat = compat
-        self.announcement = PluginAnnouncement(
-            plugin=logic.PLUGIN, version="1", arguments=described(logic.flags_of(compat))
-        )
+        flags = logic.flags_of(compat)
+        self.announcement = announcement_of(msgspec.structs.replace(SSH, flags=flags))
 
-    def looks_at(self, request: PluginRequest) -> list[Reference]:
+    def looks_at(self, request: PluginRequest) -> list[ObjectReference]:
         return logic.looks_at(request, compat=self._compat)
 
     def decorate(self, request: PluginRequest, found: Found) -> Decorated:

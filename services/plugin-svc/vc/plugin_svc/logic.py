@@ -9,16 +9,17 @@ from typing import Final
 
 from msgspec import structs
 
-from vc.jobplugin.answers import Decorated, Found, Reference
-from vc.jobplugin.arguments import Flag, Parsed, described, parse
-from vc.jobplugin.hosts import hosts, subdomain, variable_name
+from vc.jobplugin.answers import Decorated, Found, ObjectReference
 from vc.jobplugin.ownership import create_owned, delete_owned, is_of
+from vc.jobs.hosts import hosts, subdomain, variable_name
+from vc.jobs.plugins.built_in import announcement_of
+from vc.jobs.plugins.flags import Parsed, parse
 from vc.messages.effects import Effect, PatchObject
+from vc.messages.job_plugins import SVC
 from vc.messages.plugins import (
     REMOVE,
     EnvVar,
     JobDecoration,
-    PluginAnnouncement,
     PluginRequest,
     TaskDecoration,
 )
@@ -30,15 +31,9 @@ from vc.model.api.kinds import CONFIGMAPS, NETWORKPOLICIES, SERVICES
 from vc.model.api.struct import JsonObject
 from vc.model.compat import Compat
 
-PLUGIN: Final = "svc"
-MOUNT_PATH: Final = "/etc/volcano"
-
 PUBLISH: Final = "publish-not-ready-addresses"
 DISABLE_POLICY: Final = "disable-network-policy"
-FLAGS: Final = (
-    Flag(name=PUBLISH, switch=True, meaning="resolve pods before they are ready"),
-    Flag(name=DISABLE_POLICY, switch=True, meaning="let pods of other jobs in"),
-)
+MOUNT_PATH: Final = "/etc/volcano"
 
 
 SUFFIXES: Final = ("HOSTS", "HOST", "NUM")
@@ -51,12 +46,12 @@ VARIABLE_BYTES_MIN: Final = 64
 class SvcCore:
     """The core of the svc plugin; see `vc.jobplugin.answers.Core`."""
 
-    announcement = PluginAnnouncement(plugin=PLUGIN, version="1", arguments=described(FLAGS))
+    announcement = announcement_of(SVC)
 
     def __init__(self, compat: Compat = Compat.LENIENT) -> None:
         self._compat = compat
 
-    def looks_at(self, request: PluginRequest) -> list[Reference]:
+    def looks_at(self, request: PluginRequest) -> list[ObjectReference]:
         # Only a removal needs all objects; an apply reads the one that it may update.
         if request.verb == REMOVE:
             return _references(request.job)
@@ -64,7 +59,7 @@ class SvcCore:
 
     def decorate(self, request: PluginRequest, found: Found) -> Decorated:
         """First the objects, then the decoration of pods."""
-        parsed = parse(request.arguments, FLAGS, compat=self._compat)
+        parsed = parse(request.arguments, SVC.flags, compat=self._compat)
         if parsed.problem:
             return Decorated(problem=parsed.problem)
         job = request.job
@@ -112,12 +107,12 @@ def host_lists(job: Job, *, first_hosts: bool = True) -> dict[str, str]:
     return data
 
 
-def _references(job: Job) -> list[Reference]:
+def _references(job: Job) -> list[ObjectReference]:
     namespace, name = job.metadata.namespace, job.metadata.name
     return [
-        Reference(CONFIGMAPS, namespace, configmap_name(job)),
-        Reference(SERVICES, namespace, name),
-        Reference(NETWORKPOLICIES, namespace, name),
+        ObjectReference(CONFIGMAPS, namespace, configmap_name(job)),
+        ObjectReference(SERVICES, namespace, name),
+        ObjectReference(NETWORKPOLICIES, namespace, name),
     ]
 
 

@@ -13,12 +13,12 @@ from vc.cli.vcctl.commands.files import read_documents
 from vc.cli.vcctl.output.output import print_answer
 
 if TYPE_CHECKING:
-    from vc.admission.logic.offline import DocumentReport
+    from vc.validation.offline import DocumentReport
 
 
 def validate(arguments: argparse.Namespace) -> int:
     """Print one line per finding. The exit code is 1 if a document would be rejected."""
-    from vc.admission.logic.offline import validate_documents
+    from vc.validation.offline import validate_documents
 
     documents = read_documents(Path(name) for name in arguments.filename)
     reports = [_with_configuration(r, documents) for r in validate_documents(documents)]
@@ -47,11 +47,12 @@ def _with_configuration(report: "DocumentReport", documents: list[JsonObject]) -
         return report
     import msgspec
 
-    # Imported here: the scheduler's modules are needed only for a scheduler configuration.
-    from vc.admission.logic.findings import Problem
     from vc.scheduler.config import CONF_KEY
     from vc.scheduling import actions, plugins
     from vc.scheduling.conf.volcano_file import ConfError, read_conf
+
+    # Imported here: the scheduler's modules are needed only for a scheduler configuration.
+    from vc.validation.result import FieldProblem
 
     text, path = data.get(CONF_KEY), f"data[{CONF_KEY}]"
     if not isinstance(text, str):
@@ -59,7 +60,7 @@ def _with_configuration(report: "DocumentReport", documents: list[JsonObject]) -
     try:
         _, told = read_conf(text, actions=tuple(actions.REGISTRY), plugins=tuple(plugins.REGISTRY))
     except ConfError as error:
-        problem = Problem(path=path, value="", message=str(error))
+        problem = FieldProblem(path=path, value="", message=str(error))
         return msgspec.structs.replace(report, problems=[*report.problems, problem])
     warnings = [*report.warnings, *(f"{path}: {warning}" for warning in told)]
     return msgspec.structs.replace(report, warnings=warnings)

@@ -10,7 +10,12 @@ server treats as a refusal (failurePolicy Fail) that may be retried.
 
 import msgspec
 
-from vc.admission.logic.access import (
+from vc.admission.logic.webhook.endpoints import Endpoint
+from vc.model.api import kinds
+from vc.model.api.keys import DEFAULT_QUEUE, QUEUE_NAME_ANNOTATION, ROOT_QUEUE
+from vc.model.api.kinds import Kind
+from vc.model.api.struct import Json
+from vc.validation.access import (
     UPDATE_QUEUE,
     USE,
     has_allow_list,
@@ -18,14 +23,11 @@ from vc.admission.logic.access import (
     pod_user,
     question,
 )
-from vc.admission.logic.kinds.command import needs_right
-from vc.admission.logic.queue_choice import OPEN, state_of
-from vc.admission.logic.webhook.endpoints import CREATE, DELETE, Endpoint
-from vc.admission.logic.webhook.wire import Request, UserInfo
-from vc.admission.logic.world import AccessQuestion, World
-from vc.model.api import kinds
-from vc.model.api.keys import DEFAULT_QUEUE, QUEUE_NAME_ANNOTATION, ROOT_QUEUE
-from vc.model.api.struct import Json
+from vc.validation.kinds.command import needs_right
+from vc.validation.maxima import Maxima
+from vc.validation.queue_choice import OPEN, state_of
+from vc.validation.request import CREATE, DELETE, ReviewRequest, UserInfo
+from vc.validation.world import AccessQuestion, World
 
 
 class Lookups(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,7 +42,7 @@ class Lookups(msgspec.Struct, frozen=True, kw_only=True):
     """The right of the user to check at the API server."""
 
 
-def needed(request: Request, world: World, *, endpoint: Endpoint) -> Lookups:
+def needed(request: ReviewRequest, world: World, *, endpoint: Endpoint) -> Lookups:
     """What to read before `review` can be called."""
     # Sums over a tree must not be computed on a view that is behind.
     if endpoint.kind is kinds.QUEUES and not endpoint.mutates:
@@ -65,7 +67,7 @@ def needed(request: Request, world: World, *, endpoint: Endpoint) -> Lookups:
     return Lookups()
 
 
-def _for_queue(request: Request, queue: str, world: World) -> Lookups:
+def _for_queue(request: ReviewRequest, queue: str, world: World) -> Lookups:
     """What determines whether a queue accepts an object. An object that stays in
     its queue is not checked again."""
     # A PodGroup that stays in its queue may be updated even if the queue is closed by now.
@@ -76,7 +78,7 @@ def _for_queue(request: Request, queue: str, world: World) -> Lookups:
     return msgspec.structs.replace(found, queue="" if known_open else queue)
 
 
-def _for_pod(request: Request, world: World) -> Lookups:
+def _for_pod(request: ReviewRequest, world: World) -> Lookups:
     annotations = ((request.object or {}).get("metadata") or {}).get("annotations")
     queue = annotations.get(QUEUE_NAME_ANNOTATION) if isinstance(annotations, dict) else ""
     if not isinstance(queue, str) or not queue:
@@ -87,7 +89,7 @@ def _for_pod(request: Request, world: World) -> Lookups:
     return _of_use(request, user, queue, world)
 
 
-def _of_use(request: Request, user: UserInfo, queue: str, world: World) -> Lookups:
+def _of_use(request: ReviewRequest, user: UserInfo, queue: str, world: World) -> Lookups:
     """The namespace whose labels an allow list may select, and the right to use the queue."""
     namespace = _text(request.object, "metadata", "namespace") or request.namespace
     unknown = namespace not in world.namespaces and has_allow_list(queue, world)
@@ -95,7 +97,7 @@ def _of_use(request: Request, user: UserInfo, queue: str, world: World) -> Looku
     return Lookups(namespace=namespace if unknown else "", access=asked)
 
 
-def _right_to_order(request: Request, world: World) -> AccessQuestion | None:
+def _right_to_order(request: ReviewRequest, world: World) -> AccessQuestion | None:
     if _text(request.object, "target", "kind") != kinds.QUEUES.kind:
         return None
     if not needs_right(request, world):
@@ -104,7 +106,7 @@ def _right_to_order(request: Request, world: World) -> AccessQuestion | None:
     return question(request.user_info, verb=UPDATE_QUEUE, queue=queue)
 
 
-def _name(request: Request) -> str:
+def _name(request: ReviewRequest) -> str:
     return request.name or _text(request.old_object, "metadata", "name")
 
 
@@ -112,3 +114,20 @@ def _text(value: Json, *path: str) -> str:
     for name in path:
         value = value.get(name) if isinstance(value, dict) else None
     return value if isinstance(value, str) else ""
+
+
+class Count(msgspec.Struct, frozen=True, kw_only=True):
+    """Objects to count live, up to a number."""
+
+    kind: Kind
+    namespace: str
+    most: int
+
+
+def to_count(request: ReviewRequest, maxima: Maxima, *, endpoint: Endpoint) -> Count | None:
+    """What must be counted before a request can be answered, or None."""
+    most = maxima.of(endpoint.kind)
+    # Only a create adds an object, and one of the two webhooks is enough.
+    if not most or endpoint.mutates or request.operation != CREATE:
+        return None
+    return Count(kind=endpoint.kind, namespace=request.namespace, most=most)

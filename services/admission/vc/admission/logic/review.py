@@ -1,53 +1,24 @@
-"""The entry point: maps a request about one object and the world to a response.
+"""The entry point: maps an AdmissionReview of one object and the world to a response.
 
-Each kind has a mutator and a validator here. They never raise. An object that cannot be decoded is
-refused by its validator and left unchanged by its mutator, so that the API server's own schema
-check, which runs between the two, reports it first.
+The rules are `vc.validation`. This module turns their result into the answer of a webhook: allowed
+or not, the message, the patch and the warnings. It never raises.
 """
 
-from collections.abc import Callable
 from typing import Final
 
-from vc.admission.logic.access import is_ours
-from vc.admission.logic.findings import Findings, cut
-from vc.admission.logic.job.access import check_job_access
-from vc.admission.logic.job.create import check_job
-from vc.admission.logic.job.defaults import default_job
-from vc.admission.logic.job.host_lists import check_host_lists
-from vc.admission.logic.job.tasks import TASKS_MAX
-from vc.admission.logic.job.traps import warn_of_traps
-from vc.admission.logic.job.update import check_job_update
-from vc.admission.logic.kinds.command import check_command
-from vc.admission.logic.kinds.cronjob import check_cronjob
-from vc.admission.logic.kinds.hypernode import check_hypernode
-from vc.admission.logic.kinds.jobflow import check_jobflow
-from vc.admission.logic.kinds.jobtemplate import check_jobtemplate
-from vc.admission.logic.kinds.podgroup import check_podgroup, default_podgroup, restored
-from vc.admission.logic.maxima import check_count, check_sizes
-from vc.admission.logic.pods.pod import AdmittedPod, check_pod, default_pod
-from vc.admission.logic.queue.defaults import default_queue
-from vc.admission.logic.queue.deletion import check_queue_delete
-from vc.admission.logic.queue.rules import check_queue
-from vc.admission.logic.reading import read, too_deep
-from vc.admission.logic.support import answer
-from vc.admission.logic.webhook.endpoints import DELETE, UPDATE, Endpoint
-from vc.admission.logic.webhook.json_patch import json_patch
-from vc.admission.logic.webhook.wire import Request, Response
-from vc.admission.logic.world import World
-from vc.model.api import kinds
-from vc.model.api.graft import strip_nulls
-from vc.model.api.job import Command, CronJob, Job, JobFlow, JobTemplate
-from vc.model.api.scheduling import HyperNode, PodGroup, Queue
-from vc.model.api.struct import JsonObject
+from vc.admission.logic.webhook.endpoints import Endpoint
+from vc.admission.logic.webhook.wire import ReviewResponse
 from vc.model.faults import describe
+from vc.validation.json_patch import json_patch
+from vc.validation.request import ReviewRequest
+from vc.validation.result import ValidationResult, cut
+from vc.validation.rules import defaulted, validate
+from vc.validation.world import World
 
 FAULT_CHARACTERS_MAX: Final = 300
 
-Mutator = Callable[[Request, JsonObject, World], JsonObject]
-Validator = Callable[[Findings, Request, World], None]
 
-
-def review(request: Request, world: World, *, endpoint: Endpoint) -> Response:
+def review(request: ReviewRequest, world: World, *, endpoint: Endpoint) -> ReviewResponse:
     """Whether the write is allowed, its patch, and the warnings for its author.
 
     An object on which our own rules fail is refused with the error. A 500 would not help its
@@ -58,206 +29,26 @@ def review(request: Request, world: World, *, endpoint: Endpoint) -> Response:
     except Exception as error:  # noqa: BLE001 - of one object, whatever it is
         fault = cut(f"{type(error).__name__}: {describe(error)}", FAULT_CHARACTERS_MAX)
         message = f"{endpoint.kind.kind} has a field that cannot be read: {fault}; correct it"
-        return Response(allowed=False, message=message, fault=fault)
+        return ReviewResponse(allowed=False, message=message, fault=fault)
 
 
-def _review(request: Request, world: World, *, endpoint: Endpoint) -> Response:
+def _review(request: ReviewRequest, world: World, *, endpoint: Endpoint) -> ReviewResponse:
     # Status and scale writes of controllers must never be blocked by rules of the spec.
     if request.sub_resource or request.operation not in endpoint.operations:
-        return Response(allowed=True)
+        return ReviewResponse(allowed=True)
     if endpoint.mutates:
         return _mutate(request, world, endpoint=endpoint)
-    found = Findings(world.settings.compat)
-    validate(found, request, world, endpoint=endpoint)
-    return Response(allowed=not found.problems, message=found.message, warnings=found.warnings)
-
-
-def _mutate(request: Request, world: World, *, endpoint: Endpoint) -> Response:
-    raw = request.object
-    if raw is None:
-        return Response(allowed=True)
-    return Response(
-        allowed=True, patch=json_patch(raw, defaulted(request, world, endpoint=endpoint))
+    found = ValidationResult(world.settings.compat)
+    validate(found, request, world, kind=endpoint.kind)
+    return ReviewResponse(
+        allowed=not found.problems, message=found.message, warnings=found.warnings
     )
 
 
-def defaulted(request: Request, world: World, *, endpoint: Endpoint) -> JsonObject:
-    """The object with defaults, or unchanged if it cannot be decoded."""
-    return _MUTATORS[endpoint.kind.short](request, request.object or {}, world)
-
-
-def validate(found: Findings, request: Request, world: World, *, endpoint: Endpoint) -> None:
-    """Apply every rule of the kind, and add the results to `found`."""
-    # Finalizers could not be removed from an object that new rules refuse.
-    if request.operation == UPDATE and _is_being_deleted(request):
-        return
-    check_count(found, world.objects_there, kind=endpoint.kind, maxima=world.settings.maxima)
-    _VALIDATORS[endpoint.kind.short](found, request, world)
-    # A too deep object was refused above, and recursion over it is not safe.
-    if request.operation != DELETE and not too_deep(request.object):
-        kind = endpoint.kind.kind
-        answer(found, kind, strip_nulls(request.object or {}), operation=request.operation)
-
-
-def _is_being_deleted(request: Request) -> bool:
-    """Whether the object is terminating. Finalizers must be removable
-    whatever the rules are by now."""
-    metadata = (request.object or {}).get("metadata")
-    return isinstance(metadata, dict) and bool(metadata.get("deletionTimestamp"))
-
-
-# -- mutators ----------------------------------------------------------------------------------------
-
-
-def _mutate_job(request: Request, raw: JsonObject, world: World) -> JsonObject:
-    if request.operation == UPDATE and _is_being_deleted(request):
-        return raw
-    return _defaulted_job(raw, world)
-
-
-def _defaulted_job(raw: JsonObject, world: World) -> JsonObject:
-    job = read(raw, Job, Findings())
-    # A job beyond the limit is refused by its validator; defaulting it would only cost time.
-    if job is None or len(job.spec.tasks) > TASKS_MAX:
-        return raw
-    return default_job(raw, job, world=world)
-
-
-def _mutate_queue(_: Request, raw: JsonObject, __: World) -> JsonObject:
-    queue = read(raw, Queue, Findings())
-    return raw if queue is None else default_queue(raw, queue)
-
-
-def _mutate_podgroup(request: Request, raw: JsonObject, world: World) -> JsonObject:
-    # Only our services write status and our annotations (docs/adr/0033).
-    if world.settings.accounts and not is_ours(request, world):
-        raw = restored(raw, request.old_object)
-    group = read(raw, PodGroup, Findings())
-    # The queue of an existing PodGroup must not change because of the namespace.
-    if group is None or request.operation == UPDATE:
-        return raw
-    return default_podgroup(raw, group, namespace=request.namespace, world=world)
-
-
-def _mutate_pod(request: Request, raw: JsonObject, world: World) -> JsonObject:
-    pod = read(raw, AdmittedPod, Findings())
-    if pod is None or not isinstance(raw.get("spec"), dict):
-        return raw
-    return default_pod(raw, pod, namespace=request.namespace, world=world)
-
-
-_MUTATORS: Final[dict[str, Mutator]] = {
-    kinds.JOBS.short: _mutate_job,
-    kinds.QUEUES.short: _mutate_queue,
-    kinds.PODGROUPS.short: _mutate_podgroup,
-    kinds.PODS.short: _mutate_pod,
-}
-
-# -- validators --------------------------------------------------------------------------------------
-
-
-def _validate_job(found: Findings, request: Request, world: World) -> None:
-    if request.operation == UPDATE:
-        _validate_job_update(found, request, world)
-        return
-    job = read(request.object or {}, Job, found)
-    if job is None:
-        return
-    check_job(found, job, world=world)
-    check_job_access(found, job, old=None, request=request, world=world)
-    # Warnings are only useful for a job that is admitted.
-    if not found.problems:
-        warn_of_traps(found, job.spec, world=world)
-
-
-def _validate_job_update(found: Findings, request: Request, world: World) -> None:
-    """Validate an update with defaults on both sides.
-
-    The old job may be older than admission, and the mutating webhook may be off, so neither side
-    needs to have defaults. Omitting a field that has a default is no change.
-    """
-    job = read(_defaulted_job(request.object or {}, world), Job, found)
-    old = read(_defaulted_job(request.old_object or {}, world), Job, found)
-    if job is not None and old is not None:
-        check_job_update(found, old=old, new=job)
-        check_job_access(found, job, old=old, request=request, world=world)
-        # A job that is too large already must be able to shrink.
-        if _grows(old, job):
-            name = job.metadata.name
-            check_host_lists(found, job.spec, job_name=name, world=world)
-            check_sizes(found, job.spec, maxima=world.settings.maxima, before=old.spec)
-
-
-def _grows(old: Job, new: Job) -> bool:
-    """Whether a task grows. Existing sizes are not refused: a job that is
-    too large must be able to shrink."""
-    pairs = zip(old.spec.tasks, new.spec.tasks, strict=False)
-    return any(task.replicas > before.replicas for before, task in pairs)
-
-
-def _validate_queue(found: Findings, request: Request, world: World) -> None:
-    old = read(request.old_object, Queue, found) if request.old_object is not None else None
-    if request.operation == DELETE:
-        name = request.name or (old.metadata.name if old else "")
-        check_queue_delete(found, name, old=old, world=world)
-        return
-    queue = read(request.object or {}, Queue, found)
-    if queue is not None:
-        check_queue(found, queue, old=old, world=world)
-
-
-def _validate_podgroup(found: Findings, request: Request, world: World) -> None:
-    group = read(request.object or {}, PodGroup, found)
-    old = None
-    if request.operation == UPDATE:
-        # An old object that cannot be decoded counts as empty, so that it can be corrected.
-        old = read(request.old_object or {}, PodGroup, Findings()) or PodGroup()
-    if group is not None:
-        check_podgroup(found, group, old=old, request=request, world=world)
-
-
-def _validate_pod(found: Findings, request: Request, world: World) -> None:
-    check_pod(found, request.object or {}, request=request, world=world)
-
-
-def _validate_command(found: Findings, request: Request, world: World) -> None:
-    command = read(request.object or {}, Command, found)
-    if command is not None:
-        check_command(found, command, request=request, world=world)
-
-
-def _validate_cronjob(found: Findings, request: Request, world: World) -> None:
-    cron = read(request.object or {}, CronJob, found)
-    if cron is not None:
-        check_cronjob(found, cron, world=world)
-
-
-def _validate_jobflow(found: Findings, request: Request, _: World) -> None:
-    flow = read(request.object or {}, JobFlow, found)
-    if flow is not None:
-        check_jobflow(found, flow)
-
-
-def _validate_jobtemplate(found: Findings, request: Request, world: World) -> None:
-    template = read(request.object or {}, JobTemplate, found)
-    if template is not None:
-        check_jobtemplate(found, template, world=world)
-
-
-def _validate_hypernode(found: Findings, request: Request, _: World) -> None:
-    node = read(request.object or {}, HyperNode, found)
-    if node is not None:
-        check_hypernode(found, node)
-
-
-_VALIDATORS: Final[dict[str, Validator]] = {
-    kinds.JOBS.short: _validate_job,
-    kinds.QUEUES.short: _validate_queue,
-    kinds.PODGROUPS.short: _validate_podgroup,
-    kinds.PODS.short: _validate_pod,
-    kinds.CRONJOBS.short: _validate_cronjob,
-    kinds.COMMANDS.short: _validate_command,
-    kinds.JOBFLOWS.short: _validate_jobflow,
-    kinds.JOBTEMPLATES.short: _validate_jobtemplate,
-    kinds.HYPERNODES.short: _validate_hypernode,
-}
+def _mutate(request: ReviewRequest, world: World, *, endpoint: Endpoint) -> ReviewResponse:
+    raw = request.object
+    if raw is None:
+        return ReviewResponse(allowed=True)
+    return ReviewResponse(
+        allowed=True, patch=json_patch(raw, defaulted(request, world, kind=endpoint.kind))
+    )

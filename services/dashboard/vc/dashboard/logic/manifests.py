@@ -11,11 +11,10 @@ from typing import Final
 
 import msgspec
 
-from vc.admission.logic.offline import validate_documents
-from vc.job_controller.logic.defaults import with_defaults
-from vc.job_controller.logic.podgroup import member_count, wanted_spec
-from vc.job_controller.logic.pods.pods import PodMaker
-from vc.job_controller.logic.pods.resources import min_resources
+from vc.jobs.defaults import with_defaults
+from vc.jobs.podgroup import min_member, podgroup_spec
+from vc.jobs.pods.min_resources import min_resources
+from vc.jobs.pods.pod_maker import PodMaker
 from vc.messages.published import in_plain_form
 from vc.model.api import kinds
 from vc.model.api.job import Job
@@ -29,6 +28,7 @@ from vc.model.api.scheduling import PodGroup, PriorityClass, Queue
 from vc.model.api.struct import JsonObject
 from vc.model.values.quantity import QuantityError
 from vc.model.values.times import format_time
+from vc.validation.offline import validate_documents
 
 PODS_MAX: Final = 10_000
 NODES_MAX: Final = 10_000
@@ -53,7 +53,7 @@ _NO_QUOTAS: Final[Mapping[str, ResourceQuota]] = {}
 _NEVER: Final[Mapping[str, str]] = {}
 
 
-class ManifestError(ValueError):
+class WhatIfManifestError(ValueError):
     """A manifest that cannot be simulated. The message names the field and the fix."""
 
 
@@ -84,7 +84,7 @@ def make(
     now: float,
     scheduler_names: tuple[str, ...] = (SCHEDULER_NAME,),
 ) -> Made:
-    """Objects of all documents. ManifestError names the first that cannot be used.
+    """Objects of all documents. WhatIfManifestError names the first that cannot be used.
 
     `created` are creation times of existing jobs: a job that is applied again keeps
     its position in the FIFO order.
@@ -111,7 +111,7 @@ def make(
                 classes[fact.key] = fact
         else:
             others = ", ".join(kind.kind for kind in _FACTS.values())
-            raise ManifestError(
+            raise WhatIfManifestError(
                 f"{named[0]} {named[1]}: write a Job ({JOBS.api_version}), "
                 f"a Queue ({QUEUES.api_version}) or one of {others}"
             )
@@ -122,7 +122,7 @@ def _fact(document: JsonObject, kind: Kind, quotas: Mapping[str, ResourceQuota])
     """The object as its controllers would complete it."""
     fact = _convert(document, kind.type)
     if not fact.metadata.name:
-        raise ManifestError(f"{kind.kind}: metadata.name is missing")
+        raise WhatIfManifestError(f"{kind.kind}: metadata.name is missing")
     namespace = (fact.metadata.namespace or "default") if kind.namespaced else ""
     metadata = msgspec.structs.replace(
         fact.metadata,
@@ -144,7 +144,7 @@ def _convert(document: JsonObject, wanted: type[ApiObject]) -> ApiObject:
     try:
         return msgspec.convert(document, wanted)
     except msgspec.ValidationError as error:
-        raise ManifestError(f"{document.get('kind')}: {error}") from None
+        raise WhatIfManifestError(f"{document.get('kind')}: {error}") from None
 
 
 def _queue(queue: ApiObject, known: Mapping[str, Queue]) -> Queue:
@@ -188,7 +188,7 @@ def _add_job(made: Made, job: Job, priorities: Mapping[str, PriorityClass]) -> N
     made.objects.extend(_objects(job, priorities, made.notes))
     # Checked after each job, so that a huge request fails early.
     if sum(isinstance(obj, Pod) for obj in made.objects) > PODS_MAX:
-        raise ManifestError(f"more than {PODS_MAX} pods; ask about fewer at a time")
+        raise WhatIfManifestError(f"more than {PODS_MAX} pods; ask about fewer at a time")
 
 
 def _objects(
@@ -200,13 +200,13 @@ def _objects(
     if later:
         notes.append(f"{job.key}: tasks {', '.join(later)} start after others and are not tried")
     if sum(task.replicas for task in tasks) > PODS_MAX:
-        raise ManifestError(f"{job.key}: more than {PODS_MAX} pods")
+        raise WhatIfManifestError(f"{job.key}: more than {PODS_MAX} pods")
     try:
         least = min_resources(
-            job, tasks, member_count=member_count(job, tasks), priorities=priorities
+            job, tasks, member_count=min_member(job, tasks), priorities=priorities
         )
     except QuantityError as error:
-        raise ManifestError(f"{job.key}: {error}") from None
+        raise WhatIfManifestError(f"{job.key}: {error}") from None
     owner = OwnerReference(
         api_version=JOBS.api_version,
         kind=JOBS.kind,
@@ -224,7 +224,7 @@ def _objects(
             labels=job.metadata.labels,
             owner_references=[owner],
         ),
-        spec=wanted_spec(job, tasks, least),
+        spec=podgroup_spec(job, tasks, least),
     )
     yield from pods_of(job, priorities, scheduler_name=job.spec.scheduler_name)
 
@@ -265,11 +265,11 @@ def _pod(body: JsonObject, priorities: Mapping[str, PriorityClass]) -> Pod:
 
 
 def more_nodes(nodes: Mapping[str, Node], *, count: int, like: str) -> list[Node]:
-    """Empty copies of a node. Raises ManifestError if there is none to copy."""
+    """Empty copies of a node. Raises WhatIfManifestError if there is none to copy."""
     if not 1 <= count <= NODES_MAX:
-        raise ManifestError(f"addNodes.count {count}: write a number from 1 to {NODES_MAX}")
+        raise WhatIfManifestError(f"addNodes.count {count}: write a number from 1 to {NODES_MAX}")
     if like and like not in nodes:
-        raise ManifestError(f"addNodes.like: there is no node {like!r}")
+        raise WhatIfManifestError(f"addNodes.like: there is no node {like!r}")
     model = nodes[like] if like else _common(nodes)
     found: list[Node] = []
     for number in range(1, count + 1):
@@ -291,5 +291,5 @@ def _common(nodes: Mapping[str, Node]) -> Node:
             has = repr(sorted(node.status.allocatable.items()))
             kinds_of.setdefault(has, []).append(node)
     if not kinds_of:
-        raise ManifestError(f"addNodes: no {kinds.NODES.kind} is ready; name one with `like`")
+        raise WhatIfManifestError(f"addNodes: no {kinds.NODES.kind} is ready; name one with `like`")
     return max(kinds_of.values(), key=len)[0]

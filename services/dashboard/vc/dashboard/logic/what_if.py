@@ -16,7 +16,14 @@ from vc.dashboard.logic.answers.future_answers import (
     WhatIfQuestion,
 )
 from vc.dashboard.logic.answers.reason_answers import answered_reason
-from vc.dashboard.logic.manifests import Made, ManifestError, make, more_nodes, pods_of, refusals
+from vc.dashboard.logic.manifests import (
+    Made,
+    WhatIfManifestError,
+    make,
+    more_nodes,
+    pods_of,
+    refusals,
+)
 from vc.dashboard.logic.shares import BoundedSimulation
 from vc.model.api.job import Job
 from vc.model.api.keys import GROUP_NAME
@@ -116,11 +123,11 @@ def what_if(
 ) -> WhatIf:
     """Run the simulation.
 
-    Raises ManifestError if the request is invalid, and GaveUpError when
+    Raises WhatIfManifestError if the request is invalid, and GaveUpError when
     `go_on` returns that no time is left.
     """
     if len(question.documents) > DOCUMENTS_MAX:
-        raise ManifestError(f"documents: at most {DOCUMENTS_MAX} at a time")
+        raise WhatIfManifestError(f"documents: at most {DOCUMENTS_MAX} at a time")
     # A manifest that admission refuses would never reach the scheduler.
     refused = refusals(question.documents)
     if refused:
@@ -173,7 +180,9 @@ def _changed(trial: Simulation, ground: Ground, question: WhatIfQuestion, made: 
     for key in question.drop_jobs:
         dropped = [trial.drop_group(group) for group in groups.get(key, [key])]
         if not any(dropped):
-            raise ManifestError(f"dropJobs: there is no pod group {key!r}; write namespace/name")
+            raise WhatIfManifestError(
+                f"dropJobs: there is no pod group {key!r}; write namespace/name"
+            )
     for job in made.jobs:  # a job that is applied again replaces the existing one
         # A PodGroup under either name would count the job twice.
         for group in [*groups.get(job.key, []), job.key]:

@@ -8,6 +8,6 @@ restarted controller continues where the last one stopped.
 """
 
 from vc.job_controller.logic.decide import decide
-from vc.job_controller.logic.observed import Blocker, Decision, Observed
+from vc.job_controller.logic.observed import Blocker, Decision, ObservedJob
 
-__all__ = ["Blocker", "Decision", "Observed", "decide"]
+__all__ = ["Blocker", "Decision", "ObservedJob", "decide"]

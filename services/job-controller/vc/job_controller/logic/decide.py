@@ -4,13 +4,13 @@ from typing import Final
 
 import msgspec
 
-from vc.job_controller.logic.lifecycle.phases import FAILED
 from vc.job_controller.logic.lifecycle.steps import Orders, next_orders, step_for, take_step
-from vc.job_controller.logic.lifecycle.transitions import settle
+from vc.job_controller.logic.lifecycle.transitions import next_phase
 from vc.job_controller.logic.notes import read_notes, write_notes
-from vc.job_controller.logic.observation import Observation, look, look_again
-from vc.job_controller.logic.observed import Blocker, Decision, Observed, sooner
-from vc.job_controller.logic.status import settled_status, status_patch
+from vc.job_controller.logic.observation import Observation, observe, observe_again
+from vc.job_controller.logic.observed import Blocker, Decision, ObservedJob, sooner
+from vc.job_controller.logic.phases import FAILED
+from vc.job_controller.logic.status import status_after, status_patch
 from vc.job_controller.logic.work import Work, job_event, work
 from vc.messages.effects import CreateObject, Effect
 from vc.model.api.job import JobStatus
@@ -21,12 +21,12 @@ WARNING: Final = "Warning"
 EXECUTE_ACTION: Final = "ExecuteAction"
 
 
-def decide(seen: Observed, *, now: float) -> Decision:
+def decide(seen: ObservedJob, *, now: float) -> Decision:
     """Reconcile one job: compare its wanted and observed state and return what to do next."""
     if seen.job.metadata.deletion_timestamp is not None:
         return Decision()  # the garbage collector deletes what the job owns
     # 1. Observe: sort the pods by task and index, count them, and read the notes of the status.
-    observation = look(seen)
+    observation = observe(seen)
     # 2. Choose the phase. An order of a Command or policy comes first, else the pods determine it.
     orders = next_orders(observation, now)
     moved = _move(observation, orders)
@@ -35,7 +35,7 @@ def decide(seen: Observed, *, now: float) -> Decision:
     blocker = seen.blocker or todo.blocker
     # 4. Build the status. It is written first, because a restarted controller continues from it.
     noted = _with_notes(moved, todo)
-    after = settled_status(noted, phase=moved.phase, blocker=blocker, now=now)
+    after = status_after(noted, phase=moved.phase, blocker=blocker, now=now)
     # The counters change as soon as the first pods are observed. Writing them now would be wasted.
     due = seen.counters_due and not _makes_first_pods(moved, todo)
     patch = status_patch(noted, after, counters_due=due)
@@ -49,7 +49,7 @@ def decide(seen: Observed, *, now: float) -> Decision:
             *orders.effects,
             *todo.effects,
         ),
-        questions=todo.questions,
+        requests=todo.requests,
         wake_after_seconds=wake,
         wants_manifest=todo.wants_manifest,
         # An unwritten difference means that counters were held back, so
@@ -67,15 +67,15 @@ def _move(observation: Observation, orders: Orders) -> Observation:
     step = step_for(observation, order) if order is not None else None
     if order is not None and step is not None:
         stepped = take_step(observation, order=order, step=step, command=orders.command)
-        return look_again(observation, stepped)
+        return observe_again(observation, stepped)
     # A restart ends only after every deletion was requested; terminating pods are counted apart.
-    doomed_left = sum(1 for member in observation.pods_to_delete if not member.terminating)
-    phase = settle(observation.job, observation.counted, doomed_left=doomed_left)
+    deletions_left = sum(1 for member in observation.pods_to_delete if not member.terminating)
+    phase = next_phase(observation.job, observation.counted, deletions_left=deletions_left)
     if phase == observation.phase:
         return observation
     status = observation.job.status
     state = msgspec.structs.replace(status.state, phase=phase, reason="", message="")
-    return look_again(observation, msgspec.structs.replace(status, state=state))
+    return observe_again(observation, msgspec.structs.replace(status, state=state))
 
 
 def _makes_first_pods(observation: Observation, todo: Work) -> bool:

@@ -21,10 +21,10 @@ from typing import Final
 
 import msgspec
 
-from vc.job_controller.logic.lifecycle.phases import Restart
-from vc.job_controller.logic.lifecycle.runs import RUN
-from vc.job_controller.logic.pods import indices
-from vc.job_controller.logic.pods.members import Member
+from vc.job_controller.logic import indices
+from vc.job_controller.logic.job_pods import JobPod
+from vc.job_controller.logic.phases import Restart
+from vc.job_controller.logic.runs import RUN
 from vc.model.values.bounded import read_count, read_decimal
 
 _ALIVE: Final = "alive-"
@@ -35,7 +35,7 @@ _COMMAND: Final = "command"
 _PLUGINS_FOR: Final = "plugins-for"
 
 
-class Scope(msgspec.Struct, frozen=True, kw_only=True):
+class RestartScope(msgspec.Struct, frozen=True, kw_only=True):
     """What a restart runs again."""
 
     restart: Restart
@@ -44,7 +44,7 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
     partition: int | None = None
     partition_size: int = 1
 
-    def covers(self, member: Member) -> bool:
+    def covers(self, member: JobPod) -> bool:
         """Whether a pod is run again. Whether it has finished is not considered here."""
         if self.restart is not Restart.TARGET:
             return True
@@ -77,7 +77,7 @@ class Notes(msgspec.Struct, frozen=True, kw_only=True):
     lost: Mapping[str, Mapping[int, float]] = {}
     runs: Mapping[str, str] = {}
     """Records of runs by number."""
-    scope: Scope | None = None
+    scope: RestartScope | None = None
     command: str = ""
     plugins_for: str = ""
     others: Mapping[str, str] = {}
@@ -151,7 +151,7 @@ def _read_losses(text: str) -> dict[int, float]:
     return losses
 
 
-def _write_scope(scope: Scope | None) -> str:
+def _write_scope(scope: RestartScope | None) -> str:
     if scope is None:
         return ""
     if scope.restart is not Restart.TARGET:
@@ -163,7 +163,7 @@ def _write_scope(scope: Scope | None) -> str:
     return f"task/{scope.task}"
 
 
-def _read_scope(text: str) -> Scope | None:
+def _read_scope(text: str) -> RestartScope | None:
     """Parse a scope. An invalid one restarts only unfinished pods, which loses no results."""
     if not text:
         return None
@@ -172,17 +172,17 @@ def _read_scope(text: str) -> Scope | None:
     numbers = [n for part in parts[2:] if (n := read_count(part)) is not None]
     match parts[0], len(parts) - 1, len(numbers):
         case "whole", 0, _:
-            return Scope(restart=Restart.WHOLE)
+            return RestartScope(restart=Restart.WHOLE)
         case "task", 1, _:
-            return Scope(restart=Restart.TARGET, task=parts[1])
+            return RestartScope(restart=Restart.TARGET, task=parts[1])
         case "pod", 2, 1:
-            return Scope(restart=Restart.TARGET, task=parts[1], index=numbers[0])
+            return RestartScope(restart=Restart.TARGET, task=parts[1], index=numbers[0])
         case "partition", 3, 2:
-            return Scope(
+            return RestartScope(
                 restart=Restart.TARGET,
                 task=parts[1],
                 partition=numbers[0],
                 partition_size=max(1, numbers[1]),
             )
         case _:
-            return Scope(restart=Restart.UNFINISHED)
+            return RestartScope(restart=Restart.UNFINISHED)

@@ -2,12 +2,12 @@
 
 import msgspec
 
-from vc.job_controller.logic.defaults import with_defaults
+from vc.job_controller.logic.counts import Counts, count_pods
+from vc.job_controller.logic.job_pods import JobPod, JobPods
 from vc.job_controller.logic.notes import Notes, read_notes
-from vc.job_controller.logic.observed import Observed
-from vc.job_controller.logic.pods.counts import Counts, tally
-from vc.job_controller.logic.pods.members import Member, Members
-from vc.job_controller.logic.pods.to_delete import pods_to_delete
+from vc.job_controller.logic.observed import ObservedJob
+from vc.job_controller.logic.to_delete import pods_to_delete
+from vc.jobs.defaults import with_defaults
 from vc.messages.plugins import spec_hash
 from vc.model.api import keys
 from vc.model.api.job import Job, JobStatus
@@ -18,11 +18,11 @@ from vc.model.api.scheduling import PodGroup
 class Observation(msgspec.Struct, frozen=True, kw_only=True):
     """The job with defaults, its pods by task and index, their counts, and the notes."""
 
-    seen: Observed
+    seen: ObservedJob
     job: Job
-    members: Members
+    members: JobPods
     notes: Notes
-    pods_to_delete: list[Member]
+    pods_to_delete: list[JobPod]
     counted: Counts
     podgroup: PodGroup | None
     """The PodGroup that this job controls. It may be terminating."""
@@ -41,10 +41,12 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
         return {} if self.seen.pods_complete else self.lost
 
 
-def look(seen: Observed) -> Observation:
+def observe(seen: ObservedJob) -> Observation:
     """Observe a job under its current status."""
     job = with_defaults(seen.job, seen.scheduler_name)
-    return _look(seen, job, members=Members(job, seen.pods), hashed=seen.spec_hash or hash_of(job))
+    return _observe(
+        seen, job, members=JobPods(job, seen.pods), hashed=seen.spec_hash or hash_of(job)
+    )
 
 
 def hash_of(defaulted: Job) -> str:
@@ -52,16 +54,16 @@ def hash_of(defaulted: Job) -> str:
     return spec_hash(defaulted.spec)
 
 
-def look_again(observation: Observation, status: JobStatus) -> Observation:
+def observe_again(observation: Observation, status: JobStatus) -> Observation:
     """Observe the same pods under another status, as a step has changed it."""
     job = msgspec.structs.replace(observation.job, status=status)
-    return _look(observation.seen, job, members=observation.members, hashed=observation.hash)
+    return _observe(observation.seen, job, members=observation.members, hashed=observation.hash)
 
 
-def _look(seen: Observed, job: Job, *, members: Members, hashed: str) -> Observation:
+def _observe(seen: ObservedJob, job: Job, *, members: JobPods, hashed: str) -> Observation:
     notes = read_notes(job.status.controlled_resources)
     going = pods_to_delete(job, members, notes)
-    counted = tally(
+    counted = count_pods(
         job, members, notes=notes, pods_to_delete={member.pod.metadata.uid for member in going}
     )
     return Observation(

@@ -23,14 +23,14 @@ class Blocker(msgspec.Struct, frozen=True):
     """Reason of the Event if Kubernetes has its own term for it, such as FailedCreate."""
 
 
-class Asked(msgspec.Struct, frozen=True):
+class RequestAge(msgspec.Struct, frozen=True):
     """How long ago a plugin was first and last sent a request about the current spec of a job."""
 
     first_seconds_ago: float
     last_seconds_ago: float
 
 
-class Observed(msgspec.Struct, frozen=True, kw_only=True):
+class ObservedJob(msgspec.Struct, frozen=True, kw_only=True):
     """One job and everything that affects it, as the view shows it now."""
 
     job: Job
@@ -40,7 +40,7 @@ class Observed(msgspec.Struct, frozen=True, kw_only=True):
     """Pods controlled by a vcjob of this name. The decision checks the uid of the vcjob."""
     podgroup: PodGroup | None = None
     """The PodGroup that this job controls, or else one with the job's name and any owner."""
-    spare_podgroups: tuple[PodGroup, ...] = ()
+    superfluous_podgroups: tuple[PodGroup, ...] = ()
     """More PodGroups of this job, created under another
     compatibility setting. They are not needed."""
     commands: tuple[Command, ...] = ()
@@ -49,10 +49,10 @@ class Observed(msgspec.Struct, frozen=True, kw_only=True):
     """Claims that the volumes of the job name and that do not exist."""
     priorities: Mapping[str, PriorityClass] = {}
     registry: Mapping[str, PluginAnnouncement] = {}
-    answers: Mapping[str, PluginReply] = {}
+    replies: Mapping[str, PluginReply] = {}
     """The newest reply of each plugin about this job. It may be about an older spec."""
-    asked: Mapping[tuple[str, str], Asked] = {}
-    """Requests (verb, plugin) about the current spec that have no answer yet."""
+    open_requests: Mapping[tuple[str, str], RequestAge] = {}
+    """Requests (verb, plugin) about the current spec that have no reply yet."""
     spec_hash: str = ""
     """Hash of the spec with defaults, if the shell has computed it already."""
     pods_complete: bool = True
@@ -72,7 +72,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """The effects in order, and when to reconcile again even if no change arrives."""
 
     effects: tuple[Effect, ...] = ()
-    questions: tuple[PluginRequest, ...] = ()
+    requests: tuple[PluginRequest, ...] = ()
     """Requests to plugins, sent after the effects."""
     wake_after_seconds: float | None = None
     wants_manifest: bool = False

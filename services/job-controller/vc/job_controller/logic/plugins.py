@@ -1,7 +1,7 @@
-"""Requests to job plugins, and what their answers mean for the job.
+"""Requests to job plugins, and what their replies mean for the job.
 
 Each plugin gets one request per (job uid, hash of the spec), repeated after a while without an
-answer. Answers are kept only in memory. After a restart they are requested again, but only if pods
+answer. Replies are kept only in memory. After a restart they are requested again, but only if pods
 are still to be created or the spec has changed. A plugin that does not answer blocks only its own
 jobs, and the status of the job names the plugin.
 """
@@ -13,6 +13,7 @@ import msgspec
 
 from vc.job_controller.logic.observation import Observation
 from vc.job_controller.logic.observed import Blocker, sooner
+from vc.jobs.plugins.forced import with_forced
 from vc.messages.plugins import (
     APPLY,
     REMOVE,
@@ -27,33 +28,25 @@ from vc.messages.topics import PLUGINS
 from vc.model.api.job import Job, JobStatus
 from vc.model.api.meta import ObjectMeta
 
-ASK_AGAIN_SECONDS: Final = 5.0
-"""When to repeat a request without an answer, or with a problem, whose cause may be fixed now."""
+REPEAT_SECONDS: Final = 5.0
+"""When to repeat a request without a reply, or with a problem, whose cause may be fixed now."""
 
-PATIENCE_SECONDS: Final = 2.0
-"""Time without an answer after which the status names the plugin."""
+LATE_SECONDS: Final = 2.0
+"""Time without a reply after which the status names the plugin."""
 
 WARNINGS_MAX: Final = 8
-"""Limit of warnings per answer."""
+"""Limit of warnings per reply."""
 
 NOTE_PREFIX: Final = "plugin-"
 
-_FORCED: Final[Mapping[str, tuple[str, ...]]] = {
-    "mpi": ("ssh", "svc"),
-    "pytorch": ("svc",),
-    "ray": ("svc",),
-    "tensorflow": ("svc",),
-}
-"""Plugins that force others, as admission writes them into the job. Announcements add to this."""
 
-
-class Answers(msgspec.Struct, frozen=True, kw_only=True):
-    """The answers of the plugins so far."""
+class CollectedReplies(msgspec.Struct, frozen=True, kw_only=True):
+    """The replies of the plugins so far."""
 
     complete: bool = False
     decorations: list[PluginReply] = []
     """Replies in the order of plugin names."""
-    questions: tuple[PluginRequest, ...] = ()
+    requests: tuple[PluginRequest, ...] = ()
     wake_after_seconds: float | None = None
     blocker: Blocker | None = None
     warnings: tuple[str, ...] = ()
@@ -62,44 +55,35 @@ class Answers(msgspec.Struct, frozen=True, kw_only=True):
 
 def wanted_plugins(job: Job, registry: Mapping[str, PluginAnnouncement]) -> dict[str, list[str]]:
     """The plugins of the job and those they force, with arguments, in the order of names."""
-    wanted = {name: list(arguments) for name, arguments in job.spec.plugins.items()}
-    queue = sorted(wanted)
-    while queue:
-        name = queue.pop()
-        announced = registry.get(name)
-        forced = {*_FORCED.get(name, ()), *(announced.forces if announced else ())}
-        # Forced plugins may force others in turn.
-        for other in sorted(forced - wanted.keys()):
-            wanted[other] = []
-            queue.append(other)
-    return {name: wanted[name] for name in sorted(wanted)}
+    given = job.spec.plugins
+    return {name: list(given.get(name, ())) for name in with_forced(given, registry)}
 
 
-def consult(observation: Observation) -> Answers:
-    """Collect the available answers, and create requests for the missing ones."""
+def collect_replies(observation: Observation) -> CollectedReplies:
+    """Collect the available replies, and create requests for the missing ones."""
     seen = observation.seen
     wanted = wanted_plugins(observation.job, seen.registry)
     # Built-in plugins are known by name: their announcement may not have been read yet.
     unknown = [name for name in wanted if name not in seen.registry and name not in PLUGINS]
     if unknown:
         known = ", ".join(sorted({*seen.registry, *PLUGINS}))
-        said = f"plugin {unknown[0]!r} has not announced itself; known are {known}"
-        return Answers(blocker=Blocker("PluginUnknown", said))
-    replies = {name: _answer(observation, name, APPLY) for name in wanted}
+        text = f"plugin {unknown[0]!r} has not announced itself; known are {known}"
+        return CollectedReplies(blocker=Blocker("PluginUnknown", text))
+    replies = {name: _current_reply(observation, name, APPLY) for name in wanted}
     refused = {n: f"plugin {n}: {r.problem}" for n, r in replies.items() if r and r.problem}
     # A problem is requested again too: its cause may be fixed without a change of the job.
     if refused:
-        questions, wake = _ask(observation, sorted(refused), wanted, APPLY)
-        told = Blocker("PluginProblem", "; ".join(refused.values()))
-        return Answers(blocker=told, questions=questions, wake_after_seconds=wake)
+        requests, wake = _requests_to(observation, sorted(refused), wanted, APPLY)
+        problem = Blocker("PluginProblem", "; ".join(refused.values()))
+        return CollectedReplies(blocker=problem, requests=requests, wake_after_seconds=wake)
     missing = [name for name, reply in replies.items() if reply is None]
-    questions, wake = _ask(observation, missing, wanted, APPLY)
-    return Answers(
+    requests, wake = _requests_to(observation, missing, wanted, APPLY)
+    return CollectedReplies(
         complete=not missing,
         decorations=[reply for reply in replies.values() if reply is not None],
-        questions=questions,
+        requests=requests,
         wake_after_seconds=wake,
-        blocker=_impatience(observation, missing),
+        blocker=_late_plugins(observation, missing),
         warnings=tuple(
             f"plugin {name}: {warning}"
             for name, reply in replies.items()
@@ -109,43 +93,48 @@ def consult(observation: Observation) -> Answers:
     )
 
 
-def decorations_of(answers: Answers, task: str) -> list[TaskDecoration]:
+def decorations_of(replies: CollectedReplies, task: str) -> list[TaskDecoration]:
     """What each plugin adds to the pods of a task, in the order of plugin names.
 
     Within a plugin, the decoration of the task comes before the one of all tasks, so that it wins.
     """
-    said = [reply.decoration for reply in answers.decorations if reply.decoration]
+    given = [reply.decoration for reply in replies.decorations if reply.decoration]
     found = [
-        part for decoration in said for part in (decoration.tasks.get(task), decoration.shared)
+        part for decoration in given for part in (decoration.tasks.get(task), decoration.shared)
     ]
     return [decoration for decoration in found if decoration is not None]
 
 
-def dismiss(observation: Observation) -> tuple[tuple[PluginRequest, ...], float | None, list[str]]:
+def removal_requests(
+    observation: Observation,
+) -> tuple[tuple[PluginRequest, ...], float | None, list[str]]:
     """Request that plugins delete their objects; return requests, wake-up,
     and the plugins that are done.
 
-    A plugin that has answered gets a request even if its answer was not noted yet. A plugin
+    A plugin that has answered gets a request even if its reply was not noted yet. A plugin
     that creates no objects gets none.
     """
-    # Notes survive a restart of the controller, answers in memory do not.
+    # Notes survive a restart of the controller, replies in memory do not.
     noted = {
         k.removeprefix(NOTE_PREFIX) for k in observation.notes.others if k.startswith(NOTE_PREFIX)
     }
     noted |= {
-        name for name in observation.seen.answers if _answer(observation, name, APPLY) is not None
+        name
+        for name in observation.seen.replies
+        if _current_reply(observation, name, APPLY) is not None
     }
     done = [
         name
         for name in sorted(noted)
-        if _answer(observation, name, REMOVE) is not None or _makes_nothing(observation, name)
+        if _current_reply(observation, name, REMOVE) is not None
+        or _makes_nothing(observation, name)
     ]
     left = [name for name in sorted(noted) if name not in done]
     wanted = wanted_plugins(observation.job, observation.seen.registry)
     # A plugin that no longer exists cannot answer, and a request to it would be repeated for ever.
     reachable = [name for name in left if name in observation.seen.registry or name in PLUGINS]
-    questions, wake = _ask(observation, reachable, wanted, REMOVE)
-    return questions, wake, done
+    requests, wake = _requests_to(observation, reachable, wanted, REMOVE)
+    return requests, wake, done
 
 
 def _makes_nothing(observation: Observation, plugin: str) -> bool:
@@ -161,41 +150,42 @@ def plugin_notes(observation: Observation) -> dict[str, str]:
     }
 
 
-def _answer(observation: Observation, plugin: str, verb: str) -> PluginReply | None:
+def _current_reply(observation: Observation, plugin: str, verb: str) -> PluginReply | None:
     """The reply to the current request, or None. A reply about an
     older job or spec does not count."""
-    reply = observation.seen.answers.get(plugin)
+    reply = observation.seen.replies.get(plugin)
     if reply is None or reply.verb != verb or reply.job_uid != observation.job.metadata.uid:
         return None
     return reply if reply.spec_hash == observation.hash else None
 
 
-def _ask(
+def _requests_to(
     observation: Observation, missing: list[str], wanted: Mapping[str, list[str]], verb: str
 ) -> tuple[tuple[PluginRequest, ...], float | None]:
-    questions: list[PluginRequest] = []
+    requests: list[PluginRequest] = []
     wake: float | None = None
     for plugin in missing:
-        asked = observation.seen.asked.get((verb, plugin))
+        sent = observation.seen.open_requests.get((verb, plugin))
         # The first request and its repetitions are the same message, so a duplicate does no harm.
-        if asked is None or asked.last_seconds_ago >= ASK_AGAIN_SECONDS:
-            questions.append(_question(observation, plugin, wanted.get(plugin, []), verb))
-            wake = sooner(wake, PATIENCE_SECONDS if asked is None else ASK_AGAIN_SECONDS)
+        if sent is None or sent.last_seconds_ago >= REPEAT_SECONDS:
+            requests.append(_request(observation, plugin, wanted.get(plugin, []), verb))
+            wake = sooner(wake, LATE_SECONDS if sent is None else REPEAT_SECONDS)
         else:
             # Wake when the status must name the plugin, or when the request is to be repeated.
-            patience = PATIENCE_SECONDS - asked.first_seconds_ago
-            again = ASK_AGAIN_SECONDS - asked.last_seconds_ago
-            wake = sooner(wake, patience if 0 < patience < again else again)
-    return tuple(questions), wake
+            until_late = LATE_SECONDS - sent.first_seconds_ago
+            until_repeat = REPEAT_SECONDS - sent.last_seconds_ago
+            late_first = 0 < until_late < until_repeat
+            wake = sooner(wake, until_late if late_first else until_repeat)
+    return tuple(requests), wake
 
 
-def _question(
+def _request(
     observation: Observation, plugin: str, arguments: list[str], verb: str
 ) -> PluginRequest:
     """A request with only what a plugin may read: outlines of templates, and no private key."""
     job = observation.job
     # Metadata is reduced too: annotations may contain private values.
-    told = msgspec.structs.replace(
+    published = msgspec.structs.replace(
         job,
         metadata=ObjectMeta(
             name=job.metadata.name,
@@ -210,18 +200,18 @@ def _question(
         verb=verb,
         plugin=plugin,
         arguments=redact(arguments, plugin=plugin),
-        job=told,
+        job=published,
         spec_hash=observation.hash,
         takes_shared=True,
     )
 
 
-def _impatience(observation: Observation, missing: list[str]) -> Blocker | None:
+def _late_plugins(observation: Observation, missing: list[str]) -> Blocker | None:
     late = [
         name
         for name in missing
-        if (asked := observation.seen.asked.get((APPLY, name))) is not None
-        and asked.first_seconds_ago >= PATIENCE_SECONDS
+        if (sent := observation.seen.open_requests.get((APPLY, name))) is not None
+        and sent.first_seconds_ago >= LATE_SECONDS
     ]
     if not late:
         return None

@@ -3,7 +3,7 @@
 It has the job's name, or Volcano's `<job>-<uid>` under the upstream compatibility setting. It
 carries the labels and annotations of the job and the version of the attempt. This controller writes
 only its spec and metadata: the status belongs to the scheduler, and the queue is never changed.
-Members that succeeded and whose pods are gone are listed in an annotation, so that the scheduler
+JobPods that succeeded and whose pods are gone are listed in an annotation, so that the scheduler
 still counts them for the gang. The list follows from the status of the job, where they were noted
 before, and from the pods, so it may be computed and written any number of times.
 
@@ -18,46 +18,25 @@ from typing import Final
 
 import msgspec
 
+from vc.job_controller.logic.job_pods import POD_SUCCEEDED
 from vc.job_controller.logic.observation import Observation, is_stale
-from vc.job_controller.logic.pods.members import POD_SUCCEEDED
+from vc.jobs.ownership import owner_reference
+from vc.jobs.podgroup import podgroup_name
 from vc.messages.effects import CreateObject, DeleteObject, Effect, PatchObject
 from vc.messages.published import hides_annotations
 from vc.model.api import keys
 from vc.model.api.graft import merge_patch, to_json
-from vc.model.api.job import Job, TaskSpec
+from vc.model.api.job import Job
 from vc.model.api.kinds import JOBS, PODGROUPS
 from vc.model.api.pod import Pod
-from vc.model.api.scheduling import PodGroup, PodGroupSpec, SubGroupPolicy
-from vc.model.api.selectors import LabelSelector
-from vc.model.api.struct import JsonObject, ResourceList
-from vc.model.compat import Compat
+from vc.model.api.scheduling import PodGroup, PodGroupSpec
+from vc.model.api.struct import JsonObject
 from vc.model.completed_members import format_completed
-from vc.model.support.answers import Place
-from vc.model.support.matching import is_partition_gang
 
 _VERSION_DIGITS_MAX: Final = 20
 _WAITING: Final = frozenset({"", "Pending"})
 _NOT_COPIED: Final = frozenset({keys.LAST_APPLIED, *keys.PODGROUP_ANNOTATIONS})
 """Annotations that are not copied from a job: kubectl's, and those that only we write."""
-
-
-def owner_reference(job: Job) -> JsonObject:
-    """Owner reference with the job as controller."""
-    return {
-        "apiVersion": JOBS.api_version,
-        "kind": JOBS.kind,
-        "name": job.metadata.name,
-        "uid": job.metadata.uid,
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
-
-
-def podgroup_name(job: Job, compat: Compat) -> str:
-    """Name of a PodGroup that is created now."""
-    if compat is Compat.UPSTREAM:
-        return f"{job.metadata.name}-{job.metadata.uid}"
-    return job.metadata.name
 
 
 def choose_podgroup(
@@ -88,49 +67,9 @@ def _age(group: PodGroup) -> tuple[str, str]:
     return (group.metadata.creation_timestamp or "", group.metadata.name)
 
 
-def drop_spares(observation: Observation) -> list[Effect]:
+def delete_superfluous(observation: Observation) -> list[Effect]:
     """Deletions of PodGroups that the job does not need."""
-    return [delete_podgroup(group) for group in observation.seen.spare_podgroups]
-
-
-def wanted_spec(job: Job, tasks: list[TaskSpec], resources: ResourceList) -> PodGroupSpec:
-    """Spec of the PodGroup for the gang of the released tasks."""
-    return PodGroupSpec(
-        min_member=member_count(job, tasks),
-        min_task_member={task.name: task.min_available or 0 for task in tasks},
-        queue=job.spec.queue,
-        priority_class_name=job.spec.priority_class_name,
-        min_resources=resources,
-        network_topology=job.spec.network_topology,
-        sub_group_policy=[_partitions(job, task) for task in tasks if task.partition_policy],
-    )
-
-
-def member_count(job: Job, tasks: list[TaskSpec]) -> int:
-    """Size of the gang without the tasks that still wait for others."""
-    released = {task.name for task in tasks}
-    # Tasks that wait have no pods, so a gang that counts them would never be complete.
-    waiting = sum(t.min_available or 0 for t in job.spec.tasks if t.name not in released)
-    return max(0, job.spec.min_available - waiting)
-
-
-def _partitions(job: Job, task: TaskSpec) -> SubGroupPolicy:
-    """The sub-group policy of a partitioned task.
-
-    A gang of partitions is requested only if the gang of all replicas does not imply it: the
-    scheduler does not enqueue a PodGroup that needs sub-groups of its own.
-    """
-    policy = task.partition_policy
-    assert policy is not None
-    place = Place(value=to_json(policy), parent=to_json(task), root={"spec": to_json(job.spec)})
-    return SubGroupPolicy(
-        name=task.name,
-        network_topology=policy.network_topology,
-        sub_group_size=policy.partition_size,
-        min_sub_groups=policy.min_partitions if is_partition_gang(place) else 0,
-        label_selector=LabelSelector(match_labels={keys.TASK_SPEC: task.name}),
-        match_label_keys=[keys.PARTITION_ID],
-    )
+    return [delete_podgroup(group) for group in observation.seen.superfluous_podgroups]
 
 
 def keep_podgroup(observation: Observation, spec: PodGroupSpec) -> list[Effect]:
@@ -181,7 +120,7 @@ def awaits_note(observation: Observation) -> bool:
 
 
 def _completed_members(observation: Observation) -> str:
-    """Members that succeeded and whose pod no longer shows it."""
+    """JobPods that succeeded and whose pod no longer shows it."""
     absent: dict[str, frozenset[int]] = {}
     for task, done in observation.counted.completed.items():
         pods = observation.members.of(task)
@@ -212,8 +151,8 @@ def drop_podgroup(observation: Observation) -> list[Effect]:
     """Deletions of all PodGroups. A job that does not run must not use its queue."""
     known = observation.podgroup
     if known is None or known.metadata.deletion_timestamp is not None:
-        return drop_spares(observation)
-    return [delete_podgroup(known), *drop_spares(observation)]
+        return delete_superfluous(observation)
+    return [delete_podgroup(known), *delete_superfluous(observation)]
 
 
 def delete_podgroup(podgroup: PodGroup) -> DeleteObject:
@@ -226,7 +165,7 @@ def delete_podgroup(podgroup: PodGroup) -> DeleteObject:
     )
 
 
-def admits_pods(observation: Observation) -> bool:
+def is_enqueued(observation: Observation) -> bool:
     """Whether the scheduler has enqueued the gang. Pods are not created earlier."""
     known = observation.podgroup
     return (

@@ -39,8 +39,8 @@ def _hidden(effect: CreateObject) -> list[str]:
     foreign = [text for key, text in annotations.items() if not annotation_travels(key)]
     spec: JsonObject = effect.body.get("spec") or {}
     shown = outline({"spec": spec}, annotations={}) if effect.kind is PODS else {}
-    told = set(_texts(shown))
-    hidden = {text for text in (*_texts(spec), *_texts(foreign)) if text not in told}
+    published = set(_texts(shown))
+    hidden = {text for text in (*_texts(spec), *_texts(foreign)) if text not in published}
     return sorted((t for t in hidden if len(t) >= LENGTH_MIN), key=lambda t: (-len(t), t))
 
 

@@ -11,13 +11,13 @@ from typing import Final
 
 import msgspec
 
-from vc.job_controller.logic.lifecycle.phases import FINAL, LIVE, RESTARTING
 from vc.job_controller.logic.lifecycle.policies import awaited_losses
-from vc.job_controller.logic.lifecycle.runs import with_run
 from vc.job_controller.logic.lifecycle.steps import certain_happenings
 from vc.job_controller.logic.notes import LOST, read_notes, write_notes
 from vc.job_controller.logic.observation import Observation
 from vc.job_controller.logic.observed import Blocker
+from vc.job_controller.logic.phases import FINAL, LIVE, RESTARTING
+from vc.job_controller.logic.runs import with_run
 from vc.messages.effects import PatchObject
 from vc.model.api.graft import merge_patch, to_json
 from vc.model.api.job import JobCondition, JobState, JobStatus
@@ -31,7 +31,7 @@ _COUNTERS: Final = frozenset(
 _RESOURCES: Final = "controlledResources"
 _URGENT_NOTES: Final = frozenset({"restart", "command"})
 
-TROUBLES: Final = frozenset(
+BLOCKER_REASONS: Final = frozenset(
     {
         "QueueNotFound",
         "ClaimNotFound",
@@ -47,7 +47,7 @@ TROUBLES: Final = frozenset(
 """Reasons of blockers. They are removed from the status when the blocker is gone."""
 
 
-def settled_status(
+def status_after(
     observation: Observation, *, phase: str, blocker: Blocker | None, now: float
 ) -> JobStatus:
     """The status after this decision. `observation` is made under the status after the step."""
@@ -63,14 +63,14 @@ def settled_status(
     if phase == before.state.phase:
         return status
     at = format_time(now)
-    born = parse_time(observation.job.metadata.creation_timestamp)
+    created = parse_time(observation.job.metadata.creation_timestamp)
     # One condition per phase, with the time of the latest transition to it.
     conditions = [c for c in before.conditions if c.status != phase]
     return msgspec.structs.replace(
         status,
         state=msgspec.structs.replace(state, last_transition_time=at),
         conditions=[*conditions, JobCondition(status=phase, last_transition_time=at)],
-        running_duration=format_duration(now - born) if phase in FINAL and born else None,
+        running_duration=format_duration(now - created) if phase in FINAL and created else None,
     )
 
 
@@ -80,7 +80,7 @@ def _state(state: JobState, *, phase: str, blocker: Blocker | None) -> JobState:
             state, phase=phase, reason=blocker.reason, message=blocker.message
         )
     # Only reasons of blockers are removed; the reason of an order stays with its phase.
-    if state.reason in TROUBLES:
+    if state.reason in BLOCKER_REASONS:
         return msgspec.structs.replace(state, phase=phase, reason="", message="")
     return msgspec.structs.replace(state, phase=phase)
 

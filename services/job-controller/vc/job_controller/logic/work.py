@@ -9,26 +9,25 @@ from typing import Final
 import msgspec
 
 from vc.job_controller.logic import plugins
-from vc.job_controller.logic.defaults import with_defaults
 from vc.job_controller.logic.lifecycle.dependencies import released_tasks
-from vc.job_controller.logic.lifecycle.phases import EXPIRING, FINAL, LIVE, RESTARTING
 from vc.job_controller.logic.lifecycle.scale_down import has_surplus, plugins_applied, to_delete
 from vc.job_controller.logic.observation import Observation, is_stale
 from vc.job_controller.logic.observed import Blocker, live_job, sooner
+from vc.job_controller.logic.phases import EXPIRING, FINAL, LIVE, RESTARTING
 from vc.job_controller.logic.podgroup import (
-    admits_pods,
     awaits_note,
+    delete_superfluous,
     drop_podgroup,
-    drop_spares,
+    is_enqueued,
     keep_podgroup,
-    member_count,
-    wanted_spec,
     wants_annotations,
 )
-from vc.job_controller.logic.pods.decoration import Variables
-from vc.job_controller.logic.pods.pods import PodMaker, pod_name
-from vc.job_controller.logic.pods.resources import min_resources
-from vc.job_controller.logic.pods.volumes import claim_effects, claim_notes
+from vc.jobs.defaults import with_defaults
+from vc.jobs.podgroup import min_member, podgroup_spec
+from vc.jobs.pods.decoration import Variables
+from vc.jobs.pods.min_resources import min_resources
+from vc.jobs.pods.pod_maker import PodMaker, pod_name
+from vc.jobs.pods.volumes import claim_effects, claim_notes
 from vc.messages.effects import DeleteObject, Effect, RecordEvent
 from vc.messages.plugins import PluginRequest
 from vc.model.api.job import Job, TaskSpec
@@ -59,7 +58,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     """The effects of a phase, and the blocker if there is one."""
 
     effects: tuple[Effect, ...] = ()
-    questions: tuple[PluginRequest, ...] = ()
+    requests: tuple[PluginRequest, ...] = ()
     wake_after_seconds: float | None = None
     blocker: Blocker | None = None
     notes: dict[str, str] = {}
@@ -92,48 +91,48 @@ def _live(observation: Observation) -> Work:
     job = observation.job
     if observation.seen.queue is None:
         missing = Blocker("QueueNotFound", f"queue {job.spec.queue!r} does not exist")
-        return _held_up(observation, missing, wake_after_seconds=QUEUE_WAKE_SECONDS)
+        return _blocked(observation, missing, wake_after_seconds=QUEUE_WAKE_SECONDS)
     released = released_tasks(observation)
     try:
         amounts = min_resources(
             job,
             released,
-            member_count=member_count(job, released),
+            member_count=min_member(job, released),
             priorities=observation.seen.priorities,
         )
     except QuantityError as error:
-        return _held_up(observation, Blocker("InvalidResources", str(error)))
+        return _blocked(observation, Blocker("InvalidResources", str(error)))
     # The PodGroup comes first: the scheduler must know the gang before it sees any of its pods.
     group = [
-        *keep_podgroup(observation, wanted_spec(job, released, amounts)),
-        *drop_spares(observation),
+        *keep_podgroup(observation, podgroup_spec(job, released, amounts)),
+        *delete_superfluous(observation),
     ]
     missing_pods = _missing(observation, released)
-    # A pod that only seems lost is not created again. The next look decides with newer pods.
-    look_again = UNSURE_WAKE_SECONDS if any(observation.unsure.values()) else None
-    # The usual case: nothing is missing and plugins are up to date, so none is consulted.
+    # A pod that only seems lost is not created again. The next decision has newer pods.
+    recheck_after = UNSURE_WAKE_SECONDS if any(observation.unsure.values()) else None
+    # The usual case: nothing is missing and plugins are up to date, so no reply is needed.
     if not missing_pods and plugins_applied(observation):
         gone = (*_ending(observation), *_blocking(observation))
         return Work(
             effects=(*gone, *group),
-            wake_after_seconds=look_again,
+            wake_after_seconds=recheck_after,
             wants_manifest=wants_annotations(observation),
             late=awaits_note(observation),
         )
-    answers = plugins.consult(observation)
-    gone = (*_ending(observation, answered=answers.complete), *_blocking(observation))
-    blocker = answers.blocker or (_missing_claims(observation) if missing_pods else None)
+    replies = plugins.collect_replies(observation)
+    gone = (*_ending(observation, answered=replies.complete), *_blocking(observation))
+    blocker = replies.blocker or (_missing_claims(observation) if missing_pods else None)
     made: list[Effect] = []
-    wake = answers.wake_after_seconds
+    wake = replies.wake_after_seconds
     wants_manifest = wants_annotations(observation)
     makes = bool(missing_pods) or _makes_claims(observation)
     # Pods are created only after the scheduler enqueued the PodGroup, so that pending pods of
     # waiting jobs do not load the API server.
-    if makes and answers.complete and blocker is None and admits_pods(observation):
+    if makes and replies.complete and blocker is None and is_enqueued(observation):
         if observation.seen.manifest is None:
             wants_manifest = True
         else:
-            made, more = _make(observation, observation.seen.manifest, missing_pods, answers)
+            made, more = _make(observation, observation.seen.manifest, missing_pods, replies)
             wake = 0.0 if more else wake
     return Work(
         effects=(
@@ -141,19 +140,19 @@ def _live(observation: Observation) -> Work:
             *group,
             *made,
             *_waiting_event(observation),
-            *_warnings(observation, answers),
+            *_warnings(observation, replies),
         ),
-        questions=answers.questions,
-        wake_after_seconds=sooner(wake, look_again),
+        requests=replies.requests,
+        wake_after_seconds=sooner(wake, recheck_after),
         blocker=blocker,
-        notes={**plugins.plugin_notes(observation), **claim_notes(job)} if answers.complete else {},
-        plugins_for=observation.hash if answers.complete else "",
+        notes={**plugins.plugin_notes(observation), **claim_notes(job)} if replies.complete else {},
+        plugins_for=observation.hash if replies.complete else "",
         wants_manifest=wants_manifest,
         late=awaits_note(observation),
     )
 
 
-def _held_up(
+def _blocked(
     observation: Observation, blocker: Blocker, wake_after_seconds: float | None = None
 ) -> Work:
     """Create no pod, but still delete pods that are superfluous."""
@@ -166,13 +165,13 @@ def _shrinking(observation: Observation) -> Work:
     """Delete pods. Pods beyond the replicas are deleted only after the plugins have answered."""
     if plugins_applied(observation) or not has_surplus(observation):
         return Work(effects=tuple(_ending(observation)))
-    answers = plugins.consult(observation)
+    replies = plugins.collect_replies(observation)
     return Work(
-        effects=tuple(_ending(observation, answered=answers.complete)),
-        questions=answers.questions,
-        wake_after_seconds=answers.wake_after_seconds,
-        blocker=answers.blocker,
-        plugins_for=observation.hash if answers.complete else "",
+        effects=tuple(_ending(observation, answered=replies.complete)),
+        requests=replies.requests,
+        wake_after_seconds=replies.wake_after_seconds,
+        blocker=replies.blocker,
+        plugins_for=observation.hash if replies.complete else "",
     )
 
 
@@ -211,7 +210,7 @@ def _make(
     observation: Observation,
     manifest: Job,
     missing: list[tuple[TaskSpec, list[int]]],
-    answers: plugins.Answers,
+    replies: plugins.CollectedReplies,
 ) -> tuple[list[Effect], bool]:
     """Create claims before the first pod, then pods up to the limit;
     also return whether more are left.
@@ -225,7 +224,7 @@ def _make(
     )
     whole = {task.name: task for task in job.spec.tasks}
     # Names of pods of an earlier job are free only after those pods are gone.
-    blocked = {pod.metadata.name for pod in observation.members.leftovers}
+    blocked = {pod.metadata.name for pod in observation.members.of_other_jobs}
     made: list[Effect] = []
     if _makes_claims(observation):
         made += claim_effects(job)
@@ -244,7 +243,7 @@ def _make(
             maker = PodMaker(
                 job,
                 whole[task.name],
-                plugins.decorations_of(answers, task.name),
+                plugins.decorations_of(replies, task.name),
                 group=group,
                 forwarded=forwarded,
                 variables=variables,
@@ -252,8 +251,8 @@ def _make(
             made += [maker.make(index) for index in free[:left]]
         except (TypeError, ValueError, AttributeError, KeyError) as error:
             # The error text may quote the template, and it becomes an Event and a log line.
-            said = f"task {task.name!r}: no pod can be made of its template"
-            raise UnusableTemplateError(f"{said} ({type(error).__name__})") from None
+            text = f"task {task.name!r}: no pod can be made of its template"
+            raise UnusableTemplateError(f"{text} ({type(error).__name__})") from None
         if len(free) > left:
             return made, True
         left -= len(free)
@@ -272,8 +271,8 @@ def _blocking(observation: Observation) -> list[Effect]:
     pods of a later job look the same.
     """
     job = observation.job
-    leftovers = {pod.metadata.name: pod for pod in observation.members.leftovers}
-    if not leftovers:
+    of_other_jobs = {pod.metadata.name: pod for pod in observation.members.of_other_jobs}
+    if not of_other_jobs:
         return []
     wanted = {pod_name(job, t.name, index) for t in job.spec.tasks for index in range(t.replicas)}
     return [
@@ -282,7 +281,7 @@ def _blocking(observation: Observation) -> list[Effect]:
             resource_version=pod.metadata.resource_version,
             only_if_live=live_job(job),
         )
-        for name, pod in leftovers.items()
+        for name, pod in of_other_jobs.items()
         if name in wanted and pod.metadata.deletion_timestamp is None
     ]
 
@@ -290,19 +289,21 @@ def _blocking(observation: Observation) -> list[Effect]:
 def _waiting_event(observation: Observation) -> list[Effect]:
     """Event with the scheduler's message about a gang that waits."""
     group = observation.podgroup
-    if group is None or admits_pods(observation):
+    if group is None or is_enqueued(observation):
         return []
-    said = [c.message for c in group.status.conditions if c.status == "True" and c.message]
-    if not said:
+    messages = [c.message for c in group.status.conditions if c.status == "True" and c.message]
+    if not messages:
         return []
-    return [job_event(observation.job, type_="Warning", reason="PodGroupPending", message=said[-1])]
+    return [
+        job_event(observation.job, type_="Warning", reason="PodGroupPending", message=messages[-1])
+    ]
 
 
-def _warnings(observation: Observation, answers: plugins.Answers) -> list[Effect]:
+def _warnings(observation: Observation, replies: plugins.CollectedReplies) -> list[Effect]:
     """Events for warnings of plugins. The recorder writes each one once."""
     return [
         job_event(observation.job, type_="Warning", reason=PLUGIN_WARNING, message=warning)
-        for warning in (answers.warnings if answers.complete else ())
+        for warning in (replies.warnings if replies.complete else ())
     ]
 
 
@@ -311,16 +312,16 @@ def _over(observation: Observation, now: float) -> Work:
     effects: list[Effect] = [*_ending(observation), *drop_podgroup(observation)]
     wake: float | None = None
     notes: dict[str, str] = {}
-    questions: tuple[PluginRequest, ...] = ()
+    requests: tuple[PluginRequest, ...] = ()
     # Plugins delete their objects last, because pods that still run may mount them.
     if observation.phase in FINAL and observation.counted.busy == 0:
-        questions, wake, done = plugins.dismiss(observation)
+        requests, wake, done = plugins.removal_requests(observation)
         notes = {plugins.NOTE_PREFIX + name: "" for name in done}
     if observation.phase in EXPIRING:
         expired, left = _expiry(observation.job, now)
         effects += expired
         wake = sooner(wake, left)
-    return Work(effects=tuple(effects), questions=questions, wake_after_seconds=wake, notes=notes)
+    return Work(effects=tuple(effects), requests=requests, wake_after_seconds=wake, notes=notes)
 
 
 def _expiry(job: Job, now: float) -> tuple[list[Effect], float | None]:

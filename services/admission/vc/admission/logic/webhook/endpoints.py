@@ -14,10 +14,7 @@ import msgspec
 
 from vc.model.api import kinds
 from vc.model.api.kinds import Kind
-
-CREATE: Final = "CREATE"
-UPDATE: Final = "UPDATE"
-DELETE: Final = "DELETE"
+from vc.validation.request import CREATE, DELETE, UPDATE
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):

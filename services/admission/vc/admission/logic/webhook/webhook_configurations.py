@@ -13,12 +13,12 @@ changes or deletes what a chart owns.
 import base64
 from typing import Final
 
-from vc.admission.logic.pods.pod_conditions import (
+from vc.admission.logic.webhook.endpoints import ENDPOINTS, Endpoint
+from vc.admission.logic.webhook.pod_conditions import (
     ANSWER_CONDITION,
     others_condition,
     scheduler_condition,
 )
-from vc.admission.logic.webhook.endpoints import ENDPOINTS, Endpoint
 from vc.model.api import kinds
 from vc.model.api.kinds import Kind
 from vc.model.api.meta import ApiObject

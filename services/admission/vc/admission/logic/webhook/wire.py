@@ -10,11 +10,12 @@ from typing import Final
 
 import msgspec
 
-from vc.admission.logic.findings import MESSAGE_CHARACTERS_MAX, cut
-from vc.admission.logic.reading import NESTING_MAX, too_deep
 from vc.admission.logic.webhook.endpoints import Endpoint
 from vc.model.api.struct import ApiStruct, JsonObject
 from vc.model.faults import describe
+from vc.validation.reading import NESTING_MAX, too_deep
+from vc.validation.request import ReviewRequest
+from vc.validation.result import MESSAGE_CHARACTERS_MAX, cut
 
 BODY_BYTES_MAX: Final = 3 * 1024 * 1024
 """API servers accept objects of 1.5 MB, and an update carries two."""
@@ -32,43 +33,13 @@ class ReviewError(ValueError):
     """A body that is no AdmissionReview for this path, with the reason."""
 
 
-class GroupVersionKind(ApiStruct, frozen=True, kw_only=True):
-    """Group, version and kind of the object."""
-
-    group: str = ""
-    version: str = ""
-    kind: str = ""
-
-
-class UserInfo(ApiStruct, frozen=True, kw_only=True):
-    """The user of the request."""
-
-    username: str = ""
-    uid: str = ""
-    groups: list[str] = []
-
-
-class Request(ApiStruct, frozen=True, kw_only=True):
-    """The request of an AdmissionReview."""
-
-    uid: str
-    kind: GroupVersionKind = GroupVersionKind()
-    operation: str = ""
-    name: str = ""
-    namespace: str = ""
-    sub_resource: str = ""
-    user_info: UserInfo = UserInfo()
-    object: JsonObject | None = None
-    old_object: JsonObject | None = None
-
-
-class _Review(ApiStruct, frozen=True, kw_only=True):
+class _AdmissionReview(ApiStruct, frozen=True, kw_only=True):
     api_version: str = ""
     kind: str = ""
-    request: Request | None = None
+    request: ReviewRequest | None = None
 
 
-class Response(msgspec.Struct, frozen=True, kw_only=True):
+class ReviewResponse(msgspec.Struct, frozen=True, kw_only=True):
     """The response of an AdmissionReview."""
 
     allowed: bool
@@ -79,10 +50,10 @@ class Response(msgspec.Struct, frozen=True, kw_only=True):
     """The error of our own rules, for the problem rows and not for the answer."""
 
 
-_decoder: Final = msgspec.json.Decoder(_Review)
+_decoder: Final = msgspec.json.Decoder(_AdmissionReview)
 
 
-def parse_review(body: bytes, *, endpoint: Endpoint) -> Request:
+def parse_review(body: bytes, *, endpoint: Endpoint) -> ReviewRequest:
     """The request of an AdmissionReview. Raises ReviewError for anything else."""
     # Checked before decoding, which needs a multiple of the memory.
     if len(body) > BODY_BYTES_MAX:
@@ -110,7 +81,7 @@ def parse_review(body: bytes, *, endpoint: Endpoint) -> Request:
     return request
 
 
-def answer(request: Request, response: Response) -> bytes:
+def answer(request: ReviewRequest, response: ReviewResponse) -> bytes:
     """The AdmissionReview with the response."""
     encoded = _encode(request, response)
     # A refusal with a reason is more useful than an answer that is too large.
@@ -120,10 +91,10 @@ def answer(request: Request, response: Response) -> bytes:
         f"the defaults of this object would take {len(encoded)} bytes; at most "
         f"{ANSWER_BYTES_MAX} are sent. Make it smaller"
     )
-    return _encode(request, Response(allowed=False, message=message))
+    return _encode(request, ReviewResponse(allowed=False, message=message))
 
 
-def _encode(request: Request, response: Response) -> bytes:
+def _encode(request: ReviewRequest, response: ReviewResponse) -> bytes:
     body: JsonObject = {"uid": request.uid, "allowed": response.allowed}
     if response.warnings:
         body["warnings"] = response.warnings

@@ -5,8 +5,8 @@ has this problem). Here the PodGroup counts only released tasks, and its minimum
 task is released. A released task stays released.
 """
 
+from vc.job_controller.logic.job_pods import POD_RUNNING
 from vc.job_controller.logic.observation import Observation
-from vc.job_controller.logic.pods.members import POD_RUNNING
 from vc.model.api.job import TaskSpec
 
 _ANY = "any"

@@ -13,16 +13,16 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from vc.job_controller.logic.notes import Notes
-from vc.job_controller.logic.observed import sooner
-from vc.job_controller.logic.pods.counts import Counts
-from vc.job_controller.logic.pods.members import (
+from vc.job_controller.logic.counts import Counts
+from vc.job_controller.logic.job_pods import (
     POD_FAILED,
     POD_PENDING,
     POD_RUNNING,
-    Member,
-    Members,
+    JobPod,
+    JobPods,
 )
+from vc.job_controller.logic.notes import Notes
+from vc.job_controller.logic.observed import sooner
 from vc.model.api.job import Job, LifecyclePolicy, TaskSpec
 from vc.model.api.scheduling import PodGroup
 from vc.model.values.times import DurationError, parse_duration, parse_time
@@ -72,7 +72,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
 def happenings(
     job: Job,
-    members: Members,
+    members: JobPods,
     *,
     notes: Notes,
     counted: Counts,
@@ -98,7 +98,7 @@ def happenings(
 
 
 def _losses(
-    task: TaskSpec, members: Members, *, notes: Notes, counted: Counts, now: float
+    task: TaskSpec, members: JobPods, *, notes: Notes, counted: Counts, now: float
 ) -> Iterable[Happening]:
     """Pods that were alive and are gone or terminating. A noted loss ends when a new pod runs."""
     was_alive = notes.alive.get(task.name, frozenset())
@@ -123,7 +123,7 @@ def _losses(
             )
 
 
-def _of_pods(task: TaskSpec, members: Members, counted: Counts) -> Iterable[Happening]:
+def _of_pods(task: TaskSpec, members: JobPods, counted: Counts) -> Iterable[Happening]:
     done, alive = counted.completed[task.name], counted.alive[task.name]
     for index in range(task.replicas):
         member = members.get(task.name, index)
@@ -148,7 +148,7 @@ def _of_pods(task: TaskSpec, members: Members, counted: Counts) -> Iterable[Happ
             )
 
 
-def _of_task(task: TaskSpec, members: Members, counted: Counts) -> Iterable[Happening]:
+def _of_task(task: TaskSpec, members: JobPods, counted: Counts) -> Iterable[Happening]:
     # A task without replicas never completes, or its policy would act at once.
     if task.replicas > 0 and len(counted.completed[task.name]) >= task.replicas:
         ends = [_ended_at(member) for member in members.of(task.name).values()]
@@ -243,7 +243,7 @@ def _because(happening: Happening) -> str:
     return f"{happening.event}{code}" + (f" of {place}" if place else "")
 
 
-def _exit_code(member: Member) -> int:
+def _exit_code(member: JobPod) -> int:
     """Exit code of the first container, as upstream reads it."""
     for status in member.pod.status.container_statuses[:1]:
         if status.state is not None and status.state.terminated is not None:
@@ -251,7 +251,7 @@ def _exit_code(member: Member) -> int:
     return 0
 
 
-def _ended_at(member: Member) -> float | None:
+def _ended_at(member: JobPod) -> float | None:
     ends = [
         parse_time(status.state.terminated.finished_at)
         for status in member.pod.status.container_statuses
@@ -260,7 +260,7 @@ def _ended_at(member: Member) -> float | None:
     return max((at for at in ends if at is not None), default=None)
 
 
-def _going_since(member: Member | None) -> float | None:
+def _going_since(member: JobPod | None) -> float | None:
     """When the deletion was requested. deletionTimestamp is that time plus the grace period."""
     if member is None:
         return None
@@ -269,7 +269,7 @@ def _going_since(member: Member | None) -> float | None:
     return ends - grace if ends is not None else None
 
 
-def _restarts(member: Member) -> int:
+def _restarts(member: JobPod) -> int:
     status = member.pod.status
     return sum(
         s.restart_count for s in (*status.container_statuses, *status.init_container_statuses)

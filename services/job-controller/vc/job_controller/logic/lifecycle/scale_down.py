@@ -7,15 +7,15 @@ writes are done. Pods that are deleted for another reason (an earlier attempt, a
 of the job) do not wait for plugins.
 """
 
-from vc.job_controller.logic.lifecycle.phases import LIVE, RESTARTING
+from vc.job_controller.logic.job_pods import JobPod
 from vc.job_controller.logic.observation import Observation
-from vc.job_controller.logic.pods.members import Member
-from vc.job_controller.logic.pods.to_delete import restarts
+from vc.job_controller.logic.phases import LIVE, RESTARTING
+from vc.job_controller.logic.to_delete import restarts
 from vc.messages.plugins import APPLY
 from vc.model.api.job import Job
 
 
-def to_delete(observation: Observation, *, answered: bool = False) -> list[Member]:
+def to_delete(observation: Observation, *, answered: bool = False) -> list[JobPod]:
     """Pods to delete now. `answered`: every plugin has just answered for this spec."""
     waits = (
         not answered
@@ -34,7 +34,7 @@ def has_surplus(observation: Observation) -> bool:
     return any(not m.terminating and is_surplus(observation, m) for m in observation.pods_to_delete)
 
 
-def is_surplus(observation: Observation, member: Member) -> bool:
+def is_surplus(observation: Observation, member: JobPod) -> bool:
     """Whether the new number of replicas is the only reason to delete a pod."""
     job = observation.job
     # Pods of an older version are deleted anyway, whatever the replicas are.
@@ -54,12 +54,12 @@ def plugins_applied(observation: Observation) -> bool:
         return False
     return all(
         reply.spec_hash == observation.hash
-        for reply in observation.seen.answers.values()
+        for reply in observation.seen.replies.values()
         if reply.verb == APPLY and reply.job_uid == observation.job.metadata.uid
     )
 
 
-def _beyond_replicas(job: Job, member: Member) -> bool:
+def _beyond_replicas(job: Job, member: JobPod) -> bool:
     return any(
         task.name == member.task and member.index >= task.replicas for task in job.spec.tasks
     )

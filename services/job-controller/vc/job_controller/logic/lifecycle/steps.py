@@ -7,15 +7,6 @@ restart and the Command that was carried out. Pods are not changed here.
 
 import msgspec
 
-from vc.job_controller.logic.lifecycle.phases import (
-    LIVE,
-    RESTART_PARTITION,
-    RESTART_POD,
-    RESTARTING,
-    STEPS,
-    Restart,
-    Step,
-)
 from vc.job_controller.logic.lifecycle.policies import (
     POD_EVICTED_EVENT,
     Happening,
@@ -24,9 +15,18 @@ from vc.job_controller.logic.lifecycle.policies import (
     happenings,
     resolve,
 )
-from vc.job_controller.logic.notes import Notes, Scope, write_notes
+from vc.job_controller.logic.notes import Notes, RestartScope, write_notes
 from vc.job_controller.logic.observation import Observation
 from vc.job_controller.logic.observed import live_job
+from vc.job_controller.logic.phases import (
+    LIVE,
+    RESTART_PARTITION,
+    RESTART_POD,
+    RESTARTING,
+    STEPS,
+    PhaseStep,
+    Restart,
+)
 from vc.messages.effects import DeleteObject, Effect, RecordEvent
 from vc.model.api.job import Command, JobStatus
 from vc.model.api.kinds import COMMANDS, JOBS
@@ -115,7 +115,7 @@ def _from_policies(observation: Observation, now: float) -> Verdict:
     return verdict
 
 
-def step_for(observation: Observation, order: Order) -> Step | None:
+def step_for(observation: Observation, order: Order) -> PhaseStep | None:
     """The step that an order starts in this phase, or None."""
     step = STEPS.get(observation.phase, {}).get(order.action)
     if step is None or step.restart is not Restart.TARGET:
@@ -123,14 +123,14 @@ def step_for(observation: Observation, order: Order) -> Step | None:
     return step if scope_of(observation, order, step) is not None else None
 
 
-def scope_of(observation: Observation, order: Order, step: Step) -> Scope | None:
+def scope_of(observation: Observation, order: Order, step: PhaseStep) -> RestartScope | None:
     """What a restart covers, or None if the order does not name the target that it needs."""
     if step.restart is not Restart.TARGET:
-        return Scope(restart=step.restart)
+        return RestartScope(restart=step.restart)
     if not order.task:
         return None
     if order.action == RESTART_POD and order.index is not None:
-        return Scope(restart=Restart.TARGET, task=order.task, index=order.index)
+        return RestartScope(restart=Restart.TARGET, task=order.task, index=order.index)
     if order.action == RESTART_PARTITION:
         sizes = {
             task.name: task.partition_policy.partition_size
@@ -140,16 +140,18 @@ def scope_of(observation: Observation, order: Order, step: Step) -> Scope | None
         size = sizes.get(order.task, 0)
         if size < 1 or order.index is None:
             return None
-        return Scope(
+        return RestartScope(
             restart=Restart.TARGET,
             task=order.task,
             partition=order.index // size,
             partition_size=size,
         )
-    return Scope(restart=Restart.TARGET, task=order.task)
+    return RestartScope(restart=Restart.TARGET, task=order.task)
 
 
-def take_step(observation: Observation, *, order: Order, step: Step, command: str) -> JobStatus:
+def take_step(
+    observation: Observation, *, order: Order, step: PhaseStep, command: str
+) -> JobStatus:
     """The status with the whole intent. The caller fills in counters and times."""
     status, notes = observation.job.status, observation.notes
     retry, version, scope = status.retry_count, status.version, None
@@ -158,7 +160,7 @@ def take_step(observation: Observation, *, order: Order, step: Step, command: st
         scope = scope_of(observation, order, step)
         if retry >= observation.job.spec.max_retry:
             # Keep the pods of the last attempt for their logs.
-            scope = Scope(restart=Restart.UNFINISHED)
+            scope = RestartScope(restart=Restart.UNFINISHED)
         # The version grows, so pods of the old attempt that still exist are no longer counted.
         if scope is not None and scope.restart is Restart.WHOLE:
             version += 1
@@ -173,7 +175,7 @@ def take_step(observation: Observation, *, order: Order, step: Step, command: st
     )
 
 
-def _noted(notes: Notes, scope: Scope | None, command: str) -> Notes:
+def _noted(notes: Notes, scope: RestartScope | None, command: str) -> Notes:
     """The notes after a step. Indices that run again are no longer noted as completed."""
     completed = notes.completed
     if scope is not None:

@@ -1,7 +1,8 @@
 """Transitions that follow from the pods, without an order."""
 
-from vc.job_controller.logic.defaults import replicas_of
-from vc.job_controller.logic.lifecycle.phases import (
+from vc.job_controller.logic.counts import Counts
+from vc.job_controller.logic.job_pods import POD_SUCCEEDED
+from vc.job_controller.logic.phases import (
     COMPLETED,
     ENDS_AS,
     FAILED,
@@ -10,15 +11,14 @@ from vc.job_controller.logic.lifecycle.phases import (
     RESTARTING,
     RUNNING,
 )
-from vc.job_controller.logic.pods.counts import Counts
-from vc.job_controller.logic.pods.members import POD_SUCCEEDED
+from vc.jobs.defaults import replicas_of
 from vc.model.api.job import Job, TaskSpec
 
 
-def settle(job: Job, counted: Counts, *, doomed_left: int) -> str:
+def next_phase(job: Job, counted: Counts, *, deletions_left: int) -> str:
     """The phase that follows from the pods, or the same phase.
 
-    `doomed_left` is the number of pods of a restart whose deletion was not requested yet.
+    `deletions_left` is the number of pods of a restart whose deletion was not requested yet.
     """
     phase = job.status.state.phase
     if phase == "":
@@ -28,7 +28,7 @@ def settle(job: Job, counted: Counts, *, doomed_left: int) -> str:
     if phase == RUNNING:
         return _from_running(job, counted)
     if phase == RESTARTING:
-        return _from_restarting(job, counted, doomed_left)
+        return _from_restarting(job, counted, deletions_left)
     if phase in KILLING:
         return ENDS_AS[phase] if counted.busy == 0 else phase
     return phase
@@ -73,11 +73,11 @@ def _fell_short(task: TaskSpec, counted: Counts) -> bool:
     return phases.get(POD_SUCCEEDED, 0) < task.min_available
 
 
-def _from_restarting(job: Job, counted: Counts, doomed_left: int) -> str:
+def _from_restarting(job: Job, counted: Counts, deletions_left: int) -> str:
     """Failed without retries left, else Pending once enough indices have no terminating pod."""
     if job.status.retry_count >= job.spec.max_retry:
         return FAILED
     free = replicas_of(job.spec) - counted.terminating
-    if doomed_left == 0 and free >= job.spec.min_available:
+    if deletions_left == 0 and free >= job.spec.min_available:
         return PENDING
     return RESTARTING

@@ -1,0 +1,32 @@
+"""The amounts of a queue as the rules compare them.
+
+In `lenient` mode deserved counts as at least the guarantee, because the users' documents have
+queues with a guarantee and no deserved. In `upstream` mode deserved is used as written.
+"""
+
+import msgspec
+
+from vc.model.api.scheduling import Queue
+from vc.model.compat import Compat
+from vc.validation.amounts import Amounts, known_amounts
+
+
+class Shares(msgspec.Struct, frozen=True, kw_only=True):
+    """Capability, guarantee and deserved in exact units."""
+
+    capability: Amounts
+    guarantee: Amounts
+    deserved: Amounts
+
+
+def shares_of(queue: Queue, *, compat: Compat) -> Shares:
+    """The shares of a queue. Invalid amounts are reported where the queue itself is checked."""
+    guarantee = known_amounts(queue.spec.guarantee.resource)
+    deserved = known_amounts(queue.spec.deserved)
+    # Queues with only a guarantee would otherwise never fit in their parent.
+    if compat is Compat.LENIENT:
+        keys = guarantee.keys() | deserved.keys()
+        deserved = {key: max(guarantee.get(key, 0), deserved.get(key, 0)) for key in keys}
+    return Shares(
+        capability=known_amounts(queue.spec.capability), guarantee=guarantee, deserved=deserved
+    )

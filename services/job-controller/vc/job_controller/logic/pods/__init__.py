@@ -1,1 +1,0 @@
-"""The pods of a job: creating, reading, counting and deleting them."""
