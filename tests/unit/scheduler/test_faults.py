@@ -143,7 +143,7 @@ class Nameless:
         del arguments
 
     def task_key(self, session: Session, group: GroupRow, run: Run) -> tuple[Any, ...]:
-        raise LookupError(run.role)
+        raise LookupError(run.task)
 
 
 def in_two_tasks() -> list[Any]:

@@ -122,7 +122,7 @@ def test_a_job_that_only_takes_over_a_promise_has_its_pods_told_and_is_logged(
             (pod,) = shell.pods()
             uid = pod.metadata.uid
             place = Place(
-                namespace="default", name="high-0", uid=uid, role="", shape=b"", node="node-0",
+                namespace="default", name="high-0", uid=uid, task="", shape=b"", node="node-0",
                 freed=True,
             )  # fmt: skip
             takeover = Takeover(

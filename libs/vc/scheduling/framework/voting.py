@@ -289,4 +289,4 @@ class Voters:
 
     def _task_key(self, session: "Session", group: GroupRow, run: Run) -> tuple[Any, ...]:
         keys = [plugin.task_key(session, group, run) for plugin in self.task_orders]
-        return (*keys, (run.role, run.pods[0].index, run.pods[0].name))
+        return (*keys, (run.task, run.pods[0].index, run.pods[0].name))

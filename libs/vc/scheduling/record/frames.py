@@ -7,7 +7,7 @@ types, so a new field is recorded without a change here:
 - `dict[str, …]` by row. Sessions share rows, so an identical object needs no comparison. The order
   is recorded where it differs from the old rows followed by the new ones.
 - Nodes by row: static facts by name, amounts as the changed rows of arrays.
-- `groups` by key, because their rows are also in `everybody`.
+- `groups` by key, because their rows are also in `all_groups`.
 - Any other field as a whole, unless its bytes are unchanged.
 
 Pieces are compressed one at a time, so the whole frame is not in memory twice. A piece is small, so

@@ -2,44 +2,44 @@
 
 from vc.model.api.meta import ApiObject, object_key
 from vc.scheduler.writers import pod_key
-from vc.scheduling.cache.cluster_cache import Columns
-from vc.scheduling.cache.overlays.assumed_binds import Assumed
+from vc.scheduling.cache.cluster_cache import ClusterCache
+from vc.scheduling.cache.overlays.assumed_binds import AssumedBind
 from vc.scheduling.effects import GroupWork
 
 
-def lay_over(columns: Columns, work: GroupWork, group: ApiObject | None, *, now: float) -> bool:
+def lay_over(cache: ClusterCache, work: GroupWork, group: ApiObject | None, *, now: float) -> bool:
     """Assume the binds and record the status of a group in the overlays.
 
     Returns False, and changes nothing, when a member was deleted or bound since the snapshot. The
     caller must then not evict pods for the group either.
     """
     gang = work.gang.binds if work.gang is not None else ()
-    if not all(columns.bindable(pod_key(bind), bind.uid) for bind in gang):
+    if not all(cache.bindable(pod_key(bind), bind.uid) for bind in gang):
         return False
     # All checks come before the first change, because an overlay cannot be undone in part.
-    if not _still_waits(columns, work, group):
+    if not _still_waits(cache, work, group):
         return False
     for bind in gang:
-        columns.assume(Assumed(key=pod_key(bind), uid=bind.uid, node=bind.node))
+        cache.assume(AssumedBind(key=pod_key(bind), uid=bind.uid, node=bind.node))
     for choice in work.claims:
-        columns.volumes.choose(choice)
+        cache.facts.volumes.choose(choice)
     for pod in work.gates.pods if work.gates is not None else ():
-        columns.lift_gate(object_key(pod.namespace, pod.name), pod.uid)
+        cache.remove_gate(object_key(pod.namespace, pod.name), pod.uid)
     if work.eviction is not None:
         for pod in work.eviction.pods:
-            columns.evict(object_key(pod.namespace, pod.name), pod.uid)
-        columns.evictions.nominate(work.eviction, now=now)
+            cache.evict(object_key(pod.namespace, pod.name), pod.uid)
+        cache.overlays.evictions.nominate(work.eviction, now=now)
     if work.takeover is not None:
-        columns.evictions.take_over(work.takeover, now=now)
+        cache.overlays.evictions.take_over(work.takeover, now=now)
     if gang:
         # The gang uses its nodes now, so its nomination ends.
-        columns.evictions.settled(work.group)
+        cache.overlays.evictions.nomination_ended(work.group)
     if work.status is not None:
-        columns.note_status(work.group, work.uid, status=work.status.status, now=now)
+        cache.assume_status(work.group, work.uid, status=work.status.status, now=now)
     return True
 
 
-def _still_waits(columns: Columns, work: GroupWork, group: ApiObject | None) -> bool:
+def _still_waits(cache: ClusterCache, work: GroupWork, group: ApiObject | None) -> bool:
     """Whether all pods for which nodes are reserved still exist and wait."""
     promise = work.eviction or work.takeover
     if promise is None:
@@ -49,7 +49,7 @@ def _still_waits(columns: Columns, work: GroupWork, group: ApiObject | None) -> 
         and group.metadata.uid == promise.uid
         and not group.metadata.deletion_timestamp
         and all(
-            columns.bindable(object_key(place.namespace, place.name), place.uid)
+            cache.bindable(object_key(place.namespace, place.name), place.uid)
             for place in promise.places
         )
     )

@@ -36,7 +36,7 @@ from vc.scheduler.recorder import Held, SessionRecorder
 from vc.scheduler.session_observer import Observer
 from vc.scheduler.spans import GangSpans, SessionTimes
 from vc.scheduler.writers import Writers
-from vc.scheduling.cache.cluster_cache import KINDS, Columns
+from vc.scheduling.cache.cluster_cache import KINDS, ClusterCache
 from vc.scheduling.cache.snapshot import Snapshot
 from vc.scheduling.conf.model import Conf
 from vc.scheduling.cycle import check_conf
@@ -87,8 +87,8 @@ class Scheduler:
             # Only a view that sessions may decide on is worth restoring.
             may_write=lambda: self._lead.goes_on and not self._lead.unready(),
         )
-        self._columns = Columns(config.scheduler_names)
-        self._columns.pod_condition_seconds = config.pod_condition_seconds
+        self._cache = ClusterCache(config.scheduler_names)
+        self._cache.pod_condition_seconds = config.pod_condition_seconds
         self._long_lived = LongLived()
         self._ledger = Ledger()
         self._observer = Observer(context, group_of=self._group_of)
@@ -108,7 +108,7 @@ class Scheduler:
         self._recorder = SessionRecorder(context, self._lead.applier, threads=config.threads)
         self._writers = Writers(
             context,
-            self._columns,
+            self._cache,
             lease=self._lead.lease,
             observer=self._observer,
             spans=self._spans,
@@ -175,7 +175,7 @@ class Scheduler:
 
     def _rebuild(self) -> None:
         """Empty the cache, and record all reasons again."""
-        self._columns.rebuild()
+        self._cache.rebuild()
         self._ledger.forget()
         self._new_view = True
         self._wanted.set()
@@ -195,7 +195,7 @@ class Scheduler:
             uid = obj.metadata.uid if obj is not None else ""
             problems = self._context.problems
             with (contained := problems.contain(APPLY, change.kind, change.key, uid=uid)):
-                if self._columns.apply(change):
+                if self._cache.apply(change):
                     self._wanted.set()
             # An exception may have changed some parts of the cache and not others. Only a rebuild
             # restores a consistent state.
@@ -216,10 +216,10 @@ class Scheduler:
 
     def _report_problems(self) -> None:
         """Log each problem of an object once."""
-        for what, problem in self._columns.problems.items():
+        for what, problem in self._cache.problems.items():
             if self._problems.get(what) != problem:
                 self._context.log.warning("left out: %s: %s", what, problem)
-        self._problems = dict(self._columns.problems)
+        self._problems = dict(self._cache.problems)
 
     # -- sessions --------------------------------------------------------------------------------
 
@@ -250,7 +250,7 @@ class Scheduler:
         moved = self._context.clock_moved_seconds() - self._clock_moved
         if moved:
             self._clock_moved += moved
-            self._columns.shift(moved)
+            self._cache.shift(moved)
             self._due_at = None if self._due_at is None else self._due_at + moved
 
     async def _may_decide(self) -> bool:
@@ -268,12 +268,12 @@ class Scheduler:
         self._due_at = None
         await self._look_at_conf_map()
         if self._new_view:
-            self._columns.forget_absent()
+            self._cache.forget_absent()
             # After a start, binds of the predecessor may have no span yet.
             self._spans.recover(self._lead.view)
             self._new_view = False
         # Counting changed groups is done in portions, because a large cluster would block the loop.
-        while self._columns.refresh(now=clock.now(), groups_max=BREATH_GROUPS):
+        while self._cache.refresh(now=clock.now(), groups_max=BREATH_GROUPS):
             await clock.sleep(0)
             if self._new_view:  # the cache is being rebuilt
                 self._wanted.set()
@@ -284,7 +284,7 @@ class Scheduler:
         # if the lease is lost and acquired again meanwhile.
         epoch = self._lead.epoch
         session_id = f"{epoch}-{self._sessions}"
-        snapshot = self._columns.snapshot(session_id, now=started_at)
+        snapshot = self._cache.snapshot(session_id, now=started_at)
         self._observer.meters.opened(clock.monotonic() - opening)
         conf = self._conf.conf
         decisions = await self._run_cycle(snapshot, conf, started_at)
@@ -316,16 +316,16 @@ class Scheduler:
         """Quarantine groups that no session can decide on until they change, and report them."""
         problems = self._context.problems
         for fault in decisions.left_out:
-            row = snapshot.everybody.get(fault.group)
+            row = snapshot.all_groups.get(fault.group)
             if row is not None:
-                self._columns.set_aside.put(row, quarantine_problem(fault))
+                self._cache.overlays.quarantine.put(row, quarantine_problem(fault))
                 problems.caught(DECIDE, PODGROUPS, row.key, uid=row.uid, error=fault.why)
         # A group that left the quarantine changed or was deleted, so its problem is closed.
         for known in problems.rows():
             if (
                 known.kind == PODGROUPS.short
                 and known.boundary == DECIDE
-                and known.key not in self._columns.set_aside
+                and known.key not in self._cache.overlays.quarantine
             ):
                 problems.settled(DECIDE, known.kind, known.key)
 
@@ -343,11 +343,11 @@ class Scheduler:
         self._spans.session(decisions, session)
         self._observer.refused(decisions)
         for group in decisions.enqueued_groups:
-            self._columns.enqueued_groups.put(group.group, group.uid, group.claim, now=now)
+            self._cache.overlays.enqueued.put(group.group, group.uid, group.claim, now=now)
         for at, work in enumerate(group_work(decisions), start=1):
             # The cache may have changed while the cycle ran in its thread. Work that no longer
             # applies is dropped, and the next session decides again.
-            if not lay_over(self._columns, work, self._group_of(work.group), now=now):
+            if not lay_over(self._cache, work, self._group_of(work.group), now=now):
                 self._wanted.set()
             else:
                 with self._context.problems.contain(WRITE, PODGROUPS, work.group, uid=work.uid):
@@ -359,7 +359,7 @@ class Scheduler:
         for waiting in decisions.waiting:
             # The overlay comes first, so that the next session does not decide the same condition
             # again.
-            self._columns.conditions.put(waiting, now=now)
+            self._cache.overlays.conditions.put(waiting, now=now)
             self._writers.pods_wait(waiting, epoch=session.epoch)
             await self._context.clock.sleep(0)
         for queue in decisions.queues:

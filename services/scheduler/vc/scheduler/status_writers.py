@@ -18,7 +18,7 @@ from vc.runtime.applying.effects import EffectApplier, Lease, OutcomeStatus
 from vc.runtime.applying.slots import Slots
 from vc.runtime.hosting.context import Context
 from vc.scheduler.background_writer import BackgroundWriter, View
-from vc.scheduling.cache.cluster_cache import Columns
+from vc.scheduling.cache.cluster_cache import ClusterCache
 from vc.scheduling.effects import queue_effect, refusal_event, status_effect
 from vc.scheduling.model.decisions import QueueAllocated, StatusChange
 from vc.scheduling.pod_status.effects import gang_scheduled, job_waits
@@ -38,7 +38,7 @@ class StatusWriters:
     def __init__(
         self,
         context: Context,
-        columns: Columns,
+        cache: ClusterCache,
         *,
         lease: Lease,
         slots: Slots,
@@ -47,13 +47,13 @@ class StatusWriters:
     ) -> None:
         self._context = context
         self._applier = EffectApplier(context, lease=lease, slots=slots)
-        self._columns = columns
+        self._cache = cache
         self._wanted = wanted
         self._view = view
         self._line = StatusQueue()
         self._news = asyncio.Event()
         self.background = BackgroundWriter(
-            context, columns, applier=self._applier, wanted=wanted, view=view
+            context, cache, applier=self._applier, wanted=wanted, view=view
         )
         self._unsaid = 0
         """Events dropped because the queue was full, since the last log line about it."""
@@ -145,14 +145,14 @@ class StatusWriters:
         group = object_key(change.namespace, change.name)
         known = self._view(PODGROUPS, group)
         if known is None or known.metadata.uid != change.uid:
-            self._columns.status_failed(group, change.uid, status=change.status)
+            self._cache.status_failed(group, change.uid, status=change.status)
             return  # the group was deleted: there is no object to write to
         outcome = (await self._applier.apply([status_effect(change)], epoch=epoch))[0]
         if outcome.status is not OutcomeStatus.DONE or outcome.written is None:
             self._not_written(key, group, change)
             return
         version, now = outcome.written["metadata"]["resourceVersion"], self._context.clock.now()
-        self._columns.status_written(
+        self._cache.status_written(
             group, change.uid, status=change.status, version=version, now=now
         )
         # A newer status in the queue must carry the version of this write, or it would conflict.
@@ -165,11 +165,11 @@ class StatusWriters:
 
     def _not_written(self, key: str, group: str, change: StatusChange) -> None:
         """Drop the failed status, and a queued newer one that was decided on top of it."""
-        self._columns.status_failed(group, change.uid, status=change.status)
+        self._cache.status_failed(group, change.uid, status=change.status)
         # The newer status was computed from the one that failed, so it may be wrong as well.
         newer = self._line.withdraw(key)
         if isinstance(newer, StatusChange):
-            self._columns.status_failed(group, newer.uid, status=newer.status)
+            self._cache.status_failed(group, newer.uid, status=newer.status)
         self._wanted.set()
 
 

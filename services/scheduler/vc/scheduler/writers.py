@@ -36,8 +36,8 @@ from vc.scheduler.config import PodEvents
 from vc.scheduler.session_observer import Observer
 from vc.scheduler.spans import GangSpans, SessionTimes
 from vc.scheduler.status_writers import StatusWriters
-from vc.scheduling.cache.cluster_cache import Columns
-from vc.scheduling.cache.overlays.assumed_binds import Assumed
+from vc.scheduling.cache.cluster_cache import ClusterCache
+from vc.scheduling.cache.overlays.assumed_binds import AssumedBind
 from vc.scheduling.effects import (
     GroupWork,
     claim_effect,
@@ -76,7 +76,7 @@ class Writers:
     def __init__(
         self,
         context: Context,
-        columns: Columns,
+        cache: ClusterCache,
         *,
         lease: Lease,
         observer: Observer,
@@ -88,13 +88,13 @@ class Writers:
         self._context = context
         slots = Slots(context.clock.monotonic, requests_max=CONCURRENCY_MAX)
         self._applier = EffectApplier(context, lease=lease, slots=slots)
-        self._columns = columns
+        self._cache = cache
         self._observer = observer
         self._spans = spans
         self._wanted = wanted
         self._group_of: Callable[[str], ApiObject | None] = functools.partial(view, PODGROUPS)
         self.tellers = StatusWriters(
-            context, columns, lease=lease, slots=slots, wanted=wanted, view=view
+            context, cache, lease=lease, slots=slots, wanted=wanted, view=view
         )
         self._pod_events = pod_events
         self._queues: list[asyncio.Queue[SessionWork]] = [
@@ -170,7 +170,7 @@ class Writers:
             self._tell(work, session, began=began)
         elif work.status is not None:
             # The status overlay is dropped, so that the next session computes the status again.
-            self._columns.status_failed(work.group, work.uid, status=work.status.status)
+            self._cache.status_failed(work.group, work.uid, status=work.status.status)
         if work.gates is not None:
             await self._lift_gates(work.gates, session)
         if work.release is not None:
@@ -200,7 +200,7 @@ class Writers:
         for choice, outcome in zip(work.claims, outcomes, strict=True):
             if outcome.status is not OutcomeStatus.DONE:
                 refused.append((choice.claim, outcome.error or outcome.status.value))
-                self._columns.volumes.refused(choice, now=self._context.clock.now())
+                self._cache.facts.volumes.refused(choice, now=self._context.clock.now())
                 self._wanted.set()
         self._observer.claims_refused(work.group, refused, session)
 
@@ -210,7 +210,7 @@ class Writers:
         for pod, outcome in zip(lift.pods, outcomes, strict=True):
             if outcome.status is not OutcomeStatus.DONE:
                 key, now = object_key(pod.namespace, pod.name), self._context.clock.now()
-                self._columns.lift_gate(key, pod.uid, failed_at=now)
+                self._cache.remove_gate(key, pod.uid, failed_at=now)
                 self._wanted.set()
 
     async def _release(self, release: Release, session: SessionTimes) -> None:
@@ -226,7 +226,7 @@ class Writers:
             self._observer.members_stay(release.group, kept, session)
         # Only a refusal starts a backoff. A skipped write was never sent.
         if any(_refused(outcome) for outcome in kept):
-            self._columns.evictions.release_refused(release.group, now=self._context.clock.now())
+            self._cache.overlays.evictions.release_refused(release.group, now=self._context.clock.now())
         self._wanted.set()
 
     async def _evict(self, eviction: Eviction, session: SessionTimes) -> None:
@@ -253,11 +253,11 @@ class Writers:
                 # A refusal exempts the pod for a while. A write that was skipped says nothing about
                 # it.
                 spared_from = now if _refused(outcome) else None
-                self._columns.unevict(object_key(pod.namespace, pod.name), pod.uid, now=spared_from)
+                self._cache.unevict(object_key(pod.namespace, pod.name), pod.uid, now=spared_from)
         if any(_refused(outcome) for outcome in stay):
-            self._columns.evictions.evictions_refused(eviction.group, now=now)
+            self._cache.overlays.evictions.evictions_refused(eviction.group, now=now)
         if stay:
-            await self._victims_stay(eviction, told, session, some_left=bool(gone))
+            await self._victims_stay(eviction, told, session, some_evicted=bool(gone))
             self._wanted.set()
         self._observer.victims_stay(eviction, stay, session)
         for event in eviction_events(msgspec.structs.replace(eviction, pods=tuple(gone))):
@@ -270,11 +270,11 @@ class Writers:
 
         Nominations that were already written are withdrawn, and no victim is evicted.
         """
-        self._columns.evictions.settled(eviction.group)
+        self._cache.overlays.evictions.nomination_ended(eviction.group)
         await self._withdraw(eviction, told, session)
         for pod in eviction.pods:
             key = object_key(pod.namespace, pod.name)
-            self._columns.unevict(key, pod.uid, now=None)
+            self._cache.unevict(key, pod.uid, now=None)
         self._observer.no_eviction_line(eviction.group, session)
         self._wanted.set()
 
@@ -284,11 +284,11 @@ class Writers:
         told: Sequence[Outcome],
         session: SessionTimes,
         *,
-        some_left: bool,
+        some_evicted: bool,
     ) -> None:
         """Keep the reservation if some victims were evicted; otherwise withdraw the nominations."""
-        goes_on = self._columns.evictions.victims_stay(
-            eviction.group, some_left=some_left, now=self._context.clock.now()
+        goes_on = self._cache.overlays.evictions.victims_not_evicted(
+            eviction.group, some_evicted=some_evicted, now=self._context.clock.now()
         )
         if not goes_on:
             await self._withdraw(eviction, told, session)
@@ -313,7 +313,7 @@ class Writers:
         for outcome in failed:
             if outcome.namespace_terminating and isinstance(outcome.effect, BindPod):
                 # No pod can be bound in a terminating namespace, so sessions skip it.
-                self._columns.namespaces.refused(outcome.effect.namespace)
+                self._cache.facts.namespaces.refused(outcome.effect.namespace)
             self._doubt(outcome)
         if failed:
             self._observer.bind_failed(gang, failed, session)
@@ -354,9 +354,9 @@ class Writers:
         same = pod.get("metadata", {}).get("uid") == bind.uid
         node = pod.get("spec", {}).get("nodeName", "") if same else ""
         if node:
-            self._columns.assume(Assumed(key=key, uid=bind.uid, node=node))
+            self._cache.assume(AssumedBind(key=key, uid=bind.uid, node=node))
         else:
-            self._columns.unassume(key, bind.uid, now=self._context.clock.now())
+            self._cache.unassume(key, bind.uid, now=self._context.clock.now())
         return True
 
 
