@@ -37,7 +37,7 @@ from vc.runtime.consuming.checkpoint_writer import CheckpointWriter
 from vc.runtime.consuming.follower import Follower
 from vc.runtime.consuming.warm_start import WarmStart
 from vc.runtime.hosting.context import Context
-from vc.scheduler.service import BREATH_GROUPS
+from vc.scheduler.service import YIELD_GROUPS
 from vc.scheduling.cache.cluster_cache import KINDS, ClusterCache
 from vc.simcluster.cluster import StoreCluster
 from vc.simcluster.schema.registry import Registry
@@ -174,7 +174,7 @@ async def fill_cache(changes: list[Change]) -> ClusterCache:
     cache = ClusterCache(("volcano",))
     for change in changes:
         cache.apply(change)
-    while cache.refresh(now=0.0, groups_max=BREATH_GROUPS):
+    while cache.refresh(now=0.0, groups_max=YIELD_GROUPS):
         pass
     cache.snapshot("bench", now=0.0)
     return cache

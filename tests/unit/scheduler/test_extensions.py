@@ -12,7 +12,7 @@ import pytest
 
 from tests.unit.scheduler.objects import gang, nodes, queue
 from tests.unit.scheduler.world import World, reason_of
-from vc.scheduler.extensions import PLUGINS_GROUP, load_extensions, register
+from vc.scheduler.configuration.extensions import PLUGINS_GROUP, load_extensions, register
 from vc.scheduling import actions, plugins
 from vc.scheduling.conf.model import Conf, PluginConf
 from vc.scheduling.conf.volcano_file import read_conf

@@ -5,8 +5,6 @@ from collections.abc import Callable
 from types import FrameType
 
 import pytest
-from vc.scheduling.cache.amount_columns import VECTORS_MAX
-from vc.scheduling.cache.nodes import NodeTableBuilder
 
 from tests.unit.scheduler.objects import gang, group, node, nodes, pod, queue
 from tests.unit.scheduler.test_hdrf import at
@@ -15,6 +13,8 @@ from tests.unit.scheduler.test_resourcequota import quota
 from tests.unit.scheduler.test_trials import halves
 from tests.unit.scheduler.world import World
 from vc.model.api.meta import ApiObject
+from vc.scheduling.cache.amount_columns import VECTORS_MAX
+from vc.scheduling.cache.nodes import NodeTableBuilder
 from vc.scheduling.conf.model import Conf, PluginConf
 from vc.scheduling.model.node_table import MASKS_MAX, Filtered
 from vc.scheduling.model.shapes import Shapes

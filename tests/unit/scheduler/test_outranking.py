@@ -7,7 +7,7 @@ from vc.messages.sessions import Stage, TakenOver
 from vc.model.api.meta import ApiObject
 from vc.scheduling.cache.overlays.evictions import EVICTION_COOLDOWN_SECONDS
 from vc.scheduling.model.decisions import Decisions
-from vc.scheduling.record.reason_log import Ledger, Timing
+from vc.scheduling.record.reason_log import ReasonLog, Timing
 
 TOP = priority_class("top", 1000)
 
@@ -38,7 +38,7 @@ def test_it_is_bound_at_once_where_the_victims_are_gone() -> None:
     decisions = world.session()
     assert (world.bound("h"), world.bound("p")) == (1, 0)
     assert lost(decisions) == {"ns/h": ("ns/p",)}
-    record = Ledger().record(decisions, Timing(started_at=0, took_ms=0))
+    record = ReasonLog().record(decisions, Timing(started_at=0, took_ms=0))
     assert record is not None
     assert record.taken_over == [TakenOver(group="ns/p", by="ns/h")]
     said = reason_of(decisions, "p").sentence

@@ -195,8 +195,8 @@ def replay(chain: Sequence[SessionEntry]) -> Replayed:
     if last.left_out:
         raise FrameError(f"its input was not kept: {last.left_out}")
     # Bytes of other types might decode without an error and yield a wrong snapshot.
-    if last.types != frames.types_digest():
-        raise FrameError(f"written by another release ({last.release}) with other types")
+    if refused := frames.refusal(last.types, last.release):
+        raise FrameError(refused)
     reader = FrameReader()
     for entry in chain:
         reader.take(entry.frame)

@@ -1,13 +1,13 @@
-"""Puts decisions over the cluster cache, so that the next session sees them before the facts do."""
+"""Puts decisions over the cluster cache as overlays: the next session sees them before the facts do."""
 
 from vc.model.api.meta import ApiObject, object_key
-from vc.scheduler.writers import pod_key
+from vc.scheduler.writing.writers import pod_key
 from vc.scheduling.cache.cluster_cache import ClusterCache
 from vc.scheduling.cache.overlays.assumed_binds import AssumedBind
 from vc.scheduling.effects import GroupWork
 
 
-def lay_over(cache: ClusterCache, work: GroupWork, group: ApiObject | None, *, now: float) -> bool:
+def assume(cache: ClusterCache, work: GroupWork, group: ApiObject | None, *, now: float) -> bool:
     """Assume the binds and record the status of a group in the overlays.
 
     Returns False, and changes nothing, when a member was deleted or bound since the snapshot. The
@@ -41,15 +41,15 @@ def lay_over(cache: ClusterCache, work: GroupWork, group: ApiObject | None, *, n
 
 def _still_waits(cache: ClusterCache, work: GroupWork, group: ApiObject | None) -> bool:
     """Whether all pods for which nodes are reserved still exist and wait."""
-    promise = work.eviction or work.takeover
-    if promise is None:
+    reservation = work.eviction or work.takeover
+    if reservation is None:
         return True
     return (
         group is not None
-        and group.metadata.uid == promise.uid
+        and group.metadata.uid == reservation.uid
         and not group.metadata.deletion_timestamp
         and all(
             cache.bindable(object_key(place.namespace, place.name), place.uid)
-            for place in promise.places
+            for place in reservation.places
         )
     )
