@@ -2,7 +2,7 @@
 
 A view of 5,000 nodes and 50,000 pods in gangs of 50 is read from an in-memory bus, written down to
 real Redis when it can be had (else to the in-memory twin; the table says which), and restored by a
-new follower; then the columns are filled and a snapshot taken, which is the first moment a session
+new follower; then the cluster cache is filled and a snapshot taken, which is the first moment a session
 could open. While the checkpoint is written, a ticker watches how long the event loop was held.
 Loading (cache to restored view) may take one second. Run by `python -m bench.bench_checkpoint`.
 """
@@ -37,8 +37,8 @@ from vc.runtime.consuming.checkpoint_writer import CheckpointWriter
 from vc.runtime.consuming.follower import Follower
 from vc.runtime.consuming.warm_start import WarmStart
 from vc.runtime.hosting.context import Context
-from vc.scheduler.service import BREATH_GROUPS
-from vc.scheduling.cache.cluster_cache import KINDS, Columns
+from vc.scheduler.service import YIELD_GROUPS
+from vc.scheduling.cache.cluster_cache import KINDS, ClusterCache
 from vc.simcluster.cluster import StoreCluster
 from vc.simcluster.schema.registry import Registry
 from vc.simcluster.verbs.api import Api
@@ -169,15 +169,15 @@ async def longest_hold_ms(measured: Callable[[], Awaitable[None]]) -> tuple[floa
     return took, worst * 1e3
 
 
-async def fill_columns(changes: list[Change]) -> Columns:
+async def fill_cache(changes: list[Change]) -> ClusterCache:
     """What the scheduler does before its first session."""
-    columns = Columns(("volcano",))
+    cache = ClusterCache(("volcano",))
     for change in changes:
-        columns.apply(change)
-    while columns.refresh(now=0.0, groups_max=BREATH_GROUPS):
+        cache.apply(change)
+    while cache.refresh(now=0.0, groups_max=YIELD_GROUPS):
         pass
-    columns.snapshot("bench", now=0.0)
-    return columns
+    cache.snapshot("bench", now=0.0)
+    return cache
 
 
 async def measure() -> None:
@@ -219,7 +219,7 @@ async def measure_start(context: Context, view: View, *, count: int) -> dict[str
         return await follow(Follower(own, KINDS, warm_start=WarmStart(own, NAME)), count)
 
     view_ms, changes = await best(start)
-    columns_ms, _ = await best(lambda: fill_columns(changes))
+    columns_ms, _ = await best(lambda: fill_cache(changes))
     return {
         "load_ms": load_ms,
         "warm_view_ms": view_ms,
@@ -238,8 +238,8 @@ def tell(where: str, count: int, values: dict[str, float]) -> None:
         "load_ms": f"{where} to restored state (bar {LOAD_MS_BAR:,.0f} ms)",
         "warm_view_ms": "a follower's start, warm: progress, load, view",
         "cold_view_ms": "the same, cold, from a bus in memory",
-        "columns_ms": "columns filled, groups counted, snapshot taken",
-        "first_session_ms": "warm view and columns: a session may open",
+        "columns_ms": "cluster cache filled, groups counted, snapshot taken",
+        "first_session_ms": "warm view and cluster cache: a session may open",
     }
     report(
         "checkpoint",

@@ -31,7 +31,7 @@ from vc.model.api.kinds import NAMESPACES, PODS
 from vc.model.api.meta import ApiObject, object_key
 from vc.model.api.pod import Pod
 from vc.model.api.struct import JsonObject
-from vc.scheduler.recorder import Held
+from vc.scheduler.recorder import RecordedSession
 from vc.scheduler.service import FOLLOWED, Scheduler, build
 from vc.simcluster.cluster import StoreCluster
 from vc.simcluster.verbs.api import Api
@@ -139,7 +139,7 @@ async def scheduler_of(run: Run, took_ms: list[float], *, records: bool) -> Asyn
     scheduler: Scheduler = build(context)
     keep = scheduler._recorder.keep  # noqa: SLF001 - to see each session without a second reader
 
-    async def noted(held: Held) -> None:
+    async def noted(held: RecordedSession) -> None:
         took_ms.append(held.record.took_ms)
         if records:
             await keep(held)

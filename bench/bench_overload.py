@@ -44,8 +44,8 @@ SECONDS_MAX: Final = 7200.0
 PARTS: Final = ("kafka", "redis", "kubernetes")
 LINES: Final = {
     "leases_ran_out": (" ran out: ", "term over: lost the lease"),
-    "gangs_released": ("released: its gang is not complete",),
-    "binds_dropped": ("binds not done: no longer leading",),
+    "gangs_released": ("releasing half-bound gang", "released: its gang is not complete"),
+    "binds_dropped": ("binds failed error=no longer leading", "binds not done: no longer leading"),
     "relists": ("gap, listing anew",),
 }
 """What the logs of our services say, in this release and before it."""

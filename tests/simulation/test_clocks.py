@@ -17,8 +17,8 @@ from vc.cluster import NotFoundError, ServerError
 from vc.model.api.kinds import CONFIGMAPS, PODGROUPS
 from vc.model.api.struct import JsonObject
 from vc.model.values.times import parse_time
-from vc.scheduler.config import CONF_KEY, CONF_MAP
 from vc.scheduling.actions.inqueue_timeout import INQUEUE_SECONDS
+from vc.scheduling.conf.model import CONF_KEY, CONF_MAP
 from vc.simcluster.cluster import StoreCluster
 from vc.simcluster.kubelet.node_pools import NodePool
 

@@ -64,18 +64,18 @@ def test_the_trace_id_leads_from_service_to_service(written: io.StringIO) -> Non
         ),
         ("plugin-env", "request answered verb=apply"),
         ("job-controller", "reconciled pods_created=3"),
-        ("scheduler", "bound 3 pods"),
+        ("scheduler", "gang bound pods=3"),
         ("job-controller", "reconciled phase=Pending->Running"),
     ]:
         assert step in told, told
     assert all(line["job"] == "default/followed" for line in lines)
-    (bound,) = [line for line in lines if line["message"] == "bound 3 pods"]
+    (bound,) = [line for line in lines if line["message"] == "gang bound pods=3"]
     session = bound["session_id"]
     sessions = [
         json.loads(line) for line in written.getvalue().splitlines() if "session_id" in line
     ]
     assert any(
-        line["message"].startswith(f"session {session}:") and line["session_id"] == session
+        line["message"].startswith(f"session={session} ") and line["session_id"] == session
         for line in sessions
     )
 
@@ -101,7 +101,7 @@ def test_a_job_that_waits_says_once_why(written: io.StringIO) -> None:
     waits = [
         line
         for line in lines_of(written, run_virtual(scenario()))
-        if line["message"].startswith("waits: ")
+        if line["message"].startswith("job pending reason=")
     ]
     assert 1 <= len(waits) <= 3, waits
     assert {"stage", "code", "queue", "session_id"} <= set(waits[-1])

@@ -134,7 +134,7 @@ def _screen(session: Session) -> None:
         queue = session.snapshot.queues.get(group.queue)
         if group.problem:
             session.refuse(group, reasons.invalid(group.problem))
-        elif group.namespace in session.snapshot.terminating:
+        elif group.namespace in session.snapshot.terminating_namespaces:
             session.refuse(group, reasons.namespace_terminating(group.namespace))
         elif group.unsupported:
             session.refuse(group, _unsupported(group))

@@ -48,7 +48,7 @@ class GroupWork(msgspec.Struct, frozen=True, kw_only=True):
     takeover: Takeover | None = None
     gates: GateLift | None = None
     claims: tuple[ClaimChoice, ...] = ()
-    enqueued_groups: bool = False
+    enqueues: bool = False
     """The status has the new phase Inqueue: a controller creates pods as soon as it is written."""
 
     @property
@@ -68,7 +68,7 @@ def group_work(decisions: Decisions) -> list[GroupWork]:
     takeovers = {takeover.group: takeover for takeover in decisions.takeovers}
     gates = {lift.group: lift for lift in decisions.gates}
     work: list[GroupWork] = []
-    enqueued_groups = frozenset(decisions.enqueued)
+    enqueued = frozenset(decisions.enqueued)
     claims: dict[str, list[ClaimChoice]] = {}
     for choice in decisions.claims:
         claims.setdefault(choice.group, []).append(choice)
@@ -88,7 +88,7 @@ def group_work(decisions: Decisions) -> list[GroupWork]:
                 takeover=takeovers.get(key),
                 gates=gates.get(key),
                 claims=tuple(claims.get(key, ())),
-                enqueued_groups=gang is None and key in enqueued_groups,
+                enqueues=gang is None and key in enqueued,
             )
         )
     return work

@@ -28,14 +28,14 @@ A vcjob's pod group is deleted when its pods have finished, so the write is usua
 controller acts on this status, so the delay does no harm for groups that remain.
 """
 
-Word = StatusChange | QueueAllocated | RecordEvent
-"""A status update: something to write about one object."""
+StatusUpdate = StatusChange | QueueAllocated | RecordEvent
+"""One write about one object."""
 
 
 class _Waiting(msgspec.Struct):
     """An update in the queue."""
 
-    word: Word
+    update: StatusUpdate
     due: float
     awaited: bool
     epoch: int
@@ -46,7 +46,7 @@ class Taken(NamedTuple):
     """An update that is being written, and the epoch of the Lease under which it was decided."""
 
     key: str
-    word: Word
+    update: StatusUpdate
     epoch: int
 
 
@@ -68,14 +68,14 @@ class StatusQueue:
         self._busy: set[str] = set()
         """Keys of objects with an update that is being written."""
         self._events = 0
-        self._lined_up = 0
+        self._sequence = 0
         """A counter that keeps the order of updates with the same due time."""
 
     def __len__(self) -> int:
         return len(self._waiting)
 
     def put(
-        self, key: str, word: Word, *, due: float, awaited: bool = False, epoch: int = 0
+        self, key: str, update: StatusUpdate, *, due: float, awaited: bool = False, epoch: int = 0
     ) -> bool:
         """Put an update for an object, to be written not before `due`.
 
@@ -83,7 +83,7 @@ class StatusQueue:
         if it is an event and too many events wait already.
         """
         older = self._waiting.get(key)
-        if older is None and isinstance(word, RecordEvent):
+        if older is None and isinstance(update, RecordEvent):
             if self._events >= EVENTS_WAITING_MAX:
                 return False
             self._events += 1
@@ -91,13 +91,13 @@ class StatusQueue:
             # The merged update keeps the earlier due time, the awaited flag and the older epoch. So
             # repeated updates cannot delay a write, and a write decided under a lost Lease is not
             # applied.
-            word = _merged(older.word, word)
+            update = _merged(older.update, update)
             due, awaited = min(older.due, due), older.awaited or awaited
             epoch = min(older.epoch, epoch)
-        self._waiting[key] = _Waiting(word, due, awaited, epoch)
+        self._waiting[key] = _Waiting(update, due, awaited, epoch)
         # A busy key is put in order by `done`, so that two writes of one object never overlap.
         if key not in self._busy:
-            self._line_up(key)
+            self._schedule(key)
         return True
 
     def take(self, *, now: float, awaited_first: bool) -> Taken | None:
@@ -108,17 +108,17 @@ class StatusQueue:
             if waiting is not None and waiting.due == due and key not in self._busy:
                 self._rest.setdefault(key)
         # Each writer prefers one of the two orders, but takes from the other if its own is empty.
-        lines = (self._awaited, self._rest) if awaited_first else (self._rest, self._awaited)
-        line = lines[0] or lines[1]
-        if not line:
+        orders = (self._awaited, self._rest) if awaited_first else (self._rest, self._awaited)
+        order = orders[0] or orders[1]
+        if not order:
             return None
-        key = next(iter(line))
+        key = next(iter(order))
         self._awaited.pop(key, None)
         self._rest.pop(key, None)
         self._busy.add(key)
         taken = self._waiting.pop(key)
-        self._events -= isinstance(taken.word, RecordEvent)
-        return Taken(key, taken.word, taken.epoch)
+        self._events -= isinstance(taken.update, RecordEvent)
+        return Taken(key, taken.update, taken.epoch)
 
     def next_due(self) -> float | None:
         """The earliest time at which a delayed update may be due; None if there is none."""
@@ -130,17 +130,17 @@ class StatusQueue:
         That update was decided while the write was under way, so it had no version yet.
         """
         waiting = self._waiting.get(key)
-        if waiting is not None and isinstance(waiting.word, StatusChange):
-            seen = waiting.word.seen_version or version
-            waiting.word = msgspec.structs.replace(waiting.word, seen_version=seen)
+        if waiting is not None and isinstance(waiting.update, StatusChange):
+            seen = waiting.update.seen_version or version
+            waiting.update = msgspec.structs.replace(waiting.update, seen_version=seen)
 
     def done(self, key: str) -> None:
         """End the write of an object, successful or not, so that its next update may follow."""
         self._busy.discard(key)
         if key in self._waiting:
-            self._line_up(key)
+            self._schedule(key)
 
-    def withdraw(self, key: str) -> Word | None:
+    def withdraw(self, key: str) -> StatusUpdate | None:
         """Remove and return the waiting update of a key; None if there is none.
 
         Called when a write failed on which the waiting update is based.
@@ -150,18 +150,18 @@ class StatusQueue:
         waiting = self._waiting.pop(key, None)
         if waiting is None:
             return None
-        self._events -= isinstance(waiting.word, RecordEvent)
-        return waiting.word
+        self._events -= isinstance(waiting.update, RecordEvent)
+        return waiting.update
 
-    def _line_up(self, key: str) -> None:
+    def _schedule(self, key: str) -> None:
         """Put a waiting key in order: awaited keys at once, others when they are due."""
         waiting = self._waiting[key]
         if waiting.awaited:
             self._rest.pop(key, None)
             self._awaited.setdefault(key)
         elif key not in self._rest:
-            self._lined_up += 1
-            heapq.heappush(self._resting, (waiting.due, self._lined_up, key))
+            self._sequence += 1
+            heapq.heappush(self._resting, (waiting.due, self._sequence, key))
 
 
 def rest_seconds(change: StatusChange) -> float:
@@ -169,7 +169,7 @@ def rest_seconds(change: StatusChange) -> float:
     return COMPLETED_REST_SECONDS if change.status.phase == COMPLETED else 0.0
 
 
-def _merged(older: Word, newer: Word) -> Word:
+def _merged(older: StatusUpdate, newer: StatusUpdate) -> StatusUpdate:
     """The newer update, with the parts of the unwritten older one that still have to be written."""
     if not isinstance(older, StatusChange) or not isinstance(newer, StatusChange):
         return newer

@@ -21,8 +21,8 @@ from vc.model.api.kinds import Kind
 from vc.model.api.meta import ApiObject, object_key
 from vc.model.api.pod import Pod
 from vc.model.api.scheduling import PodGroup
-from vc.scheduling.cache.cluster_cache import KINDS, Columns
-from vc.scheduling.cache.overlays.assumed_binds import Assumed
+from vc.scheduling.cache.cluster_cache import KINDS, ClusterCache
+from vc.scheduling.cache.overlays.assumed_binds import AssumedBind
 from vc.scheduling.cache.pod_groups import read_group
 from vc.scheduling.closing.share_report import Figures, figures
 from vc.scheduling.conf.model import DEFAULT_SCHEDULER_NAMES, Conf
@@ -87,7 +87,7 @@ class Simulation:
         make_pods: Callable[[str], Iterable[ApiObject]] = lambda _: (),
     ) -> None:
         """`make_pods` returns the pods that a controller would create for an enqueued group."""
-        self._columns = Columns(scheduler_names)
+        self._cache = ClusterCache(scheduler_names)
         self._conf = conf
         self._make_pods = make_pods
         self._facts: dict[tuple[str, str], ApiObject] = {}
@@ -95,7 +95,7 @@ class Simulation:
         self.now = now
         self.put(objects)
         self._adopt_inqueue()
-        self._columns.forget_absent()  # nominations written on pods apply in the simulation too
+        self._cache.forget_absent()  # nominations written on pods apply in the simulation too
 
     def _adopt_inqueue(self) -> None:
         """Register enqueued groups and lifted gates as decisions of this process.
@@ -106,9 +106,9 @@ class Simulation:
         for obj in self._facts.values():
             if isinstance(obj, PodGroup) and obj.status.phase in _LET_IN:
                 claim = dict(read_group(obj).min_resources or ())
-                self._columns.enqueued_groups.put(obj.key, obj.metadata.uid, claim, now=self.now)
+                self._cache.overlays.enqueued.put(obj.key, obj.metadata.uid, claim, now=self.now)
             elif isinstance(obj, Pod) and obj.metadata.annotations.get(QUEUE_ALLOCATED) == "true":
-                self._columns.lift_gate(obj.key, obj.metadata.uid)
+                self._cache.remove_gate(obj.key, obj.metadata.uid)
 
     # -- facts -----------------------------------------------------------------------------------
 
@@ -130,7 +130,7 @@ class Simulation:
 
     def drop_group(self, key: str) -> bool:
         """Delete a pod group and its pods; False if the group does not exist."""
-        members = [row.key for row in self._columns.pods.values() if row.group == key]
+        members = [row.key for row in self._cache.pods.values() if row.group == key]
         for pod in members:
             self.drop(kinds.PODS, pod)
         return self.drop(kinds.PODGROUPS, key)
@@ -139,18 +139,18 @@ class Simulation:
         self, kind: Kind, key: str, before: ApiObject | None, after: ApiObject | None
     ) -> None:
         """Apply a change of one object to the cluster cache."""
-        self._columns.apply(Change(kind=kind, key=key, partition=0, before=before, after=after))
+        self._cache.apply(Change(kind=kind, key=key, partition=0, before=before, after=after))
 
     @property
     def problems(self) -> dict[str, str]:
         """Why objects cannot be processed, by `kind key`."""
-        return self._columns.problems
+        return self._cache.problems
 
     # -- sessions --------------------------------------------------------------------------------
 
     def figures(self) -> Figures:
         """The share report of the cluster as it is now in the simulation."""
-        snapshot = self._columns.snapshot("what-if", now=self.now)
+        snapshot = self._cache.snapshot("what-if", now=self.now)
         return figures(snapshot, self._conf, self.now)
 
     def settle(self, *, until: str = "") -> Outcome:
@@ -196,7 +196,7 @@ class Simulation:
         """Advance the simulated time and run one session."""
         self._sessions += 1
         self.now += SESSION_SECONDS
-        snapshot = self._columns.snapshot(f"what-if-{self._sessions}", now=self.now)
+        snapshot = self._cache.snapshot(f"what-if-{self._sessions}", now=self.now)
         return run_cycle(snapshot, self._conf, self.now)
 
     def _victims(self, decisions: Decisions) -> list[Victim]:
@@ -204,7 +204,7 @@ class Simulation:
         found: list[Victim] = []
         for eviction in decisions.evictions:
             for ref in eviction.pods:
-                row = self._columns.pods[_key(ref)]
+                row = self._cache.pods[_key(ref)]
                 victim = Victim(
                     pod=row.key, group=row.group, node=row.node, made_for=eviction.group
                 )
@@ -216,32 +216,32 @@ class Simulation:
 
         Lifted gates and volume choices are not applied.
         """
-        columns, leaving = self._columns, []
+        cache, leaving = self._cache, []
         for gang in decisions.binds:
             for bind in gang.binds:
                 key = object_key(bind.namespace, bind.name)
-                columns.assume(Assumed(key=key, uid=bind.uid, node=bind.node))
-            columns.evictions.settled(gang.group)
+                cache.assume(AssumedBind(key=key, uid=bind.uid, node=bind.node))
+            cache.overlays.evictions.nomination_ended(gang.group)
         for takeover in decisions.takeovers:
-            columns.evictions.take_over(takeover, now=self.now)
+            cache.overlays.evictions.take_over(takeover, now=self.now)
         for eviction in decisions.evictions:
             for ref in eviction.pods:
-                columns.evict(_key(ref), ref.uid)
+                cache.evict(_key(ref), ref.uid)
                 leaving.append(ref)
-            columns.evictions.nominate(eviction, now=self.now)
+            cache.overlays.evictions.nominate(eviction, now=self.now)
         for enqueued_groups in decisions.enqueued_groups:
-            columns.enqueued_groups.put(
+            cache.overlays.enqueued.put(
                 enqueued_groups.group, enqueued_groups.uid, enqueued_groups.claim, now=self.now
             )
         for change in decisions.statuses:
             key = object_key(change.namespace, change.name)
-            columns.note_status(key, change.uid, status=change.status, now=self.now)
+            cache.assume_status(key, change.uid, status=change.status, now=self.now)
         leaving += [ref for release in decisions.releases for ref in release.pods]
         return tuple(leaving)
 
     def _make_missing(self, group: str) -> None:
         """Create the pods of an enqueued group that do not exist yet."""
-        made = [obj for obj in self._make_pods(group) if obj.key not in self._columns.pods]
+        made = [obj for obj in self._make_pods(group) if obj.key not in self._cache.pods]
         self.put(made)
 
     def _gone(self, leaving: Sequence[PodRef]) -> None:

@@ -154,7 +154,7 @@ class Recipe:
     def issue_2_stuck_in_pending(self) -> None:
         self._kubectl.ok("get", "-n", "volcano-system", "deploy/volcano-scheduler")
         log = self._deployment.services["scheduler"].log
-        eventually(lambda: "jobs wait" in log.read_text(), "the scheduler's log says who waits")
+        eventually(lambda: " pending=" in log.read_text(), "the scheduler's log says who waits")
         status = "{.status.allocated['nvidia\\.com/gpu']}"
         self._sees.until("queue/training-queue", status, "8")
         shown = self._type("kubectl get queue training-queue -o yaml | grep -A5 status")

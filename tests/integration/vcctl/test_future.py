@@ -167,7 +167,7 @@ def test_explain_names_who_holds_what_and_when_it_may_start(shell: Shell, tmp_pa
     shell.good(f"vcctl job run -f {job_file(tmp_path, 'later', pods=2, cpu=1, queue='tight')}")
     eventually(lambda: "Held by" in shell.good("vcctl job explain later").out, "who holds it")
     shown = shell.good("vcctl job explain later").out
-    assert "queue:     tight, number 1 of those that wait" in shown
+    assert "queue:     tight, position 1 of 1" in shown
     assert "stage:     quota" in shown
     assert "when default/holder has ended (its runningEstimate of 2h)" in " ".join(shown.split())
     row = next(line.split() for line in shown.splitlines() if line.startswith("default/holder"))

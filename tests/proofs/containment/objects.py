@@ -38,7 +38,7 @@ from vc.queue_controller.logic import Observed as ObservedQueues
 from vc.queue_controller.logic import decide as decide_queues
 from vc.queue_controller.logic.ledger import Ledger
 from vc.scheduling import actions, plugins
-from vc.scheduling.cache.cluster_cache import KINDS, Columns
+from vc.scheduling.cache.cluster_cache import KINDS, ClusterCache
 from vc.scheduling.conf.model import Conf
 from vc.scheduling.conf.volcano_file import ConfError, read_conf
 from vc.scheduling.cycle import run_cycle
@@ -98,9 +98,9 @@ def change(kind: Kind, before: ApiObject | None, after: ApiObject | None) -> Cha
 
 def schedule(rng: random.Random, count: int) -> int:
     """A session over a sound cluster among odd objects: the sound gang is placed, whatever they are."""
-    columns = Columns(("volcano",))
+    cache = ClusterCache(("volcano",))
     for sound in _sound():
-        columns.apply(change(_KIND_OF[type(sound)], None, sound))
+        cache.apply(change(_KIND_OF[type(sound)], None, sound))
     known: dict[tuple[str, str], ApiObject] = {}
     for number in range(count):
         kind = rng.choice((*KINDS, kinds.PODS, kinds.PODS, kinds.PODGROUPS))
@@ -108,16 +108,16 @@ def schedule(rng: random.Random, count: int) -> int:
         if obj is None:
             continue
         place = (kind.short, obj.key)
-        columns.apply(change(kind, known.get(place), obj))
+        cache.apply(change(kind, known.get(place), obj))
         known[place] = obj
         if number % 7 == 0:
-            columns.apply(change(kind, known.pop(place), None))
+            cache.apply(change(kind, known.pop(place), None))
     for _ in range(2):
-        decisions = run_cycle(columns.snapshot("1-1", now=NOW), _conf(), NOW)
+        decisions = run_cycle(cache.snapshot("1-1", now=NOW), _conf(), NOW)
         _check(decisions)
     for (short, _key), obj in list(known.items()):
-        columns.apply(change(_BY_SHORT[short], obj, None))
-    _check(run_cycle(columns.snapshot("1-2", now=NOW), _conf(), NOW))
+        cache.apply(change(_BY_SHORT[short], obj, None))
+    _check(run_cycle(cache.snapshot("1-2", now=NOW), _conf(), NOW))
     return count
 
 

@@ -19,9 +19,10 @@ from vc.messages.codec import CodecError, decode, wire_headers
 from vc.model.api.kinds import PODS, WATCHED
 from vc.model.api.pod import Pod
 from vc.model.values import bounded, bounded_yaml
-from vc.scheduling.cache.cluster_cache import Columns
-from vc.validation.request import CREATE, ReviewRequest
+from vc.validation.request import CREATE
+from vc.validation.request import ReviewRequest
 from vc.validation.world import World
+from vc.scheduling.cache.cluster_cache import ClusterCache
 from vc.watcher.logic import Decoder, UnreadableError
 
 SEEDS: Final = 6
@@ -83,12 +84,12 @@ def test_any_affinity_is_a_row_or_a_problem_of_the_pod(affinity: Any) -> None:
     except UnreadableError:
         return
     assert isinstance(pod, Pod)
-    columns = Columns(("volcano",))
-    columns.apply(change(PODS, None, pod))
-    row = columns.pods[pod.key]
+    cache = ClusterCache(("volcano",))
+    cache.apply(change(PODS, None, pod))
+    row = cache.pods[pod.key]
     assert dict(row.shape.request)["cpu"] == 2001, "what it asks for counts, whatever else it says"
-    columns.apply(change(PODS, pod, None))
-    assert columns.pods == {}
+    cache.apply(change(PODS, pod, None))
+    assert cache.pods == {}
 
 
 @quickly

@@ -162,7 +162,7 @@ def _brute_force(snapshot: Snapshot, group: str) -> Iterator[str]:
 
 def _world(objects: list[ApiObject], conf: Conf, now: float) -> World:
     world = World(*objects, conf=conf)
-    world.columns.forget_absent()
+    world.cache.forget_absent()
     world.now = now
     return world
 

@@ -297,7 +297,7 @@ def hold_against_reference(
                 note_claims(world.session(), claims)
                 note_minimums(world, met_at)
                 world.now += 1
-        if world.columns.evictions.nominated():
+        if world.cache.overlays.evictions.nominated():
             return
         running = sorted(p.metadata.name for p in world.pods() if p.status.phase == "Running")
         if running:

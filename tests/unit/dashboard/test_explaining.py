@@ -60,7 +60,7 @@ def test_without_a_basis_there_is_no_estimate() -> None:
     cluster.run(manifest("waits", 2))
     seconds, basis, waits_for = cluster.estimate("waits")
     assert (seconds, waits_for) == (0.0, [])
-    assert basis.startswith("no basis: nothing says when ml/first end")
+    assert basis == "unknown (no runningEstimate, deadline or history of ml/first)"
 
 
 def not_let_in() -> Cluster:
@@ -305,20 +305,20 @@ def test_an_estimate_gives_up_after_so_many_sessions(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(standing_module, "OBJECTS_LOOKED_AT_MAX", 0)
     seconds, basis, waits_for = cluster.estimate("waits")
     assert (seconds, waits_for) == (0.0, [])
-    assert basis.startswith("gave up after 4 sessions, in which ")
+    assert basis.startswith("unknown (gave up after 4 sessions; ")
 
 
 def test_an_estimate_gives_up_after_so_many_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(explaining_module, "ENDS_TRIED_MAX", 2)
     assert many_ends(4).estimate("waits")[1] == (
-        "gave up after the expected ends of 2 jobs, which do not make the room"
+        "unknown (stopped after the expected ends of 2 jobs, which do not free enough)"
     )
 
 
 @pytest.mark.parametrize(
     ("sessions", "said"),
     [
-        pytest.param(0, "no time was left to try it", id="none before it began"),
+        pytest.param(0, "no time was left to simulate it", id="none before it began"),
         pytest.param(3, "no time was left after 2 sessions", id="some, and then none"),
     ],
 )
@@ -330,7 +330,7 @@ def test_an_estimate_ends_when_there_is_no_more_time(sessions: int, said: str) -
     )  # fmt: skip
     assert found is not None
     assert found.estimate is not None
-    assert found.estimate.basis.startswith(said)
+    assert found.estimate.basis.startswith(f"unknown ({said}")
     assert found.explanation is not None, "the rest of the answer is there"
     assert found.holders_total == 6
 

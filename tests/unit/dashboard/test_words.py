@@ -16,7 +16,7 @@ from vc.dashboard.logic.shares import Standing
 from vc.messages.sessions import JobReason, SessionRecord
 from vc.model.api.kinds import PODGROUPS
 from vc.model.api.scheduling import PodGroup, PodGroupCondition, Queue
-from vc.scheduling.record.reason_log import Ledger, Timing
+from vc.scheduling.record.reason_log import ReasonLog, Timing
 from vc.snapshot.interface import SESSION_RING_COUNT_MAX
 
 
@@ -61,9 +61,9 @@ def test_after_a_failover_nothing_is_left_of_what_the_dead_leader_said() -> None
     world = World(real_queue(), nodes(1), gang("placed", 2, cpu=40), gang("waits", 3, cpu=60))
     memory = SessionMemory()
 
-    def record(ledger: Ledger, epoch: int, number: int) -> None:
+    def record(log: ReasonLog, epoch: int, number: int) -> None:
         timing = Timing(started_at=float(10 * epoch + number), took_ms=1.0)
-        found = ledger.record(world.session(), timing)
+        found = log.record(world.session(), timing)
         if found is not None:
             memory.take(msgspec.structs.replace(found, session_id=f"{epoch}-{number}"))
 
@@ -75,14 +75,14 @@ def test_after_a_failover_nothing_is_left_of_what_the_dead_leader_said() -> None
         )
         return lined_up(cluster_index, memory)
 
-    first = Ledger()
+    first = ReasonLog()
     record(first, 1, 1)
     assert told() == ["ns/placed", "ns/waits"]
     world.put(*nodes(2))  # the first leader binds, and dies before anybody hears of it
     first.record(world.session(), Timing(started_at=12.0, took_ms=1.0))
     assert world.bound("placed") == 2
     assert told() == ["ns/waits"], "the view knows better"
-    record(Ledger(), 2, 1)
+    record(ReasonLog(), 2, 1)
     assert told() == ["ns/waits"]
     assert set(memory.reasons()) == {"ns/waits"}, "the new leader has spoken of everybody"
     world.delete(PODGROUPS, "ns/waits")

@@ -15,7 +15,7 @@ from vc.model.api.kinds import PODGROUPS, PODS, QUEUES
 from vc.runtime.metrics.batch_histogram import BatchHistogram
 from vc.runtime.metrics.metered_cluster import MeteredCluster
 from vc.runtime.metrics.shown_gauges import ShownGauge
-from vc.scheduler.metrics_shares import ShareMetrics
+from vc.scheduler.metrics.shares import ShareMetrics
 from vc.scheduling.closing.share_report import figures
 from vc.simcluster.cluster import StoreCluster
 from vc.simcluster.verbs.api import Api

@@ -6,7 +6,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from vc.messages.sessions import JobReason, Reason, Stage
 from vc.runtime.hosting.host import LOOP_LAG_SAMPLES, Host
 from vc.runtime.metrics.shown_counters import ShownCounter
-from vc.scheduler.metrics_sessions import RETRIES_MIN, EvictionMetrics, JobRetries, PendingMetrics
+from vc.scheduler.metrics.sessions import RETRIES_MIN, EvictionMetrics, JobRetries, PendingMetrics
 from vc.scheduling.model.decisions import Decisions, Eviction
 
 RETRIES = "volcano_job_retry_counts"

@@ -15,9 +15,9 @@ from vc.model.api.kinds import CONFIGMAPS, EVENTS
 from vc.model.api.kubernetes import ConfigMap
 from vc.model.api.meta import ObjectMeta
 from vc.model.api.struct import JsonObject
-from vc.scheduler.conf_source import ConfSource
-from vc.scheduler.config import CONF_KEY, CONF_MAP, Config
-from vc.scheduling.conf.model import Conf
+from vc.scheduler.config import Config
+from vc.scheduler.configuration.conf_source import ConfSource
+from vc.scheduling.conf.model import CONF_KEY, CONF_MAP, Conf
 
 SYSTEM: Final = "volcano-system"
 GOOD: Final = (
@@ -43,7 +43,7 @@ def test_a_map_is_taken_over_and_its_end_brings_the_defaults_back() -> None:
     assert not found.see(None)
     assert found.see(conf_map(GOOD))
     assert found.conf.actions == ("enqueue", "allocate")
-    assert [event.reason for event in found.untold()] == ["ConfigurationChanged"]
+    assert [event.reason for event in found.take_events()] == ["ConfigurationChanged"]
     assert found.see(None)
     assert found.conf == Conf()
 
@@ -60,11 +60,11 @@ def test_a_map_is_taken_over_and_its_end_brings_the_defaults_back() -> None:
 def test_a_wrong_map_changes_nothing_and_an_event_says_where(given: ConfigMap, said: str) -> None:
     found = source()
     found.see(conf_map(GOOD))
-    found.untold()
+    found.take_events()
     assert not found.see(given)
     assert found.conf.actions == ("enqueue", "allocate")
     assert said in found.refused
-    [event] = found.untold()
+    [event] = found.take_events()
     assert (event.type, event.reason, event.name) == ("Warning", "InvalidConfiguration", CONF_MAP)
     assert said in event.message
     assert found.see(conf_map(TRAP)) is True
@@ -74,7 +74,9 @@ def test_a_wrong_map_changes_nothing_and_an_event_says_where(given: ConfigMap, s
 def test_traps_are_told_on_the_map() -> None:
     found = source()
     found.see(conf_map(TRAP))
-    warned = [event.message for event in found.untold() if event.reason == "ConfigurationWarning"]
+    warned = [
+        event.message for event in found.take_events() if event.reason == "ConfigurationWarning"
+    ]
     assert any("gang is off" in message for message in warned)
 
 
@@ -85,7 +87,7 @@ def test_a_file_wins_over_the_map(tmp_path: Path, caplog: pytest.LogCaptureFixtu
     found.look()
     assert not found.see(conf_map(GOOD))
     assert [plugin.name for plugin in found.conf.plugins] == ["predicates"]
-    assert "wins" in caplog.text
+    assert f"used={path}" in caplog.text
     assert not found.see(None), "its end changes nothing either"
 
 

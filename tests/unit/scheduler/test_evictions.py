@@ -12,7 +12,7 @@ from vc.cluster.errors import TooManyRequestsError
 from vc.model.api.kinds import EVENTS, PODGROUPS, PODS, PRIORITYCLASSES, Kind
 from vc.model.api.pod import Pod
 from vc.runtime.applying.effects import ATTEMPTS_MAX
-from vc.scheduling.cache.overlays.evictions import SPARE_SECONDS
+from vc.scheduling.cache.overlays.evictions import EXEMPT_SECONDS
 from vc.scheduling.cache.snapshot import Snapshot
 from vc.scheduling.conf.model import Conf
 from vc.scheduling.model.decisions import Decisions
@@ -119,10 +119,10 @@ def test_a_half_bound_gang_that_a_budget_keeps_is_asked_for_again_after_a_rest()
             for name in ("a", "b", "c"):  # sessions, each of which would release it
                 await shell.gang(name, 1, cpu="1")
                 await shell.until(lambda n=name: shell.bound(n) == 1, name)  # type: ignore[misc]
-            await shell.clock.sleep(SPARE_SECONDS / 2)
+            await shell.clock.sleep(EXEMPT_SECONDS / 2)
             assert shell.cluster.writes["evict"] == 1
             await shell.until(
-                lambda: leaving(shell, "half-0"), "released", seconds=2 * SPARE_SECONDS + 5
+                lambda: leaving(shell, "half-0"), "released", seconds=2 * EXEMPT_SECONDS + 5
             )
             assert shell.cluster.writes["evict"] == 3
 

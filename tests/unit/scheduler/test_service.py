@@ -151,7 +151,7 @@ def test_a_bind_that_succeeded_without_saying_so_is_neither_lost_nor_doubled() -
         await shell.gang("train", 3, cpu="20")
         await shell.until(lambda: shell.phase("train") == "Running", "phase Running")
         assert shell.bound("train") == 3
-        assert shell.schedulers[0]._columns.assumed == {}
+        assert shell.schedulers[0]._cache.overlays.assumed == {}
 
     tell(story)
 
@@ -235,7 +235,7 @@ def test_a_pod_that_is_deleted_during_its_bind_leaves_nothing_behind() -> None:
         await shell.cluster.delete(PODS, name="train-0", namespace="default", grace_seconds=0)
         await shell.gang("next", 1, cpu="8")
         await shell.until(lambda: shell.bound("next") == 1, "the room is free")
-        assert shell.schedulers[0]._columns.assumed == {}
+        assert shell.schedulers[0]._cache.overlays.assumed == {}
 
     tell(story)
 

@@ -31,36 +31,36 @@ GANG = GangBind(group=KEY, uid="g", binds=(BIND,))
 FAILED = [Outcome(effect=BIND, status=OutcomeStatus.REFUSED, error="taken")]
 VICTIM = PodRef(namespace="ml", name="v", uid="v")
 EVICTION = Eviction(group=KEY, uid="g", pods=(VICTIM,))
-WORK = GroupWork(group=KEY, uid="g", gang=GANG, eviction=EVICTION, enqueued_groups=True)
+WORK = GroupWork(group=KEY, uid="g", gang=GANG, eviction=EVICTION, enqueues=True)
 
 SAID: dict[str, tuple[Callable[[Observer], None], str]] = {
-    "let in": (lambda told: told.enqueued_groups(WORK, SESSION), "let in"),
-    "bound": (lambda told: told.bound(WORK, SESSION, began=1.5), "bound 1 pods"),
+    "enqueued": (lambda told: told.enqueued(WORK, SESSION), "enqueued"),
+    "bound": (lambda told: told.bound(WORK, SESSION, began=1.5), "gang bound pods=1"),
     "binds that failed": (
         lambda told: told.bind_failed(GANG, FAILED, SESSION),
-        "1 of 1 binds not done: taken",
+        "binds failed error=taken failed=1 pods=1",
     ),
-    "released": (lambda told: told.releasing(KEY, SESSION), "released: its gang is not complete"),
+    "released": (lambda told: told.releasing(KEY, SESSION), "releasing half-bound gang"),
     "members that stay": (
         lambda told: told.members_stay(KEY, FAILED, SESSION),
-        "1 members stay: taken",
+        "release refused members=1 error=taken",
     ),
     "victims that are kept for a job that left": (
-        lambda told: told.no_eviction_line(KEY, SESSION),
-        "nobody is evicted for it: it has left",
+        lambda told: told.preemption_cancelled(KEY, SESSION),
+        "preemption cancelled: preemptor deleted",
     ),
-    "evicts": (lambda told: told.evicting(WORK, SESSION), "evicts 1 pods"),
+    "evicts": (lambda told: told.evicting(WORK, SESSION), "evicting victims=1"),
     "victims that stay": (
         lambda told: told.victims_stay(EVICTION, FAILED, SESSION),
-        "1 of 1 victims stay: taken",
+        "evictions refused error=taken refused=1 victims=1",
     ),
     "takes over": (
-        lambda told: told.takes_over(KEY, ["ml/a", "ml/b"], SESSION),
-        "takes over the room promised to ml/a, ml/b",
+        lambda told: told.reservations_taken_over(KEY, ["ml/a", "ml/b"], SESSION),
+        "reservations taken over from=ml/a,ml/b",
     ),
     "claims without a place": (
         lambda told: told.claims_refused(KEY, [("c1", "gone"), ("c2", "gone")], SESSION),
-        "2 claims get no place: c1: gone",
+        "volume claims refused claims=2 first=c1 error=gone",
     ),
 }
 
@@ -82,7 +82,7 @@ def test_nothing_is_said_of_what_did_not_happen(caplog: pytest.LogCaptureFixture
     caplog.set_level(logging.INFO, logger="pyroclast")
     observer = Observer(memory_context("scheduler"), group_of=lambda _: GROUP)
     quiet = GroupWork(group=KEY, uid="g")
-    observer.enqueued_groups(quiet, SESSION)
+    observer.enqueued(quiet, SESSION)
     observer.bound(quiet, SESSION, began=1.0)
     observer.evicting(quiet, SESSION)
     observer.victims_stay(EVICTION, [], SESSION)
@@ -104,7 +104,7 @@ def test_every_line_about_a_group_names_the_session_and_no_pod_has_its_own(
     caplog.set_level(logging.INFO, logger="pyroclast")
     run_virtual(story())
     about = [r for r in caplog.records if "group" in r.__dict__ or "job" in r.__dict__]
-    assert {"bound 4 pods"} <= {record.getMessage() for record in about}
+    assert {"gang bound pods=4"} <= {record.getMessage() for record in about}
     assert all(record.__dict__.get("session_id") for record in about)
     assert not [r for r in caplog.records if "train-0" in r.getMessage()]
 
@@ -122,7 +122,7 @@ def test_a_job_that_only_takes_over_a_promise_has_its_pods_told_and_is_logged(
             (pod,) = shell.pods()
             uid = pod.metadata.uid
             place = Place(
-                namespace="default", name="high-0", uid=uid, role="", shape=b"", node="node-0",
+                namespace="default", name="high-0", uid=uid, task="", shape=b"", node="node-0",
                 freed=True,
             )  # fmt: skip
             takeover = Takeover(
@@ -136,7 +136,7 @@ def test_a_job_that_only_takes_over_a_promise_has_its_pods_told_and_is_logged(
 
     caplog.set_level(logging.INFO, logger="pyroclast")
     run_virtual(story())
-    assert "takes over the room promised to default/low" in [r.getMessage() for r in caplog.records]
+    assert "reservations taken over from=default/low" in [r.getMessage() for r in caplog.records]
 
 
 def nominated(shell: Shell) -> list[str]:

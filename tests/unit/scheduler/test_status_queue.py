@@ -17,7 +17,7 @@ from vc.scheduling.status_queue import (
     COMPLETED_REST_SECONDS,
     EVENTS_WAITING_MAX,
     StatusQueue,
-    Word,
+    StatusUpdate,
     rest_seconds,
 )
 
@@ -46,8 +46,8 @@ def test_a_bind_passes_five_hundred_statuses_which_all_follow() -> None:
         for number in range(PENDING_STATUSES):
             await lone_group(shell, f"lone-{number:03}")
         scheduler = shell.schedulers[0]
-        tellers = scheduler._writers.tellers
-        await shell.until(lambda: len(tellers) > PENDING_STATUSES - 50, "statuses stand in line")
+        statuses = scheduler._writers.statuses
+        await shell.until(lambda: len(statuses) > PENDING_STATUSES - 50, "statuses stand in line")
         await shell.gang("late", 4)
         await shell.until(lambda: shell.bound("late") == 4, "the late gang is bound", seconds=1)
         assert shell.cluster.writes["patch podgroups"] < PENDING_STATUSES / 2
@@ -70,7 +70,7 @@ def test_a_running_gang_is_told_of_while_others_are_let_in_without_end() -> None
 
         async def crowd() -> None:
             nonlocal number
-            while True:  # more than the tellers can tell
+            while True:  # more than the status writers can write
                 await lone_group(shell, f"lone-{number:05}")
                 number += 1
                 await shell.clock.sleep(PATCH_SECONDS / 16)
@@ -81,7 +81,7 @@ def test_a_running_gang_is_told_of_while_others_are_let_in_without_end() -> None
             await shell.gang("late", 4)
             await shell.until(lambda: shell.bound("late") == 4, "bound", seconds=1)
             await shell.until(lambda: shell.phase("late") == "Running", "told", seconds=1)
-            assert len(shell.schedulers[0]._writers.tellers) > 100
+            assert len(shell.schedulers[0]._writers.statuses) > 100
         finally:
             task.cancel()
 
@@ -95,7 +95,7 @@ def test_what_was_decided_while_a_status_waited_goes_out_with_it() -> None:
         await shell.until(lambda: shell.phase("early") == "Inqueue", "let in")
         shell.cluster.patch_seconds["podgroups"] = 3.0
         before = shell.cluster.writes["patch podgroups"]
-        for number in range(8):  # all tellers are busy, for longer than a counter rests
+        for number in range(8):  # all status writers are busy, for longer than a counter rests
             await lone_group(shell, f"lone-{number}")
         await shell.clock.sleep(0.5)
         await shell.create(PODS, pod_body("early-0", group="early", cpu="1"), namespace="default")
@@ -197,7 +197,7 @@ def test_a_condition_under_way_neither_holds_up_a_bind_nor_takes_it_back() -> No
         await shell.nodes(1, cpu="2")
         shell.cluster.patch_seconds["pods"] = 2.0
         await shell.gang("big", 1, cpu="4")
-        background = shell.schedulers[0]._writers.tellers.background
+        background = shell.schedulers[0]._writers.statuses.background
         await shell.clock.sleep(POD_CONDITION_SECONDS + 0.5)
         assert len(background) == 0, "the write has begun"
         await shell.nodes(1, cpu="8", prefix="large")
@@ -260,8 +260,8 @@ def refused(message: str) -> StatusChange:
     )
 
 
-def drain(line: StatusQueue, *, now: float = 0.0, awaited_first: bool = True) -> list[Word]:
-    found: list[Word] = []
+def drain(line: StatusQueue, *, now: float = 0.0, awaited_first: bool = True) -> list[StatusUpdate]:
+    found: list[StatusUpdate] = []
     while (taken := line.take(now=now, awaited_first=awaited_first)) is not None:
         found.append(taken[1])
         line.done(taken[0])

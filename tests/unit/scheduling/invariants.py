@@ -75,7 +75,7 @@ class Invariants:
     # -- one each --------------------------------------------------------------------------------
 
     def _nodes_hold_their_pods(self) -> None:
-        table = self._world.columns.nodes.table()
+        table = self._world.cache.facts.nodes.table()
         over = table.used > np.maximum(table.allocatable, 0)
         assert not over.any(), f"over-committed: {table.static.names} {table.used}"
         used: dict[str, Amounts] = {}
@@ -90,7 +90,7 @@ class Invariants:
     def _queues_keep_within(self, decisions: Decisions) -> None:
         """What queues have is the sum of their pods, in the columns and as the session says it."""
         own, total = self._allocated(), self._rolled_up()
-        snapshot = self._world.columns.snapshot("check", now=self._world.now)
+        snapshot = self._world.cache.snapshot("check", now=self._world.now)
         for name, use in snapshot.use.items():
             assert _some(use.allocated) == _some(own.get(name, {})), f"queue {name} does not add up"
         for said in decisions.queues if not decisions.releases else ():

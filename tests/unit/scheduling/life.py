@@ -15,7 +15,7 @@ from vc.model.api import kinds
 from vc.model.api.keys import SELECTED_NODE
 from vc.model.api.meta import ApiObject, object_key
 from vc.model.api.scheduling import PodGroup, PodGroupStatus
-from vc.scheduling.cache.overlays.assumed_binds import Assumed
+from vc.scheduling.cache.overlays.assumed_binds import AssumedBind
 from vc.scheduling.conf.model import Conf
 from vc.scheduling.cycle import run_cycle
 from vc.scheduling.model.decisions import Decisions, Eviction, PodRef, WaitingPods
@@ -64,21 +64,21 @@ class Life(World):
 
     def _carry_out(self, decisions: Decisions) -> None:
         for gang in decisions.binds:
-            self.columns.evictions.settled(gang.group)
+            self.cache.overlays.evictions.nomination_ended(gang.group)
             for bind in gang.binds:
                 self._try_bind(bind)
         for enqueued_groups in decisions.enqueued_groups:
-            self.columns.enqueued_groups.put(
+            self.cache.overlays.enqueued.put(
                 enqueued_groups.group, enqueued_groups.uid, enqueued_groups.claim, now=self.now
             )
         for change in decisions.statuses:
             key = object_key(change.namespace, change.name)
-            self.columns.note_status(key, change.uid, status=change.status, now=self.now)
+            self.cache.assume_status(key, change.uid, status=change.status, now=self.now)
             known = self._objects["podgroups", key]
             assert isinstance(known, PodGroup)
             self.put(msgspec.structs.replace(known, status=change.status))
             version = self._objects["podgroups", key].metadata.resource_version
-            self.columns.status_written(
+            self.cache.status_written(
                 key, change.uid, status=change.status, version=version, now=self.now
             )
         for waiting in decisions.waiting:
@@ -86,7 +86,7 @@ class Life(World):
         for release in decisions.releases:
             self._release(release.group, release.pods)
         for takeover in decisions.takeovers:
-            self.columns.evictions.take_over(takeover, now=self.now)
+            self.cache.overlays.evictions.take_over(takeover, now=self.now)
         for eviction in decisions.evictions:
             self._evict(eviction)
         for choice in decisions.claims:
@@ -99,20 +99,20 @@ class Life(World):
                 self._nominate(ref.name, "")
 
     def _evict(self, eviction: Eviction) -> None:
-        evictions = self.columns.evictions
+        evictions = self.cache.overlays.evictions
         evictions.nominate(eviction, now=self.now)
         left = [self._try_evict(ref) for ref in eviction.pods]
         for place in eviction.places if any(left) else ():
             self._nominate(place.name, place.node if place.freed else "")
         if not all(left):
             evictions.evictions_refused(eviction.group, now=self.now)
-            evictions.victims_stay(eviction.group, some_left=any(left), now=self.now)
+            evictions.victims_not_evicted(eviction.group, some_evicted=any(left), now=self.now)
             self.wanted = True
 
     def _give_claim(self, choice: ClaimChoice) -> None:
-        self.columns.volumes.choose(choice)
+        self.cache.facts.volumes.choose(choice)
         if self._refuses(f"claim {choice.claim}"):
-            self.columns.volumes.refused(choice, now=self.now)
+            self.cache.facts.volumes.refused(choice, now=self.now)
             self.wanted = True
             return
         known = self._objects[kinds.CLAIMS.short, choice.claim]
@@ -122,51 +122,51 @@ class Life(World):
 
     def _try_lift(self, ref: PodRef) -> None:
         key = object_key(ref.namespace, ref.name)
-        self.columns.lift_gate(key, ref.uid)
+        self.cache.remove_gate(key, ref.uid)
         if self._refuses(f"lift {ref.name}"):
-            self.columns.lift_gate(key, ref.uid, failed_at=self.now)
+            self.cache.remove_gate(key, ref.uid, failed_at=self.now)
             self.wanted = True
         else:
             self._lift_gate(ref.name)
 
     def _say_waiting(self, waiting: WaitingPods) -> None:
-        self.columns.conditions.put(waiting, now=self.now)
+        self.cache.overlays.conditions.put(waiting, now=self.now)
         for ref in waiting.pods:
             if self._refuses(f"condition {ref.name}"):
-                self.columns.conditions.failed(ref.uid, now=self.now)
+                self.cache.overlays.conditions.failed(ref.uid, now=self.now)
                 self.wanted = True
                 continue
             if condition_patch(self.pod(ref.name), waiting.message, now=self.now) is None:
-                self.columns.conditions.drop(
+                self.cache.overlays.conditions.drop(
                     ref.uid
                 )  # what was refused since is not wanted any more
                 continue
             self.say_waiting(ref.name, waiting.message)
             version = self.pod(ref.name).metadata.resource_version
-            self.columns.conditions.written(ref.uid, version)
+            self.cache.overlays.conditions.written(ref.uid, version)
             self.put(self.pod(ref.name))
 
     def _try_bind(self, bind: BindPod) -> None:
         key = object_key(bind.namespace, bind.name)
-        self.columns.assume(Assumed(key=key, uid=bind.uid, node=bind.node))
+        self.cache.assume(AssumedBind(key=key, uid=bind.uid, node=bind.node))
         if self._refuses(f"bind {bind.name}"):
-            self.columns.unassume(key, bind.uid, now=self.now)
+            self.cache.unassume(key, bind.uid, now=self.now)
             self.wanted = True
         else:
             self._bind(bind)
 
     def _try_evict(self, ref: PodRef) -> bool:
         key = object_key(ref.namespace, ref.name)
-        self.columns.evict(key, ref.uid)
+        self.cache.evict(key, ref.uid)
         if self._refuses(f"evict {ref.name}"):
-            self.columns.unevict(key, ref.uid, now=self.now)
+            self.cache.unevict(key, ref.uid, now=self.now)
             return False
         self._begin_to_leave(ref.name)
         return True
 
     def _release(self, key: str, pods: tuple[PodRef, ...]) -> None:
         if self._refuses(f"release {key}"):
-            self.columns.evictions.release_refused(key, now=self.now)
+            self.cache.overlays.evictions.release_refused(key, now=self.now)
             self.wanted = True
             return
         for ref in pods:
@@ -195,12 +195,12 @@ class Life(World):
 
     def nothing_before(self, at: float) -> None:
         """No session at that time decides anything: it would have had to be asked for."""
-        snapshot = self.columns.snapshot("session-0", now=at)
+        snapshot = self.cache.snapshot("session-0", now=at)
         decided = run_cycle(snapshot, self.conf, at)
         for what in ACTS:
             assert not getattr(decided, what), f"{what} {at - self.now} s later, and not asked for"
         for change in decided.statuses:
-            known = snapshot.everybody[object_key(change.namespace, change.name)].status
+            known = snapshot.all_groups[object_key(change.namespace, change.name)].status
             assert kinds_of(change.status) == kinds_of(known), f"a status {at - self.now} s later"
 
 

@@ -6,7 +6,7 @@ from vc.scheduling.cache.snapshot import Snapshot
 from vc.scheduling.model.decisions import Decisions
 from vc.scheduling.record import frames
 from vc.scheduling.record.frame_writer import FrameWriter
-from vc.scheduling.record.reason_log import Ledger, Timing
+from vc.scheduling.record.reason_log import ReasonLog, Timing
 from vc.scheduling.record.replay import digest_of, replay
 
 BYTES_MAX = 1 << 24
@@ -53,7 +53,7 @@ class Recording:
 
 
 def _record(decisions: Decisions) -> SessionRecord:
-    made = Ledger().record(decisions, Timing(started_at=0.0, took_ms=0.0))
+    made = ReasonLog().record(decisions, Timing(started_at=0.0, took_ms=0.0))
     return made or SessionRecord(
         session_id=decisions.session_id, started_at=0.0, took_ms=0.0, nodes=0, groups=0,
         enqueued=[], bound_pods=0, placements=[], released=[], waiting=0, reasons=[], resolved=[],

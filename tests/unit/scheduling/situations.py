@@ -241,7 +241,7 @@ def another_namespace_waits_for_a_group_without_pods(*, comes_later: bool) -> No
         life.put(other)
     while life.now < EPOCH + UNBACKED_SECONDS:
         life.rest(wakes=1)
-    assert life.columns.snapshot("after", now=life.now).everybody[other.key].let_in_at == life.now
+    assert life.cache.snapshot("after", now=life.now).all_groups[other.key].enqueued_at == life.now
 
 
 def a_group_without_pods_keeps_a_later_one_waiting() -> None:

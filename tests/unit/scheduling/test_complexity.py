@@ -14,7 +14,7 @@ from tests.unit.scheduling.plugins.test_resourcequota import quota
 from tests.unit.scheduling.world import World
 from vc.model.api.meta import ApiObject
 from vc.scheduling.cache.amount_columns import VECTORS_MAX
-from vc.scheduling.cache.nodes import NodeColumns
+from vc.scheduling.cache.nodes import NodeTableBuilder
 from vc.scheduling.conf.model import Conf, PluginConf
 from vc.scheduling.model.node_table import MASKS_MAX, Filtered
 from vc.scheduling.model.shapes import Shapes
@@ -105,20 +105,20 @@ def test_a_session_costs_each_its_part(world: Callable[[int], World]) -> None:
 
 
 def test_requests_that_were_seen_once_are_not_kept_for_ever() -> None:
-    columns, shapes = NodeColumns(), Shapes()
-    columns.put(node("n"))
+    nodes, shapes = NodeTableBuilder(), Shapes()
+    nodes.put(node("n"))
     for n in range(VECTORS_MAX + 10):
         shape = shapes.of(pod("p", requests={"cpu": f"{n + 1}m"}).spec)
-        columns.add_pod("n", shape)
-        columns.remove_pod("n", shape)
-    assert len(columns.amounts._vectors) <= VECTORS_MAX
-    assert not columns.table().used.any()
+        nodes.add_pod("n", shape)
+        nodes.remove_pod("n", shape)
+    assert len(nodes.amounts._vectors) <= VECTORS_MAX
+    assert not nodes.table().used.any()
 
 
 def test_masks_that_were_asked_for_once_are_not_kept_for_ever() -> None:
-    columns = NodeColumns()
-    columns.put(node("n"))
-    static = columns.table().static
+    nodes = NodeTableBuilder()
+    nodes.put(node("n"))
+    static = nodes.table().static
     for n in range(MASKS_MAX + 10):
         static.keep(("filters", n.to_bytes(4)), Filtered(mask=static.ready, left=()))
     assert 0 < len(static.masks) <= MASKS_MAX

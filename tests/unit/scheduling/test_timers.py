@@ -20,10 +20,10 @@ import vc.scheduling
 from tests.unit.scheduling.situations import SITUATIONS
 from vc.scheduling.cache.overlays import evictions
 from vc.scheduling.cache.overlays.bind_backoff import BindBackoff
-from vc.scheduling.cache.overlays.enqueued import LetIn
+from vc.scheduling.cache.overlays.enqueued import EnqueuedGroups
 from vc.scheduling.cache.overlays.evictions import Evictions
 from vc.scheduling.cache.overlays.pod_conditions import ConditionOverlay
-from vc.scheduling.cache.volumes import VolumeColumns
+from vc.scheduling.cache.volumes import VolumeTableBuilder
 from vc.scheduling.session.session import Session
 
 SOURCES: Final = Path(vc.scheduling.__file__).parent
@@ -78,15 +78,15 @@ def without_call(site: Site) -> Iterator[None]:
 
 
 ENTRIES: Final[dict[str, tuple[type, str]]] = {
-    "binds that failed": (BindBackoff, "_holds"),
-    "claims without a volume": (VolumeColumns, "_given_at"),
-    "choices that were refused": (VolumeColumns, "_choices"),
-    "victims that were refused": (Evictions, "_spared"),
+    "binds that failed": (BindBackoff, "_entries"),
+    "claims without a volume": (VolumeTableBuilder, "_given_at"),
+    "choices that were refused": (VolumeTableBuilder, "_choices"),
+    "victims that were refused": (Evictions, "_refused"),
     "gangs that were not released": (Evictions, "_release_backoff"),
     "jobs whose victims were refused": (Evictions, "_replans"),
     "nominations": (Evictions, "_nominated"),
-    "conditions that were not written": (ConditionOverlay, "_notes"),
-    "claims of groups that were let in": (LetIn, "_claims"),
+    "conditions that were not written": (ConditionOverlay, "_entries"),
+    "claims of groups that were let in": (EnqueuedGroups, "_claims"),
 }
 """Every kind of entry of the cache that ends at a time: whose, and where it is kept."""
 

@@ -14,8 +14,8 @@ from vc.model.values.times import format_micro_time
 from vc.runtime.leading.election import LEASE_SECONDS, REQUEST_SECONDS_MAX
 from vc.scheduling.cache.overlays.evictions import (
     EVICTION_COOLDOWN_SECONDS,
+    EXEMPT_SECONDS,
     NOMINATION_SECONDS,
-    SPARE_SECONDS,
 )
 
 SOON_SECONDS = 2.0
@@ -53,7 +53,7 @@ def test_a_refused_victim_is_asked_again_when_its_sparing_ends_although_nothing_
             await shell.until(
                 lambda: any(leaving(shell, name) for name in BOTH),
                 "one is asked again",
-                seconds=SPARE_SECONDS + SOON_SECONDS,
+                seconds=EXEMPT_SECONDS + SOON_SECONDS,
             )
 
     run_virtual(story())
@@ -90,7 +90,7 @@ def test_a_budget_of_other_pods_ends_no_sparing() -> None:
             await shell.clock.sleep(5)
             asked = shell.cluster.writes["evict"]
             await shell.cluster.delete(BUDGETS, name="other", namespace=NAMESPACE)
-            await shell.clock.sleep(SPARE_SECONDS / 2)
+            await shell.clock.sleep(EXEMPT_SECONDS / 2)
             assert shell.cluster.writes["evict"] == asked
 
     run_virtual(story())
@@ -165,7 +165,9 @@ def test_what_some_victims_freed_is_not_given_back_to_them() -> None:
             await shell.clock.sleep(EVICTION_COOLDOWN_SECONDS)
             assert shell.bound("again") == 0, "the freed room is reserved"
             await shell.until(
-                lambda: leaving(shell, "young-0"), "the other", seconds=SPARE_SECONDS + SOON_SECONDS
+                lambda: leaving(shell, "young-0"),
+                "the other",
+                seconds=EXEMPT_SECONDS + SOON_SECONDS,
             )
             await end(shell, "young-0")
             await shell.until(lambda: shell.bound("urgent") == 1, "urgent runs", seconds=1)
@@ -193,11 +195,13 @@ def partly_evicted() -> World:
     """`p` needs the whole node: `a-1` is gone, `a-0` was refused, and `b` came instead of `a-1`."""
     world = World(queue(), CLASSES, nodes(1, cpu=8), running("a", 2), asking(cpu=8))
     (eviction,) = world.decide().evictions
-    world.columns.evictions.nominate(eviction, now=world.now)
+    world.cache.overlays.evictions.nominate(eviction, now=world.now)
     world.delete_pod("a-1")
-    row = world.columns.pods["ns/a-0"]
-    world.columns.unevict(row.key, row.uid, now=world.now)
-    world.columns.evictions.victims_stay(eviction.group, some_left=True, now=world.now)
+    row = world.cache.pods["ns/a-0"]
+    world.cache.unevict(row.key, row.uid, now=world.now)
+    world.cache.overlays.evictions.victims_not_evicted(
+        eviction.group, some_evicted=True, now=world.now
+    )
     world.put(pod("a-2", group="a", requests={"cpu": "4"}))
     return world
 
@@ -217,13 +221,15 @@ def test_the_reservation_ends_with_its_time_however_often_victims_are_refused() 
         if decisions.binds:
             break
         for eviction in decisions.evictions:
-            world.columns.evictions.nominate(eviction, now=world.now)
+            world.cache.overlays.evictions.nominate(eviction, now=world.now)
             for victim in eviction.pods:
                 key = f"ns/{victim.name}"
-                world.columns.evict(key, victim.uid)
-                world.columns.unevict(key, victim.uid, now=world.now)
-            world.columns.evictions.evictions_refused(eviction.group, now=world.now)
-            world.columns.evictions.victims_stay(eviction.group, some_left=False, now=world.now)
+                world.cache.evict(key, victim.uid)
+                world.cache.unevict(key, victim.uid, now=world.now)
+            world.cache.overlays.evictions.evictions_refused(eviction.group, now=world.now)
+            world.cache.overlays.evictions.victims_not_evicted(
+                eviction.group, some_evicted=False, now=world.now
+            )
             decisions = world.decide()
         assert decisions.wake_at is not None
         world.now = decisions.wake_at

@@ -32,7 +32,7 @@ from vc.model.api.node import Node
 from vc.model.api.pod import Pod, PodCondition
 from vc.model.api.scheduling import PodGroup, PodGroupStatus, PriorityClass, Queue
 from vc.model.values.times import format_time
-from vc.scheduling.cache.cluster_cache import Columns
+from vc.scheduling.cache.cluster_cache import ClusterCache
 from vc.scheduling.cache.pod_groups import read_group
 from vc.scheduling.cache.snapshot import Snapshot
 from vc.scheduling.conf.model import ActionConf, Conf
@@ -68,7 +68,7 @@ class World:
         """Pods beyond a minimum wait for `surplus_delay`, unless the configuration says how long: most tests
         are about one session."""
         self.conf = _with_delay(conf or Conf(), surplus_delay)
-        self.columns = Columns(("volcano",))
+        self.cache = ClusterCache(("volcano",))
         self.now = EPOCH
         self._objects: dict[tuple[str, str], ApiObject] = {}
         self._sessions = 0
@@ -103,7 +103,7 @@ class World:
         """A world begins with groups that its scheduler let in earlier."""
         if group.status.phase in ("Inqueue", "Running", "Unknown"):
             amounts = dict(read_group(group).min_resources or ())
-            self.columns.enqueued_groups.put(group.key, group.metadata.uid, amounts, now=self.now)
+            self.cache.overlays.enqueued.put(group.key, group.metadata.uid, amounts, now=self.now)
 
     def delete(self, kind: Kind, key: str) -> None:
         """Remove an object."""
@@ -117,7 +117,7 @@ class World:
         self, kind: Kind, key: str, before: ApiObject | None, after: ApiObject | None
     ) -> None:
         change = Change(kind=kind, key=key, partition=0, before=before, after=after)
-        self.matters = self.columns.apply(change)
+        self.matters = self.cache.apply(change)
 
     def pod(self, name: str) -> Pod:
         found = self._objects["pods", f"ns/{name}"]
@@ -139,7 +139,7 @@ class World:
 
     def snapshot(self) -> Snapshot:
         self._sessions += 1
-        return self.columns.snapshot(f"session-{self._sessions}", now=self.now)
+        return self.cache.snapshot(f"session-{self._sessions}", now=self.now)
 
     def decide(self) -> Decisions:
         """A session that changes nothing."""
@@ -150,17 +150,17 @@ class World:
         self.invariants.before()
         decisions = self.decide()
         for gang_bind in decisions.binds:
-            self.columns.evictions.settled(gang_bind.group)
+            self.cache.overlays.evictions.nomination_ended(gang_bind.group)
             for bind in gang_bind.binds:
                 self._bind(bind)
         self.invariants.bound(decisions)
         for enqueued_groups in decisions.enqueued_groups:
-            self.columns.enqueued_groups.put(
+            self.cache.overlays.enqueued.put(
                 enqueued_groups.group, enqueued_groups.uid, enqueued_groups.claim, now=self.now
             )
         for status in decisions.statuses:
             key = object_key(status.namespace, status.name)
-            self.columns.enqueued_groups.noted(key, status.status, now=self.now)
+            self.cache.overlays.enqueued.status_decided(key, status.status, now=self.now)
             known = self._objects["podgroups", key]
             assert isinstance(known, PodGroup)
             self.put(msgspec.structs.replace(known, status=status.status))
@@ -182,7 +182,7 @@ class World:
 
     def _lift_gate(self, name: str) -> None:
         gated = self.pod(name)
-        self.columns.lift_gate(gated.key, gated.metadata.uid)
+        self.cache.remove_gate(gated.key, gated.metadata.uid)
         metadata = msgspec.structs.replace(
             gated.metadata, annotations={**gated.metadata.annotations, QUEUE_ALLOCATED: "true"}
         )
@@ -200,14 +200,14 @@ class World:
 
     def _promise(self, decisions: Decisions) -> None:
         for eviction in decisions.evictions:
-            self.columns.evictions.nominate(eviction, now=self.now)
+            self.cache.overlays.evictions.nominate(eviction, now=self.now)
             for place in eviction.places:
                 if place.freed:
                     self._nominate(place.name, place.node)
             for ref in eviction.pods:
                 self._begin_to_leave(ref.name)
         for takeover in decisions.takeovers:
-            self.columns.evictions.take_over(takeover, now=self.now)
+            self.cache.overlays.evictions.take_over(takeover, now=self.now)
             for place in takeover.places:
                 if place.freed:
                     self._nominate(place.name, place.node)
@@ -219,12 +219,12 @@ class World:
 
     def restart(self) -> None:
         """Another scheduler takes over: it knows the objects and nothing else."""
-        self.columns = Columns(("volcano",))
+        self.cache = ClusterCache(("volcano",))
         for (short, key), obj in self._objects.items():
             kind = _KIND_OF[type(obj)]
             assert kind.short == short
             self._tell(kind, key, None, obj)
-        self.columns.forget_absent()
+        self.cache.forget_absent()
 
     def _begin_to_leave(self, name: str) -> None:
         victim = self.pod(name)

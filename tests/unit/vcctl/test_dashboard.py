@@ -306,7 +306,7 @@ def test_explain_keeps_the_reason_when_the_trial_fails(
     shown = capsys.readouterr().out
     assert "stage:     quota" in shown
     assert "its queue is full" in shown
-    assert "number 2 of those that wait" in shown
+    assert ", position 2" in shown
     assert "is not known: the dashboard says: too many ask at once" in " ".join(shown.split())
     assert "PodGroup's condition" not in shown
 

@@ -204,10 +204,14 @@ def test_room_is_asked_for_where_it_helps(where: dict[str, object] | None, says:
 
 
 def test_an_explanation_has_the_numbers() -> None:
-    lines = "\n".join(explain.answer(job("Pending"), {"position": 4, "explanation": EXPLAINED}))
+    lines = "\n".join(
+        explain.answer(
+            job("Pending"), {"position": 4, "pendingInQueue": 5, "explanation": EXPLAINED}
+        )
+    )
     for part in (
         "job:       ml/j  Pending",
-        "queue:     q, number 4 of those that wait",
+        "queue:     q, position 4 of 5",
         "stage:     quota (its queue, or one above it, is full)",
         "pods:      2 needed, 1 fit now",
         "unblock:   raise the capability of queue 'q' by memory 1Gi, or wait for its jobs",

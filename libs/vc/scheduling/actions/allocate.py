@@ -43,14 +43,14 @@ def allocate(session: Session) -> None:
     """
     if "enqueue" not in session.framework.actions:
         _let_in(session)
-    everybody = eligible(session)
-    groups = [group for group in everybody if _asking(group)]
+    all_groups = eligible(session)
+    groups = [group for group in all_groups if _asking(group)]
     redeem_nominations(session, groups)
     # Three kinds of jobs already use resources that are wasted if another job is placed first:
     # half-bound gangs, jobs with a nomination, and jobs with a node selected for one of their
     # volume claims.
     begun = session.pod_affinity.claims.begun(groups)
-    known = session.snapshot.nominated
+    known = session.snapshot.evictions.nominated
     promised = {group.key: None for group in groups if nomination_of(group, known) is not None}
     for first in (session.snapshot.partial_since, promised, begun):
         for preferred in _those(session, groups, first):
@@ -58,7 +58,7 @@ def allocate(session: Session) -> None:
                 _place_gang(session, preferred)
     # Best-effort jobs take part in the FIFO check, so that they are refused too when a job before
     # them waits. They are filtered out only afterwards, because backfill places them.
-    in_line = [group for group in keep_fifo_order(session, everybody) if _asking(group)]
+    in_line = [group for group in keep_fifo_order(session, all_groups) if _asking(group)]
     waiting = [group for group in in_line if group.key not in session.refused]
     first_refused = _place_minimums(session, [g for g in waiting if session.starving(g)])
     _place_surplus(session, [g for g in waiting if _may_grow(session, g, first_refused)])

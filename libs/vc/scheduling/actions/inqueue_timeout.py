@@ -35,7 +35,7 @@ def send_back(session: Session) -> None:
         if not group.min_resources or group.placed or not session.starving(group):
             continue
         said = _unschedulable(group)
-        if said is None or group.key in session.snapshot.nominated:
+        if said is None or group.key in session.snapshot.evictions.nominated:
             continue
         over_at = _since(session, group, said) + INQUEUE_SECONDS
         if session.now < over_at:
@@ -57,9 +57,9 @@ def withdraw_unfounded(session: Session) -> None:
     them.
     """
     for group in session.snapshot.groups:
-        if session.phase(group) != INQUEUE or group.let_in_at is not None or group.placed:
+        if session.phase(group) != INQUEUE or group.enqueued_at is not None or group.placed:
             continue
-        if group.key not in session.snapshot.nominated:
+        if group.key not in session.snapshot.evictions.nominated:
             session.withdraw(group)
 
 
@@ -69,9 +69,9 @@ def _since(session: Session, group: GroupRow, said: PodGroupCondition) -> float:
     A status that is written again and again, or with a future time, must not extend the time-out.
     """
     since = min(read_time(said.last_transition_time), session.now)
-    if group.let_in_at is None:
+    if group.enqueued_at is None:
         return since
-    return min(since, group.let_in_at + INQUEUE_SECONDS)
+    return min(since, group.enqueued_at + INQUEUE_SECONDS)
 
 
 def wake_for_timeout(session: Session, group: GroupRow, status: PodGroupStatus) -> None:
@@ -117,7 +117,7 @@ def _misfit(session: Session, group: GroupRow) -> Reason | None:
     missing = session.framework.jobs.missing(group)
     if not group.runs:
         needed = sum(count for _, count in missing)
-        return reasons.not_enough_pods(group, role="", has=group.valid, least=needed)
+        return reasons.not_enough_pods(group, task="", has=group.valid, least=needed)
     statement = Statement(session, group)
     why = try_minimum(session, group, missing, statement)
     statement.discard()

@@ -97,11 +97,11 @@ def _minimum(session: Session, group: GroupRow) -> list[PodRow] | None:
     if not session.starving(group):
         return []
     chosen: dict[str, PodRow] = {}
-    for role, count in session.framework.jobs.missing(group):
+    for task, count in session.framework.jobs.missing(group):
         found = [
             pod
             for run in group.runs
-            if role in (None, run.role)
+            if task in (None, run.task)
             for pod in session.waiting_pods(run)
             if pod.uid not in chosen
         ]

@@ -33,7 +33,7 @@ class GangTimes:
             self._met_at.pop(row.key, None)
             return
         seen_at = self._short.pop(row.key, None)
-        if row.settled:
+        if row.up_to_date:
             self._met_at.pop(row.key, None)
         elif seen_at is not None:
             self._met_at[row.key] = seen_at

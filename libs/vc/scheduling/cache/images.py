@@ -13,7 +13,7 @@ import numpy as np
 
 from vc.model.api.images import image_number
 from vc.scheduling.model.node_table import Ints, StaticTable
-from vc.scheduling.model.rows import PodRow, Task
+from vc.scheduling.model.rows import PodRow, TaskStatus
 
 _NONE: Final = 0
 """The id of no image, and of an unused cell of a row."""
@@ -33,7 +33,7 @@ class ImageRow(msgspec.Struct, frozen=True, eq=False):
     """The size of the image on each of them, in bytes."""
 
 
-class ImageColumns:
+class ImageTableBuilder:
     """Images by row of the node columns, and the images that waiting pods use."""
 
     def __init__(self) -> None:
@@ -86,7 +86,7 @@ class ImageColumns:
     def replace(self, before: PodRow | None, after: PodRow | None) -> None:
         """Replace the images that a pod uses."""
         for pod, sign in ((before, -1), (after, 1)):
-            if pod is not None and pod.ours and pod.status is Task.PENDING:
+            if pod is not None and pod.ours and pod.status is TaskStatus.PENDING:
                 for image in pod.shape.images:
                     count = self._asked.get(image, 0) + sign
                     if count:

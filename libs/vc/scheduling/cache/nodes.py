@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from vc.model.api.node import Node, Taint
 from vc.scheduling.cache.amount_columns import RESOURCES_MAX, AmountColumns
-from vc.scheduling.cache.images import ImageColumns
+from vc.scheduling.cache.images import ImageTableBuilder
 from vc.scheduling.model.amounts import Problems, read_amounts
 from vc.scheduling.model.node_table import NodeTable, StaticTable
 from vc.scheduling.model.shapes import Shape
@@ -37,7 +37,7 @@ class _Facts(msgspec.Struct, frozen=True):
     soft_taints: tuple[Taint, ...]
 
 
-class NodeColumns:
+class NodeTableBuilder:
     """All nodes: allocatable and used amounts, and what predicates read."""
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class NodeColumns:
         """Facts of the rows with a valid Node."""
         self._free: list[int] = []
         self._static: StaticTable | None = None
-        self.images = ImageColumns()
+        self.images = ImageTableBuilder()
         """Which nodes have which images. Images only affect scores, so a change neither invalidates
         masks nor opens a session."""
 
@@ -85,7 +85,7 @@ class NodeColumns:
         self._static = None
         self.amounts.withdraw(row)
         self.images.put(row, b"")
-        self._give_back(name, row)
+        self._release(name, row)
         return True
 
     # -- pods on nodes ---------------------------------------------------------------------------
@@ -101,7 +101,7 @@ class NodeColumns:
         row = self._rows[name]
         self.amounts.remove(row, shape.request)
         self._pods[row] -= 1
-        self._give_back(name, row)
+        self._release(name, row)
 
     def _row(self, name: str) -> int:
         row = self._rows.get(name)
@@ -109,7 +109,7 @@ class NodeColumns:
             row = self._rows[name] = self._free.pop() if self._free else len(self._rows)
         return row
 
-    def _give_back(self, name: str, row: int) -> None:
+    def _release(self, name: str, row: int) -> None:
         if row not in self._facts and not self._pods.get(row):
             self.amounts.clear(row)
             self._pods.pop(row, None)

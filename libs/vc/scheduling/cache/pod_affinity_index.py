@@ -25,7 +25,7 @@ from vc.scheduling.model.pod_affinity_terms import (
     Selection,
     resolve,
 )
-from vc.scheduling.model.rows import ON_NODE, PodRow, Task
+from vc.scheduling.model.rows import ON_NODE, PodRow, TaskStatus
 
 SELECTIONS_MAX: Final = 2_000
 """The maximum number of counted selections. Beyond it, those without a waiting pod are dropped
@@ -157,7 +157,7 @@ class PodAffinityIndex:
             return
         if _lies(after):
             self._count(after, 1)
-        elif after.status is Task.PENDING and after.ours:
+        elif after.status is TaskStatus.PENDING and after.ours:
             for term in after.shape.peering.terms:
                 selection = self._resolve(term, after)
                 if selection.key not in self._selections and selection.key not in self._fresh:
@@ -248,7 +248,7 @@ class PodAffinityIndex:
         wanted = {
             self._resolve(term, pod).key: None
             for pod in pods
-            if pod.status is Task.PENDING and pod.ours
+            if pod.status is TaskStatus.PENDING and pod.ours
             for term in pod.shape.peering.terms
         }
         kept = {key: known for key, known in self._selections.items() if key in wanted}

@@ -27,7 +27,7 @@ from vc.model.values.times import parse_duration, parse_time
 from vc.scheduling.cache.support import unsupported_in_pod
 from vc.scheduling.model.amounts import unreadable
 from vc.scheduling.model.pod_group_status import read_time
-from vc.scheduling.model.rows import PodRow, Task
+from vc.scheduling.model.rows import PodRow, TaskStatus
 from vc.scheduling.model.shapes import Shapes, broken_shape
 from vc.scheduling.pod_status.effects import waiting_message
 
@@ -62,16 +62,16 @@ class PodReader:
     def _row(self, pod: Pod, *, assumed_node: str) -> PodRow:
         status = _status(pod)
         node = pod.spec.node_name
-        if status is Task.PENDING and assumed_node:
-            status, node = Task.BINDING, assumed_node
-        metadata, pending = pod.metadata, status is Task.PENDING
+        if status is TaskStatus.PENDING and assumed_node:
+            status, node = TaskStatus.BINDING, assumed_node
+        metadata, pending = pod.metadata, status is TaskStatus.PENDING
         return PodRow(
             key=pod.key,
             namespace=metadata.namespace,
             name=metadata.name,
             uid=metadata.uid,
             group=_group(pod),
-            role=_tag(pod, TASK_SPEC),
+            task=_tag(pod, TASK_SPEC),
             index=_index(pod),
             priority=_priority(pod),
             shape=self._shapes.of(pod.spec),
@@ -89,7 +89,7 @@ class PodReader:
             waiting_message=waiting_message(pod) if pending else "",
             nominated=pod.status.nominated_node_name if pending else "",
             queue_gated=_queue_gated(pod),
-            queue_reserved=status is Task.PENDING and _queue_reserved(pod),
+            queue_reserved=status is TaskStatus.PENDING and _queue_reserved(pod),
             protected_until=_protected_until(pod),
             unsupported=unsupported_in_pod(pod) if pending else "",
             started=pod.status.start_time or "",
@@ -165,20 +165,20 @@ def _protected_until(pod: Pod) -> float:
     return 0.0
 
 
-def _status(pod: Pod) -> Task:
+def _status(pod: Pod) -> TaskStatus:
     phase = pod.status.phase
     # Finished pods stay finished while they are being deleted: their node is already free.
     if phase == "Succeeded":
-        return Task.SUCCEEDED
+        return TaskStatus.SUCCEEDED
     if phase == "Failed":
-        return Task.FAILED
+        return TaskStatus.FAILED
     if pod.metadata.deletion_timestamp:
-        return Task.RELEASING
+        return TaskStatus.RELEASING
     if phase == "Running":
-        return Task.RUNNING
+        return TaskStatus.RUNNING
     if phase == "Unknown":
-        return Task.UNKNOWN
-    return Task.BOUND if pod.spec.node_name else Task.PENDING
+        return TaskStatus.UNKNOWN
+    return TaskStatus.BOUND if pod.spec.node_name else TaskStatus.PENDING
 
 
 def _group(pod: Pod) -> str:
@@ -220,7 +220,7 @@ def same_for_sessions(before: PodRow | None, after: PodRow | None) -> bool:
     if before is None or after is None:
         return before is after
     # A confirmed bind changes fields that matter only for pending pods.
-    confirmed = before.status is Task.BINDING and after.status is Task.BOUND
+    confirmed = before.status is TaskStatus.BINDING and after.status is TaskStatus.BOUND
     return (
         before.uid == after.uid
         and before.group == after.group

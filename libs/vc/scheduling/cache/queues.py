@@ -22,7 +22,7 @@ PATH_MAX: Final = 32
 WEIGHT_MAX: Final = 1_000_000.0
 
 
-class QueueColumns:
+class QueueTableBuilder:
     """Rows per queue, and sums per queue name. The sums are kept even if the queue does not exist."""
 
     def __init__(self) -> None:
@@ -71,19 +71,19 @@ class QueueColumns:
         """The priority of groups without a class; the highest, if there are several global defaults."""
         return max(self._global_defaults.values(), default=0)
 
-    def add(self, queue: str, use: QueueUse) -> None:
+    def add_use(self, queue: str, use: QueueUse) -> None:
         """Add the resources that a group uses."""
         total = self._use.setdefault(queue, QueueUse())
         _add(total.allocated, use.allocated, sign=1)
-        _add(total.promised, use.promised, sign=1)
+        _add(total.enqueued, use.enqueued, sign=1)
         _add(total.elastic, use.elastic, sign=1)
         _add(total.reserved, use.reserved, sign=1)
 
-    def take_off(self, queue: str, use: QueueUse) -> None:
+    def remove_use(self, queue: str, use: QueueUse) -> None:
         """Remove the resources that a group used."""
         total = self._use[queue]
         _add(total.allocated, use.allocated, sign=-1)
-        _add(total.promised, use.promised, sign=-1)
+        _add(total.enqueued, use.enqueued, sign=-1)
         _add(total.elastic, use.elastic, sign=-1)
         _add(total.reserved, use.reserved, sign=-1)
 
@@ -110,7 +110,7 @@ class QueueColumns:
             # Sorted, because the order of additions depends on the order of events.
             name: QueueUse(
                 allocated=dict(sorted(use.allocated.items())),
-                promised=dict(sorted(use.promised.items())),
+                enqueued=dict(sorted(use.enqueued.items())),
                 elastic=dict(sorted(use.elastic.items())),
                 reserved=dict(sorted(use.reserved.items())),
             )
@@ -204,7 +204,7 @@ def _odd_annotations(queue: Queue, row: QueueRow) -> str:
         odd.append(f"{OVERUSE_TOLERANCE} {tolerance[:64]!r} is not a fraction of 0 or more")
     allowed = allow_list(annotations)
     if allowed is not None and allowed.problem:
-        odd.append(f"nobody is selected: {allowed.problem}")
+        odd.append(f"no namespace is selected: {allowed.problem}")
     return "; ".join(odd)
 
 

@@ -39,7 +39,7 @@ class BudgetRow(msgspec.Struct, frozen=True, kw_only=True):
             return False
 
 
-class PolicyColumns:
+class QuotasAndBudgets:
     """Quotas and budgets by key."""
 
     def __init__(self) -> None:

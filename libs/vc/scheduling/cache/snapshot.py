@@ -25,12 +25,40 @@ class QueueUse:
     """
 
     allocated: Amounts = field(default_factory=dict)
-    promised: Amounts = field(default_factory=dict)
+    enqueued: Amounts = field(default_factory=dict)
     """minResources of enqueued groups, as far as they are not allocated yet."""
     elastic: Amounts = field(default_factory=dict)
     """Allocated beyond minResources."""
     reserved: Amounts = field(default_factory=dict)
     """Reserved for waiting pods whose queue-allocation gate was removed."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PriorityClasses:
+    """The PriorityClasses of the cluster."""
+
+    values: dict[str, int] = field(default_factory=dict)
+    """By name."""
+    default: int = 0
+    """The priority of groups that name no class."""
+    never_preempting: frozenset[str] = frozenset()
+    """Classes with preemptionPolicy Never. Used for membership tests only."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class EvictionState:
+    """What earlier sessions evicted or tried to evict. All sets are used for membership tests only."""
+
+    nominated: dict[str, Nomination] = field(default_factory=dict)
+    """Jobs for which pods were evicted, and the nodes reserved for them."""
+    expired_nominations: frozenset[str] = frozenset()
+    """Jobs whose nomination has just expired unused."""
+    refused_victims: frozenset[str] = frozenset()
+    """Uids of pods whose eviction was refused lately."""
+    eviction_backoff: frozenset[str] = frozenset()
+    """Jobs whose victims were refused just now."""
+    release_backoff: frozenset[str] = frozenset()
+    """Gangs whose members could not be released lately."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -45,31 +73,19 @@ class Snapshot:
     """By name, sorted."""
     use: dict[str, QueueUse]
     """By queue that has groups, even if the queue does not exist."""
-    priorities: dict[str, int]
-    """PriorityClass to value."""
-    default_priority: int
+    priorities: PriorityClasses
     partial_since: dict[str, float]
     """Half-bound gangs, and since when this process has observed them so."""
     pod_affinity: PodAffinityTable = field(default_factory=PodAffinityTable)
     """Pods by node, as far as terms of pods concern them."""
-    everybody: dict[str, GroupRow] = field(default_factory=dict)
+    all_groups: dict[str, GroupRow] = field(default_factory=dict)
     """All groups by key, unordered. Groups without anything to decide may have victims."""
-    leaving: tuple[PodRow, ...] = ()
+    terminating_pods: tuple[PodRow, ...] = ()
     """Terminating pods that still occupy their nodes, by key."""
-    refused_victims: frozenset[str] = frozenset()
-    """Uids of pods whose eviction was refused lately. Used for membership tests only."""
-    nominated: dict[str, Nomination] = field(default_factory=dict)
-    """Jobs for which pods were evicted, and the nodes reserved for them."""
-    eviction_backoff: frozenset[str] = frozenset()
-    """Jobs whose victims were refused just now. Used for membership tests only."""
-    release_backoff: frozenset[str] = frozenset()
-    """Gangs whose members could not be released lately. Used for membership tests only."""
-    terminating: frozenset[str] = frozenset()
+    terminating_namespaces: frozenset[str] = frozenset()
     """Namespaces that are being deleted. Used for membership tests only."""
-    given_up: frozenset[str] = frozenset()
-    """Jobs whose nomination has just expired unused. Used for membership tests only."""
-    never_preempting: frozenset[str] = frozenset()
-    """PriorityClasses with preemptionPolicy Never. Used for membership tests only."""
+    evictions: EvictionState = field(default_factory=EvictionState)
+    """Evictions under way, nominations, and what must not be tried again yet."""
     quotas: dict[str, QuotaRow] = field(default_factory=dict)
     """ResourceQuotas without scopes, by key."""
     budgets: dict[str, BudgetRow] = field(default_factory=dict)

@@ -11,7 +11,7 @@ from typing import Final
 
 from vc.model.api.kubernetes import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from vc.model.api.meta import ApiObject
-from vc.scheduling.model.rows import ON_NODE, PodRow, Task
+from vc.scheduling.model.rows import ON_NODE, PodRow, TaskStatus
 from vc.scheduling.model.volume_rows import (
     ClaimChoice,
     ClaimRow,
@@ -51,7 +51,7 @@ class VolumeTable:
     """Claims that got a node or volume long ago and are not bound. Used for membership tests only."""
 
 
-class Choices:
+class VolumeChoices:
     """The overlay of choices; it survives a rebuilt view."""
 
     def __init__(self) -> None:
@@ -89,10 +89,10 @@ class Choices:
         return tuple(self._until.values())
 
 
-class VolumeColumns:
+class VolumeTableBuilder:
     """All storage objects, by key or name."""
 
-    def __init__(self, choices: Choices) -> None:
+    def __init__(self, choices: VolumeChoices) -> None:
         self._choices = choices
         self._claims: dict[str, ClaimRow] = {}
         self._volumes: dict[str, VolumeRow] = {}
@@ -190,7 +190,7 @@ class VolumeColumns:
                     _add(self._users.setdefault(key, {}), row.node, sign)
                     if not self._users[key]:
                         del self._users[key]
-                elif row.status is Task.PENDING and row.ours:
+                elif row.status is TaskStatus.PENDING and row.ours:
                     _add(self._asked, key, sign)
 
     # -- what we did -----------------------------------------------------------------------------

@@ -10,10 +10,10 @@ from vc.scheduling.actions.inqueue_timeout import wake_for_timeout
 from vc.scheduling.closing.unscheduled_pods import TASKS_GRACE_SECONDS, UnscheduledPods
 from vc.scheduling.model.decisions import (
     Decisions,
+    EnqueuedGroup,
     Eviction,
     GangBind,
     GateLift,
-    LetInGroup,
     PodRef,
     QueueAllocated,
     Release,
@@ -45,7 +45,7 @@ def close(session: Session) -> Decisions:
         groups=len(snapshot.groups),
         enqueued=tuple(sorted(session.enqueued)),
         enqueued_groups=tuple(
-            LetInGroup(group=key, uid=snapshot.everybody[key].uid, claim=session.claims[key])
+            EnqueuedGroup(group=key, uid=snapshot.all_groups[key].uid, claim=session.claims[key])
             for key in sorted([*session.enqueued, *session.confirmed])
         ),
         binds=tuple(
@@ -73,7 +73,7 @@ def close(session: Session) -> Decisions:
                 group=group.key,
                 uid=group.uid,
                 lost=tuple(session.taken_over[group.key]),
-                places=_places(session, group, snapshot.leaving),
+                places=_places(session, group, snapshot.terminating_pods),
             )
             for group in snapshot.groups
             if group.key in session.taken_over
@@ -165,7 +165,7 @@ def _pods_wanted_since(session: Session, group: GroupRow) -> float:
     A controller may create pods only after the group is Inqueue. The time then counts from the
     write of that phase, not from the creation of the group.
     """
-    if group.tasks and group.status.phase != INQUEUE:
+    if group.pods_total and group.status.phase != INQUEUE:
         return group.created
     if session.phase(group) != group.status.phase or _under_way(group):
         return session.now
@@ -189,7 +189,7 @@ def _places(session: Session, group: GroupRow, leaving: Sequence[PodRow]) -> tup
             namespace=pod.namespace,
             name=pod.name,
             uid=pod.uid,
-            role=pod.role,
+            task=pod.task,
             shape=pod.shape.key,
             node=names[row],
             freed=names[row] in freed,
@@ -205,7 +205,10 @@ def _withdrawals(session: Session) -> tuple[Withdrawal, ...]:
     """
     found: list[Withdrawal] = []
     for group in session.snapshot.groups:
-        ended = group.key in session.snapshot.given_up or group.key in session.lost_to
+        ended = (
+            group.key in session.snapshot.evictions.expired_nominations
+            or group.key in session.lost_to
+        )
         if ended and group.key not in session.evicted:
             bound = {bind.uid: None for bind in session.binds.get(group.key, ())}
             pods = [pod for run in group.runs for pod in run.pods if pod.uid not in bound]

@@ -72,7 +72,7 @@ def figures(snapshot: Snapshot, conf: Conf, now: float) -> Figures:
     }
     jobs: dict[str, float] = {}
     together: dict[str, Amounts] = {}
-    for key, group in snapshot.everybody.items():
+    for key, group in snapshot.all_groups.items():
         if group.allocated:
             amounts = dict(group.allocated)
             jobs[key] = _dominant(session, amounts)
@@ -84,7 +84,7 @@ def figures(snapshot: Snapshot, conf: Conf, now: float) -> Figures:
         queues=queues,
         jobs=jobs,
         namespaces=namespaces,
-        groups=dict.fromkeys(snapshot.everybody),
+        groups=dict.fromkeys(snapshot.all_groups),
         unowned={
             name: dict(use.allocated)
             for name, use in snapshot.use.items()

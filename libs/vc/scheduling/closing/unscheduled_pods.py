@@ -62,7 +62,7 @@ class UnscheduledPods:
 
         `refreshes` means that the status of the PodGroup gets new numbers.
         """
-        if not (group.runs or group.set_aside):
+        if not (group.runs or group.unplaceable):
             return None
         why = self._why(group)
         if why is None:
@@ -108,7 +108,7 @@ class UnscheduledPods:
         bound = {bind.uid: None for bind in self._session.binds.get(group.key, ())}
         for run in group.runs:
             yield from (p for p in run.pods if p.uid not in bound and not p.queue_gated)
-        yield from group.set_aside
+        yield from group.unplaceable
 
     def _is_due(self, group: GroupRow, pod: PodRow, why: _Why, *, rewrites: bool) -> bool:
         """Whether the pod is written now. For a pod that is too young, a wake-up is registered."""
@@ -148,8 +148,8 @@ class UnscheduledPods:
                 if known not in self._surplus:
                     self._surplus[known] = _refusal(session, group, run)
                 return self._surplus[known]
-        if group.broken_why:
-            return group.broken_why
+        if group.invalid_reason:
+            return group.invalid_reason
         return "the last attempt to bind them failed; they are tried again"
 
 

@@ -15,6 +15,10 @@ from vc.model.compat import Compat
 HIERARCHY: Final = "hierarchy"
 """The switch that is passed to plugins like an argument."""
 
+CONF_MAP: Final = "volcano-scheduler-configmap"
+CONF_KEY: Final = "volcano-scheduler.conf"
+"""Name and key as in Volcano's chart."""
+
 
 class PluginConf(msgspec.Struct, frozen=True, kw_only=True):
     """A plugin with its arguments and switches."""

@@ -50,8 +50,8 @@ class CapacityBound:
     def covers(self, chosen: Sequence[Bundle]) -> bool:
         """Whether the gang may fit on nodes and in its queue's quota without these victims."""
         freed = self._freed(chosen)
-        for role, count in self._missing:
-            runs = [run for run in self._runs if role in (None, run.role)]
+        for task, count in self._missing:
+            runs = [run for run in self._runs if task in (None, run.task)]
             if sum(self._most(run, freed) for run in runs) < count:
                 return False
         return self._queue_permits(chosen)
@@ -64,8 +64,8 @@ class CapacityBound:
         for queue, amounts in freed.items():
             session.count_terminating(queue, amounts, sign=-1)
         permits = True
-        for role, count in self._missing:
-            runs = [run for run in self._runs if role in (None, run.role)]
+        for task, count in self._missing:
+            runs = [run for run in self._runs if task in (None, run.task)]
             if len(runs) == 1:  # with several runs, the number of pods of each of them is open
                 refusal = refused_by_queue(session, self._group, runs[0].shape, count=count)
                 permits &= refusal is None

@@ -42,10 +42,10 @@ class GangLeft:
 
     def __init__(self, group: GroupRow, gone: Sequence[PodRow]) -> None:
         """`gone` are pods of the gang that were chosen as victims before."""
-        self._least = dict(group.role_minimums)
-        self._ready = {count.role: count.ready for count in group.roles}
+        self._least = dict(group.task_minimums)
+        self._ready = {count.task: count.ready for count in group.task_counts}
         for pod in gone:
-            self._ready[pod.role] = self._ready.get(pod.role, 0) - 1
+            self._ready[pod.task] = self._ready.get(pod.task, 0) - 1
         self._beyond = group.ready - len(gone) - group.min_member
         self._broken = self._beyond < 0
 
@@ -53,14 +53,14 @@ class GangLeft:
         """Whether this pod may be evicted: the gang keeps its minimums, or is already broken."""
         if self._broken:
             return True
-        return self._beyond > 0 and self._ready.get(pod.role, 0) > self._least.get(pod.role, 0)
+        return self._beyond > 0 and self._ready.get(pod.task, 0) > self._least.get(pod.task, 0)
 
     def give(self, pod: PodRow) -> bool:
         """Count the pod as evicted if `can_give` allows it; return whether it does."""
         if not self.can_give(pod):
             return False
         self._beyond -= 1
-        self._ready[pod.role] = self._ready.get(pod.role, 0) - 1
+        self._ready[pod.task] = self._ready.get(pod.task, 0) - 1
         return True
 
 

@@ -272,7 +272,7 @@ def _class(unit: Bundle, *, labels: bool) -> tuple[object, ...]:
     """The key by which single pods of a gang are interchangeable."""
     pod = unit.pods[0]
     told = tuple(sorted(pod.labels.items())) if labels else ()
-    return (pod.role, pod.node, pod.shape.key, pod.priority, told)
+    return (pod.task, pod.node, pod.shape.key, pod.priority, told)
 
 
 def _pods(chosen: Sequence[Bundle]) -> int:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from vc.scheduling.eviction.minimums import gang_left
-from vc.scheduling.model.rows import GroupRow, PodRow, Task
+from vc.scheduling.model.rows import GroupRow, PodRow, TaskStatus
 from vc.scheduling.session.session import Session
 
 Permits = Callable[[GroupRow, PodRow], bool]
@@ -66,7 +66,7 @@ def pods_of(bundles: Sequence[Bundle]) -> list[PodRow]:
 
 def _honored(session: Session, pod: PodRow) -> bool:
     """Whether the pod's queue accepts that pods declare themselves non-preemptable."""
-    group = session.snapshot.everybody.get(pod.group)
+    group = session.snapshot.all_groups.get(pod.group)
     queue = session.snapshot.queues.get(group.queue) if group is not None else None
     return queue is None or queue.honors_non_preemptable
 
@@ -76,8 +76,8 @@ def evictable(session: Session, pod: PodRow, *, switch: str) -> bool:
     return (
         pod.ours
         and (pod.preemptable or not _honored(session, pod))
-        and pod.status in (Task.RUNNING, Task.BOUND)
-        and pod.uid not in session.snapshot.refused_victims
+        and pod.status in (TaskStatus.RUNNING, TaskStatus.BOUND)
+        and pod.uid not in session.snapshot.evictions.refused_victims
         and pod.uid not in session.evicted_uids
         and session.framework.evictions.may_evict(session, pod, switch=switch)
     )

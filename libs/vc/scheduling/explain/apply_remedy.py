@@ -200,10 +200,10 @@ def _create_pods(cluster: Cluster, remedy: Unblock, group: str) -> None:
     # Existing pods are the best guess of what the controller would create.
     pattern = (of_task or own or [_first_pod(find(cluster, PodGroup, group))])[0]
     name = group.partition("/")[2]
-    role = remedy.target if remedy.target != name else ""
+    task = remedy.target if remedy.target != name else ""
     for n in range(remedy.pods):
-        more = f"{name}-{role}-more-{n}"
-        labels = {**pattern.metadata.labels, **({TASK_SPEC: role} if role else {})}
+        more = f"{name}-{task}-more-{n}"
+        labels = {**pattern.metadata.labels, **({TASK_SPEC: task} if task else {})}
         metadata = msgspec.structs.replace(
             pattern.metadata, name=more, uid=f"pod-{more}", labels=labels
         )

@@ -20,7 +20,7 @@ def surplus_reason(session: Session, group: GroupRow) -> Reason | None:
     # An overused queue blocks all its jobs, so that reason comes before any check of nodes.
     turn = session.framework.queues.overused_refusal(session, queue) if queue is not None else None
     for run in group.runs:
-        found = turn or why_no_fit(session, group, [(run.role, 1)])
+        found = turn or why_no_fit(session, group, [(run.task, 1)])
         if found is not None:
             pods = "1 pod" if waiting == 1 else f"{waiting} pods"
             return msgspec.structs.replace(

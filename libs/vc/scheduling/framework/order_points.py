@@ -68,4 +68,4 @@ class OrderPoints:
 
     def _task_key(self, session: "Session", group: GroupRow, run: Run) -> OrderKey:
         keys = [plugin.task_order_key(session, group, run) for plugin in self._task_order]
-        return (*keys, (run.role, run.pods[0].index, run.pods[0].name))
+        return (*keys, (run.task, run.pods[0].index, run.pods[0].name))

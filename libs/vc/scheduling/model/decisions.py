@@ -49,7 +49,7 @@ class GateLift(msgspec.Struct, frozen=True, kw_only=True):
     pods: tuple[PodRef, ...]
 
 
-class LetInGroup(msgspec.Struct, frozen=True, kw_only=True):
+class EnqueuedGroup(msgspec.Struct, frozen=True, kw_only=True):
     """A group that this session enqueued, or whose phase Inqueue it confirmed."""
 
     group: str
@@ -145,7 +145,7 @@ class Decisions(msgspec.Struct, frozen=True, kw_only=True):
     withdrawals: tuple[Withdrawal, ...]
     statuses: tuple[StatusChange, ...]
     takeovers: tuple[Takeover, ...] = ()
-    enqueued_groups: tuple[LetInGroup, ...] = ()
+    enqueued_groups: tuple[EnqueuedGroup, ...] = ()
     """By key; `enqueued` lists those that were Pending before."""
     gates: tuple[GateLift, ...] = ()
     claims: tuple[ClaimChoice, ...] = ()

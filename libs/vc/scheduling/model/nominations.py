@@ -18,7 +18,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     namespace: str
     name: str
     uid: str
-    role: str
+    task: str
     shape: bytes
     node: str
     freed: bool
@@ -64,23 +64,23 @@ class Nomination(msgspec.Struct, frozen=True, kw_only=True):
             incomplete_since=None if incomplete is None else incomplete + seconds,
         )
 
-    def places(self, role: str, shape: bytes) -> tuple[str, ...]:
+    def places(self, task: str, shape: bytes) -> tuple[str, ...]:
         """The nodes for pods of a task and shape, one per pod."""
-        for known_role, known_shape, nodes in self.nodes:
-            if (known_role, known_shape) == (role, shape):
+        for known_task, known_shape, nodes in self.nodes:
+            if (known_task, known_shape) == (task, shape):
                 return nodes
         return ()
 
 
 def nomination(places: Iterable[Place], *, uid: str, since: float, after: int = 0) -> Nomination:
     """The nomination for these planned nodes."""
-    told = ((p.role, p.shape, p.node) for p in places)
+    told = ((p.task, p.shape, p.node) for p in places)
     return gathered(told, uid=uid, since=since, after=after)
 
 
 def nomination_on_pods(pods: Iterable[PodRow], *, uid: str, since: float) -> Nomination | None:
     """The nomination that is written on waiting pods; None if none of them has a nominated node."""
-    told = [(pod.role, pod.shape.key, pod.nominated) for pod in pods if pod.nominated]
+    told = [(pod.task, pod.shape.key, pod.nominated) for pod in pods if pod.nominated]
     if not told:
         return None
     # It is unknown whether all victims were evicted before the previous leader stopped, so only
@@ -107,11 +107,11 @@ def gathered(
 ) -> Nomination:
     """Combine the task, shape and node of each pod."""
     nodes: dict[tuple[str, bytes], list[str]] = {}
-    for role, shape, node in found:
-        nodes.setdefault((role, shape), []).append(node)
+    for task, shape, node in found:
+        nodes.setdefault((task, shape), []).append(node)
     return Nomination(
         since=since,
         uid=uid,
         after=after,
-        nodes=tuple((role, shape, tuple(listed)) for (role, shape), listed in nodes.items()),
+        nodes=tuple((task, shape, tuple(listed)) for (task, shape), listed in nodes.items()),
     )

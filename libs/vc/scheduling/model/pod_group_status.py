@@ -19,7 +19,15 @@ import msgspec
 from vc.messages.sessions import Reason
 from vc.model.api.scheduling import PodGroupCondition, PodGroupStatus
 from vc.model.values.times import format_time, parse_time
-from vc.scheduling.model.rows import COMPLETED, INQUEUE, PENDING, RUNNING, UNKNOWN, GroupRow, Task
+from vc.scheduling.model.rows import (
+    COMPLETED,
+    INQUEUE,
+    PENDING,
+    RUNNING,
+    UNKNOWN,
+    GroupRow,
+    TaskStatus,
+)
 
 COUNTERS_REFRESH_SECONDS: Final = 1.0
 MESSAGE_REFRESH_SECONDS: Final = 10.0
@@ -60,7 +68,7 @@ class StatusDue(msgspec.Struct, frozen=True, kw_only=True):
 
 def phase_of(row: GroupRow, outlook: Outlook) -> str:
     """The phase; see docs/behaviour.md 5.1 for the rules and their order."""
-    if row.tasks == 0 and outlook.phase == COMPLETED:
+    if row.pods_total == 0 and outlook.phase == COMPLETED:
         return COMPLETED  # finished pods were deleted
     # As in Volcano, a running job that lacks members is Unknown.
     if row.running and outlook.reason is not None:
@@ -165,7 +173,9 @@ def _conditions(
         if any(c.type == UNSCHEDULABLE for c in known.conditions):
             wanted[UNSCHEDULABLE] = _condition(UNSCHEDULABLE, _FALSE, reason=_READY_REASON)
     # A restarted gang must become complete again before a loss of members counts as one.
-    begins_anew = row.tasks == row.pending and not row.remembered and phase in (PENDING, INQUEUE)
+    begins_anew = (
+        row.pods_total == row.pending and not row.completed_deleted and phase in (PENDING, INQUEUE)
+    )
     if begins_anew and not row.foreign and was_whole(row):
         wanted[SCHEDULED] = _condition(SCHEDULED, _FALSE, reason=_GONE_REASON)
     # The order of existing conditions is kept, so that an unchanged status compares as equal.
@@ -183,7 +193,7 @@ def _conditions(
 
 def in_doubt(row: GroupRow) -> bool:
     """Whether a member is only assumed to be bound by an earlier session. Its bind may still fail."""
-    return any(pod.status is Task.BINDING for pod in row.placed)
+    return any(pod.status is TaskStatus.BINDING for pod in row.placed)
 
 
 def _condition(kind: str, status: str, *, reason: str, message: str = "") -> PodGroupCondition:

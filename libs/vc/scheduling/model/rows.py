@@ -20,7 +20,7 @@ COMPLETED: Final = "Completed"
 OPEN: Final = "Open"
 
 
-class Task(enum.Enum):
+class TaskStatus(enum.Enum):
     """The scheduling state of a pod (docs/behaviour.md 5.2)."""
 
     PENDING = "Pending"
@@ -34,13 +34,13 @@ class Task(enum.Enum):
     UNKNOWN = "Unknown"
 
 
-ALLOCATED: Final = frozenset({Task.BINDING, Task.BOUND, Task.RUNNING})
+ALLOCATED: Final = frozenset({TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING})
 """Counts for its gang and its queue. Used for membership tests only: its order is undefined."""
 
-FINISHED: Final = frozenset({Task.SUCCEEDED, Task.FAILED})
+FINISHED: Final = frozenset({TaskStatus.SUCCEEDED, TaskStatus.FAILED})
 """Neither runs nor waits. Used for membership tests only."""
 
-ON_NODE: Final = frozenset({*ALLOCATED, Task.RELEASING, Task.UNKNOWN})
+ON_NODE: Final = frozenset({*ALLOCATED, TaskStatus.RELEASING, TaskStatus.UNKNOWN})
 """Occupies resources of its node."""
 
 
@@ -54,12 +54,12 @@ class PodRow(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False):
     uid: str
     group: str
     """The key of its pod group; empty if it has none (yet)."""
-    role: str
+    task: str
     """The name of its task within the job; empty for pods without a task."""
     index: int
     priority: int
     shape: Shape
-    status: Task
+    status: TaskStatus
     node: str
     ours: bool
     """Whether its schedulerName is one of ours."""
@@ -101,13 +101,13 @@ class PodRow(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False):
     @property
     def order(self) -> tuple[int, str, int, str]:
         """The sort key of task order: priority, then task, then index. Equal pods are adjacent."""
-        return (-self.priority, self.role, self.index, self.name)
+        return (-self.priority, self.task, self.index, self.name)
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """Pending pods of one task and one shape that are adjacent in task order; placed as a batch."""
 
-    role: str
+    task: str
     shape: Shape
     pods: tuple[PodRow, ...]
 
@@ -119,7 +119,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 class TaskCount(msgspec.Struct, frozen=True, kw_only=True):
     """The number of pods of a task, and how many of them count as ready."""
 
-    role: str
+    task: str
     ready: int
     valid: int
 
@@ -135,7 +135,7 @@ class GroupRow(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     priority_class: str
     created: float
     min_member: int
-    role_minimums: tuple[tuple[str, int], ...]
+    task_minimums: tuple[tuple[str, int], ...]
     """Minimum by task; empty if these do not apply (minMember below their sum)."""
     min_resources: tuple[tuple[str, int], ...] | None
     problem: str
@@ -148,7 +148,7 @@ class GroupRow(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     runs: tuple[Run, ...]
     placed: tuple[PodRow, ...]
     """Allocated pods, in task order."""
-    roles: tuple[TaskCount, ...]
+    task_counts: tuple[TaskCount, ...]
     allocated: tuple[tuple[str, int], ...]
     """The sum of the requests of the allocated pods."""
     running: int
@@ -157,14 +157,14 @@ class GroupRow(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     failed: int
     pending: int
     """Pending pods of our schedulers, whether or not they can be placed now."""
-    held: int
+    in_backoff: int
     """Pending pods in bind backoff."""
     gated: int
-    broken: int
+    invalid: int
     """Pending pods with an invalid manifest."""
-    broken_why: str
-    tasks: int
-    """The number of all pods."""
+    invalid_reason: str
+    pods_total: int
+    """The number of all pods, in any state."""
     annotations: dict[str, str] = {}
     """The annotations of the fact that plugins read."""
     gated_request: tuple[tuple[str, int], ...] = ()
@@ -177,21 +177,21 @@ class GroupRow(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """The names of gates of its pods that others remove."""
     quota_resources: tuple[tuple[str, int], ...] = ()
     """minResources as written, with the keys of resource quotas."""
-    settled: bool = False
+    up_to_date: bool = False
     """Whether there is nothing to decide: no pod waits and the status is up to date."""
     elsewhere: int = 0
     """Pending pods of another scheduler."""
     foreign: bool = False
     """Whether it has pods and none of them names one of our schedulers. They count, but are not
     reported on."""
-    stranger: bool = False
+    unmanaged: bool = False
     """Foreign, and of no vcjob of ours. Its status and its reasons belong to another controller."""
     unsupported: str = ""
     """The field of the group that this release does not support. The group is not enqueued."""
     unsupported_pod: str = ""
     """The unsupported field of the first such pending pod."""
     unsupported_pod_name: str = ""
-    set_aside: tuple[PodRow, ...] = ()
+    unplaceable: tuple[PodRow, ...] = ()
     """Pending pods of our schedulers without gates that are in bind backoff or invalid."""
     unmarked_since: float | None = None
     """The creation time of the oldest waiting pod without a condition that explains why it waits."""
@@ -203,7 +203,7 @@ class GroupRow(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """By pod uid: the condition message that is being written and no fact shows yet."""
     pods_rewritten_at: float = 0.0
     """When this process last rewrote messages of waiting pods; 0 for never."""
-    let_in_at: float | None = None
+    enqueued_at: float | None = None
     """When this process enqueued it; None for never. In that case a phase of Inqueue was written by
     another client and is not trusted."""
     claim_since: float | None = None
@@ -213,7 +213,7 @@ class GroupRow(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     claim: tuple[tuple[str, int], ...] = ()
     """The resources it was enqueued with, as far as they can ever be satisfied; empty once the
     claim has ended."""
-    remembered: int = 0
+    completed_deleted: int = 0
     """The part of `succeeded` whose pods are already deleted."""
     pods_priority: int | None = None
     """The lowest `spec.priority` of its unfinished pods; None while no pod has one."""
@@ -226,8 +226,8 @@ class GroupRow(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     @property
     def lacks_members(self) -> bool:
         """Whether it has less than its minimum, in total or for a task."""
-        ready = {count.role: count.ready for count in self.roles}
-        short = any(ready.get(role, 0) < least for role, least in self.role_minimums)
+        ready = {count.task: count.ready for count in self.task_counts}
+        short = any(ready.get(task, 0) < least for task, least in self.task_minimums)
         return short or self.ready < self.min_member
 
     @property

@@ -32,14 +32,14 @@ def reserve_future_idle(session: Session, group: GroupRow, missing: Missing) -> 
         return False
     if _hold_whole(session, group, missing):
         return True
-    if incomplete_nomination(group, session.snapshot.nominated) is not None:
+    if incomplete_nomination(group, session.snapshot.evictions.nominated) is not None:
         hold_part(session, group, missing)
     return False
 
 
 def _hold_whole(session: Session, group: GroupRow, missing: Missing) -> bool:
     """Reserve nodes for the whole gang as if terminating pods were gone; return whether it fits."""
-    if not session.snapshot.leaving:
+    if not session.snapshot.terminating_pods:
         return False
     # The bound is computed once per session. Placements after that only lower the real capacity, so
     # it stays an upper bound.
@@ -72,14 +72,14 @@ def hold_part(session: Session, group: GroupRow, missing: Missing) -> None:
     For an incomplete nomination these are the resources that the evicted victims freed.
     """
     statement = Statement(session, group)
-    nominated = incomplete_nomination(group, session.snapshot.nominated)
+    nominated = incomplete_nomination(group, session.snapshot.evictions.nominated)
     if nominated is not None:
         if put_freed(session, group, nominated, statement):
             session.parts[group.key] = statement.hold()
         return
-    for role, count in missing:
+    for task, count in missing:
         left = count
-        for run in [run for run in group.runs if role in (None, run.role)]:
+        for run in [run for run in group.runs if task in (None, run.task)]:
             fitting = session.node_capacity.placeable(
                 run.shape, min(left, len(session.waiting_pods(run)))
             )
@@ -106,7 +106,7 @@ def promise(session: Session, group: GroupRow, *, evicted: int) -> None:
     # The message counts the group's own victims, or those of other groups if it has none.
     victims = evicted or len(session.evicted_uids)
     reason = reasons.waiting_for_victims(
-        leaving=len(session.snapshot.leaving) + victims, evicted=evicted
+        leaving=len(session.snapshot.terminating_pods) + victims, evicted=evicted
     )
     session.promised_to[group.key] = reason
     session.refuse(group, reason)

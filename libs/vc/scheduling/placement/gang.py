@@ -27,7 +27,7 @@ _MANY: Final = 2**31
 class Some(NamedTuple):
     """Missing pods of a task (any task if None), and the runs that may supply them, in order."""
 
-    role: str | None
+    task: str | None
     pods: int
     runs: list[Run]
 
@@ -41,7 +41,7 @@ def question_of(session: Session, group: GroupRow, missing: Missing) -> tuple[ob
 
     It contains the state of node capacity, so a result is valid only as long as nothing is placed.
     """
-    runs = tuple((run.role, run.shape.key, len(run.pods)) for run in group.runs)
+    runs = tuple((run.task, run.shape.key, len(run.pods)) for run in group.runs)
     return session.node_capacity.state, tuple(missing), runs, group.queue
 
 
@@ -97,16 +97,16 @@ def in_task_order(session: Session, group: GroupRow, missing: Missing) -> Wanted
     # A plugin that scores pods against each other also decides which task is placed first.
     if len(missing) > 1 and framework.nodes.place_one_by_one(group):
         ordered = framework.order.in_task_order(session, group, group.runs)
-        places = {run.role: at for at, run in reversed(list(enumerate(ordered)))}
+        places = {run.task: at for at, run in reversed(list(enumerate(ordered)))}
         missing = sorted(missing, key=lambda some: places.get(some[0] or "", len(ordered)))
     return [
-        Some(role, count, _runs_of(session, group, role)) for role, count in missing
+        Some(task, count, _runs_of(session, group, task)) for task, count in missing
     ]  # pods of any task come last, so that they do not use up pods of a task with its own minimum
 
 
-def _runs_of(session: Session, group: GroupRow, role: str | None) -> list[Run]:
+def _runs_of(session: Session, group: GroupRow, task: str | None) -> list[Run]:
     """Runs of a task (all tasks if None) in task order, best-effort runs last."""
-    runs = [run for run in group.runs if role is None or run.role == role]
+    runs = [run for run in group.runs if task is None or run.task == task]
     ordered = session.framework.order.in_task_order(session, group, runs)
     return sorted(ordered, key=asks_for_nothing)
 
@@ -124,11 +124,11 @@ def tightest_first(session: Session, wanted: Wanted) -> Wanted:
     def tightness(run: Run) -> tuple[bool, int]:
         return (asks_for_nothing(run), room[run.pods[0].key])
 
-    ordered = [Some(role, count, sorted(runs, key=tightness)) for role, count, runs in wanted]
+    ordered = [Some(task, count, sorted(runs, key=tightness)) for task, count, runs in wanted]
     most = (True, _MANY)
     return sorted(
         ordered,
-        key=lambda some: (some.role is None, tightness(some.runs[0]) if some.runs else most),
+        key=lambda some: (some.task is None, tightness(some.runs[0]) if some.runs else most),
     )
 
 

@@ -25,11 +25,11 @@ def place_on_nominated(
     """
     placed: dict[str, int] = {}
     for run in group.runs:
-        rows = _rows(session, run, nominated.places(run.role, run.shape.key))
+        rows = _rows(session, run, nominated.places(run.task, run.shape.key))
         if rows is None or not _put(session, group, run, rows=rows, statement=statement):
             statement.discard()
             return False
-        placed[run.role] = placed.get(run.role, 0) + len(rows)
+        placed[run.task] = placed.get(run.task, 0) + len(rows)
     if not any(placed.values()):
         return False
     rest = _without(session.framework.jobs.missing(group), placed)
@@ -49,7 +49,7 @@ def put_freed(
     that were freed.
     """
     for run in group.runs:
-        nodes = nominated.places(run.role, run.shape.key)[: len(session.waiting_pods(run))]
+        nodes = nominated.places(run.task, run.shape.key)[: len(session.waiting_pods(run))]
         found = [session.snapshot.nodes.static.row(name) for name in nodes]
         rows = [row for row in found if row is not None]
         if rows:
@@ -93,12 +93,12 @@ def _without(missing: Missing, placed: dict[str, int]) -> Missing:
     """The missing pods without those that are placed already."""
     left = dict(placed)
     rest: Missing = []
-    for role, count in missing:  # tasks with a minimum come first, then pods of any task
-        if role is None:
+    for task, count in missing:  # tasks with a minimum come first, then pods of any task
+        if task is None:
             taken = min(count, sum(left.values()))
         else:
-            taken = min(count, left.get(role, 0))
-            left[role] = left.get(role, 0) - taken
+            taken = min(count, left.get(task, 0))
+            left[task] = left.get(task, 0) - taken
         if count > taken:
-            rest.append((role, count - taken))
+            rest.append((task, count - taken))
     return rest

@@ -36,7 +36,10 @@ def terminating_pods(session: Session, *, victims: bool) -> "SimulatedRemoval":
     evicted = session.evicted if victims else {}
     known = session.gone.get(len(evicted))
     if known is None:
-        pods = [*session.snapshot.leaving, *(pod for some in evicted.values() for pod in some)]
+        pods = [
+            *session.snapshot.terminating_pods,
+            *(pod for some in evicted.values() for pod in some),
+        ]
         known = session.gone[len(evicted)] = SimulatedRemoval(session, pods, counted=False)
     return known
 
@@ -136,7 +139,7 @@ def freed_by_queue(session: Session, pods: Sequence[PodRow]) -> dict[str, Amount
         counts[asked] = counts.get(asked, 0) + 1
     freed: dict[str, Amounts] = {}
     for (key, shape), count in counts.items():
-        group = session.snapshot.everybody.get(key)
+        group = session.snapshot.all_groups.get(key)
         if group is not None:
             total = freed.setdefault(group.queue, {})
             for name, amount in shapes[shape].request:

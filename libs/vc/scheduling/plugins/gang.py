@@ -37,14 +37,14 @@ class Gang:
         """Refuse a job that has fewer valid pods than its minimum."""
         del session
         # Tasks are checked before the job, because a reason that names the task is more useful.
-        roles = {count.role: count.valid for count in group.roles}
-        for role, least in group.role_minimums:
-            if roles.get(role, 0) < least:
+        valid = {count.task: count.valid for count in group.task_counts}
+        for task, least in group.task_minimums:
+            if valid.get(task, 0) < least:
                 return reasons.not_enough_pods(
-                    group, role=role, has=roles.get(role, 0), least=least
+                    group, task=task, has=valid.get(task, 0), least=least
                 )
         if group.valid < group.min_member:
-            return reasons.not_enough_pods(group, role="", has=group.valid, least=group.min_member)
+            return reasons.not_enough_pods(group, task="", has=group.valid, least=group.min_member)
         return None
 
     def job_starving(self, session: "Session", group: GroupRow) -> bool:
@@ -62,13 +62,13 @@ class Gang:
 
     def job_ready_missing(self, group: GroupRow) -> MissingMembers:
         """Return the missing members per task, then those of any task that `minMember` adds."""
-        if group.ready >= group.min_member and not group.role_minimums:
+        if group.ready >= group.min_member and not group.task_minimums:
             return []
-        ready = {count.role: count.ready for count in group.roles}
+        ready = {count.task: count.ready for count in group.task_counts}
         missing: MissingMembers = []
-        for role, least in group.role_minimums:
-            if ready.get(role, 0) < least:
-                missing.append((role, least - ready.get(role, 0)))
+        for task, least in group.task_minimums:
+            if ready.get(task, 0) < least:
+                missing.append((task, least - ready.get(task, 0)))
         # Members that are missing in a task also count toward `minMember`, so they are not
         # requested twice.
         rest = group.min_member - group.ready - sum(count for _, count in missing)

@@ -58,13 +58,13 @@ class ResourceQuotas:
             for quota in session.snapshot.quotas.values():
                 self._by_namespace.setdefault(quota.namespace, []).append(quota)
                 self._claimed.setdefault(quota.namespace, []).append({})
-            for group in session.snapshot.everybody.values():
+            for group in session.snapshot.all_groups.values():
                 # Pods of groups that have some are in the quota's reported use. Groups without pods
                 # are not.
-                if group.status.phase == INQUEUE and not group.tasks:
+                if group.status.phase == INQUEUE and not group.pods_total:
                     self._count(group)
         for key in session.enqueued[self._seen :]:
-            self._count(session.snapshot.everybody[key])
+            self._count(session.snapshot.all_groups[key])
         self._seen = len(session.enqueued)
         return self._by_namespace.get(namespace, [])
 

@@ -29,7 +29,7 @@ from vc.scheduling.plugins.nodeorder.pod_affinity import POINTS
 if TYPE_CHECKING:
     from vc.scheduling.session.session import Session
 
-ROLES_MAX: Final = 64
+TASKS_MAX: Final = 64
 """Maximum number of names in an annotation; further names are ignored."""
 TOGETHER_MAX: Final = 1_000
 """Maximum number of pods of a bucket that are tried on a node together."""
@@ -86,12 +86,12 @@ class TaskTopology:
     def task_order_key(self, session: "Session", group: GroupRow, run: Run) -> OrderKey:
         del session
         topology = self._topology(group)
-        return topology.ranks.get(run.role, _LAST) if topology is not None else _LAST
+        return topology.ranks.get(run.task, _LAST) if topology is not None else _LAST
 
     def node_order_scores(self, session: "Session", pod: PodRow, mask: Mask) -> Ints | None:
         """Score nodes for one pod of an annotated job; None for other jobs."""
         del mask
-        group = session.snapshot.everybody.get(pod.group)
+        group = session.snapshot.all_groups.get(pod.group)
         topology = self._topology(group) if group is not None else None
         if group is None or topology is None:
             return None
@@ -101,9 +101,9 @@ class TaskTopology:
             buckets = self._buckets[group.key] = _fill_buckets(group, topology)
         score = np.zeros(session.snapshot.nodes.count, dtype=np.int64)
         mine = buckets.of.get(pod.uid)
-        for uid, (role, row) in lying.items():
+        for uid, (task, row) in lying.items():
             score[row] += _THERE * (mine is not None and buckets.of.get(uid) == mine)
-            score[row] -= (pod.role, role) in topology.far
+            score[row] -= (pod.task, task) in topology.far
         # The pod itself comes first, because a node that cannot fit it is of no use to its bucket.
         if mine is not None:
             waiting = [other for other in buckets.members[mine] if other.uid not in lying]
@@ -116,7 +116,7 @@ class TaskTopology:
         return self._topologies[group.key]
 
 
-_LAST: Final = (ROLES_MAX, 0)
+_LAST: Final = (TASKS_MAX, 0)
 """The rank of tasks without annotations: after all annotated ones."""
 
 
@@ -132,23 +132,23 @@ def read_topology(annotations: Mapping[str, str]) -> Topology | None:
     near, far = _pairs(together), _pairs(apart)
     order = [name for names in _groups(annotations.get(TASK_TOPOLOGY_ORDER, "")) for name in names]
     ranks: dict[str, tuple[int, int]] = {}
-    for role in sorted({role for pair in (*near, *far) for role in pair}):
-        place = order.index(role) if role in order else ROLES_MAX - 1
-        ranks[role] = (place, -_hardness(role, near, far))
+    for task in sorted({task for pair in (*near, *far) for task in pair}):
+        place = order.index(task) if task in order else TASKS_MAX - 1
+        ranks[task] = (place, -_hardness(task, near, far))
     return Topology(near=frozenset(near), far=frozenset(far), ranks=ranks)
 
 
-def _hardness(role: str, near: dict[Pair, None], far: dict[Pair, None]) -> int:
+def _hardness(task: str, near: dict[Pair, None], far: dict[Pair, None]) -> int:
     """Return how hard a task is to place.
 
     4: anti-affinity to itself; 3: affinity to other tasks; 2: affinity to itself; 1: anti-affinity
     to other tasks.
     """
-    if (role, role) in far:
+    if (task, task) in far:
         return 4
-    if any(role == one != other for one, other in near):
+    if any(task == one != other for one, other in near):
         return 3
-    return 2 if (role, role) in near else 1
+    return 2 if (task, task) in near else 1
 
 
 def _groups(written: str) -> list[list[str]]:
@@ -156,14 +156,14 @@ def _groups(written: str) -> list[list[str]]:
     found = [
         [name.strip() for name in part.split(",") if name.strip()] for part in written.split(";")
     ]
-    return [names for names in found if names][:ROLES_MAX]
+    return [names for names in found if names][:TASKS_MAX]
 
 
 def _pairs(groups: list[list[str]]) -> dict[Pair, None]:
     """Return the pairs of each group; a single name is paired with itself."""
     pairs: dict[Pair, None] = {}
     for names in groups:
-        limited = list(dict.fromkeys(names))[:ROLES_MAX]
+        limited = list(dict.fromkeys(names))[:TASKS_MAX]
         if len(limited) == 1:
             pairs[limited[0], limited[0]] = None
         pairs.update({(one, other): None for one in limited for other in limited if one != other})
@@ -175,16 +175,16 @@ def _fill_buckets(group: GroupRow, topology: Topology) -> Buckets:
     buckets = Buckets({}, [])
     by_node: dict[str, int] = {}
     for pod in group.placed:
-        if pod.role in topology.ranks:
+        if pod.task in topology.ranks:
             # Placed pods cannot move, so the pods of a node define a bucket that others may join.
             if pod.node not in by_node:
                 by_node[pod.node] = len(buckets.members)
                 buckets.members.append([])
             _join(buckets, by_node[pod.node], pod)
-    waiting = [pod for run in group.runs for pod in run.pods if pod.role in topology.ranks]
-    for pod in sorted(waiting, key=lambda pod: (topology.ranks[pod.role], pod.order)):
+    waiting = [pod for run in group.runs for pod in run.pods if pod.task in topology.ranks]
+    for pod in sorted(waiting, key=lambda pod: (topology.ranks[pod.task], pod.order)):
         liked = [
-            (-sum(topology.liking(pod.role, other.role) for other in bucket), _asked(bucket), at)
+            (-sum(topology.liking(pod.task, other.task) for other in bucket), _asked(bucket), at)
             for at, bucket in enumerate(buckets.members)
         ]
         best = min(liked, default=(1, 0, 0))

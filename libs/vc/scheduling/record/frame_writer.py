@@ -26,13 +26,13 @@ class FrameTooLargeError(ValueError):
 class FrameWriter:
     """Writes the frames of one chain in order."""
 
-    def __init__(self, bytes_max: int, *, breathe: Callable[[], None] = lambda: None) -> None:
-        """Limit a frame to `bytes_max` bytes; `breathe` is called after each piece.
+    def __init__(self, bytes_max: int, *, pause: Callable[[], None] = lambda: None) -> None:
+        """Limit a frame to `bytes_max` bytes; `pause` is called after each piece.
 
-        A writer thread may wait in `breathe` to leave the interpreter to other threads.
+        A writer thread may wait in `pause` to leave the interpreter to other threads.
         """
         self._bytes_max = bytes_max
-        self._breathe = breathe
+        self._pause = pause
         self._last: Snapshot | None = None
         self._whole: dict[str, bytes] = {}
         """Encoded fields of the last frame, by name."""
@@ -64,7 +64,7 @@ class FrameWriter:
         for piece in self._pieces(snapshot):
             parts.append(packer.compress(len(piece).to_bytes(LENGTH_BYTES, "big") + piece))
             size += len(parts[-1])
-            self._breathe()
+            self._pause()
             if size > self._bytes_max:
                 raise FrameTooLargeError(f"its input takes more than {self._bytes_max} bytes")
         return b"".join([*parts, packer.flush()])

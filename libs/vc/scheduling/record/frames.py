@@ -7,7 +7,7 @@ types, so a new field is recorded without a change here:
 - `dict[str, …]` by row. Sessions share rows, so an identical object needs no comparison. The order
   is recorded where it differs from the old rows followed by the new ones.
 - Nodes by row: static facts by name, amounts as the changed rows of arrays.
-- `groups` by key, because their rows are also in `everybody`.
+- `groups` by key, because their rows are also in `all_groups`.
 - Any other field as a whole, unless its bytes are unchanged.
 
 Pieces are compressed one at a time, so the whole frame is not in memory twice. A piece is small, so
@@ -17,7 +17,7 @@ that other threads can run between two of them.
 import dataclasses
 import functools
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -25,6 +25,7 @@ import numpy as np
 
 from vc.scheduling.cache.snapshot import Snapshot
 from vc.scheduling.conf.model import Conf
+from vc.scheduling.model.decisions import Decisions
 from vc.scheduling.model.node_table import NodeTable, StaticTable
 
 WHOLE: Final = "whole"
@@ -34,6 +35,10 @@ ORDER: Final = "order"
 KEYS: Final = "keys"
 NODES: Final = "nodes"
 AMOUNTS: Final = "amounts"
+
+FORMAT: Final = "2"
+"""Version of the layout of frames. Raise it when the meaning of a field changes but not its type;
+other changes of the types change the digest by themselves. 1 had rows of pods with a `role`."""
 
 NODES_A_PIECE: Final = 250
 LENGTH_BYTES: Final = 4
@@ -149,17 +154,45 @@ def pieces_of(data: bytes) -> Iterator[Piece]:
 
 @functools.cache
 def types_digest() -> str:
-    """Return a digest of all types in a frame; a reader with another digest must not decode it."""
-    parts = [repr(fields_of(described)) for described in (Snapshot, NodeTable, StaticTable)]
-    hints: Iterable[Any] = [*fields_of(Snapshot).values(), *map(fact_type, node_facts()), Conf]
-    _, schemas = msgspec.json.schema_components(list(map(_schema_type, hints)), schema_hook=_schema)
-    parts.append(msgspec.json.encode(schemas, order="deterministic").decode())
+    """Return a digest of all types in a frame; a reader with another digest must not decode it.
+
+    Only names and types of fields are part of it: a changed comment or docstring, which msgspec puts
+    into schemas as `description`, does not make older records unreadable.
+    """
+    parts = [FORMAT]
+    parts += [repr(fields_of(described)) for described in (Snapshot, NodeTable, StaticTable)]
+    # Decisions are part of the digest too: their bytes are compared with the recorded ones.
+    described = [*fields_of(Snapshot).values(), *map(fact_type, node_facts()), Conf, Decisions]
+    _, schemas = msgspec.json.schema_components(
+        list(map(_schema_type, described)), schema_hook=_schema
+    )
+    plain = _without_prose(schemas)
+    parts.append(msgspec.json.encode(plain, order="deterministic").decode())
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
 def _schema_type(hint: Any) -> Any:
     """Replace key types by `str`, which JSON requires; the `repr` of the fields has the real ones."""
     return dict[str, get_args(hint)[1]] if get_origin(hint) is dict else hint  # type: ignore[misc]
+
+
+def _without_prose(schema: Any) -> Any:
+    """A schema without its descriptions."""
+    if isinstance(schema, dict):
+        # A field may itself be called `description`; only texts are prose.
+        return {
+            key: _without_prose(value)
+            for key, value in schema.items()
+            if key != "description" or not isinstance(value, str)
+        }
+    return [_without_prose(item) for item in schema] if isinstance(schema, list) else schema
+
+
+def refusal(entry_types: str, release: str) -> str:
+    """Why a session that was recorded with these types cannot be replayed; empty when it can be."""
+    if entry_types == types_digest():
+        return ""
+    return f"recorded by release {release} in another format, which this release does not read"
 
 
 def _schema(_: type) -> dict[str, Any]:

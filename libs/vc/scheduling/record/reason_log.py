@@ -35,43 +35,43 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True):
     took_ms: float
 
 
-class _Said(NamedTuple):
+class _Recorded(NamedTuple):
     """The last recorded reason of a group."""
 
-    turn: int
+    number: int
     """Number of the record; 0 when no reason was recorded yet."""
     job: JobReason | None
 
 
-_NOTHING: Final = _Said(0, None)
+_NOTHING: Final = _Recorded(0, None)
 
 
-class Ledger:
+class ReasonLog:
     """The reasons on record."""
 
     def __init__(self) -> None:
-        self._said: dict[str, _Said] = {}
+        self._recorded: dict[str, _Recorded] = {}
         """By group; bounded by the number of waiting groups."""
-        self._turn = 0
-        self.owes = False
+        self._number = 0
+        self.incomplete = False
         """Whether the last record was full, so that another session must record the rest."""
 
     def record(self, decisions: Decisions, timing: Timing) -> SessionRecord | None:
         """Return the record of a session, or None when nothing changed."""
-        said = self._said
+        said = self._recorded
         # Sorted, because the order of a set must not show in a record.
         resolved = sorted(said.keys() - {job.group for job in decisions.reasons})
         changed = [job for job in decisions.reasons if _is_new(job, said.get(job.group))]
         # The oldest recorded reasons come first. The sort is stable, so equal ones keep the job
         # order.
-        changed.sort(key=lambda job: said.get(job.group, _NOTHING).turn)
-        told = changed[:REASONS_RECORDED_MAX]
-        self.owes = len(told) < len(changed)
-        self._turn += 1
+        changed.sort(key=lambda job: said.get(job.group, _NOTHING).number)
+        written = changed[:REASONS_RECORDED_MAX]
+        self.incomplete = len(written) < len(changed)
+        self._number += 1
         # Groups that no longer wait are dropped, and groups beyond the bound keep their old entry,
         # so that they still count as changed in the next session.
-        self._said = {job.group: said.get(job.group, _NOTHING) for job in decisions.reasons}
-        self._said |= {job.group: _Said(self._turn, job) for job in told}
+        self._recorded = {job.group: said.get(job.group, _NOTHING) for job in decisions.reasons}
+        self._recorded |= {job.group: _Recorded(self._number, job) for job in written}
         acted = (
             decisions.enqueued
             or decisions.binds
@@ -96,7 +96,7 @@ class Ledger:
                 for pod in release.pods
             ],
             waiting=len(decisions.reasons),
-            reasons=told,
+            reasons=written,
             resolved=resolved,
             evicted=[
                 Evicted(pod=object_key(pod.namespace, pod.name), uid=pod.uid, group=eviction.group)
@@ -113,10 +113,10 @@ class Ledger:
 
     def forget(self) -> None:
         """Drop all entries, so that the next record contains all reasons."""
-        self._said = {}
+        self._recorded = {}
 
 
-def _is_new(job: JobReason, said: _Said | None) -> bool:
+def _is_new(job: JobReason, said: _Recorded | None) -> bool:
     """Whether the reason differs from the recorded one; the position in the queue does not count."""
     known = said.job if said is not None else None
     if known is None:

@@ -97,13 +97,13 @@ class FrameReader:
         """Return the snapshot that the session of the last frame saw."""
         if "session_id" not in self._fields:
             raise FrameError("a chain without its base")
-        everybody = self._fields["everybody"]
+        all_groups = self._fields["all_groups"]
         # A chain with a lost frame can decode without an error, so the references are checked.
-        missing = [key for key in self._keys if key not in everybody]
+        missing = [key for key in self._keys if key not in all_groups]
         if missing:
             raise FrameError(f"the row of {missing[0]} is missing")
         values = {name: _copy(value) for name, value in self._fields.items()}
-        groups = tuple(everybody[key] for key in self._keys)
+        groups = tuple(all_groups[key] for key in self._keys)
         return Snapshot(groups=groups, nodes=self._nodes(), **values)
 
     def _nodes(self) -> NodeTable:
@@ -195,8 +195,8 @@ def replay(chain: Sequence[SessionEntry]) -> Replayed:
     if last.left_out:
         raise FrameError(f"its input was not kept: {last.left_out}")
     # Bytes of other types might decode without an error and yield a wrong snapshot.
-    if last.types != frames.types_digest():
-        raise FrameError(f"written by another release ({last.release}) with other types")
+    if refused := frames.refusal(last.types, last.release):
+        raise FrameError(refused)
     reader = FrameReader()
     for entry in chain:
         reader.take(entry.frame)

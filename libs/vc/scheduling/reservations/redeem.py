@@ -29,7 +29,7 @@ def redeem_nominations(session: Session, groups: list[GroupRow]) -> None:
     to the following steps of allocate. A job with a victim that was not evicted reserves what the
     other victims freed, until the whole job fits or other victims are chosen.
     """
-    known = session.snapshot.nominated
+    known = session.snapshot.evictions.nominated
     found = [(group, nomination_of(group, known)) for group in groups]
     promised = [(group, nominated) for group, nominated in found if nominated is not None]
     if not promised:

@@ -66,7 +66,7 @@ def _rivals(session: Session, groups: list[GroupRow], held: list[Held]) -> list[
     Jobs that allocate would not place now are left out: later jobs of a FIFO queue, and jobs of an
     overused queue.
     """
-    promised = session.snapshot.nominated
+    promised = session.snapshot.evictions.nominated
     found: list[GroupRow] = []
     begun: dict[str, None] = {}
     queues = {entry.group.queue: None for entry in held}
@@ -183,7 +183,7 @@ class _Takeover:
         fits = self._placed(statement)
         if fits:
             names = session.snapshot.nodes.static.names
-            told = ((pod.role, pod.shape.key, names[row]) for pod, row in statement.lying)
+            told = ((pod.task, pod.shape.key, names[row]) for pod, row in statement.lying)
             self._own = [Held(rival, gathered(told, since=session.now), statement)]
         self._away.back(kept=fits)
         return fits

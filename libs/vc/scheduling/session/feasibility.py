@@ -26,8 +26,8 @@ class FeasibilityBound:
     def covers(self, group: GroupRow, missing: list[tuple[str | None, int]]) -> bool:
         """Whether the missing pods of a gang could fit. Each task is checked by itself, so True is
         no guarantee and False is final."""
-        for role, count in missing:
-            runs = [run for run in group.runs if role in (None, run.role)]
+        for task, count in missing:
+            runs = [run for run in group.runs if task in (None, run.task)]
             # Shapes of one task compete for the same nodes; ignoring that keeps the sum an upper bound.
             if sum(min(len(run.pods), self.most(run.shape)) for run in runs) < count:
                 return False

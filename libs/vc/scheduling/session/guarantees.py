@@ -120,7 +120,9 @@ class Guarantees:
         session = self._session
         total, used = session.cluster_amounts(resource)
         # Terminating pods no longer count for their queue, but their resources return to queues.
-        leaving = sum(dict(pod.shape.request).get(resource, 0) for pod in session.snapshot.leaving)
+        leaving = sum(
+            dict(pod.shape.request).get(resource, 0) for pod in session.snapshot.terminating_pods
+        )
         inside = sum(
             use.allocated.get(resource, 0)
             for name, use in session.snapshot.use.items()

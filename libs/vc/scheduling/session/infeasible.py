@@ -108,9 +108,9 @@ def _least(session: "Session", group: GroupRow, name: str) -> int:
         (dict(run.shape.request).get(name, 0), at) for at, run in enumerate(group.runs)
     )
     left = [len(run.pods) for run in group.runs]
-    for role, count in session.framework.jobs.missing(group):
+    for task, count in session.framework.jobs.missing(group):
         for amount, at in smallest:
-            if role in (None, group.runs[at].role):
+            if task in (None, group.runs[at].task):
                 taken = min(count, left[at])
                 left[at] -= taken
                 count -= taken
@@ -122,8 +122,8 @@ def _least(session: "Session", group: GroupRow, name: str) -> int:
 
 
 def _over_nodes(session: "Session", group: GroupRow, reason: Reason) -> Reason | None:
-    for role, count in session.framework.jobs.missing(group):
-        runs = [run for run in group.runs if role in (None, run.role)]
+    for task, count in session.framework.jobs.missing(group):
+        runs = [run for run in group.runs if task in (None, run.task)]
         # The shapes of pods that do not exist yet are unknown.
         if sum(len(run.pods) for run in runs) < count:
             return _by_min_resources(session, group, reason)

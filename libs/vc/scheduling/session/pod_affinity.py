@@ -127,7 +127,7 @@ class PodAffinity:
             for pod in group.placed:
                 row = self.nodes.row(pod.node)
                 if row is not None:
-                    known[pod.uid] = (pod.role, row)
+                    known[pod.uid] = (pod.task, row)
         return known
 
     def put(self, pods: tuple[PodRow, ...], rows: Ints, *, sign: int) -> None:
@@ -136,7 +136,7 @@ class PodAffinity:
         if lying is not None:
             for pod, row in zip(pods, rows.tolist(), strict=True):
                 if sign > 0:
-                    lying[pod.uid] = (pod.role, row)
+                    lying[pod.uid] = (pod.task, row)
                 else:
                     lying.pop(pod.uid, None)
         # Most clusters have no affinity terms, and a batch has one shape, so the first pod decides

@@ -113,15 +113,15 @@ def queue_above(queue: str, leaves: Sequence[str], *, most: int = 8) -> Reason:
     )
 
 
-def not_enough_pods(group: GroupRow, *, role: str, has: int, least: int) -> Reason:
-    of_role = f" of task {role!r}" if role else ""
+def not_enough_pods(group: GroupRow, *, task: str, has: int, least: int) -> Reason:
+    of_task = f" of task {task!r}" if task else ""
     return Reason(
         stage=Stage.TASKS,
-        code=NOT_ENOUGH_PODS_OF_TASK if role else NOT_ENOUGH_TASKS,
-        sentence=f"{has} of the {least} pods{of_role} that the gang needs exist",
+        code=NOT_ENOUGH_PODS_OF_TASK if task else NOT_ENOUGH_TASKS,
+        sentence=f"{has} of the {least} pods{of_task} that the gang needs exist",
         needed_pods=least,
         placeable_pods=has,
-        unblock=Unblock(action="create-pods", target=role or group.name, pods=least - has),
+        unblock=Unblock(action="create-pods", target=task or group.name, pods=least - has),
     )
 
 
@@ -131,16 +131,16 @@ def not_placeable_yet(group: GroupRow, *, needed: int, lacking: int) -> Reason:
     # The permanent causes come first: waiting does not help against them.
     if group.unsupported_pod:
         return unsupported(group.unsupported_pod, kind="pod", name=group.unsupported_pod_name)
-    if group.broken:
-        return invalid(group.broken_why)
-    if group.held:
+    if group.invalid:
+        return invalid(group.invalid_reason)
+    if group.in_backoff:
         return Reason(
             stage=Stage.BIND,
             code=BIND_FAILED,
-            sentence=f"{group.held} pods could not be bound and are tried again soon",
+            sentence=f"{group.in_backoff} pods could not be bound and are tried again soon",
             needed_pods=needed,
             placeable_pods=group.candidates,
-            unblock=Unblock(action="wait", pods=group.held),
+            unblock=Unblock(action="wait", pods=group.in_backoff),
         )
     return Reason(
         stage=Stage.TASKS,

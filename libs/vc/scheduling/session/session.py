@@ -144,7 +144,7 @@ class Session:
         known = group.status.phase == INQUEUE
         (self.confirmed if known else self.enqueued).append(group.key)
         self.claims[group.key] = bounded_claim(self, group)
-        self._roll_up(group.queue, QueueUse(promised=claimed(self, group)))
+        self._roll_up(group.queue, QueueUse(enqueued=claimed(self, group)))
 
     def send_back(self, group: GroupRow, reason: Reason) -> None:
         """Return a group to Pending with a reason, and release its enqueued resources."""
@@ -154,15 +154,15 @@ class Session:
     def withdraw(self, group: GroupRow) -> None:
         """Count a group as Pending, without enqueued resources, until it is enqueued again."""
         self._phases[group.key] = PENDING
-        promised = {name: -amount for name, amount in use_of(group).promised.items()}
-        self._roll_up(group.queue, QueueUse(promised=promised))
+        promised = {name: -amount for name, amount in use_of(group).enqueued.items()}
+        self._roll_up(group.queue, QueueUse(enqueued=promised))
 
     def priority(self, group: GroupRow) -> int:
         """The lower of the priority of the group's class (or the global default) and that of its pods: a user who
         may write a PodGroup may not be entitled to its class, but the creator of pods is entitled to theirs."""
-        own = self.snapshot.default_priority
+        own = self.snapshot.priorities.default
         if group.priority_class:
-            own = self.snapshot.priorities.get(group.priority_class, 0)
+            own = self.snapshot.priorities.values.get(group.priority_class, 0)
         return own if group.pods_priority is None else min(own, group.pods_priority)
 
     def starving(self, group: GroupRow) -> bool:
@@ -277,7 +277,7 @@ class Session:
         known = self._lower.get((queue, priority))
         if known is None:
             known = self._lower[queue, priority] = {}
-            for group in self.snapshot.everybody.values():
+            for group in self.snapshot.all_groups.values():
                 if group.queue == queue and group.allocated and self.priority(group) < priority:
                     _add(known, dict(group.allocated), sign=1)
         return known
@@ -304,14 +304,14 @@ class Session:
 
     def _roll_up(self, queue: str, use: QueueUse) -> None:
         names = [row.name for row in self.line(queue)] or [queue]
-        _add(self._promised_total, use.promised, sign=1)
+        _add(self._promised_total, use.enqueued, sign=1)
         if queue not in self.snapshot.queues:
             _add(self.unowned, use.allocated, sign=1)
             if ROOT_QUEUE in self.snapshot.queues:  # root owns pods of no other queue
                 _add(self._allocated.setdefault(ROOT_QUEUE, {}), use.allocated, sign=1)
         for name in names:
             _add(self._allocated.setdefault(name, {}), use.allocated, sign=1)
-            _add(self._promised.setdefault(name, {}), use.promised, sign=1)
+            _add(self._promised.setdefault(name, {}), use.enqueued, sign=1)
             _add(self._elastic.setdefault(name, {}), use.elastic, sign=1)
             _add(self._allocated[name], use.reserved, sign=1)
             _add(self._held.setdefault(name, {}), use.reserved, sign=1)

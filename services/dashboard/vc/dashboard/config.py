@@ -11,9 +11,7 @@ from vc.model.api.keys import SCHEDULER_NAME
 from vc.model.compat import COMPAT, Compat
 from vc.model.scheduler_names import scheduler_names_variable
 from vc.model.variables import AnyVariable
-
-CONF_MAP: Final = "volcano-scheduler-configmap"
-CONF_KEY: Final = "volcano-scheduler.conf"
+from vc.scheduling.conf.model import CONF_KEY, CONF_MAP
 
 _NAME: Final = re.compile(r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*")
 
@@ -32,17 +30,17 @@ ANONYMOUS: Final = variables.choice(
     known=("all", "none"),
     meaning="what callers without a token see; by default all on a loopback address, else none",
 )
-NAMES: Final = scheduler_names_variable("as the scheduler is told: what-if runs its logic")
+NAMES: Final = scheduler_names_variable("same as for the scheduler: what-if runs its logic")
 CONF_MAP_VARIABLE: Final = variables.text(
     "SCHEDULER_CONFIGMAP",
     CONF_MAP,
     empty_counts=True,
-    meaning="as the scheduler is told: ConfigMap with its configuration; empty for none",
+    meaning="same as for the scheduler: ConfigMap with its configuration; empty for none",
 )
 CONF_KEY_VARIABLE: Final = variables.text(
     "SCHEDULER_CONFIGMAP_KEY",
     CONF_KEY,
-    meaning="as the scheduler is told: key of that ConfigMap with the configuration",
+    meaning="same as for the scheduler: key of that ConfigMap with the configuration",
 )
 VARIABLES: Final[tuple[AnyVariable, ...]] = (
     HOST,

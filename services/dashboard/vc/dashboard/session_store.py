@@ -14,10 +14,10 @@ from vc.model.api.kubernetes import ConfigMap
 from vc.model.api.meta import object_key
 from vc.runtime.consuming.follower import Follower
 from vc.runtime.hosting.context import Context
-from vc.scheduling import actions, plugins
 from vc.scheduling.conf.model import Conf, default_conf
-from vc.scheduling.conf.volcano_file import ConfError, read_conf
-from vc.scheduling.record.frames import FrameError, types_digest
+from vc.scheduling.conf.volcano_file import ConfError
+from vc.scheduling.conf_reader import conf_text, read_conf_text
+from vc.scheduling.record.frames import FrameError, refusal
 from vc.scheduling.record.replay import conf_of, replay
 from vc.snapshot import SnapshotUnavailableError
 from vc.snapshot.chains import ChainBrokenError, load_chain, load_entry
@@ -61,8 +61,8 @@ class SessionStore:
 
     async def _why_not(self, entry: SessionEntry) -> str:
         # Types of another release may decode to other values, and a replay would differ silently.
-        if entry.types != types_digest():
-            return f"written by another release ({entry.release}) with other types"
+        if refused := refusal(entry.types, entry.release):
+            return refused
         try:
             await load_chain(self._context.snapshot, entry.record.session_id)
         except ChainBrokenError as error:
@@ -105,13 +105,9 @@ class SessionStore:
 def _conf_of_map(follower: Follower, namespace: str, config: Config) -> tuple[Conf, str]:
     key, data_key = object_key(namespace, config.conf_map), config.conf_key
     found = follower.view.get(CONFIGMAPS, key)
-    if isinstance(found, ConfigMap) and data_key in found.data:
+    if isinstance(found, ConfigMap):
         try:
-            conf, _ = read_conf(
-                found.data[data_key],
-                actions=tuple(sorted(actions.REGISTRY)),
-                plugins=tuple(sorted(plugins.REGISTRY)),
-            )
+            conf, _ = read_conf_text(conf_text(found, key=data_key))
         # An invalid configuration leads to the default below.
         except ConfError:
             pass

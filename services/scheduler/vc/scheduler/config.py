@@ -9,15 +9,11 @@ from vc.model import variables
 from vc.model.compat import COMPAT
 from vc.model.scheduler_names import scheduler_names_variable
 from vc.model.variables import AnyVariable
-from vc.scheduling.conf.model import DEFAULT_SCHEDULER_NAMES, Conf, default_conf
+from vc.scheduling.conf.model import CONF_KEY, CONF_MAP, DEFAULT_SCHEDULER_NAMES, Conf, default_conf
 from vc.scheduling.pod_status import POD_CONDITION_SECONDS
 
 DEBOUNCE_SECONDS: Final = 0.03
 """Pause after a session; changes that arrive meanwhile are decided together."""
-
-CONF_MAP: Final = "volcano-scheduler-configmap"
-CONF_KEY: Final = "volcano-scheduler.conf"
-"""Name and key as in Volcano's chart."""
 
 DEBOUNCE_SECONDS_MAX: Final = 60.0
 POD_CONDITION_SECONDS_MAX: Final = 3600.0
@@ -143,7 +139,7 @@ def file_problems(environment: Mapping[str, str]) -> list[str]:
     path = CONF_FILE_VARIABLE.read(environment)
     if not path:
         return []
-    from vc.scheduler.conf_check import file_refusal
+    from vc.scheduler.configuration.conf_check import file_refusal
 
     refused = file_refusal(path)
     return [f"{CONF_FILE_VARIABLE.name}={path!r}: {refused}"] if refused else []

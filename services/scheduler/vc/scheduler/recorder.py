@@ -42,9 +42,9 @@ CHAIN_ENTRIES_MAX: Final = 100
 CHAIN_BYTES_MIN: Final = 256 * 1024
 """Size to which a chain may grow in any case; otherwise it may grow to the size of its base."""
 
-BREATH_PIECES: Final = 8
-BREATH_SECONDS: Final = 0.003
-"""Pause after every `BREATH_PIECES` pieces, which are about a millisecond of work.
+PAUSE_PIECES: Final = 8
+PAUSE_SECONDS: Final = 0.003
+"""Pause after every `PAUSE_PIECES` pieces, which are about a millisecond of work.
 
 The pause leaves the interpreter to sessions. Otherwise a large frame would delay them, and no
 reader waits for a frame.
@@ -54,7 +54,7 @@ BEHIND: Final = "the scheduler had no time to write it down"
 """Reason that a record has no input: the recorder was behind."""
 
 
-class Held(NamedTuple):
+class RecordedSession(NamedTuple):
     """A session that is to be stored."""
 
     record: SessionRecord
@@ -90,44 +90,46 @@ class SessionRecorder:
         self._context = context
         self._applier = applier
         self._threads = threads
-        self._queue: asyncio.Queue[tuple[Held, bool]] = asyncio.Queue(RECORDS_QUEUED_MAX)
+        self._queue: asyncio.Queue[tuple[RecordedSession, bool]] = asyncio.Queue(RECORDS_QUEUED_MAX)
         self._inputs = 0
         """Queued sessions with input. Invariant: at most `INPUTS_QUEUED_MAX`."""
-        self._writer = FrameWriter(FRAME_BYTES_MAX, breathe=self._breathe)
+        self._writer = FrameWriter(FRAME_BYTES_MAX, pause=self._pause)
         self._pieces = 0
         self._in_thread = False
         self._chain = _Chain()
         self._release = version("pyroclast")
 
-    async def keep(self, held: Held) -> None:
+    async def keep(self, session: RecordedSession) -> None:
         """Queue a session; waits only when the queue is full."""
         # A queued snapshot keeps its arrays in memory, so their number has a smaller bound than
         # records.
         with_input = self._inputs < INPUTS_QUEUED_MAX
         self._inputs += with_input
-        await self._queue.put((held, with_input))
+        await self._queue.put((session, with_input))
 
     async def run(self) -> None:
         """Store sessions until cancelled."""
         while True:
-            held, with_input = await self._queue.get()
+            session, with_input = await self._queue.get()
             try:
                 # The record is published before it is stored: readers of the topic must not depend
                 # on the store.
-                told = PublishMessage(message=session_message(held.record))
-                (outcome,) = await self._applier.apply([told], epoch=held.epoch)
+                published = PublishMessage(message=session_message(session.record))
+                (outcome,) = await self._applier.apply([published], epoch=session.epoch)
                 if outcome.status is OutcomeStatus.SKIPPED:  # another replica leads
                     self._chain = _Chain()
                     continue
-                await self._append(held, with_input=with_input)
+                await self._append(session, with_input=with_input)
             except (SnapshotUnavailableError, CodecError) as error:
                 self._chain = _Chain()
-                session_id = held.record.session_id
-                self._context.log.info("session %s not kept: %s", session_id, error)
+                session_id = session.record.session_id
+                self._context.log.info(
+                    "session not recorded session=%s error=%s", session_id, error
+                )
             finally:
                 self._inputs -= with_input
 
-    async def _append(self, held: Held, *, with_input: bool) -> None:
+    async def _append(self, session: RecordedSession, *, with_input: bool) -> None:
         """Encode one session and append it to the ring."""
         store = self._context.snapshot
         newest = await store.session_ids(limit=1)
@@ -138,13 +140,13 @@ class SessionRecorder:
         virtual = isinstance(asyncio.get_running_loop(), VirtualLoop)
         self._in_thread = self._threads and not virtual
         if self._in_thread:
-            entry, data = await asyncio.to_thread(self._write, held, with_input=with_input)
+            entry, data = await asyncio.to_thread(self._write, session, with_input=with_input)
         else:
-            entry, data = self._write(held, with_input=with_input)
-        await store.append_session(held.record.session_id, data)
+            entry, data = self._write(session, with_input=with_input)
+        await store.append_session(session.record.session_id, data)
         self._extend(entry)
 
-    def _write(self, held: Held, *, with_input: bool) -> tuple[SessionEntry, bytes]:
+    def _write(self, session: RecordedSession, *, with_input: bool) -> tuple[SessionEntry, bytes]:
         """Encode one session; runs in a worker thread, one call at a time."""
         previous, frame, left_out = self._chain.newest, b"", ""
         # A base must not refer to a snapshot of the previous chain.
@@ -152,16 +154,16 @@ class SessionRecorder:
             self._writer.forget()
         try:
             if with_input:
-                frame = self._writer.frame(held.snapshot)
+                frame = self._writer.frame(session.snapshot)
             else:
                 left_out = BEHIND
         except (FrameTooLargeError, OverflowError, NotImplementedError) as error:
             left_out = str(error)
         entry = SessionEntry(
-            record=held.record,
-            now=held.now,
-            digest=digest_of(held.decisions),
-            conf=frames.encoder.encode(held.conf),
+            record=session.record,
+            now=session.now,
+            digest=digest_of(session.decisions),
+            conf=frames.encoder.encode(session.conf),
             # An entry without a frame belongs to no chain.
             previous=previous if frame else "",
             frame=frame,
@@ -171,11 +173,11 @@ class SessionRecorder:
         )
         return entry, entry_bytes(entry)
 
-    def _breathe(self) -> None:
+    def _pause(self) -> None:
         """Pause after some pieces, if the encoding runs in a worker thread."""
         self._pieces += 1
-        if self._in_thread and self._pieces % BREATH_PIECES == 0:
-            time.sleep(BREATH_SECONDS)
+        if self._in_thread and self._pieces % PAUSE_PIECES == 0:
+            time.sleep(PAUSE_SECONDS)
 
     def _extend(self, entry: SessionEntry) -> None:
         """Update the chain after a stored entry; an entry without input ends it."""
@@ -184,7 +186,9 @@ class SessionRecorder:
             if entry.left_out != BEHIND:
                 session_id = entry.record.session_id
                 self._context.log.info(
-                    "session %s without its input: %s", session_id, entry.left_out
+                    "session recorded without input session=%s reason=%s",
+                    session_id,
+                    entry.left_out,
                 )
             return
         chain, size = self._chain, len(entry.frame)

@@ -194,7 +194,7 @@ def test_a_status_is_written_only_when_it_says_something_new() -> None:
 def test_numbers_in_a_message_are_refreshed_at_a_slow_pace() -> None:
     world = World(nodes(1), queue(), gang("wait", 3, cpu=40))
     change = world.session().statuses[0]
-    world.columns.note_status("ns/wait", "group-wait", status=change.status, now=world.now)
+    world.cache.assume_status("ns/wait", "group-wait", status=change.status, now=world.now)
     world.put(node("node-02"))
     put_off = world.decide()
     assert put_off.statuses == ()
@@ -208,7 +208,7 @@ def test_counters_are_written_at_most_once_a_second() -> None:
     world = World(nodes(1), queue(), gang("j", 3, cpu=1))
     world.session()
     world.session()
-    world.columns.note_status("ns/j", "group-j", status=world.group("j").status, now=world.now)
+    world.cache.assume_status("ns/j", "group-j", status=world.group("j").status, now=world.now)
     world.finish("j-worker-0")
     put_off = world.decide()
     assert put_off.statuses == ()

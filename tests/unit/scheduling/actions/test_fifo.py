@@ -53,7 +53,7 @@ def test_in_a_fifo_queue_nobody_passes_a_job_that_cannot_be_tried(
     )  # fmt: skip
     if case.not_bound:
         failed = world.pod(case.not_bound)
-        world.columns.unassume(failed.key, failed.metadata.uid, now=world.now)
+        world.cache.unassume(failed.key, failed.metadata.uid, now=world.now)
     decisions = world.session()
     assert world.bound("second") == case.passes
     if not case.passes:

@@ -193,8 +193,8 @@ def test_a_pod_that_could_not_be_evicted_is_spared_and_another_found() -> None:
     )
     decisions = world.decide()
     (victim,) = decisions.evictions[0].pods
-    world.columns.evict(f"ns/{victim.name}", victim.uid)
-    world.columns.unevict(f"ns/{victim.name}", victim.uid, now=world.now)
+    world.cache.evict(f"ns/{victim.name}", victim.uid)
+    world.cache.unevict(f"ns/{victim.name}", victim.uid, now=world.now)
     (other,) = world.decide().evictions[0].pods
     assert (victim.name, other.name) == ("b-0", "a-0")
 
@@ -202,7 +202,7 @@ def test_a_pod_that_could_not_be_evicted_is_spared_and_another_found() -> None:
 def test_victims_count_as_leaving_before_their_facts_say_so() -> None:
     world = World(queue(), CLASSES, nodes(1, cpu=8), running("a", 2), asking())
     (victim,) = world.decide().evictions[0].pods
-    world.columns.evict(f"ns/{victim.name}", victim.uid)
+    world.cache.evict(f"ns/{victim.name}", victim.uid)
     again = world.decide()
     assert again.evictions == ()
     assert reason_of(again, "p").stage is Stage.VICTIMS

@@ -147,11 +147,11 @@ def test_room_is_held_while_the_write_is_under_way_and_given_back_when_it_fails(
     world = small_node_large_queue()
     (lift,) = world.decide().gates
     (ref,) = lift.pods
-    world.columns.lift_gate("ns/g-0", ref.uid)
+    world.cache.remove_gate("ns/g-0", ref.uid)
     assert world.decide().gates == ()
     world.put(*gang("other", 2, cpu=1))
     assert world.decide().binds == ()
-    world.columns.lift_gate("ns/g-0", ref.uid, failed_at=world.now)
+    world.cache.remove_gate("ns/g-0", ref.uid, failed_at=world.now)
     again = world.decide()
     assert again.bound_pods == 2
     assert again.wake_at is not None, "the pod rests before its gate is tried again"
@@ -226,7 +226,7 @@ def test_a_gate_that_is_being_lifted_is_not_lifted_again_with_others() -> None:
     """The first writes are under way when another pod of the job comes."""
     world = World(nodes(1, cpu=2), queue(), at_gate("g", 2, minimum=1))
     for ref in world.decide().gates[0].pods:
-        world.columns.lift_gate(f"ns/{ref.name}", ref.uid)
+        world.cache.remove_gate(f"ns/{ref.name}", ref.uid)
     world.put(pod("g-2", group="g", requests={"cpu": 4}, gates=[QUEUE_ALLOCATION_GATE]))
     assert lifted_in(world.decide()) == ["g-2"]
 
@@ -235,8 +235,8 @@ def test_a_lift_that_failed_is_tried_again_and_the_note_of_it_is_gone() -> None:
     """After the rest the pod is behind its gate as before, so its gate is lifted anew."""
     world = small_node_large_queue()
     (lift,) = world.decide().gates
-    world.columns.lift_gate("ns/g-0", lift.pods[0].uid)
-    world.columns.lift_gate("ns/g-0", lift.pods[0].uid, failed_at=world.now)
+    world.cache.remove_gate("ns/g-0", lift.pods[0].uid)
+    world.cache.remove_gate("ns/g-0", lift.pods[0].uid, failed_at=world.now)
     world.put(world.pod("g-0"))
     world.now += 60
     assert lifted_in(world.decide()) == ["g-0"]

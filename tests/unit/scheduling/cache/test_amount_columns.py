@@ -1,4 +1,4 @@
-"""Columns of resources: only what nodes offer has one, and the sums are right whatever comes first."""
+"""ClusterCache of resources: only what nodes offer has one, and the sums are right whatever comes first."""
 
 import msgspec
 import pytest
@@ -28,10 +28,10 @@ def test_resource_names_on_pods_keep_no_new_node_from_being_used() -> None:
     world = World(queue(), nodes(1), [wide, training, group("train", minimum=1)])
     world.session()
     assert world.bound("train") == 0
-    assert list(world.columns.nodes.amounts.resources) == list(ALWAYS)
+    assert list(world.cache.facts.nodes.amounts.resources) == list(ALWAYS)
     world.put(offering("new", **{GPU: "8"}))
     world.session()
-    assert world.columns.problems == {}
+    assert world.cache.problems == {}
     assert world.bound("train") == 1
 
 
@@ -51,10 +51,10 @@ def test_columns_of_nodes_that_are_gone_are_used_for_others() -> None:
     world = World(queue(), gang("g", 1, cpu=1))
     for turn in range(2 * RESOURCES_MAX):
         world.put(offering("changing", **{f"example.com/r{turn}": "1"}))
-    assert len(world.columns.nodes.amounts.resources) == len(ALWAYS) + 1
-    assert world.columns.problems == {}
+    assert len(world.cache.facts.nodes.amounts.resources) == len(ALWAYS) + 1
+    assert world.cache.problems == {}
     world.delete(kinds.NODES, "changing")
-    assert list(world.columns.nodes.amounts.resources) == list(ALWAYS)
+    assert list(world.cache.facts.nodes.amounts.resources) == list(ALWAYS)
 
 
 NAMES = ("cpu", "memory", "pods", "a", "b", "c", "d", "e")

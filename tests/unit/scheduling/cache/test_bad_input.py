@@ -43,9 +43,9 @@ def test_a_node_that_cannot_be_used_is_reported_and_left_out(
     world = World(queue(), [broken_node(allocatable)], nodes(1), gang("g", 1, cpu=1))
     world.session()
     assert world.where() == {"g-worker-0": "node-01"}
-    assert said in world.columns.problems["node broken"]
+    assert said in world.cache.problems["node broken"]
     world.put(node("broken"))
-    assert "node broken" not in world.columns.problems
+    assert "node broken" not in world.cache.problems
 
 
 @pytest.mark.parametrize("amount", ["lots", "-1", "1e30", "", "1Zi"])
@@ -56,7 +56,7 @@ def test_a_pod_with_a_request_that_cannot_be_used_waits_alone(amount: str) -> No
     assert reason.stage is Stage.INVALID
     assert reason.sentence.startswith("cannot be used: pod bad-0: cpu: ")
     assert (world.bound("bad"), world.bound("g")) == (0, 1)
-    assert "pod ns/bad-0" in world.columns.problems
+    assert "pod ns/bad-0" in world.cache.problems
 
 
 def test_a_bound_pod_with_a_broken_request_counts_with_what_can_be_read() -> None:
@@ -109,7 +109,7 @@ def test_thousands_of_resource_names_do_not_widen_the_columns_without_bound() ->
     )
     world = World(queue(), nodes(1), [wide], gang("g", 1, cpu=1))
     decisions = world.decide()
-    assert len(world.columns.nodes.amounts.resources) <= RESOURCES_MAX
+    assert len(world.cache.facts.nodes.amounts.resources) <= RESOURCES_MAX
     assert decisions.bound_pods == 1
 
 
@@ -159,11 +159,11 @@ def test_a_queue_whose_parent_is_missing_or_above_itself_is_reported_and_left_ou
         decisions = world.session()
         assert (world.bound("o"), world.bound("g")) == (0, 1)
         assert reason_of(decisions, "o").sentence == f"cannot be used: queue 'odd': {why}"
-        assert world.columns.problems["queue odd"] == why
+        assert world.cache.problems["queue odd"] == why
         world.put(queue("odd"))
         world.session()
         assert world.bound("o") == 1
-        assert "queue odd" not in world.columns.problems
+        assert "queue odd" not in world.cache.problems
 
 
 def test_a_parent_that_comes_or_goes_later_is_noticed() -> None:
@@ -172,15 +172,15 @@ def test_a_parent_that_comes_or_goes_later_is_noticed() -> None:
     assert world.bound("g") == 0
     world.put(queue("dept"))
     world.session()
-    assert (world.bound("g"), world.columns.problems) == (1, {})
+    assert (world.bound("g"), world.cache.problems) == (1, {})
     world.delete(kinds.QUEUES, "dept")
-    assert "does not exist" in world.columns.problems["queue team"]
+    assert "does not exist" in world.cache.problems["queue team"]
 
 
 def test_queues_below_root_do_not_wait_for_it() -> None:
     world = World(queue("team", parent="root"), nodes(1), gang("g", 1, cpu=1, queue="team"))
     world.session()
-    assert (world.bound("g"), world.columns.problems) == (1, {})
+    assert (world.bound("g"), world.cache.problems) == (1, {})
 
 
 def test_what_was_promised_in_queues_above_themselves_is_not_promised_twice() -> None:
@@ -196,16 +196,16 @@ def test_the_resource_names_beyond_those_there_is_room_for_are_reported() -> Non
     full = node("full")
     status = msgspec.structs.replace(full.status, allocatable={**full.status.allocatable, **many})
     world = World(queue(), msgspec.structs.replace(full, status=status), gang("g", 1, cpu=1))
-    assert "more than 256 resource names, left out" in world.columns.problems["node full"]
+    assert "more than 256 resource names, left out" in world.cache.problems["node full"]
     world.session()
     assert world.bound("g") == 1, "the rest of it is used"
 
 
 def test_what_was_wrong_with_a_pod_is_forgotten_with_it() -> None:
     world = World(queue(), nodes(1), pod("bad-0", group="bad", requests={"cpu": "lots"}))
-    assert "pod ns/bad-0" in world.columns.problems
+    assert "pod ns/bad-0" in world.cache.problems
     world.delete_pod("bad-0")
-    assert world.columns.problems == {}
+    assert world.cache.problems == {}
 
 
 @pytest.mark.parametrize("number", [-(2**31), -1, 0, 2**31 - 1])
@@ -227,7 +227,7 @@ def test_amounts_of_queues_that_cannot_be_used_stop_only_their_jobs(amount: str)
     assert "ns/g" in [gang_bind.group for gang_bind in decisions.binds]
     if amount != "0":
         assert reason_of(decisions, "o").stage is Stage.INVALID
-        assert "queue odd" in world.columns.problems
+        assert "queue odd" in world.cache.problems
 
 
 @pytest.mark.parametrize("minimum", [2**31, 2**40, -5])
@@ -261,7 +261,7 @@ def test_a_broken_tolerance_counts_as_none_and_is_reported(tolerance: str) -> No
     world = World(queue(tolerance=tolerance), nodes(1), gang("g", 1, cpu=1))
     world.session()
     assert world.bound("g") == 1
-    assert "volcano.sh/overuse-tolerance" in world.columns.problems["queue default"]
+    assert "volcano.sh/overuse-tolerance" in world.cache.problems["queue default"]
 
 
 def test_storage_of_no_sense_keeps_only_its_pod_waiting() -> None:

@@ -8,9 +8,9 @@ from tests.unit.scheduling.objects import EPOCH, nodes, pod, queue
 from tests.unit.scheduling.world import World
 from vc.model.api.pod import Pod
 from vc.scheduling.cache.overlays.pod_conditions import RETRY_SECONDS, ConditionOverlay
-from vc.scheduling.cache.overlays.queue_gates import LiftedGates
+from vc.scheduling.cache.overlays.queue_gates import RemovedGates
 from vc.scheduling.model.decisions import PodRef, WaitingPods
-from vc.scheduling.model.rows import PodRow, Task
+from vc.scheduling.model.rows import PodRow, TaskStatus
 
 
 class Notes:
@@ -122,29 +122,29 @@ def gated_row() -> PodRow:
 
 
 def test_room_is_held_for_a_pod_whose_gate_we_lift_until_it_is_bound() -> None:
-    gates, row = LiftedGates(), gated_row()
-    assert gates.put(row, lifted=True).queue_reserved
+    gates, row = RemovedGates(), gated_row()
+    assert gates.put(row, removed=True).queue_reserved
     assert gates.over(row).queue_reserved
-    bound = msgspec.structs.replace(row, status=Task.BOUND)
+    bound = msgspec.structs.replace(row, status=TaskStatus.BOUND)
     assert not gates.over(bound).queue_reserved
     assert not gates.over(row).queue_reserved, "a pod that comes back has no room of its own"
 
 
 def test_no_room_is_held_for_a_pod_that_is_gone() -> None:
-    gates, row = LiftedGates(), gated_row()
-    gates.put(row, lifted=True)
-    gates.gone(row.uid)
-    gates.gone("unknown")
+    gates, row = RemovedGates(), gated_row()
+    gates.put(row, removed=True)
+    gates.pod_deleted(row.uid)
+    gates.pod_deleted("unknown")
     assert not gates.over(row).queue_reserved
 
 
 def test_a_gate_that_was_not_lifted_after_all_holds_nothing() -> None:
-    gates, row = LiftedGates(), gated_row()
-    reserved = gates.put(row, lifted=True)
-    assert not gates.put(reserved, lifted=False).queue_reserved
+    gates, row = RemovedGates(), gated_row()
+    reserved = gates.put(row, removed=True)
+    assert not gates.put(reserved, removed=False).queue_reserved
     assert not gates.over(row).queue_reserved
 
 
 def test_an_annotation_alone_holds_nothing() -> None:
     claimed = msgspec.structs.replace(gated_row(), queue_reserved=True)
-    assert not LiftedGates().over(claimed).queue_reserved
+    assert not RemovedGates().over(claimed).queue_reserved

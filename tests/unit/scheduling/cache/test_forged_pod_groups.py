@@ -247,7 +247,7 @@ def test_what_a_group_has_or_its_queue_holds_for_it_is_not_promised_again() -> N
     )  # fmt: skip
     world.session()
     assert world.bound("g") == 1
-    row = world.snapshot().everybody["ns/g"]
+    row = world.snapshot().all_groups["ns/g"]
     assert row.claimed == {"cpu": 5000}
     reserving = msgspec.structs.replace(row, reserved=(("cpu", 2000),))
     assert reserving.claimed == {"cpu": 3000}
@@ -263,9 +263,9 @@ def test_a_group_that_a_session_sends_back_claims_nothing() -> None:
     known = world.group("evil")
     for phase, claims in (("Inqueue", True), ("Pending", False)):
         status = msgspec.structs.replace(known.status, phase=phase)
-        world.columns.note_status(known.key, known.metadata.uid, status=status, now=world.now)
-        row = world.snapshot().everybody[known.key]
-        assert (row.let_in_at is not None) == claims
+        world.cache.assume_status(known.key, known.metadata.uid, status=status, now=world.now)
+        row = world.snapshot().all_groups[known.key]
+        assert (row.enqueued_at is not None) == claims
 
 
 def test_groups_that_others_place_claim_nothing() -> None:
@@ -325,4 +325,4 @@ def test_an_annotation_holds_no_room_in_a_queue() -> None:
     )  # fmt: skip
     world.session()
     assert world.bound("good") == 1
-    assert not world.columns.queues.use()["default"].reserved
+    assert not world.cache.facts.queues.use()["default"].reserved

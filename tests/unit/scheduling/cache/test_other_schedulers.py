@@ -58,7 +58,7 @@ def test_a_job_of_another_scheduler_is_let_in_followed_and_not_spoken_of() -> No
     world.now += 60
     decisions = world.session()
     assert (decisions.binds, decisions.reasons, decisions.statuses) == ((), (), ())
-    assert world.snapshot().use["default"].promised == {"cpu": 8000}
+    assert world.snapshot().use["default"].enqueued == {"cpu": 8000}
 
     world.put(member(0, on="n"))
     world.session()
@@ -181,7 +181,7 @@ def test_a_group_of_strangers_is_left_alone(phase: str, job: str) -> None:
     assert world.group("theirs") == theirs_as_put(world, theirs)
     assert world.bound("ours") == 1
     use = world.snapshot().use["default"]
-    assert (use.allocated["cpu"], use.promised) == (12_000, {})
+    assert (use.allocated["cpu"], use.enqueued) == (12_000, {})
 
 
 def theirs_as_put(world: World, theirs: PodGroup) -> PodGroup:

@@ -76,7 +76,7 @@ def test_a_group_that_timed_out_rests_whatever_its_status_says(phase: str) -> No
         world.session()
     back_at = world.now
     while world.now < back_at + REST_SECONDS:
-        assert world.columns.snapshot("s", now=world.now).everybody["ns/evil"].let_in_at is None
+        assert world.cache.snapshot("s", now=world.now).all_groups["ns/evil"].enqueued_at is None
         overwrite(world, phase)
         assert world.session().enqueued == ()
         world.now += STEP_SECONDS
@@ -93,8 +93,8 @@ def test_a_group_that_timed_out_is_enqueued_when_its_rest_is_over() -> None:
     assert resting.wake_at <= world.now + REST_SECONDS
     world.now += REST_SECONDS
     assert world.session().enqueued == ("ns/evil",)
-    row = world.columns.snapshot("s", now=world.now).everybody["ns/evil"]
-    assert (row.let_in_at, row.claimed) == (world.now, {"cpu": 8000})
+    row = world.cache.snapshot("s", now=world.now).all_groups["ns/evil"]
+    assert (row.enqueued_at, row.claimed) == (world.now, {"cpu": 8000})
 
 
 def test_a_gang_that_fits_does_not_rest() -> None:
@@ -119,5 +119,5 @@ def test_a_job_that_ran_and_begins_again_has_a_new_claim() -> None:
     world.delete_pod("job-worker-0")
     while world.group("job").status.phase != "Inqueue":
         world.session()
-    row = world.columns.snapshot("s", now=world.now).everybody["ns/job"]
-    assert (row.let_in_at, row.claimed) == (world.now, {"cpu": 8000})
+    row = world.cache.snapshot("s", now=world.now).all_groups["ns/job"]
+    assert (row.enqueued_at, row.claimed) == (world.now, {"cpu": 8000})

@@ -9,7 +9,7 @@ from tests.unit.scheduling.objects import gang, node, queue
 from vc.messages.view import Change
 from vc.model.api.meta import ApiObject
 from vc.model.compat import Compat
-from vc.scheduling.cache.cluster_cache import KINDS, Columns
+from vc.scheduling.cache.cluster_cache import KINDS, ClusterCache
 from vc.scheduling.conf.model import Conf, default_conf
 from vc.scheduling.cycle import run_cycle
 from vc.scheduling.framework.faults import quarantine_problem
@@ -24,11 +24,11 @@ NOW = 1_800_000_000.0
 KIND_OF = {kind.type: kind for kind in KINDS}
 
 
-def columns_of(*objects: ApiObject) -> Columns:
-    columns = Columns(("volcano",))
+def cache_of(*objects: ApiObject) -> ClusterCache:
+    cache = ClusterCache(("volcano",))
     for obj in objects:
-        columns.apply(changed(obj))
-    return columns
+        cache.apply(changed(obj))
+    return cache
 
 
 def changed(obj: ApiObject) -> Change:
@@ -54,10 +54,10 @@ def odd_group(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("odd_group")
 def test_the_session_is_held_without_the_group_that_broke_it() -> None:
-    columns = columns_of(
+    cache = cache_of(
         queue("default"), node("n"), *gang("odd", 1, cpu="1"), *gang("sound", 1, cpu="1")
     )
-    decisions = run_cycle(columns.snapshot("1-1", now=NOW), conf(), NOW)
+    decisions = run_cycle(cache.snapshot("1-1", now=NOW), conf(), NOW)
     (fault,) = decisions.left_out
     assert (fault.group.partition("/")[2], fault.why) == ("odd", "OverflowError: odd")
     assert [bind.name for gang_bind in decisions.binds for bind in gang_bind.binds] == [
@@ -69,16 +69,16 @@ def test_the_session_is_held_without_the_group_that_broke_it() -> None:
 
 @pytest.mark.usefixtures("odd_group")
 def test_the_next_session_begins_without_it_until_it_changes() -> None:
-    columns = columns_of(
+    cache = cache_of(
         queue("default"), node("n"), *gang("odd", 1, cpu="1"), *gang("sound", 1, cpu="1")
     )
-    snapshot = columns.snapshot("1-1", now=NOW)
+    snapshot = cache.snapshot("1-1", now=NOW)
     (fault,) = run_cycle(snapshot, conf(), NOW).left_out
-    columns.set_aside.put(snapshot.everybody[fault.group], quarantine_problem(fault))
-    assert run_cycle(columns.snapshot("1-2", now=NOW), conf(), NOW).left_out == ()
+    cache.overlays.quarantine.put(snapshot.all_groups[fault.group], quarantine_problem(fault))
+    assert run_cycle(cache.snapshot("1-2", now=NOW), conf(), NOW).left_out == ()
     for obj in gang("odd", 2, cpu="1"):  # one pod more
-        columns.apply(changed(obj))
-    assert len(run_cycle(columns.snapshot("1-3", now=NOW), conf(), NOW).left_out) == 1
+        cache.apply(changed(obj))
+    assert len(run_cycle(cache.snapshot("1-3", now=NOW), conf(), NOW).left_out) == 1
 
 
 def test_a_fault_at_every_group_is_not_theirs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,10 +88,8 @@ def test_a_fault_at_every_group_is_not_theirs(monkeypatch: pytest.MonkeyPatch) -
         raise OverflowError("ours")
 
     monkeypatch.setattr(allocating, "place_minimum", fail)
-    columns = columns_of(
-        queue("default"), node("n"), *gang("a", 1, cpu="1"), *gang("b", 1, cpu="1")
-    )
-    decisions = run_cycle(columns.snapshot("1-1", now=NOW), conf(), NOW)
+    cache = cache_of(queue("default"), node("n"), *gang("a", 1, cpu="1"), *gang("b", 1, cpu="1"))
+    decisions = run_cycle(cache.snapshot("1-1", now=NOW), conf(), NOW)
     assert [fault.action for fault in decisions.left_out] == ["allocate"]
 
 

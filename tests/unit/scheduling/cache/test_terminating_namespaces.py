@@ -65,7 +65,7 @@ def test_a_namespace_that_is_made_again_under_the_name_is_another_one() -> None:
 def test_one_that_is_gone_is_forgotten() -> None:
     world = World(queue(), nodes(1), ending())
     world.delete(kinds.NAMESPACES, "ns")
-    assert world.snapshot().terminating == frozenset()
+    assert world.snapshot().terminating_namespaces == frozenset()
 
 
 def count_binds(*answers: ClusterError) -> int:

@@ -56,7 +56,7 @@ def test_every_pod_of_a_waiting_gang_says_why_when_the_delay_ends() -> None:
 
 def test_the_delay_is_a_setting() -> None:
     world = World(nodes(1), queue(), fresh_gang())
-    world.columns.pod_condition_seconds = 30.0
+    world.cache.pod_condition_seconds = 30.0
     assert world.session().wake_at == EPOCH + 30
     assert later(world, 29).waiting == ()
     assert named(later(world, 1)) == EIGHT
@@ -124,7 +124,7 @@ def test_pods_beyond_the_minimum_behind_a_job_of_a_fifo_queue_name_the_queue() -
 
 def test_a_pod_that_rests_after_a_failed_bind_says_why_like_the_others() -> None:
     world = World(nodes(8), queue(), fresh_gang())
-    world.columns.unassume("ns/g-3", "pod-g-3", now=EPOCH + POD_CONDITION_SECONDS - 0.5)
+    world.cache.unassume("ns/g-3", "pod-g-3", now=EPOCH + POD_CONDITION_SECONDS - 0.5)
     assert named(later(world, POD_CONDITION_SECONDS)) == [*EIGHT[:3], *EIGHT[4:], "g-3"]
     assert world.bound("g") == 0
 
@@ -182,7 +182,7 @@ def test_another_kind_of_reason_reaches_all_pods_once_in_a_while() -> None:
     later(world, POD_CONDITION_SECONDS)
     written_at = world.now
     waiting = WaitingPods(group="ns/g", uid="group-g", message=said(world, "g-0"), pods=())
-    world.columns.conditions.put(waiting, now=written_at)  # as the shell does
+    world.cache.overlays.conditions.put(waiting, now=written_at)  # as the shell does
     world.put(node("node-01", unschedulable=True))
     decisions = later(world, 60)
     assert named(decisions) == ["g-0"], "the first pod is told with its PodGroup"
@@ -207,7 +207,7 @@ def handed_over(world: World) -> Decisions:
     """A session whose conditions are decided and not written yet."""
     decisions = world.decide()
     for waiting in decisions.waiting:
-        world.columns.conditions.put(waiting, now=world.now)
+        world.cache.overlays.conditions.put(waiting, now=world.now)
     return decisions
 
 
@@ -225,7 +225,7 @@ def test_what_was_decided_and_is_not_seen_is_not_decided_again() -> None:
 
 def test_a_write_that_failed_is_decided_again_at_a_named_time() -> None:
     world = marked_world()
-    world.columns.conditions.failed("pod-g-1", now=world.now)
+    world.cache.overlays.conditions.failed("pod-g-1", now=world.now)
     decisions = handed_over(world)
     assert decisions.waiting == ()
     assert decisions.wake_at == world.now + RETRY_SECONDS
@@ -235,14 +235,14 @@ def test_a_write_that_failed_is_decided_again_at_a_named_time() -> None:
 
 def test_a_fact_older_than_our_write_does_not_bring_it_back() -> None:
     world = marked_world()
-    world.columns.conditions.written("pod-g-1", "1000000")
+    world.cache.overlays.conditions.written("pod-g-1", "1000000")
     world.put(world.pod("g-1"))
     assert handed_over(world).waiting == ()
 
 
 def test_a_condition_that_somebody_took_away_after_our_write_is_written_again() -> None:
     world = marked_world()
-    world.columns.conditions.written("pod-g-1", "1")
+    world.cache.overlays.conditions.written("pod-g-1", "1")
     world.put(world.pod("g-1"))
     assert named(handed_over(world)) == ["g-1"]
 
@@ -250,4 +250,4 @@ def test_a_condition_that_somebody_took_away_after_our_write_is_written_again() 
 def test_notes_of_pods_that_are_gone_are_dropped() -> None:
     world = marked_world()
     world.delete_pod("g-1")
-    assert world.columns.conditions.messages("ns/g").keys() == {"pod-g-0"}
+    assert world.cache.overlays.conditions.messages("ns/g").keys() == {"pod-g-0"}

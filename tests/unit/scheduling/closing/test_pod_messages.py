@@ -129,14 +129,14 @@ def test_the_first_task_that_still_waits_is_the_reason() -> None:
 
 def test_a_pod_beyond_the_minimum_that_rests_after_a_failed_bind_says_so() -> None:
     world = World(queue(), nodes(1, cpu=4), elastic(1))
-    world.columns.unassume("ns/g-0", "pod-g-0", now=EPOCH + POD_CONDITION_SECONDS - 0.5)
+    world.cache.unassume("ns/g-0", "pod-g-0", now=EPOCH + POD_CONDITION_SECONDS - 0.5)
     later(world, POD_CONDITION_SECONDS)
     assert said(world, "g-0").endswith("the last attempt to bind them failed; they are tried again")
 
 
 def test_the_only_pod_of_a_gang_that_rests_after_a_failed_bind_says_why() -> None:
     world = World(queue(), nodes(1), fresh_gang(1))
-    world.columns.unassume("ns/g-0", "pod-g-0", now=EPOCH + POD_CONDITION_SECONDS - 0.5)
+    world.cache.unassume("ns/g-0", "pod-g-0", now=EPOCH + POD_CONDITION_SECONDS - 0.5)
     assert named(later(world, POD_CONDITION_SECONDS)) == ["g-0"]
 
 
@@ -149,7 +149,7 @@ def test_pods_of_an_incomplete_gang_wait_for_the_longer_of_both_times() -> None:
     head, *members = fresh_gang(3)
     world = World(queue(), nodes(8), group("g", minimum=5), members)
     assert head.key == "ns/g"
-    world.columns.pod_condition_seconds = 30.0
+    world.cache.pod_condition_seconds = 30.0
     assert later(world, TASKS_GRACE_SECONDS + 1).waiting == ()
     assert named(later(world, 30)) == ["g-0", "g-1", "g-2"]
 

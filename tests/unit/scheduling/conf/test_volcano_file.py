@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.scheduling.objects import gang, nodes, queue
+from tests.unit.scheduling.objects import gang
+from tests.unit.scheduling.objects import nodes
+from tests.unit.scheduling.objects import queue
 from tests.unit.scheduling.world import World
-from vc.scheduler.conf_source import ConfSource
 from vc.scheduler.config import Config
+from vc.scheduler.configuration.conf_source import ConfSource
 from vc.scheduling import actions, plugins
 from vc.scheduling.conf.model import ActionConf, Conf
 from vc.scheduling.conf.volcano_file import ConfError, read_conf
@@ -227,7 +229,7 @@ def test_a_changed_file_is_taken_over_and_a_wrong_one_changes_nothing(
     path.write_text("actions: nonsense\ntiers: []")
     assert not source.look()
     assert source.conf.actions == ("enqueue", "allocate", "backfill")
-    assert "the old one stays: actions: 'nonsense' is not known" in caplog.text
+    assert "error=actions: 'nonsense' is not known" in caplog.text
 
 
 def test_the_path_comes_from_the_environment() -> None:

@@ -147,7 +147,7 @@ class Nameless:
         del arguments
 
     def task_order_key(self, session: Session, group: GroupRow, run: Run) -> tuple[Any, ...]:
-        raise LookupError(run.role)
+        raise LookupError(run.task)
 
 
 def in_two_tasks() -> list[Any]:
@@ -221,4 +221,6 @@ def test_the_service_goes_on_and_says_it_once(caplog: pytest.LogCaptureFixture) 
     with registered(plugins.REGISTRY, "broken", BrokenScore):
         run_virtual(story())
     said = [record.getMessage() for record in caplog.records if "left out" in record.getMessage()]
-    assert said[0] == "plugin broken raised and is left out: ZeroDivisionError: division by zero"
+    assert (
+        said[0] == "left out of the session plugin=broken error=ZeroDivisionError: division by zero"
+    )

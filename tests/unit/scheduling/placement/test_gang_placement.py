@@ -9,7 +9,7 @@ from vc.messages.sessions import Stage
 from vc.model.api import kinds
 from vc.model.api.pod import Pod
 from vc.scheduling.actions.release import GANG_RELEASE_SECONDS
-from vc.scheduling.cache.overlays.assumed_binds import Assumed
+from vc.scheduling.cache.overlays.assumed_binds import AssumedBind
 from vc.scheduling.model.decisions import Decisions
 
 
@@ -212,10 +212,10 @@ def test_a_bind_that_is_tried_again_does_not_put_the_release_off() -> None:
     world.snapshot()
     for _ in range(3):
         world.now += GANG_RELEASE_SECONDS / 3
-        missing = Assumed(key="ns/half-worker-1", uid="pod-half-worker-1", node="node-01")
-        world.columns.assume(missing)
+        missing = AssumedBind(key="ns/half-worker-1", uid="pod-half-worker-1", node="node-01")
+        world.cache.assume(missing)
         world.snapshot()
-        world.columns.unassume(missing.key, missing.uid, now=world.now)
+        world.cache.unassume(missing.key, missing.uid, now=world.now)
     assert released_pods(world.decide()) == ["half-worker-0"]
 
 
@@ -279,7 +279,7 @@ def test_a_gang_that_lost_all_its_members_begins_anew_and_may_be_released() -> N
 def test_a_gang_with_a_bind_in_doubt_is_not_yet_said_to_be_scheduled() -> None:
     world = World(nodes(1), queue(), gang("j", 2, cpu=20))
     for name in ("j-worker-0", "j-worker-1"):
-        world.columns.assume(Assumed(key=f"ns/{name}", uid=f"pod-{name}", node="node-01"))
+        world.cache.assume(AssumedBind(key=f"ns/{name}", uid=f"pod-{name}", node="node-01"))
     (change,) = world.decide().statuses
     assert change.status.phase == "Running"
     assert [c.type for c in change.status.conditions] == []

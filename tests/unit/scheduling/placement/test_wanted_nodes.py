@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.unit.scheduling.objects import node, pod
 from vc.messages.sessions import Where
 from vc.model.api.struct import JsonObject
-from vc.scheduling.cache.nodes import NodeColumns
+from vc.scheduling.cache.nodes import NodeTableBuilder
 from vc.scheduling.model.shapes import Shape, Shapes
 from vc.scheduling.placement.wanted_nodes import wanted_nodes
 from vc.scheduling.session.node_masks import affine
@@ -38,9 +38,9 @@ def shape_of(selector: dict[str, str], terms: list[list[JsonObject]]) -> Shape:
 
 
 def passes(shape: Shape, labels: dict[str, str]) -> bool:
-    columns = NodeColumns()
-    columns.put(node("n", labels=labels))
-    return bool(affine(shape.constraints, columns.table().static)[0])
+    nodes = NodeTableBuilder()
+    nodes.put(node("n", labels=labels))
+    return bool(affine(shape.constraints, nodes.table().static)[0])
 
 
 @settings(deadline=None)  # the machine may be busy
@@ -49,7 +49,7 @@ def test_a_node_like_that_is_let_through(
     selector: dict[str, str], terms: list[list[JsonObject]]
 ) -> None:
     shape = shape_of(selector, terms)
-    where = wanted_nodes(shape, NodeColumns().table().static, taints=False)
+    where = wanted_nodes(shape, NodeTableBuilder().table().static, taints=False)
     if where is not None:
         assert where == Where(labels=where.labels)
         assert passes(shape, where.labels)
@@ -65,4 +65,4 @@ def test_where_a_node_can_be_one_is_named(
     """Two conditions on one label may be met together by a value that neither names first."""
     shape = shape_of(selector, terms)
     if passes(shape, labels):
-        assert wanted_nodes(shape, NodeColumns().table().static, taints=False) is not None
+        assert wanted_nodes(shape, NodeTableBuilder().table().static, taints=False) is not None

@@ -98,7 +98,7 @@ def test_a_path_that_cannot_be_read_is_reported_and_left_out(path: str, weights:
     )
     world.session()
     assert has(world, "odd", "a") == {"odd": 1, "a": 1}
-    assert "volcano.sh/hierarchy" in world.columns.problems["queue odd"]
+    assert "volcano.sh/hierarchy" in world.cache.problems["queue odd"]
 
 
 def test_queues_without_a_path_stand_below_the_root() -> None:

@@ -126,11 +126,11 @@ def test_a_change_of_images_alone_wakes_nobody_and_keeps_the_masks() -> None:
     world.session()
     static = world.snapshot().nodes.static
     before: Node = node("b")
-    matters, problem = world.columns.nodes.put(node("b", images={"train": GIBI}))
+    matters, problem = world.cache.facts.nodes.put(node("b", images={"train": GIBI}))
     assert (matters, problem) == (False, "")
     assert world.snapshot().nodes.static is static
     assert len(world.snapshot().images) == 1
-    world.columns.nodes.put(before)
+    world.cache.facts.nodes.put(before)
     assert world.snapshot().images == {}
 
 

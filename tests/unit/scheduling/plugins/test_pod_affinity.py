@@ -311,7 +311,7 @@ def test_the_columns_tell_that_terms_are_still_to_be_counted() -> None:
     world = World(queue(), node("a1", pods=900, cpu=900, labels={"zone": "a"}), many)
     world.put(group("g", minimum=1), *asking(1, affinity=near("zone")))
     breaths = 0
-    while world.columns.refresh(now=world.now, groups_max=1):
+    while world.cache.refresh(now=world.now, groups_max=1):
         breaths += 1
     assert breaths == 2, "a third of the pods is left after two"
     world.session()

@@ -105,7 +105,7 @@ def test_pods_that_end_wake_and_pods_that_come_do_not() -> None:
 
 def test_a_quota_that_cannot_be_read_is_reported() -> None:
     world = World(queue(), nodes(1), quota({"cpu": "much"}), conf=CONF)
-    assert "cpu" in world.columns.problems["resourcequota ns/limit"]
+    assert "cpu" in world.cache.problems["resourcequota ns/limit"]
     gone = msgspec.structs.replace(quota({"cpu": "1"}))
     world.put(gone)
-    assert "resourcequota ns/limit" not in world.columns.problems
+    assert "resourcequota ns/limit" not in world.cache.problems

@@ -19,24 +19,24 @@ from vc.model.api.pod import Container, PodSpec, ResourceRequirements
 from vc.scheduling.effects import group_work, queue_effect, release_effects, status_effect
 from vc.scheduling.model.amounts import Problems, pod_request
 from vc.scheduling.model.decisions import Decisions, PodRef, QueueAllocated, Release
-from vc.scheduling.record import reason_log as ledger_module
-from vc.scheduling.record.reason_log import Ledger, Timing
+from vc.scheduling.record import reason_log as reason_log_module
+from vc.scheduling.record.reason_log import ReasonLog, Timing
 
 NOW = Timing(started_at=1.0, took_ms=2.0)
 
 
 def test_a_record_holds_what_is_new_and_an_empty_session_leaves_none() -> None:
-    ledger = Ledger()
+    log = ReasonLog()
     world = World(queue(), nodes(1), gang("runs", 1, cpu=1), gang("waits", 2, cpu=40))
-    first = ledger.record(world.session(), NOW)
+    first = log.record(world.session(), NOW)
     assert first is not None
     assert [p.pod for p in first.placements] == ["ns/runs-worker-0"]
     assert [job.group for job in first.reasons] == ["ns/waits"]
     assert first.waiting == 1
-    assert ledger.record(world.session(), NOW) is None
+    assert log.record(world.session(), NOW) is None
 
     world.put(*nodes(2))
-    last = ledger.record(world.session(), NOW)
+    last = log.record(world.session(), NOW)
     assert last is not None
     assert (last.reasons, last.resolved, last.bound_pods) == ([], ["ns/waits"], 2)
 
@@ -44,16 +44,16 @@ def test_a_record_holds_what_is_new_and_an_empty_session_leaves_none() -> None:
 def test_reasons_beyond_the_bound_are_said_by_the_next_records(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(ledger_module, "REASONS_RECORDED_MAX", 2)
-    ledger, said = Ledger(), []
+    monkeypatch.setattr(reason_log_module, "REASONS_RECORDED_MAX", 2)
+    log, said = ReasonLog(), []
     world = World(queue(), nodes(1), *[gang(f"w{n}", 2, cpu=40) for n in range(5)])
     for expected in (2, 2, 1):
-        record = ledger.record(world.session(), NOW)
+        record = log.record(world.session(), NOW)
         assert record is not None
         assert (len(record.reasons), record.waiting) == (expected, 5)
         said += [job.group for job in record.reasons]
     assert sorted(said) == [f"ns/w{n}" for n in range(5)]
-    assert ledger.record(world.session(), NOW) is None
+    assert log.record(world.session(), NOW) is None
 
 
 def said(name: str, position: int, *, queue: str = "q", sentence: str = "no room") -> JobReason:
@@ -67,9 +67,9 @@ def refusing(*reasons: JobReason) -> Decisions:
 
 
 def test_who_moves_up_because_another_left_is_not_spoken_of_again() -> None:
-    ledger = Ledger()
-    ledger.record(refusing(said("a", 1), said("b", 2), said("c", 3)), NOW)
-    record = ledger.record(refusing(said("b", 1), said("c", 2)), NOW)
+    log = ReasonLog()
+    log.record(refusing(said("a", 1), said("b", 2), said("c", 3)), NOW)
+    record = log.record(refusing(said("b", 1), said("c", 2)), NOW)
     assert record is not None
     assert (record.resolved, record.reasons) == (["a"], [])
 
@@ -83,9 +83,9 @@ def test_who_moves_up_because_another_left_is_not_spoken_of_again() -> None:
     ],
 )
 def test_what_is_new_about_a_job_is_said(other: JobReason) -> None:
-    ledger = Ledger()
-    ledger.record(refusing(said("a", 1)), NOW)
-    record = ledger.record(refusing(other), NOW)
+    log = ReasonLog()
+    log.record(refusing(said("a", 1)), NOW)
+    record = log.record(refusing(other), NOW)
     assert record is not None
     assert record.reasons == [other]
 
@@ -93,13 +93,13 @@ def test_what_is_new_about_a_job_is_said(other: JobReason) -> None:
 def test_nobody_is_passed_over_when_all_reasons_change_in_every_session(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(ledger_module, "REASONS_RECORDED_MAX", 3)
-    ledger = Ledger()
+    monkeypatch.setattr(reason_log_module, "REASONS_RECORDED_MAX", 3)
+    log = ReasonLog()
     last: dict[str, int] = {}
     names = [f"{queue}{n}" for queue in "ab" for n in range(5)]
     for session in range(1, 9):
         jobs = [said(name, 1, queue=name[0], sentence=f"{session} is too few") for name in names]
-        record = ledger.record(refusing(*jobs), NOW)
+        record = log.record(refusing(*jobs), NOW)
         assert record is not None
         assert len(record.reasons) == 3
         last |= {job.group: session for job in record.reasons}
@@ -108,18 +108,18 @@ def test_nobody_is_passed_over_when_all_reasons_change_in_every_session(
 
 
 def test_after_a_rebuilt_view_everything_is_said_again() -> None:
-    ledger = Ledger()
+    log = ReasonLog()
     world = World(queue(), nodes(1), gang("waits", 2, cpu=40))
-    ledger.record(world.session(), NOW)
-    ledger.forget()
-    again = ledger.record(world.session(), NOW)
+    log.record(world.session(), NOW)
+    log.forget()
+    again = log.record(world.session(), NOW)
     assert again is not None
     assert [job.group for job in again.reasons] == ["ns/waits"]
 
 
 def test_a_record_travels_and_comes_back_the_same() -> None:
     world = World(queue(), nodes(1), gang("runs", 1, cpu=1), gang("waits", 2, cpu=40))
-    record = Ledger().record(world.session(), NOW)
+    record = ReasonLog().record(world.session(), NOW)
     assert isinstance(record, SessionRecord)
     message = session_message(record)
     read = Record(

@@ -29,7 +29,7 @@ def test_a_promise_ends_with_its_job() -> None:
     world = promised()
     world.delete_pod("p-0")
     world.delete(kinds.PODGROUPS, "ns/p")
-    assert world.columns.evictions.nominated() == {}
+    assert world.cache.overlays.evictions.nominated() == {}
 
 
 def test_another_job_of_the_same_name_inherits_nothing() -> None:
@@ -56,4 +56,4 @@ def test_a_successor_knows_whose_promise_it_keeps() -> None:
     world = promised()
     world.restart()
     world.snapshot()
-    assert [told.uid for told in world.columns.evictions.nominated().values()] == ["group-p"]
+    assert [told.uid for told in world.cache.overlays.evictions.nominated().values()] == ["group-p"]

@@ -7,7 +7,7 @@ from vc.messages.sessions import Stage, TakenOver
 from vc.model.api.meta import ApiObject
 from vc.scheduling.cache.overlays.evictions import EVICTION_COOLDOWN_SECONDS
 from vc.scheduling.model.decisions import Decisions
-from vc.scheduling.record.reason_log import Ledger, Timing
+from vc.scheduling.record.reason_log import ReasonLog, Timing
 
 TOP = priority_class("top", 1000)
 
@@ -38,13 +38,13 @@ def test_it_is_bound_at_once_where_the_victims_are_gone() -> None:
     decisions = world.session()
     assert (world.bound("h"), world.bound("p")) == (1, 0)
     assert lost(decisions) == {"ns/h": ("ns/p",)}
-    record = Ledger().record(decisions, Timing(started_at=0, took_ms=0))
+    record = ReasonLog().record(decisions, Timing(started_at=0, took_ms=0))
     assert record is not None
     assert record.taken_over == [TakenOver(group="ns/p", by="ns/h")]
     said = reason_of(decisions, "p").sentence
     assert said.endswith("the room promised to it went to ns/h, which has a higher priority")
     assert world.pod("p-0").status.nominated_node_name == "", "an autoscaler is told"
-    assert world.columns.evictions.nominated() == {}
+    assert world.cache.overlays.evictions.nominated() == {}
 
 
 def test_the_promise_becomes_its_own_while_the_victims_leave() -> None:
@@ -121,7 +121,7 @@ def two_promises() -> World:
     world.session()
     world.put(*gang("q", 1, priority_class="mean", cpu=8))
     world.session()
-    assert sorted(world.columns.evictions.nominated()) == ["ns/p", "ns/q"]
+    assert sorted(world.cache.overlays.evictions.nominated()) == ["ns/p", "ns/q"]
     return world
 
 
@@ -144,7 +144,7 @@ def test_a_gang_ends_as_many_promises_as_it_needs() -> None:
 def test_who_still_has_its_places_keeps_them() -> None:
     """Both promises end for the trial; `h` may only lie on node-01, so `q` goes on."""
     world = two_promises()
-    here = world.columns.evictions.nominated()["ns/p"].nodes[0][2][0]
+    here = world.cache.overlays.evictions.nominated()["ns/p"].nodes[0][2][0]
     names = [node(n, cpu=8, labels={"host": n}) for n in ("node-01", "node-02")]
     world.put(*names)
     world.put(

@@ -88,7 +88,7 @@ def play(scenario: Scenario) -> Played:
     world = World(*scenario.cluster, conf=scenario.conf)
     if scenario.not_bound:
         failed = world.pod(scenario.not_bound)
-        world.columns.unassume(failed.key, failed.metadata.uid, now=world.now)
+        world.cache.unassume(failed.key, failed.metadata.uid, now=world.now)
         return Played(world, world.session(), ())
     last, evicted = settle(world, scenario)
     if scenario.then:

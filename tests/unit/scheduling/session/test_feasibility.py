@@ -23,7 +23,7 @@ def waiting(session: Session, name: str = "new") -> GroupRow:
 
 
 def placed(session: Session) -> list[PodRow]:
-    return [pod for group in session.snapshot.everybody.values() for pod in group.placed]
+    return [pod for group in session.snapshot.all_groups.values() for pod in group.placed]
 
 
 def test_only_nodes_it_may_go_to_count() -> None:

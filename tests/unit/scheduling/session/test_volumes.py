@@ -176,7 +176,7 @@ def test_a_choice_under_way_is_not_made_twice_and_its_room_is_kept() -> None:
     )
     first = world.session()
     for choice in first.claims:
-        world.columns.volumes.choose(choice)
+        world.cache.facts.volumes.choose(choice)
     world.put(*gang("thief", 1, cpu=2))
     second = world.session()
     assert second.claims == ()
@@ -194,8 +194,8 @@ def test_a_choice_that_was_refused_is_made_anew_after_a_rest() -> None:
         queue(), NODES, [claim("c"), storage_class(waits=True)], [group("g", minimum=1), using("p", "c")]
     )  # fmt: skip
     (choice,) = world.session().claims
-    world.columns.volumes.choose(choice)
-    world.columns.volumes.refused(choice, now=world.now)
+    world.cache.facts.volumes.choose(choice)
+    world.cache.facts.volumes.refused(choice, now=world.now)
     decisions = world.session()
     assert decisions.claims == ()
     assert decisions.wake_at is not None
@@ -276,7 +276,7 @@ def test_a_gang_that_is_refused_gives_its_volumes_back() -> None:
 def test_pods_without_volumes_carry_no_storage_into_a_session() -> None:
     world = World(queue(), NODES, [claim("c", volume="v"), volume("v")], gang("g", 1, cpu=1))
     assert world.snapshot().volumes.claims == {}
-    assert not world.columns.volumes.put_claim(claim("c", volume="w"), gone=False)
+    assert not world.cache.facts.volumes.put_claim(claim("c", volume="w"), gone=False)
 
 
 @pytest.mark.parametrize(

@@ -155,7 +155,9 @@ def _place(detail: JsonObject) -> str:
         return ""
     ahead = [printable(str(group)) for group in detail.get("ahead") or []]
     after = f", after {ahead[-1]}" if ahead else ""
-    return f", number {position} of those that wait{after}"
+    total = detail.get("pendingInQueue")
+    of_total = f" of {total}" if total else ""
+    return f", position {position}{of_total}{after}"
 
 
 def estimate(detail: JsonObject) -> Iterator[str]:

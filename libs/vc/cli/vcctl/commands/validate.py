@@ -47,9 +47,9 @@ def _with_configuration(report: "DocumentReport", documents: list[JsonObject]) -
         return report
     import msgspec
 
-    from vc.scheduler.config import CONF_KEY
-    from vc.scheduling import actions, plugins
-    from vc.scheduling.conf.volcano_file import ConfError, read_conf
+    from vc.scheduling.conf.model import CONF_KEY
+    from vc.scheduling.conf.volcano_file import ConfError
+    from vc.scheduling.conf_reader import read_conf_text
 
     # Imported here: the scheduler's modules are needed only for a scheduler configuration.
     from vc.validation.result import FieldProblem
@@ -58,7 +58,7 @@ def _with_configuration(report: "DocumentReport", documents: list[JsonObject]) -
     if not isinstance(text, str):
         return report
     try:
-        _, told = read_conf(text, actions=tuple(actions.REGISTRY), plugins=tuple(plugins.REGISTRY))
+        _, told = read_conf_text(text)
     except ConfError as error:
         problem = FieldProblem(path=path, value="", message=str(error))
         return msgspec.structs.replace(report, problems=[*report.problems, problem])

@@ -69,7 +69,7 @@ class _Lower:
         least = session.priority(group)
         self._others = [
             other
-            for other in session.snapshot.everybody.values()
+            for other in session.snapshot.all_groups.values()
             if other.queue == group.queue and other.placed and session.priority(other) < least
         ]
 
@@ -123,9 +123,12 @@ def _may_swap(session: Session, group: GroupRow) -> bool:
     """
     if group.key in session.promised_to or session.phase(group) == PENDING or not group.placed:
         return False
-    if session.bound_now(group) or nomination_of(group, session.snapshot.nominated) is not None:
+    if (
+        session.bound_now(group)
+        or nomination_of(group, session.snapshot.evictions.nominated) is not None
+    ):
         return False
-    if group.key in session.snapshot.eviction_backoff:
+    if group.key in session.snapshot.evictions.eviction_backoff:
         return False
     reason = session.refused.get(group.key)
     if reason is None:
@@ -143,18 +146,18 @@ def _inside(
     lowest = min(pod.priority for pod in group.placed)
     asked: dict[tuple[str, bytes, int], None] = {}
     for run in group.runs:
-        kind = (run.role, run.shape.key, run.priority)
+        kind = (run.task, run.shape.key, run.priority)
         if run.priority <= lowest or not run.pods[0].preempts or asks_for_nothing(run):
             continue
         # Pods of one kind have the same result, so each kind is tried once.
-        if kind in asked or not session.reach.covers(group, [(run.role, 1)]):
+        if kind in asked or not session.reach.covers(group, [(run.task, 1)]):
             continue
         asked[kind] = None
         swap = Swap(session, group, run)
         found = swap.found()
         if not found:
             continue
-        room = Room(session, group, [(run.role, 1)], order=order, switch=PREEMPTABLE)
+        room = Room(session, group, [(run.task, 1)], order=order, switch=PREEMPTABLE)
         made = room.make(found, rules=[swap.together])
         preemption_attempts.tried(group, helped=made)
         if made:

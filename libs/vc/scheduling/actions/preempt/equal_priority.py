@@ -36,7 +36,7 @@ class Equals:
         session = self._session
         others = [
             other
-            for other in session.snapshot.everybody.values()
+            for other in session.snapshot.all_groups.values()
             if other.queue == self._group.queue
             and other.key != self._group.key
             and other.placed
@@ -97,7 +97,7 @@ def _most_after(session: Session, group: GroupRow, missing: Missing) -> Amounts:
     total = session.group_allocated(group)
     waiting = [pod for run in group.runs for pod in session.waiting_pods(run)]
     for name in sorted({name for pod in waiting for name, _ in pod.shape.request}):
-        asked = [(dict(pod.shape.request).get(name, 0), pod.role) for pod in waiting]
+        asked = [(dict(pod.shape.request).get(name, 0), pod.task) for pod in waiting]
         total[name] = total.get(name, 0) + _largest(asked, missing)
     return total
 
@@ -106,8 +106,8 @@ def _largest(asked: list[tuple[int, str]], missing: Missing) -> int:
     """The largest sum of one resource that the missing number of pods of each task can request."""
     left = sorted(asked, reverse=True)
     total = 0
-    for role, count in missing:
-        taken = [entry for entry in left if role in (None, entry[1])][:count]
+    for task, count in missing:
+        taken = [entry for entry in left if task in (None, entry[1])][:count]
         total += sum(amount for amount, _ in taken)
         for entry in taken:
             left.remove(entry)

@@ -40,7 +40,7 @@ def wanted(session: Session, group: GroupRow) -> Missing:
     if missing:
         return missing
     waiting = [run for run in group.runs if session.waiting_pods(run)]
-    return [(waiting[0].role, 1)] if waiting else []
+    return [(waiting[0].task, 1)] if waiting else []
 
 
 def is_best_effort(group: GroupRow) -> bool:
@@ -72,7 +72,7 @@ def _contends(session: Session, group: GroupRow, known: dict[tuple[object, ...],
         or surplus_waits(session, group)
     ):
         return False
-    if group.priority_class in session.snapshot.never_preempting:
+    if group.priority_class in session.snapshot.priorities.never_preempting:
         return False
     # A job that would not fit on empty nodes cannot be helped by evictions.
     if not session.reach.covers(group, wanted(session, group)):
@@ -81,9 +81,9 @@ def _contends(session: Session, group: GroupRow, known: dict[tuple[object, ...],
         return False
     # A job that lost its reservation, or whose victims were refused, is planned again in a later
     # session.
-    if group.key in session.lost_to or group.key in session.snapshot.eviction_backoff:
+    if group.key in session.lost_to or group.key in session.snapshot.evictions.eviction_backoff:
         return False
-    promised = nomination_of(group, session.snapshot.nominated)
+    promised = nomination_of(group, session.snapshot.evictions.nominated)
     if promised is None or promised.incomplete:  # replaces victims that were not evicted
         return True
     # The earlier victims may still be terminating. The cooldown prevents further evictions

@@ -19,12 +19,12 @@ class Swap:
         self._session = session
         self._group = group
         self._priority = run.priority
-        self._ready = {count.role: count.ready for count in group.roles}
+        self._ready = {count.task: count.ready for count in group.task_counts}
         """Ready pods by task, with the waiting pod counted as placed."""
-        self._ready[run.role] = self._ready.get(run.role, 0) + 1
+        self._ready[run.task] = self._ready.get(run.task, 0) + 1
         for pod in group.placed:
             if pod.uid in session.evicted_uids:
-                self._ready[pod.role] -= 1
+                self._ready[pod.task] -= 1
 
     def found(self) -> list[Bundle]:
         """One bundle per evictable pod of lower priority without which the minimums still hold."""
@@ -33,7 +33,7 @@ class Swap:
             for pod in self._group.placed
             if pod.priority < self._priority
             and evictable(self._session, pod, switch=PREEMPTABLE)
-            and self._has_minimums({pod.role: 1})
+            and self._has_minimums({pod.task: 1})
         ]
         return [Bundle(self._group, (pod,), whole=False) for pod in lower]
 
@@ -45,12 +45,12 @@ class Swap:
         gone: dict[str, int] = {}
         kept: list[Bundle] = []
         for bundle in found:
-            role = bundle.pods[0].role
-            gone[role] = gone.get(role, 0) + 1
+            task = bundle.pods[0].task
+            gone[task] = gone.get(task, 0) + 1
             if self._has_minimums(gone):
                 kept.append(bundle)
             else:
-                gone[role] -= 1
+                gone[task] -= 1
         return kept
 
     def _has_minimums(self, gone: dict[str, int]) -> bool:
@@ -58,6 +58,6 @@ class Swap:
         if sum(self._ready.values()) - sum(gone.values()) < self._group.min_member:
             return False
         return all(
-            self._ready.get(role, 0) - gone.get(role, 0) >= least
-            for role, least in self._group.role_minimums
+            self._ready.get(task, 0) - gone.get(task, 0) >= least
+            for task, least in self._group.task_minimums
         )

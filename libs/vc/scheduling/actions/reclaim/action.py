@@ -88,7 +88,7 @@ class _Offers:
     def shapes_in(self, queue: str) -> dict[bytes, Shape]:
         """Shapes of the pods on nodes of a queue's jobs, by key. Evictions do not change them."""
         if not self._shapes:
-            for group in self._session.snapshot.everybody.values():
+            for group in self._session.snapshot.all_groups.values():
                 shapes = self._shapes.setdefault(group.queue, {})
                 shapes.update({pod.shape.key: pod.shape for pod in group.placed})
         return self._shapes.get(queue, {})
@@ -97,8 +97,8 @@ class _Offers:
         """Bundles of evictable pods of a queue's jobs, in no order."""
         known = self._by_queue.get(queue)
         if known is None:
-            everybody = self._session.snapshot.everybody.values()
-            others = [other for other in everybody if other.placed and other.queue == queue]
+            all_groups = self._session.snapshot.all_groups.values()
+            others = [other for other in all_groups if other.placed and other.queue == queue]
             known = bundles(self._session, others, permits=_anybody, switch=RECLAIMABLE)
             self._by_queue[queue] = known
         return known
@@ -151,8 +151,8 @@ class _Reclaim:
         giving = {queue: None for queue, _ in self._willing}
         if not giving and not self._others_leave():
             return None
-        everybody = self._session.snapshot.everybody.values()
-        pods = [pod for other in everybody if other.queue in giving for pod in other.placed]
+        all_groups = self._session.snapshot.all_groups.values()
+        pods = [pod for other in all_groups if other.queue in giving for pod in other.placed]
         return feasibility_without(self._session, pods)
 
     def run(self) -> bool:
@@ -199,7 +199,7 @@ class _Reclaim:
 
     def _others_leave(self) -> bool:
         """Whether any pods are terminating or were chosen as victims in this session."""
-        return bool(self._session.evicted or self._session.snapshot.leaving)
+        return bool(self._session.evicted or self._session.snapshot.terminating_pods)
 
     def _found(self) -> tuple[VictimOrder, list[Bundle]]:
         """The order of victims and, in that order, the bundles with a pod that the rules allow."""
@@ -278,10 +278,10 @@ def _needed(group: GroupRow, missing: Missing) -> Amounts:
     pods is left out, because queues have no share of it.
     """
     needed: Amounts = {}
-    for role, count in missing:
+    for task, count in missing:
         left = count
         for run in sorted(group.runs, key=asks_for_nothing):
-            pods = min(left, len(run.pods)) if role in (None, run.role) else 0
+            pods = min(left, len(run.pods)) if task in (None, run.task) else 0
             if pods:
                 left -= pods
                 for name, amount in run.shape.request:

@@ -5,10 +5,10 @@ from typing import Final
 
 import msgspec
 
-from vc.scheduling.model.rows import PodRow, Task
+from vc.scheduling.model.rows import PodRow, TaskStatus
 
-HOLD_SECONDS_FIRST: Final = 1.0
-HOLD_SECONDS_MAX: Final = 30.0
+BACKOFF_SECONDS_FIRST: Final = 1.0
+BACKOFF_SECONDS_MAX: Final = 30.0
 _DOUBLINGS_MAX: Final = 8
 
 
@@ -24,41 +24,41 @@ class BindBackoff:
     """By pod uid; bounded by the number of waiting pods."""
 
     def __init__(self) -> None:
-        self._holds: dict[str, BackoffEntry] = {}
+        self._entries: dict[str, BackoffEntry] = {}
 
     def failed(self, key: str, uid: str, *, now: float) -> None:
         """Another bind of the pod failed."""
-        known = self._holds.get(uid)
+        known = self._entries.get(uid)
         failures = known.failures + 1 if known else 1
         # The exponent is bounded, so that the number stays small after many failures.
-        rest = HOLD_SECONDS_FIRST * (1 << min(failures - 1, _DOUBLINGS_MAX))
-        until = now + min(rest, HOLD_SECONDS_MAX)
-        self._holds[uid] = BackoffEntry(key=key, until=until, failures=failures)
+        rest = BACKOFF_SECONDS_FIRST * (1 << min(failures - 1, _DOUBLINGS_MAX))
+        until = now + min(rest, BACKOFF_SECONDS_MAX)
+        self._entries[uid] = BackoffEntry(key=key, until=until, failures=failures)
 
     def drop(self, uid: str) -> None:
-        self._holds.pop(uid, None)
+        self._entries.pop(uid, None)
 
-    def holds(self, uid: str, now: float) -> bool:
-        hold = self._holds.get(uid)
-        return hold is not None and hold.until > now
+    def active(self, uid: str, now: float) -> bool:
+        entry = self._entries.get(uid)
+        return entry is not None and entry.until > now
 
     def expired(self, pods: Mapping[str, PodRow], now: float) -> list[str]:
         """The groups whose pods may be tried again. The number of failures is kept as long as the
         pod waits."""
         groups: list[str] = []
-        for uid, hold in list(self._holds.items()):
-            row = pods.get(hold.key)
-            if row is None or row.uid != uid or row.status is not Task.PENDING:
+        for uid, entry in list(self._entries.items()):
+            row = pods.get(entry.key)
+            if row is None or row.uid != uid or row.status is not TaskStatus.PENDING:
                 self.drop(uid)
-            elif hold.until <= now:
+            elif entry.until <= now:
                 groups.append(row.group)
         return groups
 
     def shift(self, seconds: float) -> None:
         """The clock was changed: the remaining backoff stays the same."""
-        for uid, hold in self._holds.items():
-            self._holds[uid] = msgspec.structs.replace(hold, until=hold.until + seconds)
+        for uid, entry in self._entries.items():
+            self._entries[uid] = msgspec.structs.replace(entry, until=entry.until + seconds)
 
     def expiries(self) -> list[float]:
         """When pods may be tried again."""
-        return [hold.until for hold in self._holds.values()]
+        return [entry.until for entry in self._entries.values()]

@@ -38,14 +38,14 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     at: float
     """When it was enqueued first. Writes to its status do not change it."""
     ended: bool = False
-    came_true: bool = False
+    had_minimum: bool = False
     """It had its minimum on nodes, so a later claim is a new one."""
-    back_at: float = 0.0
+    pending_at: float = 0.0
     timed_out: bool = False
     """It returned to Pending by the inqueue time-out."""
 
 
-class LetIn:
+class EnqueuedGroups:
     """By group key; bounded by the number of groups. Invariant: sorted by `at`."""
 
     def __init__(self, changed: Callable[[str], None]) -> None:
@@ -54,12 +54,12 @@ class LetIn:
         self._claims: dict[str, Claim] = {}
         self._ended: dict[str, Claim] = {}
         """Claims that have ended; the groups still count as enqueued by this process."""
-        self._back: dict[str, Claim] = {}
-        """Claims of groups that are Pending again, in the order of `back_at`."""
+        self._pending: dict[str, Claim] = {}
+        """Claims of groups that are Pending again, in the order of `pending_at`."""
 
     def put(self, key: str, uid: str, amounts: Amounts, *, now: float) -> None:
         """A session enqueued the group with these resources."""
-        known = self._claims.get(key) or self._ended.get(key) or self._back.get(key)
+        known = self._claims.get(key) or self._ended.get(key) or self._pending.get(key)
         self.drop(key)
         self._changed(key)
         at = known.at if known is not None and known.uid == uid else now
@@ -73,34 +73,36 @@ class LetIn:
         """The group was deleted."""
         self._claims.pop(key, None)
         self._ended.pop(key, None)
-        self._back.pop(key, None)
+        self._pending.pop(key, None)
 
     def over(self, row: GroupRow) -> GroupRow:
         """The row with its claim. The claim ends once the group has what it was enqueued for."""
-        back = self._back.get(row.key)
+        back = self._pending.get(row.key)
         if back is not None and back.uid == row.uid:
-            timed_out_at = back.back_at if back.timed_out else None
+            timed_out_at = back.pending_at if back.timed_out else None
             return msgspec.structs.replace(row, claim_since=back.at, timed_out_at=timed_out_at)
         claim = self._claims.get(row.key) or self._ended.get(row.key)
         if claim is None or claim.uid != row.uid:
             return row
         amounts = () if claim.ended else claim.amounts
-        laid = msgspec.structs.replace(row, let_in_at=claim.at, claim_since=claim.at, claim=amounts)
-        if laid.placed and not claim.came_true and len(laid.placed) >= laid.min_member:
+        laid = msgspec.structs.replace(
+            row, enqueued_at=claim.at, claim_since=claim.at, claim=amounts
+        )
+        if laid.placed and not claim.had_minimum and len(laid.placed) >= laid.min_member:
             table = self._ended if claim.ended else self._claims
-            table[row.key] = msgspec.structs.replace(claim, came_true=True)
+            table[row.key] = msgspec.structs.replace(claim, had_minimum=True)
         if laid.placed and not laid.claimed:
             self._end(row.key)
         return laid
 
-    def noted(self, key: str, status: PodGroupStatus, *, now: float) -> None:
+    def status_decided(self, key: str, status: PodGroupStatus, *, now: float) -> None:
         """A session decided on this status. A group that returns to Pending claims nothing."""
         if status.phase not in ("", PENDING):
             return
         claim = self._claims.pop(key, None) or self._ended.pop(key, None)
-        if claim is not None and not claim.came_true:
+        if claim is not None and not claim.had_minimum:
             timed_out = says_timed_out(status)
-            self._back[key] = msgspec.structs.replace(claim, back_at=now, timed_out=timed_out)
+            self._pending[key] = msgspec.structs.replace(claim, pending_at=now, timed_out=timed_out)
 
     def _end(self, key: str) -> None:
         claim = self._claims.pop(key, None)
@@ -109,11 +111,11 @@ class LetIn:
 
     def expire(self, now: float) -> None:
         """End claims and rests after their time."""
-        while self._back:
-            key, back = next(iter(self._back.items()))
-            if now < back.back_at + REST_SECONDS:
+        while self._pending:
+            key, back = next(iter(self._pending.items()))
+            if now < back.pending_at + REST_SECONDS:
                 break
-            del self._back[key]
+            del self._pending[key]
             self._changed(key)
         over: list[str] = []
         for key, claim in self._claims.items():
@@ -127,10 +129,10 @@ class LetIn:
 
     def shift(self, seconds: float) -> None:
         """The API server's clock was changed: the remaining time of claims stays the same."""
-        for claims in (self._claims, self._ended, self._back):
+        for claims in (self._claims, self._ended, self._pending):
             for key, claim in claims.items():
                 claims[key] = msgspec.structs.replace(
-                    claim, at=claim.at + seconds, back_at=claim.back_at + seconds
+                    claim, at=claim.at + seconds, pending_at=claim.pending_at + seconds
                 )
                 self._changed(key)
 

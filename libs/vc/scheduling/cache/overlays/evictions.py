@@ -3,7 +3,7 @@
 A victim counts as terminating (Releasing) as soon as its eviction is requested, so that no session
 requests it twice. The entry is removed when the pod is gone, or when the API server refused the
 eviction, for example because of a disruption budget. A refused victim is exempt for
-`SPARE_SECONDS`, or until a budget that covers it allows more. A write that was dropped because of
+`EXEMPT_SECONDS`, or until a budget that covers it allows more. A write that was dropped because of
 lost leadership is no refusal.
 
 The job that a victim was evicted for is *nominated*: the nodes of its simulated placement are
@@ -22,7 +22,7 @@ import msgspec
 from vc.scheduling.cache.quotas_and_budgets import BudgetRow
 from vc.scheduling.model.decisions import Eviction, Takeover
 from vc.scheduling.model.nominations import Nomination, nomination, nomination_on_pods
-from vc.scheduling.model.rows import ALLOCATED, GroupRow, PodRow, Task
+from vc.scheduling.model.rows import ALLOCATED, GroupRow, PodRow, TaskStatus
 
 EVICTION_COOLDOWN_SECONDS: Final = 10.0
 """For how long no other pods are evicted for a job after an eviction; it prevents endless evictions."""
@@ -30,7 +30,7 @@ EVICTION_COOLDOWN_SECONDS: Final = 10.0
 NOMINATION_SECONDS: Final = 600.0
 """How long a reservation lasts. It is longer than the usual grace period of pods."""
 
-SPARE_SECONDS: Final = 60.0
+EXEMPT_SECONDS: Final = 60.0
 """For how long a pod is exempt after its eviction was refused."""
 
 
@@ -49,7 +49,7 @@ class Replan(NamedTuple):
     until: float
 
 
-class Spared(NamedTuple):
+class RefusedVictim(NamedTuple):
     """A pod that the API server did not evict."""
 
     key: str
@@ -60,9 +60,9 @@ class Evictions:
     """Requested evictions, refused victims and nominations."""
 
     def __init__(self) -> None:
-        self._before: dict[str, Task] = {}
+        self._before: dict[str, TaskStatus] = {}
         """By uid: the status of the pod when its eviction was requested."""
-        self._spared: dict[str, Spared] = {}
+        self._refused: dict[str, RefusedVictim] = {}
         """By uid."""
         self._release_backoff: dict[str, float] = {}
         """By half-bound gang whose members the API server did not evict: when their release is
@@ -75,7 +75,7 @@ class Evictions:
     def over(self, row: PodRow) -> PodRow:
         """The row with the overlay. It has no effect once the fact itself shows the deletion."""
         if row.uid in self._before and row.status in ALLOCATED:
-            return msgspec.structs.replace(row, status=Task.RELEASING)
+            return msgspec.structs.replace(row, status=TaskStatus.RELEASING)
         return row
 
     def begin(self, row: PodRow) -> PodRow:
@@ -88,31 +88,31 @@ class Evictions:
     def undo(self, row: PodRow, *, now: float | None) -> PodRow:
         """The pod was not evicted; with `now` the API server refused, and the pod becomes exempt."""
         if now is not None:
-            self._spared[row.uid] = Spared(row.key, now + SPARE_SECONDS)
+            self._refused[row.uid] = RefusedVictim(row.key, now + EXEMPT_SECONDS)
         before = self._before.pop(row.uid, None)
         # The fact may have changed meanwhile, and then counts as it is.
-        if before is None or row.status is not Task.RELEASING:
+        if before is None or row.status is not TaskStatus.RELEASING:
             return row
         return msgspec.structs.replace(row, status=before)
 
     def release_refused(self, group: str, *, now: float) -> None:
         """Members of a half-bound gang were not evicted."""
-        self._release_backoff[group] = now + SPARE_SECONDS
+        self._release_backoff[group] = now + EXEMPT_SECONDS
 
     def budget_loosened(self, budget: BudgetRow, pods: Mapping[str, PodRow]) -> None:
         """Pods that the budget covered are no longer exempt."""
-        for uid, refused_victims in list(self._spared.items()):
-            pod = pods.get(refused_victims.key)
+        for uid, victim in list(self._refused.items()):
+            pod = pods.get(victim.key)
             if pod is None or budget.covers(pod):
-                del self._spared[uid]
+                del self._refused[uid]
         for group in [g for g in self._release_backoff if _namespace(g) == budget.namespace]:
             del self._release_backoff[group]
         # Any job may find victims among these pods, so no job waits longer.
         self._replans.clear()
 
-    def gone(self, uid: str) -> None:
+    def pod_deleted(self, uid: str) -> None:
         self._before.pop(uid, None)
-        self._spared.pop(uid, None)
+        self._refused.pop(uid, None)
 
     def nominate(self, eviction: Eviction, *, now: float) -> None:
         """Record the nomination of a job for which pods are evicted."""
@@ -130,14 +130,14 @@ class Evictions:
         until = now + min(rest, EVICTION_COOLDOWN_SECONDS)
         self._replans[group] = Replan(failures, until)
 
-    def victims_stay(self, group: str, *, some_left: bool, now: float) -> bool:
+    def victims_not_evicted(self, group: str, *, some_evicted: bool, now: float) -> bool:
         """Victims were not evicted. Returns whether the nomination continues, for what other
         victims freed."""
         known = self._nominated.get(group)
         if known is None:
             return False
         # Nothing was freed for the job, so nothing is reserved.
-        if not some_left and known.incomplete_since is None:
+        if not some_evicted and known.incomplete_since is None:
             del self._nominated[group]
             return False
         # The time of an incomplete nomination starts only once; see `Nomination.begun`.
@@ -150,7 +150,7 @@ class Evictions:
     def take_over(self, takeover: Takeover, *, now: float) -> None:
         """End nominations, and transfer their nodes to another job unless it is bound already."""
         for group in takeover.lost:
-            self.settled(group)
+            self.nomination_ended(group)
         if takeover.places:
             self._nominated[takeover.group] = nomination(
                 takeover.places, uid=takeover.uid, since=now
@@ -160,16 +160,16 @@ class Evictions:
         """Take over the nomination that the previous leader wrote on pods. A nomination of this
         process is newer, and is kept."""
         pods = [pod for run in group.runs for pod in run.pods]
-        told = nomination_on_pods(pods, uid=group.uid, since=now)
-        if told is not None:
-            self._nominated.setdefault(group.key, told)
+        found = nomination_on_pods(pods, uid=group.uid, since=now)
+        if found is not None:
+            self._nominated.setdefault(group.key, found)
 
-    def settled(self, group: str) -> None:
+    def nomination_ended(self, group: str) -> None:
         """The nomination ends: the job was bound or deleted, or another job has its nodes."""
         self._nominated.pop(group, None)
         self._replans.pop(group, None)
 
-    def give_up(self, now: float) -> frozenset[str]:
+    def expire_nominations(self, now: float) -> frozenset[str]:
         """Drop expired nominations, and return their groups."""
         over = [g for g, n in self._nominated.items() if n.begun + NOMINATION_SECONDS <= now]
         for group in over:
@@ -182,12 +182,8 @@ class Evictions:
 
     def refused_victims(self, now: float) -> frozenset[str]:
         """Uids of pods that are exempt now."""
-        self._spared = {
-            uid: refused_victims
-            for uid, refused_victims in self._spared.items()
-            if refused_victims.until > now
-        }
-        return frozenset(self._spared)
+        self._refused = {uid: victim for uid, victim in self._refused.items() if victim.until > now}
+        return frozenset(self._refused)
 
     def eviction_backoff(self, now: float) -> frozenset[str]:
         """Jobs for which no other victims are requested now. The number of failures is kept."""
@@ -200,8 +196,8 @@ class Evictions:
 
     def shift(self, seconds: float) -> None:
         """The clock was changed: all remaining times stay the same."""
-        for uid, refused_victims in self._spared.items():
-            self._spared[uid] = refused_victims._replace(until=refused_victims.until + seconds)
+        for uid, victim in self._refused.items():
+            self._refused[uid] = victim._replace(until=victim.until + seconds)
         for group, until in self._release_backoff.items():
             self._release_backoff[group] = until + seconds
         for group, replan in self._replans.items():
@@ -212,7 +208,7 @@ class Evictions:
     def expiries(self) -> list[float]:
         """When a victim may be requested again, or a nomination changes its effect."""
         return [
-            *(refused_victims.until for refused_victims in self._spared.values()),
+            *(victim.until for victim in self._refused.values()),
             *self._release_backoff.values(),
             *(replan.until for replan in self._replans.values()),
             *(known.since + EVICTION_COOLDOWN_SECONDS for known in self._nominated.values()),

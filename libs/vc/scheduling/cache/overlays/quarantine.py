@@ -12,10 +12,10 @@ import msgspec
 
 from vc.scheduling.model.rows import GroupRow
 
-SET_ASIDE_MAX: Final = 10_000
+QUARANTINED_MAX: Final = 10_000
 """The maximum number of quarantined groups. Beyond it, the oldest are tried again."""
 
-_Sight = tuple[object, ...]
+_State = tuple[object, ...]
 
 
 class Quarantine:
@@ -23,13 +23,13 @@ class Quarantine:
 
     def __init__(self, mark_dirty: Callable[[str], None]) -> None:
         self._mark_dirty = mark_dirty
-        self._why: dict[str, tuple[_Sight, str]] = {}
+        self._why: dict[str, tuple[_State, str]] = {}
 
     def put(self, row: GroupRow, why: str) -> None:
         """Quarantine a group in its current state."""
         self._why.pop(row.key, None)
-        self._why[row.key] = (_sight(row), why)
-        while len(self._why) > SET_ASIDE_MAX:
+        self._why[row.key] = (_state(row), why)
+        while len(self._why) > QUARANTINED_MAX:
             oldest = next(iter(self._why))
             del self._why[oldest]
             self._mark_dirty(oldest)
@@ -40,7 +40,7 @@ class Quarantine:
         known = self._why.get(row.key)
         if known is None:
             return row
-        if known[0] != _sight(row):
+        if known[0] != _state(row):
             del self._why[row.key]
             return row
         return msgspec.structs.replace(row, problem=row.problem or known[1])
@@ -53,7 +53,7 @@ class Quarantine:
         self._why.pop(key, None)
 
 
-def _sight(row: GroupRow) -> _Sight:
+def _state(row: GroupRow) -> _State:
     """What a change of the spec or of pods alters. Our own status writes do not alter it."""
     pods = tuple((pod.uid, pod.shape.key) for run in row.runs for pod in run.pods)
-    return (row.uid, row.queue, row.min_member, row.role_minimums, row.min_resources, pods)
+    return (row.uid, row.queue, row.min_member, row.task_minimums, row.min_resources, pods)

@@ -8,32 +8,32 @@ count.
 
 import msgspec
 
-from vc.scheduling.model.rows import PodRow, Task
+from vc.scheduling.model.rows import PodRow, TaskStatus
 
 
-class LiftedGates:
+class RemovedGates:
     """By pod uid; bounded by the number of waiting pods."""
 
     def __init__(self) -> None:
-        self._lifted: dict[str, None] = {}
+        self._removed: dict[str, None] = {}
 
     def over(self, row: PodRow) -> PodRow:
         """The row with the overlay. The queue has a reservation only for pods whose gate this
         process removed, until they are bound."""
-        if row.uid not in self._lifted:
+        if row.uid not in self._removed:
             return msgspec.structs.replace(row, queue_reserved=False) if row.queue_reserved else row
-        if row.status is not Task.PENDING:
-            del self._lifted[row.uid]
+        if row.status is not TaskStatus.PENDING:
+            del self._removed[row.uid]
             return row
         return msgspec.structs.replace(row, queue_reserved=True)
 
-    def put(self, row: PodRow, *, lifted: bool) -> PodRow:
-        """The gate of a pod is being removed, or (not `lifted`) its removal failed."""
-        if lifted:
-            self._lifted[row.uid] = None
+    def put(self, row: PodRow, *, removed: bool) -> PodRow:
+        """The gate of a pod is being removed, or (not `removed`) its removal failed."""
+        if removed:
+            self._removed[row.uid] = None
             return self.over(row)
-        self._lifted.pop(row.uid, None)
+        self._removed.pop(row.uid, None)
         return msgspec.structs.replace(row, queue_reserved=False) if row.queue_gated else row
 
-    def gone(self, uid: str) -> None:
-        self._lifted.pop(uid, None)
+    def pod_deleted(self, uid: str) -> None:
+        self._removed.pop(uid, None)

@@ -103,7 +103,7 @@ class Paths:
         """Queues without a parent; their amounts include all their descendants."""
         for queue in session.snapshot.queues.values():
             self._add(queue)
-        for group in session.snapshot.everybody.values():
+        for group in session.snapshot.all_groups.values():
             self._jobs.setdefault(group.queue, []).append(group)
         for jobs in self._jobs.values():
             jobs.sort(key=_by_key)
@@ -163,7 +163,7 @@ class Paths:
             standings = {g.key: self._of_job(g, demanded) for g in self._jobs.get(queue, [])}
             known = self._known[queue] = _Jobs(demanded, _Sum(standings), len(placements))
         for key in dict.fromkeys(placements[known.seen :]):
-            group = self._session.snapshot.everybody[key]
+            group = self._session.snapshot.all_groups[key]
             known.sum.change(key, self._of_job(group, demanded))
         known.seen = len(placements)
         return self._together(known.sum)

@@ -30,7 +30,7 @@ def unbacked(session: "Session") -> dict[str, Amounts]:
     next group without pods would claim the capacity at once.
     """
     found: dict[str, Amounts] = {}
-    for group in session.snapshot.everybody.values():  # one whose minimum is 0 waits for nothing
+    for group in session.snapshot.all_groups.values():  # one whose minimum is 0 waits for nothing
         if group.valid or session.phase(group) not in (INQUEUE, RUNNING):
             continue
         claim = claimed(session, group)

@@ -114,6 +114,7 @@ def explain(
         remedy=remedy,
         notes=[*([refusal] if refusal else []), *look.notes],
         beyond_minimum=answered_reason(look.beyond) if look.beyond is not None else None,
+        pending_in_queue=len(line),
     )
 
 
@@ -248,7 +249,7 @@ def _waits(reason: Reason) -> bool:
 
 
 def _stuck(reason: Reason | None) -> Estimate | None:
-    return _no("somebody must act first: see what would unblock it") if reason else None
+    return _no("unknown (a user must act first: see unblock)") if reason else None
 
 
 class _Future:
@@ -276,13 +277,13 @@ class _Future:
         known, or the bound is reached."""
         # The estimate needs the simulated cluster, which was not built without time.
         if self._trial is None:
-            return _no("no time was left to try it: too many ask at the same time")
+            return _no("unknown (no time was left to simulate it: too many requests)")
         try:
             for at, end, started in self._steps(self._trial, go_on):
                 if group in started:
                     return self._yes(at, end)
         except GaveUpError as error:
-            return _no(f"{error}, in which {len(self._ended)} jobs ended and it was not placed")
+            return _no(f"unknown ({error}; {len(self._ended)} jobs ended and it was not placed)")
         return self._never(holders)
 
     def starts(self, groups: Collection[str], go_on: Callable[[], bool]) -> dict[str, Estimate]:
@@ -333,16 +334,13 @@ class _Future:
     def _never(self, holders: list[str]) -> Estimate:
         ended = len(self._ended)
         if not ended:
-            named = ", ".join(holders[:3])
-            who = (
-                f"nothing says when {named} end" if named else "nothing says when running jobs end"
-            )
-            return _no(f"no basis: {who} (runningEstimate, activeDeadlineSeconds or finished jobs)")
+            named = f" of {', '.join(holders[:3])}" if holders else ""
+            return _no(f"unknown (no runningEstimate, deadline or history{named})")
         if self._cut:
             return _no(
-                f"gave up after the expected ends of {ended} jobs, which do not make the room"
+                f"unknown (stopped after the expected ends of {ended} jobs, which do not free enough)"
             )
-        return _no(f"no basis: not even the expected ends of {ended} jobs make the room")
+        return _no(f"unknown (the expected ends of {ended} jobs do not free enough)")
 
 
 def _basis(ended: list[str], last: End) -> str:

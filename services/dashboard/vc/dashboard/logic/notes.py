@@ -25,7 +25,7 @@ def controller_refusal(job: Job) -> str:
 
 def not_reclaimable(session: Session, group: str, reason: Reason) -> list[str]:
     """Queues that hold more than their share of a missing resource and are not reclaimable."""
-    shares, row = session.framework.queues.shares, session.snapshot.everybody.get(group)
+    shares, row = session.framework.queues.shares, session.snapshot.all_groups.get(group)
     if shares is None or row is None or reason.stage not in _FOR_NODES:
         return []
     # Without the action no queue is ever reclaimed from, so the note would be wrong.
@@ -57,5 +57,5 @@ def not_reclaimable(session: Session, group: str, reason: Reason) -> list[str]:
 
 def beyond_minimum(session: Session, group: str) -> Reason | None:
     """Why surplus pods of a started PodGroup wait, or None if there are none."""
-    row = session.snapshot.everybody.get(group)
+    row = session.snapshot.all_groups.get(group)
     return surplus_reason(session, row) if row is not None else None

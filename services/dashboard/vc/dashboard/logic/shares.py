@@ -56,7 +56,7 @@ class BoundedSimulation(Simulation):
 
     def look(self, conf: Conf) -> Session:
         """A newly opened session. Nothing is decided on it."""
-        snapshot = self._columns.snapshot("look", now=self.now)
+        snapshot = self._cache.snapshot("look", now=self.now)
         return Session(snapshot, Framework(conf, plugins.REGISTRY), self.now)
 
 
@@ -93,7 +93,7 @@ def order_of(session: Session) -> dict[str, int]:
 def usable_nodes(session: Session, group: str) -> Mapping[str, None] | None:
     """Nodes that pass the predicates of any waiting pod, whatever is
     free. None without waiting pods."""
-    row = session.snapshot.everybody.get(group)
+    row = session.snapshot.all_groups.get(group)
     # Without waiting pods there is nothing to filter for.
     if row is None or not row.runs:
         return None

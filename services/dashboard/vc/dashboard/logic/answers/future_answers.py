@@ -163,6 +163,8 @@ class Explanation(Answer, frozen=True, kw_only=True):
     job controller that were refused."""
     beyond_minimum: ReasonAnswer | None = None
     """Of a job that has its minimum: why its other pods wait; None when none do."""
+    pending_in_queue: int = 0
+    """Number of pending groups of its queue, among which it has its position; 0 for a job that does not wait."""
 
 
 class AddNodes(

@@ -17,20 +17,19 @@ from vc.model.api.kinds import CONFIGMAPS
 from vc.model.api.kubernetes import ConfigMap
 from vc.model.api.meta import ApiObject
 from vc.model.faults import describe
-from vc.scheduler.config import CONF_KEY
-from vc.scheduling import actions, plugins
-from vc.scheduling.conf.model import Conf
-from vc.scheduling.conf.volcano_file import ConfError, read_conf
+from vc.scheduling.conf.model import CONF_KEY, Conf
+from vc.scheduling.conf.volcano_file import ConfError
+from vc.scheduling.conf_reader import conf_text, read_conf_text
 
 CONF_LOOK_SECONDS: Final = 5.0
 """Interval between two reads of the file."""
 
-UNTOLD_MAX: Final = 100
+EVENTS_QUEUED_MAX: Final = 100
 """Maximum number of events kept until this replica leads; the oldest are dropped first."""
 
 INVALID: Final = "InvalidConfiguration"
 WARNING: Final = "ConfigurationWarning"
-TAKEN_OVER: Final = "ConfigurationChanged"
+CHANGED: Final = "ConfigurationChanged"
 
 
 class ConfSource:
@@ -47,7 +46,7 @@ class ConfSource:
         self._log = log
         self._seen: str | None = None
         self._seen_map: ApiObject | None = None
-        self._untold: list[RecordEvent] = []
+        self._events: list[RecordEvent] = []
 
     # -- the file --------------------------------------------------------------------------------
 
@@ -62,7 +61,7 @@ class ConfSource:
             text = f"# {describe(error)}"
             if text != self._seen:
                 self._log.warning(
-                    "configuration %s cannot be read: %s", self._path, describe(error)
+                    "configuration unreadable source=%s error=%s", self._path, describe(error)
                 )
             self._seen = text
             return False
@@ -85,13 +84,12 @@ class ConfSource:
         name = f"ConfigMap {found.key}"
         if self._path is not None:
             if before is None:
-                self._log.warning("%s is not used: %s is given and wins", name, self._path)
+                self._log.warning("configuration ignored source=%s used=%s", name, self._path)
             return False
-        # A missing key is an invalid configuration, not a request for the defaults.
-        text = found.data.get(self._key)
-        if text is None:
-            named = ", ".join(sorted(found.data)) or "none"
-            self._refuse(name, f"data: key {self._key!r} is missing; there are: {named}", found)
+        try:
+            text = conf_text(found, key=self._key)
+        except ConfError as error:
+            self._refuse(name, str(error), found)
             return False
         if text == self._seen:
             return False
@@ -102,7 +100,7 @@ class ConfSource:
         """Return to the defaults, because the ConfigMap was deleted."""
         if self._path is not None:
             return False
-        self._log.warning("the configuration's ConfigMap is gone: back to the defaults")
+        self._log.warning("configuration deleted source=ConfigMap used=defaults")
         changed = self.conf != self._default
         self.conf, self._seen, self.refused = self._default, None, ""
         return changed
@@ -112,33 +110,29 @@ class ConfSource:
     def _take(self, text: str, name: str, source: ConfigMap | None) -> bool:
         """Parse a configuration and put it in force; return whether it differs."""
         try:
-            conf, warnings = read_conf(
-                text,
-                actions=tuple(sorted(actions.REGISTRY)),
-                plugins=tuple(sorted(plugins.REGISTRY)),
-            )
+            conf, warnings = read_conf_text(text)
         except ConfError as error:
             self._refuse(name, str(error), source)
             return False
         for warning in warnings:
-            self._log.warning("configuration %s: %s", name, warning)
-            self._tell(source, WARNING, warning)
+            self._log.warning("configuration warning source=%s warning=%s", name, warning)
+            self._queue_event(source, WARNING, warning)
         shown = ", ".join(conf.actions)
-        self._log.info("configuration %s: actions %s", name, shown)
+        self._log.info("configuration in force source=%s actions=%s", name, shown)
         self.refused = ""
         changed = conf != self.conf
         self.conf = conf
         if changed:
-            self._tell(source, TAKEN_OVER, f"in force: actions {shown}", kind="Normal")
+            self._queue_event(source, CHANGED, f"in force: actions {shown}", kind="Normal")
         return changed
 
     def _refuse(self, name: str, why: str, source: ConfigMap | None) -> None:
         """Keep the configuration in force, and report why the new one is not used."""
         self.refused = why
-        self._log.error("configuration %s is not used, the old one stays: %s", name, why)
-        self._tell(source, INVALID, f"not used, the one before stays: {why}")
+        self._log.error("configuration refused source=%s error=%s", name, why)
+        self._queue_event(source, INVALID, f"not used, the one before stays: {why}")
 
-    def _tell(
+    def _queue_event(
         self, source: ConfigMap | None, reason: str, message: str, *, kind: str = "Warning"
     ) -> None:
         """Queue an event on the ConfigMap; a file has no object for events."""
@@ -153,9 +147,9 @@ class ConfSource:
             reason=reason,
             message=message,
         )
-        self._untold = [*self._untold, event][-UNTOLD_MAX:]
+        self._events = [*self._events, event][-EVENTS_QUEUED_MAX:]
 
-    def untold(self) -> list[RecordEvent]:
+    def take_events(self) -> list[RecordEvent]:
         """Return the queued events for the leader to write; each is returned once."""
-        told, self._untold = self._untold, []
-        return told
+        events, self._events = self._events, []
+        return events

@@ -16,7 +16,7 @@ from vc.model.api.meta import ApiObject, object_key
 from vc.model.api.pod import Pod
 from vc.runtime.applying.effects import EffectApplier, OutcomeStatus
 from vc.runtime.hosting.context import Context
-from vc.scheduling.cache.cluster_cache import Columns
+from vc.scheduling.cache.cluster_cache import ClusterCache
 from vc.scheduling.model.decisions import PodRef, WaitingPods
 from vc.scheduling.pod_status.background_queue import (
     BackgroundQueue,
@@ -41,14 +41,14 @@ class BackgroundWriter:
     def __init__(
         self,
         context: Context,
-        columns: Columns,
+        cache: ClusterCache,
         *,
         applier: EffectApplier,
         wanted: asyncio.Event,
         view: View,
     ) -> None:
         self._context = context
-        self._columns = columns
+        self._cache = cache
         self._applier = applier
         self._wanted = wanted
         self._view = view
@@ -122,7 +122,7 @@ class BackgroundWriter:
 
     async def _write_condition(self, condition: PodCondition, epoch: int) -> None:
         """Write the condition, and record the result in the overlay of conditions."""
-        conditions, uid = self._columns.conditions, condition.pod.uid
+        conditions, uid = self._cache.overlays.conditions, condition.pod.uid
         pod = self._view(PODS, object_key(condition.pod.namespace, condition.pod.name))
         if not self._waits(condition.pod) or not isinstance(pod, Pod):
             conditions.drop(uid)
@@ -144,4 +144,4 @@ class BackgroundWriter:
 
     def _waits(self, pod: PodRef) -> bool:
         """Whether the pod exists and is not bound."""
-        return self._columns.bindable(object_key(pod.namespace, pod.name), pod.uid)
+        return self._cache.bindable(object_key(pod.namespace, pod.name), pod.uid)

@@ -31,13 +31,13 @@ from vc.runtime.applying.effects import (
 from vc.runtime.applying.slots import Slots
 from vc.runtime.hosting.backoff import delay_seconds
 from vc.runtime.hosting.context import Context
-from vc.scheduler.background_writer import View
 from vc.scheduler.config import PodEvents
 from vc.scheduler.session_observer import Observer
 from vc.scheduler.spans import GangSpans, SessionTimes
-from vc.scheduler.status_writers import StatusWriters
-from vc.scheduling.cache.cluster_cache import Columns
-from vc.scheduling.cache.overlays.assumed_binds import Assumed
+from vc.scheduler.writing.background_writer import View
+from vc.scheduler.writing.status_writers import StatusWriters
+from vc.scheduling.cache.cluster_cache import ClusterCache
+from vc.scheduling.cache.overlays.assumed_binds import AssumedBind
 from vc.scheduling.effects import (
     GroupWork,
     claim_effect,
@@ -76,7 +76,7 @@ class Writers:
     def __init__(
         self,
         context: Context,
-        columns: Columns,
+        cache: ClusterCache,
         *,
         lease: Lease,
         observer: Observer,
@@ -88,42 +88,42 @@ class Writers:
         self._context = context
         slots = Slots(context.clock.monotonic, requests_max=CONCURRENCY_MAX)
         self._applier = EffectApplier(context, lease=lease, slots=slots)
-        self._columns = columns
+        self._cache = cache
         self._observer = observer
         self._spans = spans
         self._wanted = wanted
         self._group_of: Callable[[str], ApiObject | None] = functools.partial(view, PODGROUPS)
-        self.tellers = StatusWriters(
-            context, columns, lease=lease, slots=slots, wanted=wanted, view=view
+        self.statuses = StatusWriters(
+            context, cache, lease=lease, slots=slots, wanted=wanted, view=view
         )
         self._pod_events = pod_events
         self._queues: list[asyncio.Queue[SessionWork]] = [
             asyncio.Queue(WORK_QUEUED_MAX) for _ in range(WRITERS)
         ]
-        self._at_work: Counter[str] = Counter()
+        self._busy_groups: Counter[str] = Counter()
         """Groups with queued or running work; later work of such a group must follow it."""
         self._in_doubt: set[str] = set()
         """Those of them with a failed bind; a status that assumes the bind is not written."""
-        self._doubts: asyncio.Queue[BindPod] = asyncio.Queue()
+        self._unknown_binds: asyncio.Queue[BindPod] = asyncio.Queue()
         """Binds with an unknown result; bounded by the number of assumed pods."""
-        observer.meters.watch_work("write", self._waiting)
+        observer.metrics.watch_work("write", self._waiting)
 
     def _waiting(self) -> int:
         """Return the number of queued writes, for the metric."""
         queued = sum(queue.qsize() for queue in self._queues)
-        return queued + len(self.tellers) + len(self.tellers.background)
+        return queued + len(self.statuses) + len(self.statuses.background)
 
     def pods_wait(self, waiting: WaitingPods, *, epoch: int) -> None:
         """Queue the conditions and events of waiting pods, with low priority."""
         group = self._group_of(waiting.group)
         on_wait = self._pod_events.on_wait
-        self.tellers.background.waiting(waiting, group, pod_events=on_wait, epoch=epoch)
+        self.statuses.background.waiting(waiting, group, pod_events=on_wait, epoch=epoch)
 
     async def run(self) -> None:
         """Write until cancelled."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._settle_doubts())
-            group.create_task(self.tellers.run())
+            group.create_task(self._check_unknown_binds())
+            group.create_task(self.statuses.run())
             for queue in self._queues:
                 group.create_task(self._write_all(queue))
 
@@ -134,10 +134,10 @@ class Writers:
         """
         # A status of a group with queued work must follow that work, because it may describe its
         # result.
-        if not work.acts and work.group not in self._at_work:
-            self._tell(work, session, began=self._context.clock.wall())
+        if not work.acts and work.group not in self._busy_groups:
+            self._queue_status(work, session, began=self._context.clock.wall())
             return
-        self._at_work[work.group] += 1
+        self._busy_groups[work.group] += 1
         # A hash of the group's key, so that all work of a group uses the same queue.
         number = zlib.crc32(work.group.encode()) % WRITERS
         await self._queues[number].put(SessionWork(work, session))
@@ -146,9 +146,9 @@ class Writers:
         while True:
             work, session = await queue.get()
             await self._write_group(work, session)
-            self._at_work[work.group] -= 1
-            if not self._at_work[work.group]:
-                del self._at_work[work.group]
+            self._busy_groups[work.group] -= 1
+            if not self._busy_groups[work.group]:
+                del self._busy_groups[work.group]
                 self._in_doubt.discard(work.group)
 
     async def _apply(self, effects: Sequence[Effect], session: SessionTimes) -> list[Outcome]:
@@ -159,7 +159,7 @@ class Writers:
         """Bind, then queue the status that describes it, then apply the other work of the group."""
         began = self._context.clock.wall()
         # The gang of a later session waits for these claims, so they are written first.
-        await self._give_claims(work, session)
+        await self._write_claims(work, session)
         if work.gang is None or await self._bind(work.gang, session):
             self._observer.bound(work, session, began=began)
         else:
@@ -167,50 +167,48 @@ class Writers:
             # succeed.
             self._in_doubt.add(work.group)
         if work.group not in self._in_doubt:
-            self._tell(work, session, began=began)
+            self._queue_status(work, session, began=began)
         elif work.status is not None:
             # The status overlay is dropped, so that the next session computes the status again.
-            self._columns.status_failed(work.group, work.uid, status=work.status.status)
+            self._cache.status_failed(work.group, work.uid, status=work.status.status)
         if work.gates is not None:
-            await self._lift_gates(work.gates, session)
+            await self._remove_gates(work.gates, session)
         if work.release is not None:
             await self._release(work.release, session)
         if work.withdrawal is not None:
             await self._apply(withdrawal_effects(work.withdrawal), session)
         if work.takeover is not None:
-            self._observer.takes_over(work.group, work.takeover.lost, session)
+            self._observer.reservations_taken_over(work.group, work.takeover.lost, session)
             await self._apply(nomination_effects(work.takeover.places), session)
         if work.eviction is not None:
             self._observer.evicting(work, session)
             await self._evict(work.eviction, session)
 
-    def _tell(self, work: GroupWork, session: SessionTimes, *, began: float) -> None:
+    def _queue_status(self, work: GroupWork, session: SessionTimes, *, began: float) -> None:
         """Queue the status, after everything that it describes is done."""
         if work.status is not None:
-            self._observer.enqueued_groups(work, session)
+            self._observer.enqueued(work, session)
             self._spans.bound(work, self._group_of(work.group), times=session, began=began)
-            self.tellers.status(
-                work.status, enqueued_groups=work.enqueued_groups, epoch=session.epoch
-            )
+            self.statuses.status(work.status, awaited=work.enqueues, epoch=session.epoch)
 
-    async def _give_claims(self, work: GroupWork, session: SessionTimes) -> None:
+    async def _write_claims(self, work: GroupWork, session: SessionTimes) -> None:
         """Write the nodes and volumes of claims; refused ones are chosen again after a backoff."""
         outcomes = await self._apply([claim_effect(choice) for choice in work.claims], session)
         refused: list[tuple[str, str]] = []
         for choice, outcome in zip(work.claims, outcomes, strict=True):
             if outcome.status is not OutcomeStatus.DONE:
                 refused.append((choice.claim, outcome.error or outcome.status.value))
-                self._columns.volumes.refused(choice, now=self._context.clock.now())
+                self._cache.facts.volumes.refused(choice, now=self._context.clock.now())
                 self._wanted.set()
         self._observer.claims_refused(work.group, refused, session)
 
-    async def _lift_gates(self, lift: GateLift, session: SessionTimes) -> None:
+    async def _remove_gates(self, lift: GateLift, session: SessionTimes) -> None:
         """Remove scheduling gates; failed ones are retried after a backoff."""
         outcomes = await self._apply(gate_effects(lift), session)
         for pod, outcome in zip(lift.pods, outcomes, strict=True):
             if outcome.status is not OutcomeStatus.DONE:
                 key, now = object_key(pod.namespace, pod.name), self._context.clock.now()
-                self._columns.lift_gate(key, pod.uid, failed_at=now)
+                self._cache.remove_gate(key, pod.uid, failed_at=now)
                 self._wanted.set()
 
     async def _release(self, release: Release, session: SessionTimes) -> None:
@@ -226,7 +224,9 @@ class Writers:
             self._observer.members_stay(release.group, kept, session)
         # Only a refusal starts a backoff. A skipped write was never sent.
         if any(_refused(outcome) for outcome in kept):
-            self._columns.evictions.release_refused(release.group, now=self._context.clock.now())
+            self._cache.overlays.evictions.release_refused(
+                release.group, now=self._context.clock.now()
+            )
         self._wanted.set()
 
     async def _evict(self, eviction: Eviction, session: SessionTimes) -> None:
@@ -237,9 +237,9 @@ class Writers:
         """
         # Nominations come first. A stale one shows that the preemptor was deleted, before any
         # victim was evicted for it.
-        told = await self._apply(nomination_effects(eviction.places), session)
-        if any(outcome.status is OutcomeStatus.STALE for outcome in told):
-            await self._keep_victims(eviction, told, session)
+        nominated = await self._apply(nomination_effects(eviction.places), session)
+        if any(outcome.status is OutcomeStatus.STALE for outcome in nominated):
+            await self._keep_victims(eviction, nominated, session)
             return
         outcomes = await self._apply(eviction_effects(eviction), session)
         stay: list[Outcome] = []
@@ -252,52 +252,54 @@ class Writers:
                 stay.append(outcome)
                 # A refusal exempts the pod for a while. A write that was skipped says nothing about
                 # it.
-                spared_from = now if _refused(outcome) else None
-                self._columns.unevict(object_key(pod.namespace, pod.name), pod.uid, now=spared_from)
+                exempt_from = now if _refused(outcome) else None
+                self._cache.unevict(object_key(pod.namespace, pod.name), pod.uid, now=exempt_from)
         if any(_refused(outcome) for outcome in stay):
-            self._columns.evictions.evictions_refused(eviction.group, now=now)
+            self._cache.overlays.evictions.evictions_refused(eviction.group, now=now)
         if stay:
-            await self._victims_stay(eviction, told, session, some_left=bool(gone))
+            await self._victims_stay(eviction, nominated, session, some_evicted=bool(gone))
             self._wanted.set()
         self._observer.victims_stay(eviction, stay, session)
         for event in eviction_events(msgspec.structs.replace(eviction, pods=tuple(gone))):
-            self.tellers.event(event, epoch=session.epoch)
+            self.statuses.event(event, epoch=session.epoch)
 
     async def _keep_victims(
-        self, eviction: Eviction, told: Sequence[Outcome], session: SessionTimes
+        self, eviction: Eviction, nominated: Sequence[Outcome], session: SessionTimes
     ) -> None:
         """Cancel the preemption, because a pod of the preemptor was deleted.
 
         Nominations that were already written are withdrawn, and no victim is evicted.
         """
-        self._columns.evictions.settled(eviction.group)
-        await self._withdraw(eviction, told, session)
+        self._cache.overlays.evictions.nomination_ended(eviction.group)
+        await self._withdraw(eviction, nominated, session)
         for pod in eviction.pods:
             key = object_key(pod.namespace, pod.name)
-            self._columns.unevict(key, pod.uid, now=None)
-        self._observer.no_eviction_line(eviction.group, session)
+            self._cache.unevict(key, pod.uid, now=None)
+        self._observer.preemption_cancelled(eviction.group, session)
         self._wanted.set()
 
     async def _victims_stay(
         self,
         eviction: Eviction,
-        told: Sequence[Outcome],
+        nominated: Sequence[Outcome],
         session: SessionTimes,
         *,
-        some_left: bool,
+        some_evicted: bool,
     ) -> None:
         """Keep the reservation if some victims were evicted; otherwise withdraw the nominations."""
-        goes_on = self._columns.evictions.victims_stay(
-            eviction.group, some_left=some_left, now=self._context.clock.now()
+        goes_on = self._cache.overlays.evictions.victims_not_evicted(
+            eviction.group, some_evicted=some_evicted, now=self._context.clock.now()
         )
         if not goes_on:
-            await self._withdraw(eviction, told, session)
+            await self._withdraw(eviction, nominated, session)
 
     async def _withdraw(
-        self, eviction: Eviction, told: Sequence[Outcome], session: SessionTimes
+        self, eviction: Eviction, nominated: Sequence[Outcome], session: SessionTimes
     ) -> None:
         """Remove the nominations that were written, from those pods only."""
-        done = {o.effect.uid: None for o in told if isinstance(o.effect, PatchObject) and o.written}
+        done = {
+            o.effect.uid: None for o in nominated if isinstance(o.effect, PatchObject) and o.written
+        }
         pods = tuple(
             PodRef(namespace=place.namespace, name=place.name, uid=place.uid)
             for place in eviction.places
@@ -313,26 +315,26 @@ class Writers:
         for outcome in failed:
             if outcome.namespace_terminating and isinstance(outcome.effect, BindPod):
                 # No pod can be bound in a terminating namespace, so sessions skip it.
-                self._columns.namespaces.refused(outcome.effect.namespace)
-            self._doubt(outcome)
+                self._cache.facts.namespaces.refused(outcome.effect.namespace)
+            self._check_later(outcome)
         if failed:
             self._observer.bind_failed(gang, failed, session)
         if self._pod_events.on_bind:
             done = [b for b, o in zip(gang.binds, outcomes, strict=True) if o not in failed]
-            self.tellers.background.assigned(done, epoch=session.epoch)
+            self.statuses.background.assigned(done, epoch=session.epoch)
         return not failed
 
-    def _doubt(self, outcome: Outcome) -> None:
+    def _check_later(self, outcome: Outcome) -> None:
         """Queue a failed bind, so that a live read decides whether it took effect."""
         assert isinstance(outcome.effect, BindPod)
-        self._doubts.put_nowait(outcome.effect)
+        self._unknown_binds.put_nowait(outcome.effect)
 
     # -- binds with an unknown result ------------------------------------------------------------
 
-    async def _settle_doubts(self) -> None:
+    async def _check_unknown_binds(self) -> None:
         """Resolve binds with an unknown result one by one, with backoff."""
         while True:
-            bind = await self._doubts.get()
+            bind = await self._unknown_binds.get()
             attempt = 0
             while not await self._settle(bind):
                 attempt += 1
@@ -354,9 +356,9 @@ class Writers:
         same = pod.get("metadata", {}).get("uid") == bind.uid
         node = pod.get("spec", {}).get("nodeName", "") if same else ""
         if node:
-            self._columns.assume(Assumed(key=key, uid=bind.uid, node=node))
+            self._cache.assume(AssumedBind(key=key, uid=bind.uid, node=node))
         else:
-            self._columns.unassume(key, bind.uid, now=self._context.clock.now())
+            self._cache.unassume(key, bind.uid, now=self._context.clock.now())
         return True
 
 

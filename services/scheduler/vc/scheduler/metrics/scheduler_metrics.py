@@ -11,8 +11,8 @@ from typing import Final
 from prometheus_client import Counter, Gauge
 
 from vc.runtime.hosting.context import Context
-from vc.scheduler.metrics_durations import DurationMetrics
-from vc.scheduler.metrics_sessions import EvictionMetrics, PendingMetrics, SizeMetrics
+from vc.scheduler.metrics.durations import DurationMetrics
+from vc.scheduler.metrics.sessions import EvictionMetrics, PendingMetrics, SizeMetrics
 from vc.scheduling.model.decisions import Decisions
 
 BIND_DONE: Final = "done"

@@ -1,0 +1,1 @@
+"""The scheduler configuration: file or ConfigMap, checks, and third-party actions and plugins."""

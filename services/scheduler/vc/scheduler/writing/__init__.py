@@ -1,0 +1,1 @@
+"""Writers: binds and evictions, coalesced statuses, and rate-limited conditions and events."""
