@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from vc.messages.built_in_plugins import BUILT_IN
 from vc.messages.topics import (
     ALL,
     DEAD_LETTERS,
@@ -42,14 +43,17 @@ FOLLOWED: Final[dict[str, tuple[Kind, ...]]] = {
         kinds.PODS, kinds.PODGROUPS, kinds.REPLICASETS, kinds.STATEFULSETS, kinds.DAEMONSETS,
         kinds.BATCHJOBS,
     ),
-    "queue-controller": (kinds.QUEUES, kinds.PODGROUPS, kinds.COMMANDS, kinds.PODS, kinds.JOBS),
+    "queue-controller": (kinds.QUEUES, kinds.PODGROUPS, kinds.COMMANDS),
+    "usage-ledger": (kinds.PODS, kinds.PODGROUPS, kinds.JOBS),
     "scheduler": (*_SCHEDULED, kinds.CONFIGMAPS),
     "admission": (kinds.QUEUES, kinds.NAMESPACES, kinds.CONFIGMAPS, kinds.QUOTAS),
     "dashboard": (*_SCHEDULED, kinds.JOBS, kinds.CONFIGMAPS),
 }  # fmt: skip
 """The facts that a service reads, completely or its share of the partitions."""
 
-PURE_PLUGINS: Final = frozenset({"plugin-env", "plugin-pytorch", "plugin-mpi", "plugin-tensorflow"})
+PURE_PLUGINS: Final = frozenset(
+    f"plugin-{name}" for name, plugin in BUILT_IN.items() if plugin.pure
+)
 """Plugins that do not check which cluster owns the topics."""
 
 
@@ -113,7 +117,7 @@ class KeyAccess(msgspec.Struct, frozen=True, kw_only=True):
 
 
 SNAPSHOTS: Final[dict[str, KeyAccess]] = {
-    "queue-controller": KeyAccess(checkpoints=("usage",)),
+    "usage-ledger": KeyAccess(checkpoints=("usage",)),
     "scheduler": KeyAccess(checkpoints=("scheduler",), writes_sessions=True, reads_sessions=True),
     "dashboard": KeyAccess(reads_sessions=True),
 }

@@ -8,6 +8,8 @@ of arguments that a plugin of ours does not know have no effect, and are removed
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from vc.messages.built_in_plugins import BUILT_IN
+
 REDACTED: Final = "<redacted>"
 """Replaces a value that the plugin reads from the job."""
 OMITTED: Final = "<omitted>"
@@ -16,39 +18,9 @@ OMITTED: Final = "<omitted>"
 _SECRET_FLAGS: Final = ("ssh-private-key",)
 
 FLAGS: Final[Mapping[str, Mapping[str, bool]]] = {
-    "env": {},
-    "svc": {"publish-not-ready-addresses": True, "disable-network-policy": True},
-    "ssh": {
-        "ssh-key-file-path": False,
-        "ssh-key-type": False,
-        "ssh-port": False,
-        "ssh-secret": False,
-        "ssh-private-key": False,
-        "ssh-public-key": False,
-    },
-    "pytorch": {
-        "master": False,
-        "worker": False,
-        "port": False,
-        "wait-master-enabled": True,
-        "wait-master-timeout": False,
-        "wait-master-image": False,
-    },
-    "mpi": {"master": False, "worker": False, "port": False},
-    "tensorflow": {"ps": False, "worker": False, "chief": False, "evaluator": False, "port": False},
-    "ray": {
-        "head": False,
-        "headContainer": False,
-        "worker": False,
-        "workerContainer": False,
-        "port": False,
-        "dashboardPort": False,
-        "clientPort": False,
-    },
+    name: plugin.flags for name, plugin in BUILT_IN.items()
 }
-"""The flags of each plugin in this repository, and whether a flag is a switch.
-A test compares this with the plugins.
-"""
+"""The flags of each plugin in this repository, and whether a flag is a switch."""
 
 
 def redact(arguments: Sequence[str], *, plugin: str = "") -> list[str]:

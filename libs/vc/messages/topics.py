@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from vc.messages.built_in_plugins import BUILT_IN
 from vc.model.api import kinds
 
 PARTITIONS: Final = 12
@@ -28,7 +29,7 @@ _DAY_SECONDS: Final = 24 * 3600
 TOMBSTONE_RETENTION_SECONDS: Final = _DAY_SECONDS
 """How long a deletion stays readable in a compacted topic."""
 
-PLUGINS: Final = ("env", "svc", "ssh", "pytorch", "mpi", "tensorflow", "ray")
+PLUGINS: Final = tuple(BUILT_IN)
 """The job plugins in this repository;
 third-party plugins announce themselves on `plugin.registry`.
 """
@@ -134,7 +135,7 @@ USAGE_LEDGER: Final = Topic(
     split=Split.BY_KEY,
     compacted=True,
     retention_seconds=TOMBSTONE_RETENTION_SECONDS,
-    producer="queue-controller",
+    producer="usage-ledger",
     consumers=("dashboard",),
 )
 DEAD_LETTERS: Final = Topic(
