@@ -7,12 +7,13 @@ PYROCLAST_HOME ?= .pyroclast
 export PYROCLAST_HOME
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up stack stack-down status test e2e prove prove-schema prove-remedies prove-chaos prove-containment prove-tenant prove-overload support-matrix check fix parts acls manifests audit bench bench-scheduler bench-cluster bench-overload clean install
+.PHONY: help demo up stack stack-down status test coverage e2e prove prove-schema prove-remedies prove-chaos prove-containment prove-tenant prove-overload support-matrix check lint types imports fix parts acls compose manifests audit bench bench-scheduler bench-cluster bench-overload clean install
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 17
 
-$(STAMP): pyproject.toml constraints.txt
+# A new service needs another installation: its command and its path are found by hatch_build.py.
+$(STAMP): pyproject.toml constraints.txt hatch_build.py $(wildcard services/*/vc/*/__main__.py)
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Pyroclast needs Python 3.11 or newer; this is %d.%d. Set PYTHON=/path/to/python3.11." % sys.version_info[:2])'
 	@echo "installing into $(VENV) (once; about a minute)"
 	@$(PYTHON) -m venv $(VENV)
@@ -38,6 +39,10 @@ status: $(STAMP) ## show each process of the stack: health, memory, lag, event a
 
 test: $(STAMP) ## run the tests; parts that are absent are skipped with a sentence
 	@$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal --ignore tests/e2e $(PYTEST_ARGS)
+
+coverage: $(STAMP) ## lines and branches that unit tests, properties and simulations run (report in htmlcov)
+	@$(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist worksteal --cov --cov-report term:skip-covered --cov-report html \
+	  $(or $(COVERED),tests/unit tests/properties tests/simulation) $(PYTEST_ARGS)
 
 e2e: $(STAMP) ## hurt the real stack: kills, pauses, outages (PYROCLAST_E2E=full for the whole counts)
 	@$(BIN)/python -m pytest -s tests/e2e $(PYTEST_ARGS)
@@ -66,10 +71,17 @@ prove-schema: $(STAMP) ## every field, annotation and configuration key has the 
 support-matrix: $(STAMP) ## write docs/support-matrix.md from the support table
 	@$(BIN)/python -m vc.model.support > docs/support-matrix.md
 
-check: $(STAMP) ## ruff, mypy --strict, import-linter
+check: lint types imports ## ruff, mypy --strict, import-linter
+
+lint: $(STAMP) ## format and lint rules of ruff
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
-	@$(BIN)/mypy libs services tests bench
+
+# mypy expands no wildcards in mypy_path, and each service is a path of its own.
+types: $(STAMP) ## mypy --strict
+	@MYPYPATH=$$(echo services/* | tr ' ' ':') $(BIN)/mypy libs services tests bench
+
+imports: $(STAMP) ## layer contracts of import-linter
 	@$(BIN)/lint-imports --no-logo
 
 fix: $(STAMP) ## let ruff repair what it can
@@ -83,6 +95,9 @@ acls: $(STAMP) ## write the chart's ACLs of Kafka and Redis from the access tabl
 	@mkdir -p deploy/helm/pyroclast/acls
 	@$(BIN)/pyroclast acls kafka --prefix TOPIC_PREFIX > deploy/helm/pyroclast/acls/kafka-acls.sh
 	@$(BIN)/pyroclast acls redis > deploy/helm/pyroclast/acls/users.acl
+
+compose: $(STAMP) ## write the services of docker-compose.yml from the table of services
+	@$(BIN)/python -m tests.architecture.compose_services > .docker-compose.new && mv .docker-compose.new docker-compose.yml
 
 manifests: $(STAMP) ## render the Helm chart to deploy/manifests, for people without Helm
 	@$$($(BIN)/python -c 'from vc.parts import obtain; print(obtain("helm").path)') template volcano deploy/helm/pyroclast \
@@ -111,5 +126,5 @@ bench-overload: $(STAMP) ## beside processes that take 25 and 67 % of the CPU; B
 	@$(BIN)/python -m bench.bench_overload $(if $(BASE),--base $(BASE)) $(ARGS)
 
 clean: ## remove what make made in this folder
-	rm -rf $(VENV) $(PYROCLAST_HOME) bench/results .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist
+	rm -rf $(VENV) $(PYROCLAST_HOME) bench/results .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage htmlcov build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.architecture.compose_services import FILE, written
 from vc.admission.config import Config as AdmissionConfig
 from vc.admission.registration import ANSWER_SECONDS_MAX, WITHDRAW_SECONDS_MAX
 from vc.admission.server import SHUTDOWN_SECONDS_MAX
@@ -61,6 +62,10 @@ def admission_told(env: Mapping[str, str]) -> AdmissionConfig:
 
 def dockerfile() -> str:
     return (ROOT / "deploy/Dockerfile").read_text()
+
+
+def test_the_services_are_written_from_the_table_of_services() -> None:
+    assert FILE.read_text() == written(), "run `make compose`"
 
 
 def test_compose_runs_what_the_stack_runs_and_nothing_else() -> None:

@@ -2,13 +2,17 @@
 
 import re
 import tomllib
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.architecture.service_contracts import IndependentServices, LayeredServices
+from tests.architecture.test_repository import tracked
 from vc.cli.pyroclast.services import SERVICES
 from vc.messages import topics
+from vc.messages.job_plugins import JOB_PLUGINS
 
 ROOT = Path(__file__).parents[2]
 README_LINES_MAX = 40
@@ -18,6 +22,11 @@ ENGINE_IN_A_LIBRARY = "scheduler"
 
 def pyproject() -> dict[str, Any]:
     return tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+def contracts() -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = pyproject()["tool"]["importlinter"]["contracts"]
+    return found
 
 
 def package_of(service: str) -> str:
@@ -36,31 +45,88 @@ def libraries() -> list[str]:
     return sorted(path.name for path in (ROOT / "libs/vc").iterdir() if path.is_dir())
 
 
-def test_the_command_line_knows_every_service() -> None:
+def test_the_table_of_services_has_every_service() -> None:
     assert sorted(SERVICES) == folders()
     assert all(SERVICES[name] == package_of(name) for name in folders())
 
 
-def test_every_service_has_its_script_its_package_and_its_place_on_the_path() -> None:
-    project = pyproject()
-    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
-    editable = project["tool"]["hatch"]["build"]["dev-mode-dirs"]
-    types = project["tool"]["mypy"]["mypy_path"].split(":")
+LISTS = {
+    "deploy/helm/pyroclast/services.yaml": "the table of services: part, addresses, rights",
+    "libs/vc/messages/access.py": "for a service: what it reads on the bus and in the cache",
+    "libs/vc/messages/job_plugins.py": "for a job plugin: its flags",
+}
+"""The lists that a new service or plugin is added to; CONTRIBUTING.md names the same."""
+WRITTEN_BY_MAKE = (
+    "docker-compose.yml",
+    "deploy/helm/pyroclast/acls/",
+    "deploy/manifests/",
+)
+CHECKED_DOCUMENTS = (".md", ".txt")
+"""Documents describe the service; tests compare their tables."""
+
+
+@pytest.mark.parametrize(
+    ("service", "also_in"),
+    [
+        ("usage-ledger", "libs/vc/messages/access.py"),
+        ("plugin-mpi", "libs/vc/messages/job_plugins.py"),
+        ("plugin-tensorflow", "libs/vc/messages/job_plugins.py"),
+    ],
+)
+def test_a_service_is_in_two_lists_outside_its_folder(service: str, also_in: str) -> None:
+    """No other file names it, except its tests, documents, and what `make` writes."""
+    anywhere = re.compile(rf"\b({service}|{package_of(service)})\b")
+    in_code = re.compile(
+        rf"[\"']{service}[\"']|^ *(from|import) {package_of(service)}\b", re.MULTILINE
+    )
+    naming = set()
+    for path in tracked():
+        name = str(path.relative_to(ROOT))
+        is_apart = name.startswith(("tests/", f"services/{service}/", *WRITTEN_BY_MAKE))
+        if is_apart or name.endswith(CHECKED_DOCUMENTS) or not path.is_file():
+            continue
+        # Docstrings and comments may mention a service; lists and imports are code.
+        names = in_code if path.suffix == ".py" else anywhere
+        if names.search(path.read_text(errors="replace")):
+            naming.add(name)
+    assert naming - set(LISTS) - PRODUCERS == set()
+    assert "deploy/helm/pyroclast/services.yaml" in naming
+    # The table of plugins has their names without the prefix.
+    assert (also_in in naming) or service.removeprefix("plugin-") in JOB_PLUGINS
+
+
+PRODUCERS = {"libs/vc/messages/topics.py"}
+"""A topic names its producer: a new topic is declared there, not a new service."""
+
+
+def test_contributing_names_the_lists_and_no_other() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    section = text.split("## Lists that name services")[1].split("\n## ")[0]
+    assert set(re.findall(r"^\| `([^`]+)`", section, re.MULTILINE)) == set(LISTS)
+
+
+def test_every_folder_of_services_is_installed_with_its_command() -> None:
+    """By hatch_build.py, which finds them without a list."""
+    commands = {point.name: point.value for point in entry_points(group="console_scripts")}
     for service in folders():
-        package = package_of(service)
-        assert project["project"]["scripts"][f"vc-{service}"] == f"{package}.__main__:main"
-        assert f"services/{service}/vc" in wheel
-        assert f"services/{service}" in editable
-        assert f"services/{service}" in types
+        assert commands[f"vc-{service}"] == f"{package_of(service)}.__main__:main"
+
+
+def test_contracts_cover_every_service() -> None:
+    (independent,) = [c for c in contracts() if c["name"].startswith("Services never")]
+    (layers,) = [c for c in contracts() if c["name"].startswith("Low never")]
+    found: Any = IndependentServices("", {}, {"modules": independent["modules"]})
+    assert {m.expression for m in found.modules} == {package_of(s) for s in folders()}
+    layered: Any = LayeredServices("", {}, {k: layers[k] for k in ("layers", "containers")})
+    placed = {tail.name for layer in layered.layers for tail in layer.module_tails}
+    assert {package_of(s).removeprefix("vc.") for s in folders()} <= placed
 
 
 def test_every_library_is_packaged_and_has_a_layer() -> None:
     project = pyproject()
     assert "libs/vc" in project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
     assert project["tool"]["importlinter"]["root_package"] == "vc"
-    (layers,) = [
-        c for c in project["tool"]["importlinter"]["contracts"] if c["name"].startswith("Low never")
-    ]
+    (layers,) = [c for c in contracts() if c["name"].startswith("Low never")]
     placed = {name for layer in layers["layers"] for name in layer.split(" | ")}
     assert set(libraries()) <= placed
 
@@ -72,10 +138,8 @@ def test_the_one_import_root_is_a_namespace(root: str) -> None:
 
 
 def test_the_rules_for_logic_cover_every_service() -> None:
-    contracts = pyproject()["tool"]["importlinter"]["contracts"]
-    (logic,) = [c for c in contracts if c["name"].startswith("Decision logic")]
-    expected = {f"{package_of(s)}.logic" for s in folders() if s != ENGINE_IN_A_LIBRARY}
-    assert set(logic["source_modules"]) == expected | {"vc.scheduling", "vc.jobs", "vc.validation"}
+    (logic,) = [c for c in contracts() if c["name"].startswith("Decision logic")]
+    assert set(logic["source_modules"]) == {"vc.scheduling", "vc.jobs", "vc.validation", "vc.*.logic"}
 
 
 @pytest.mark.parametrize("service", folders())

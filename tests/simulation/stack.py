@@ -41,7 +41,9 @@ WALL_AT_ZERO: Final = 1_800_000_000.0
 RESTART_SECONDS: Final = 0.5
 """How long a dead process stays dead."""
 
-CORE: Final = ("watcher", "job-controller", "plugin-env", "queue-controller", "scheduler")
+CORE: Final = (
+    "watcher", "job-controller", "plugin-env", "queue-controller", "usage-ledger", "scheduler"
+)  # fmt: skip
 """The shortest way of a gang job through all kinds of services."""
 
 

@@ -243,7 +243,7 @@ def test_no_decision_is_made_before_the_time_is_known() -> None:
             await stack.submit(gang_job("job", replicas=2, run_seconds=2))
             await stack.clock.sleep(60)
             assert stack.pods() == []
-            for name in ("job-controller", "scheduler", "queue-controller"):
+            for name in ("job-controller", "scheduler", "queue-controller", "usage-ledger"):
                 assert "what time it is" in stack.running[name].unready()
             cluster.mute = False
             await stack.until(
@@ -284,9 +284,9 @@ def test_steps_of_an_hour_on_any_replica_change_no_byte() -> None:
     quiet: dict[float, dict[str, float]] = {30.0: {}, 35.0: {}, 41.5: {}, 50.0: {}}
     steps: dict[float, dict[str, float]] = {
         30.0: {"scheduler": -HOUR, "job-controller": HOUR},
-        35.0: {"watcher": HOUR, "queue-controller": HOUR, "plugin-env": -HOUR},
+        35.0: {"watcher": HOUR, "usage-ledger": HOUR, "plugin-env": -HOUR},
         41.5: {"scheduler": HOUR, "job-controller": -HOUR},
-        50.0: {"queue-controller": -HOUR, "watcher": 0.0},
+        50.0: {"queue-controller": -HOUR, "usage-ledger": -HOUR, "watcher": 0.0},
     }
     assert run_virtual(_busy_run(steps)) == run_virtual(_busy_run(quiet))
 

@@ -199,7 +199,7 @@ def test_a_record_that_cannot_be_read_is_a_dead_letter_of_each_reader() -> None:
         "scheduler",
         "job-controller",
         "podgroup-controller",
-        "queue-controller",
+        "usage-ledger",
     }
     assert {letter.service for letter in found if letter.topic == PODS.topic} == readers
     assert all("not a Pod" in letter.error for letter in found)

@@ -20,10 +20,10 @@ from vc.model.api.kinds import CONFIGMAPS, PODGROUPS, PODS, QUEUES, Kind
 from vc.model.api.pod import Pod
 from vc.model.api.struct import JsonObject
 from vc.model.values.times import parse_time
-from vc.queue_controller.ledger_store import CHECKPOINT
-from vc.queue_controller.logic.ledger_documents import PREFIX, entries_of, hours_of, unpack_hour
-from vc.queue_controller.service import QueueController
 from vc.simcluster.cluster import StoreCluster
+from vc.usage_ledger.logic.documents import PREFIX, entries_of, hours_of, unpack_hour
+from vc.usage_ledger.service import UsageLedgerService
+from vc.usage_ledger.store import CHECKPOINT
 
 HOUR = int(WALL_AT_ZERO) // 3600 * 3600
 BEGINS_BEFORE = 300
@@ -46,7 +46,7 @@ def _nothing(_: Stack, __: int) -> None:
 
 
 def _die(stack: Stack, _: int) -> None:
-    stack.kill("queue-controller")
+    stack.kill("usage-ledger")
 
 
 def _lose_bus_and_cache(stack: Stack, turn: int) -> None:
@@ -59,17 +59,17 @@ def _lose_everything_and_die(stack: Stack, turn: int) -> None:
     if turn == 3:
         stack.bus.delete_topics()
         stack.snapshot.flush()
-        stack.kill("queue-controller")
+        stack.kill("usage-ledger")
 
 
 def _change_leaders(stack: Stack, turn: int) -> None:
-    stack.kill("queue-controller" if turn % 2 else "queue-controller@2")
+    stack.kill("usage-ledger" if turn % 2 else "usage-ledger@2")
 
 
 CASES = [
     Case("nothing goes wrong", _nothing),
-    Case("leaders change again and again", _change_leaders, (*CORE, "queue-controller@2")),
-    Case("the queue-controller dies again and again", _die),
+    Case("leaders change again and again", _change_leaders, (*CORE, "usage-ledger@2")),
+    Case("the usage-ledger dies again and again", _die),
     Case("the bus and the cache are wiped again and again", _lose_bus_and_cache),
     Case("bus, cache and process are lost at once", _lose_everything_and_die),
 ]
@@ -134,7 +134,7 @@ def test_a_label_puts_no_pod_on_another_bill() -> None:
             await stack.clock.sleep(BEGINS_BEFORE + SETTLED_SECONDS - stack.clock.monotonic())
             rows = {(row.queue, row.job) for row in (await _told(stack.bus)).values()}
             assert rows == {("team", "train"), ("default", "forged")}
-            page = generate_latest(_metrics_of(stack.running["queue-controller"])).decode()
+            page = generate_latest(_metrics_of(stack.running["usage-ledger"])).decode()
             for label in ("queue", "job"):
                 assert f'pyroclast_usage_labels_ignored_total{{label="{label}"}} 1.0' in page
             assert not stack.problems
@@ -155,7 +155,7 @@ def test_the_queue_of_a_finished_job_is_known_when_everything_else_is_lost() -> 
             await stack.until(lambda: not stack.api.list(groups).items, seconds=60, what="it ended")
             stack.bus.delete_topics()
             stack.snapshot.flush()
-            stack.kill("queue-controller")
+            stack.kill("usage-ledger")
             await stack.clock.sleep(BEGINS_BEFORE + SETTLED_SECONDS - stack.clock.monotonic())
             rows = {(row.queue, row.job) for row in (await _told(stack.bus)).values()}
             assert rows == {("team", "train")}
@@ -164,7 +164,7 @@ def test_the_queue_of_a_finished_job_is_known_when_everything_else_is_lost() -> 
 
 
 def _metrics_of(service: object) -> CollectorRegistry:
-    assert isinstance(service, QueueController)
+    assert isinstance(service, UsageLedgerService)
     return service._context.metrics
 
 
@@ -241,7 +241,7 @@ def test_while_hours_cannot_be_closed_usage_is_told_and_saved(
     with caplog.at_level("WARNING", logger="pyroclast"):
         run_virtual(main())
     assert [m for m in caplog.messages if "usage" in m] == [
-        "usage is written later: configmaps are forbidden"
+        "usage write failed, will retry error=configmaps are forbidden"
     ]
 
 

@@ -43,7 +43,8 @@ FOLLOWED: Final[dict[str, tuple[Kind, ...]]] = {
         kinds.PODS, kinds.PODGROUPS, kinds.REPLICASETS, kinds.STATEFULSETS, kinds.DAEMONSETS,
         kinds.BATCHJOBS,
     ),
-    "queue-controller": (kinds.QUEUES, kinds.PODGROUPS, kinds.COMMANDS, kinds.PODS, kinds.JOBS),
+    "queue-controller": (kinds.QUEUES, kinds.PODGROUPS, kinds.COMMANDS),
+    "usage-ledger": (kinds.PODS, kinds.PODGROUPS, kinds.JOBS),
     "scheduler": (*_SCHEDULED, kinds.CONFIGMAPS),
     "admission": (kinds.QUEUES, kinds.NAMESPACES, kinds.CONFIGMAPS, kinds.QUOTAS),
     "dashboard": (*_SCHEDULED, kinds.JOBS, kinds.CONFIGMAPS),
@@ -116,7 +117,7 @@ class KeyAccess(msgspec.Struct, frozen=True, kw_only=True):
 
 
 SNAPSHOTS: Final[dict[str, KeyAccess]] = {
-    "queue-controller": KeyAccess(checkpoints=("usage",)),
+    "usage-ledger": KeyAccess(checkpoints=("usage",)),
     "scheduler": KeyAccess(checkpoints=("scheduler",), writes_sessions=True, reads_sessions=True),
     "dashboard": KeyAccess(reads_sessions=True),
 }

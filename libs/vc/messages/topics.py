@@ -135,7 +135,7 @@ USAGE_LEDGER: Final = Topic(
     split=Split.BY_KEY,
     compacted=True,
     retention_seconds=TOMBSTONE_RETENTION_SECONDS,
-    producer="queue-controller",
+    producer="usage-ledger",
     consumers=("dashboard",),
 )
 DEAD_LETTERS: Final = Topic(

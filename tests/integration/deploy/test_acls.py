@@ -106,7 +106,7 @@ async def check_reads(kafka: AuthorizingKafka) -> None:
 
 async def check_redis(redis: AuthorizingRedis) -> None:
     """Sessions are the scheduler's to write, and a checkpoint is its service's."""
-    for service in ("dashboard", "queue-controller"):
+    for service in ("dashboard", "usage-ledger"):
         store = RedisSnapshot.from_url(redis.url_of(service))
         try:
             with pytest.raises(SnapshotUnavailableError):

@@ -36,7 +36,6 @@ from vc.podgroup_controller.logic import Observed as ObservedPods
 from vc.podgroup_controller.service import PodGroupController
 from vc.queue_controller.logic import Observed as ObservedQueues
 from vc.queue_controller.logic import decide as decide_queues
-from vc.queue_controller.logic.ledger import Ledger
 from vc.scheduling import actions, plugins
 from vc.scheduling.cache.cluster_cache import KINDS, ClusterCache
 from vc.scheduling.conf.model import Conf
@@ -44,6 +43,7 @@ from vc.scheduling.conf.volcano_file import ConfError, read_conf
 from vc.scheduling.cycle import run_cycle
 from vc.validation.offline import validate_documents
 from vc.validation.world import World as AdmissionWorld
+from vc.usage_ledger.logic.ledger import UsageLedger
 from vc.watcher.facts import Facts
 from vc.watcher.logic import Bare, Decoder, Index
 
@@ -268,13 +268,13 @@ def control_queues(rng: random.Random, count: int) -> int:
         left_out=[],
     )
     problems = _context("queue-controller").problems
-    ledger = Ledger(scheduler_names=("volcano",))
+    ledger = UsageLedger(scheduler_names=("volcano",))
     for number in range(count):
         pod = odd_object(rng, kinds.PODS, number)
         if isinstance(pod, Pod):
             with problems.contain("apply", kinds.PODS, pod.key):
-                ledger.see(pod, now=NOW)
-                ledger.miss(pod.metadata.uid, now=NOW)
+                ledger.observe(pod, now=NOW)
+                ledger.observe_deleted(pod.metadata.uid, now=NOW)
     return 2 * count
 
 

@@ -14,9 +14,9 @@ from vc.clock import run_virtual
 from vc.messages.access import FOLLOWED, PURE_PLUGINS, SNAPSHOTS, access_of
 from vc.messages.topics import ALL, EVERYONE, PROGRESS, Topic
 from vc.model.api.kinds import Kind
-from vc.queue_controller.ledger_store import CHECKPOINT as USAGE_CHECKPOINT
 from vc.runtime.consuming.follower import Follower
 from vc.scheduler.service import CHECKPOINT as SCHEDULER_CHECKPOINT
+from vc.usage_ledger.store import CHECKPOINT as USAGE_CHECKPOINT
 
 ROOT = Path(__file__).parents[3]
 CHART = ROOT / "deploy/helm/pyroclast"
@@ -74,7 +74,7 @@ def test_only_the_watcher_writes_facts_and_progress() -> None:
 def test_redis_is_for_those_who_use_it() -> None:
     assert set(SNAPSHOTS) == {name for name, facts in service_facts().items() if facts.get("redis")}
     assert SNAPSHOTS["scheduler"].checkpoints == (SCHEDULER_CHECKPOINT,)
-    assert SNAPSHOTS["queue-controller"].checkpoints == (USAGE_CHECKPOINT,)
+    assert SNAPSHOTS["usage-ledger"].checkpoints == (USAGE_CHECKPOINT,)
 
 
 def test_the_charts_files_are_made_of_the_table() -> None:

@@ -46,7 +46,7 @@ def test_secrets_of_the_caller_stay_with_the_caller(service: str) -> None:
 @pytest.mark.parametrize("service", SERVICES)
 def test_only_those_who_use_redis_know_where_it_is(service: str) -> None:
     given = told(service).get("REDIS_URL")
-    users = {"scheduler", "dashboard", "queue-controller"}
+    users = {"scheduler", "dashboard", "usage-ledger"}
     assert given == (ADDRESSES.redis if service in users else None)
 
 
@@ -62,7 +62,7 @@ def test_one_setting_says_to_all_whose_pods_are_ours() -> None:
     assert asking == [
         "job-controller",
         "podgroup-controller",
-        "queue-controller",
+        "usage-ledger",
         "scheduler",
         "dashboard",
     ]

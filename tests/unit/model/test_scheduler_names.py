@@ -10,8 +10,8 @@ from vc.dashboard.config import Config as DashboardConfig
 from vc.job_controller.config import Config as JobConfig
 from vc.model.scheduler_names import scheduler_names
 from vc.podgroup_controller.config import Config as PodGroupConfig
-from vc.queue_controller.config import Config as QueueConfig
 from vc.scheduler.config import Config as SchedulerConfig
+from vc.usage_ledger.config import Config as UsageConfig
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def test_every_service_reads_the_same(given: str, names: tuple[str, ...]) -> Non
     assert scheduler_names(env) == names
     assert SchedulerConfig.from_env(env).scheduler_names == names
     assert JobConfig.from_env(env).scheduler_name == names[0]
-    assert QueueConfig.from_env(env).scheduler_names == names
+    assert UsageConfig.from_env(env).scheduler_names == names
     assert DashboardConfig.from_env(env).scheduler_names == names
     assert AdmissionConfig.from_env(env).settings.scheduler_names == names
     assert PodGroupConfig.from_env(env).scheduler_names == set(names)
@@ -45,7 +45,7 @@ def test_in_one_process_every_service_reads_it_as_it_does_in_its_own(
         if "SCHEDULER_NAMES" in keys_of(name)
     }
     assert built.pop("job-controller").scheduler_name == "mine"
-    assert sorted(built) == ["dashboard", "podgroup-controller", "queue-controller", "scheduler"]
+    assert sorted(built) == ["dashboard", "podgroup-controller", "scheduler", "usage-ledger"]
     assert all(set(config.scheduler_names) == {"mine", "volcano"} for config in built.values())
 
 

@@ -58,7 +58,7 @@ def test_a_plain_pod_is_grouped_once_and_counts_in_its_queue() -> None:
     run_virtual(main())
 
 
-def test_what_is_decided_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_decision_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     async def main() -> str:
         async with Stack(services=SERVICES) as stack:
             made = await stack.cluster.create(PODS, plain_pod("p"), namespace="default")
@@ -70,14 +70,14 @@ def test_what_is_decided_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
     group = run_virtual(main())
     said = [record for record in caplog.records if record.name == "pyroclast.podgroup-controller"]
     about = [(r.getMessage(), r.__dict__["group"]) for r in said if "group" in r.__dict__]
-    assert about == [("made the pod group of 1 pods", group)]
+    assert about == [("pod group created pods=1", group)]
     said = [record for record in caplog.records if record.name == "pyroclast.queue-controller"]
     made = [(r.__dict__["queue"], r.getMessage()) for r in said if "queue" in r.__dict__]
     assert sorted(made) == [
-        ("default", "made the queue, which must exist"),
-        ("default", "the queue is Open"),
-        ("root", "made the queue, which must exist"),
-        ("root", "the queue is Open"),
+        ("default", "queue created"),
+        ("default", "queue state changed state=Open"),
+        ("root", "queue created"),
+        ("root", "queue state changed state=Open"),
     ], "counters that move are no decision"
 
 

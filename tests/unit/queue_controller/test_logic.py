@@ -20,35 +20,35 @@ from vc.model.api.scheduling import (
 )
 from vc.queue_controller.logic import Observed, decide
 from vc.queue_controller.logic.decide import COMMAND_NOTE
-from vc.queue_controller.logic.states import Wish, next_state
+from vc.queue_controller.logic.states import QueueAction, next_state
 from vc.queue_controller.logic.tree import top_down
 
 STATES = [
-    ("Open", Wish.NOTHING, 0, "Open"),
-    ("Open", Wish.OPEN, 1, "Open"),
-    ("Open", Wish.CLOSE, 0, "Closed"),
-    ("Open", Wish.CLOSE, 1, "Closing"),
-    ("", Wish.NOTHING, 0, "Open"),
-    ("Unknown", Wish.NOTHING, 1, "Open"),
-    ("Unknown", Wish.CLOSE, 1, "Closing"),
-    ("Closing", Wish.NOTHING, 1, "Closing"),
-    ("Closing", Wish.NOTHING, 0, "Closed"),
-    ("Closing", Wish.OPEN, 1, "Open"),
-    ("Closing", Wish.CLOSE, 1, "Closing"),
-    ("Closed", Wish.NOTHING, 0, "Closed"),
-    ("Closed", Wish.NOTHING, 1, "Closing"),
-    ("Closed", Wish.OPEN, 0, "Open"),
-    ("Closed", Wish.CLOSE, 0, "Closed"),
+    ("Open", QueueAction.NOTHING, 0, "Open"),
+    ("Open", QueueAction.OPEN, 1, "Open"),
+    ("Open", QueueAction.CLOSE, 0, "Closed"),
+    ("Open", QueueAction.CLOSE, 1, "Closing"),
+    ("", QueueAction.NOTHING, 0, "Open"),
+    ("Unknown", QueueAction.NOTHING, 1, "Open"),
+    ("Unknown", QueueAction.CLOSE, 1, "Closing"),
+    ("Closing", QueueAction.NOTHING, 1, "Closing"),
+    ("Closing", QueueAction.NOTHING, 0, "Closed"),
+    ("Closing", QueueAction.OPEN, 1, "Open"),
+    ("Closing", QueueAction.CLOSE, 1, "Closing"),
+    ("Closed", QueueAction.NOTHING, 0, "Closed"),
+    ("Closed", QueueAction.NOTHING, 1, "Closing"),
+    ("Closed", QueueAction.OPEN, 0, "Open"),
+    ("Closed", QueueAction.CLOSE, 0, "Closed"),
 ]
 
 
 @pytest.mark.parametrize(
-    ("state", "wish", "groups", "becomes"),
+    ("state", "action", "groups", "becomes"),
     STATES,
-    ids=[f"{s or 'new'} with {g} groups, wish {w.name}" for s, w, g, _ in STATES],
+    ids=[f"{s or 'new'} with {g} groups, action {w.name}" for s, w, g, _ in STATES],
 )
-def test_states(state: str, wish: Wish, groups: int, becomes: str) -> None:
-    assert next_state(state, wish, groups=groups) == becomes
+def test_states(state: str, action: QueueAction, groups: int, becomes: str) -> None:
+    assert next_state(state, action, groups=groups) == becomes
 
 
 def queue(name: str, state: str = "Open", *, parent: str = "root", **notes: str) -> Queue:

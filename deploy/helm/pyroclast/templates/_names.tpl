@@ -2,7 +2,11 @@
 {{- define "pyroclast.services" -}}
 {{- $root := . -}}
 {{- $chosen := dict -}}
-{{- range $name, $facts := .Files.Get "services.yaml" | fromYaml -}}
+{{- $table := .Files.Get "services.yaml" | fromYaml -}}
+{{- range $name, $_ := .Values.services -}}
+{{- if not (hasKey $table $name) }}{{ fail (printf "services.%s: there is no such service; there are %s" $name (keys $table | sortAlpha | join ", ")) }}{{ end -}}
+{{- end -}}
+{{- range $name, $facts := $table -}}
 {{- $said := index $root.Values.services $name | default dict -}}
 {{- $on := true -}}
 {{- with $facts.part }}{{ $on = (index $root.Values.basic .).enabled }}{{ end -}}
@@ -13,7 +17,7 @@
 {{- $chosen | toYaml -}}
 {{- end -}}
 
-{{/* User names of all our services, with commas: admission restores what anybody else writes of our own. */}}
+{{/* User names of all our services, with commas: admission restores our fields after writes by other users. */}}
 {{- define "pyroclast.accounts" -}}
 {{- $root := . -}}
 {{- $names := list -}}

@@ -1,4 +1,4 @@
-{{/* What a service is told. The same keys as in docker-compose.yml and `make stack`; a test compares. */}}
+{{/* The environment of a service. The same keys as in docker-compose.yml and `make stack`; a test compares. */}}
 {{- define "pyroclast.environment" -}}
 {{- $values := .root.Values -}}
 {{- $release := .root.Release.Name -}}
@@ -34,7 +34,7 @@
 - name: REDIS_URL
   valueFrom: {secretKeyRef: {name: {{ include "pyroclast.redisSecret" . }}, key: url}}
 {{- end }}
-{{- if has .service (list "job-controller" "scheduler" "podgroup-controller" "queue-controller" "dashboard") }}
+{{- if .facts.schedulerNames }}
 - name: SCHEDULER_NAMES
   value: {{ $values.schedulerName | quote }}
 {{- end }}

@@ -1,29 +1,18 @@
 """All services by name, in the order of the data flow.
 
-Their modules are imported only to run them.
+The names come from the chart's table (`deploy/helm/pyroclast/services.yaml`), the packages from the
+names: `usage-ledger` is `vc.usage_ledger`. Modules of services are imported only to run them.
 """
 
 import importlib
 from typing import Final
 
+from vc.cli.pyroclast.rights import service_facts
 from vc.runtime.hosting.host import Build
 from vc.runtime.program import Program
 
 SERVICES: Final[dict[str, str]] = {
-    "watcher": "vc.watcher",
-    "job-controller": "vc.job_controller",
-    "plugin-env": "vc.plugin_env",
-    "plugin-svc": "vc.plugin_svc",
-    "plugin-ssh": "vc.plugin_ssh",
-    "plugin-pytorch": "vc.plugin_pytorch",
-    "plugin-mpi": "vc.plugin_mpi",
-    "plugin-tensorflow": "vc.plugin_tensorflow",
-    "plugin-ray": "vc.plugin_ray",
-    "podgroup-controller": "vc.podgroup_controller",
-    "queue-controller": "vc.queue_controller",
-    "scheduler": "vc.scheduler",
-    "admission": "vc.admission",
-    "dashboard": "vc.dashboard",
+    service: f"vc.{service.replace('-', '_')}" for service in service_facts()
 }
 """The package of each service. `<package>.__main__.PROGRAM` describes and builds it."""
 

@@ -176,10 +176,17 @@ class PodGroupController:
             kind = getattr(outcome.effect, "kind", None)
             if outcome.status is not OutcomeStatus.DONE:
                 failed = True
-                self._context.log.info("not done: %s", outcome.error, extra=_fields(key, seen))
+                self._context.log.info(
+                    "write not done status=%s error=%s",
+                    outcome.status.value,
+                    outcome.error,
+                    extra=_fields(key, seen),
+                )
                 continue
-            if kind is PODGROUPS and (line := what_was_done(outcome.effect)):
-                self._context.log.info(line, len(seen.pods), extra=_fields(key, seen))
+            if kind is PODGROUPS and (event := log_event(outcome.effect)):
+                self._context.log.info(
+                    "%s pods=%d", event, len(seen.pods), extra=_fields(key, seen)
+                )
             if outcome.written is not None and kind in _KINDS:
                 self._expectations.expect(key, [(kind, outcome.written)])
             # A deletion has no written version, so it is remembered by uid.
@@ -195,22 +202,22 @@ def _kind_of(workload: ApiObject) -> Kind:
     return next((kind for kind in _OWNERS if kind.kind == workload.kind), REPLICASETS)
 
 
-def what_was_done(effect: Effect) -> str:
-    """Log line for a write of the PodGroup. The number of its pods is a parameter."""
+def log_event(effect: Effect) -> str:
+    """The event to log for a write of the PodGroup, or empty."""
     match effect:
         case CreateObject():
-            return "made the pod group of %d pods"
+            return "pod group created"
         case PatchObject():
-            return "changed the pod group of %d pods"
+            return "pod group changed"
         case DeleteObject():
-            return "the pod group goes; it has %d pods"
+            return "pod group deleted"
     return ""
 
 
 def _fields(key: str, seen: Observed) -> dict[str, str | int]:
     """Log fields: the PodGroup, and the vcjob and trace of its pods if they have one."""
-    anyone = seen.owner or next(iter(seen.pods), None)
-    return {**fields_of(anyone), "group": _group_key(key)}
+    example = seen.owner or next(iter(seen.pods), None)
+    return {**fields_of(example), "group": _group_key(key)}
 
 
 def _group_key(key: str) -> str:

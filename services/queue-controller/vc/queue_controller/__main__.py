@@ -17,7 +17,7 @@ def _load() -> Build:
 
 PROGRAM: Final = Program(
     service="queue-controller",
-    purpose="Keeps the tree of queues: root and default, states, commands, counters, and the usage ledger.",
+    purpose="Keeps the tree of queues: root and default, states, commands, and counters.",
     variables=VARIABLES,
     read=Config.from_env,
     load=_load,

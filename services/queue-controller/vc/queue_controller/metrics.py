@@ -1,13 +1,10 @@
-"""Metrics of queues and the ledger. Only the leader exports them."""
+"""Metrics of queues. Only the leader exports them."""
 
 import collections
-from collections.abc import Callable, Iterable, Sequence
-
-from prometheus_client import Counter, Gauge
+from collections.abc import Iterable, Sequence
 
 from vc.model.api.scheduling import PodGroup, Queue
 from vc.queue_controller.logic.counters import FIELDS, count_groups
-from vc.queue_controller.logic.ledger import Ledger
 from vc.runtime.hosting.context import Context
 from vc.runtime.metrics.shown_gauges import ShownGauge
 
@@ -43,34 +40,3 @@ class QueueMetrics:
         """Remove the series, because another replica leads and exports them."""
         for gauge in (*self._groups.values(), self._states):
             gauge.show({})
-
-
-def ignored_labels(context: Context) -> Counter:
-    """Counter of labels that would charge a pod to another queue or job."""
-    counter = Counter(
-        "pyroclast_usage_labels_ignored_total",
-        "Pods whose label names another queue or job than their pod group and controller; not believed.",
-        ("label",),
-        registry=context.metrics,
-    )
-    # Both series exist from the start, so that an increase is visible.
-    for label in ("queue", "job"):
-        counter.labels(label)
-    return counter
-
-
-def meter_ledger(context: Context, ledger: Ledger, *, leading: Callable[[], bool]) -> None:
-    """Gauges of open accounts, and of the time up to which hours are closed."""
-    accounts = Gauge(
-        "pyroclast_usage_open_accounts",
-        "Pods whose usage is not closed yet, those that are gone included.",
-        registry=context.metrics,
-    )
-    accounts.set_function(lambda: len(ledger.accounts))
-    closed = Gauge(
-        "pyroclast_usage_closed_until_seconds",
-        "Usage before this is written down for good; seconds since the epoch, 0 where nobody leads.",
-        registry=context.metrics,
-    )
-    # Only the leader knows what is closed.
-    closed.set_function(lambda: float(ledger.closed_until or 0) if leading() else 0.0)

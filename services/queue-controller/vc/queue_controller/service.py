@@ -1,9 +1,8 @@
-"""The shell: follow queues, PodGroups, Commands and pods; lead; decide about all queues at once.
+"""The shell: follow queues, PodGroups and Commands; lead; decide about all queues at once.
 
 There are few queues, so every decision covers the whole tree, at most once per period. A new leader
 first waits until its view has reached the state of the API server at the time it began to lead:
-with less it could carry out Commands a second time. Pods are only for the usage ledger
-(`ledger_keeper.py`) and cause no decision about queues.
+with less it could carry out Commands a second time.
 """
 
 import os
@@ -12,12 +11,11 @@ from typing import Final
 from vc.messages.effects import CreateObject, Effect, PatchObject, RecordEvent
 from vc.model.api.job import Command
 from vc.model.api.keys import DEFAULT_QUEUE, ROOT_QUEUE
-from vc.model.api.kinds import COMMANDS, JOBS, PODGROUPS, PODS, QUEUES
+from vc.model.api.kinds import COMMANDS, PODGROUPS, QUEUES
 from vc.model.api.scheduling import PodGroup, Queue
 from vc.queue_controller.config import Config
-from vc.queue_controller.ledger_keeper import LedgerKeeper
 from vc.queue_controller.logic import Observed, decide
-from vc.queue_controller.metrics import QueueMetrics, meter_ledger
+from vc.queue_controller.metrics import QueueMetrics
 from vc.runtime.applying.effects import OutcomeStatus
 from vc.runtime.applying.expectations import Expectations
 from vc.runtime.containment.boundaries import DECIDE
@@ -27,9 +25,7 @@ from vc.runtime.leading.replica import Lead
 POLL_SECONDS: Final = 0.1
 REST_SECONDS: Final = 0.1
 """Pause between two polls. Counters may be late by this time."""
-_KINDS: Final = (QUEUES, PODGROUPS, COMMANDS, PODS, JOBS)
-_DECIDING: Final = (QUEUES, PODGROUPS, COMMANDS)
-"""Kinds that cause decisions about queues. The others are for the ledger."""
+FOLLOWED: Final = (QUEUES, PODGROUPS, COMMANDS)
 _ALL: Final = "queues"
 
 
@@ -40,19 +36,9 @@ class QueueController:
         self.name = context.name
         self._context = context
         self._config = config
-        self._lead = Lead(context, _KINDS, rest_seconds=REST_SECONDS)
+        self._lead = Lead(context, FOLLOWED, rest_seconds=REST_SECONDS)
         self._expectations = Expectations()
-        self._taken_over = False
-        """Whether this replica leads, and the view includes the writes of the last leader."""
-        self._usage = LedgerKeeper(
-            context,
-            config,
-            view=lambda: self._lead.view,
-            may_write=lambda: self._taken_over and self._lead.goes_on,
-            epoch=lambda: self._lead.epoch,
-        )
-        self._meters = QueueMetrics(context)
-        meter_ledger(context, self._usage.ledger, leading=lambda: self._lead.leading)
+        self._metrics = QueueMetrics(context)
         self._shown = False
         """Whether our metrics show queues. They are cleared when another replica leads."""
         self._dirty = True
@@ -68,28 +54,24 @@ class QueueController:
         return why or (f"no queue {missing[0]} yet" if missing else "")
 
     async def run(self) -> None:
-        await self._lead.run(self._follow(), self._usage.run())
+        await self._lead.run(self._follow())
 
     async def _follow(self) -> None:
         while True:
             batch = await self._lead.follower.poll(wait_seconds=POLL_SECONDS)
-            ready = not self._lead.unready()
-            self._usage.take(batch.changes, rebuilt=batch.rebuilt, ready=ready)
             if batch.rebuilt:
                 self._expectations.clear()
-            # Pods change all the time, and would cause a decision in every period.
-            if batch.rebuilt or any(change.kind in _DECIDING for change in batch.changes):
+            if batch.rebuilt or batch.changes:
                 self._dirty = True
             # A new term starts with a decision, because the last leader may have stopped halfway.
             if self._epoch != self._lead.epoch:
                 self._epoch, self._dirty = self._lead.epoch, True
-            over = await self._lead.taken_over()
+            taken_over = await self._lead.taken_over()
             # Metrics are kept through a short loss of the lease, to avoid gaps in the series.
             if self._shown and self._lead.lease.passed_on(self._lead.epoch):
                 self._shown = False
-                self._meters.clear()
-            self._taken_over = over and ready
-            if over and self._may_decide():
+                self._metrics.clear()
+            if taken_over and self._may_decide():
                 await self._decide()
 
     def _may_decide(self) -> bool:
@@ -110,7 +92,7 @@ class QueueController:
             heeded_namespace="" if self._config.commands_vetted else self._context.namespace,
         )
         # Metrics are set before the decision, so that they are current even if a write fails.
-        self._meters.show(seen.queues, seen.groups)
+        self._metrics.show(seen.queues, seen.groups)
         self._shown = True
         self._dirty = False
         self._due_at = self._context.clock.monotonic() + self._config.counters_period_seconds
@@ -121,9 +103,9 @@ class QueueController:
         for queue, error in left_out:
             problems.caught(DECIDE, QUEUES, queue.key, uid=queue.metadata.uid, error=error)
         # Queues that were decided without an error are no problem any longer.
-        standing = {queue.key for queue, _ in left_out}
+        failed = {queue.key for queue, _ in left_out}
         for row in problems.rows():
-            if row.boundary == DECIDE and row.key not in standing:
+            if row.boundary == DECIDE and row.key not in failed:
                 problems.settled(DECIDE, QUEUES, row.key)
         for effects in decided:
             await self._apply(effects, epoch)
@@ -135,24 +117,31 @@ class QueueController:
                 # A failed write is decided again in the next period.
                 self._dirty = True
                 fields = {"queue": getattr(outcome.effect, "name", "")} if kind is QUEUES else {}
-                self._context.log.info("%s: %s", outcome.status.value, outcome.error, extra=fields)
+                self._context.log.info(
+                    "write not done status=%s error=%s",
+                    outcome.status.value,
+                    outcome.error,
+                    extra=fields,
+                )
                 continue
-            if line := what_was_done(outcome.effect):
-                self._context.log.info(line, extra={"queue": getattr(outcome.effect, "name", "")})
-            if outcome.written is not None and kind in _KINDS:
+            if message := log_message(outcome.effect):
+                self._context.log.info(
+                    message, extra={"queue": getattr(outcome.effect, "name", "")}
+                )
+            if outcome.written is not None and kind in FOLLOWED:
                 self._expectations.expect(_ALL, [(kind, outcome.written)])
 
 
-def what_was_done(effect: Effect) -> str:
+def log_message(effect: Effect) -> str:
     """Log line for a decision about a queue, or empty for counters."""
     match effect:
         case CreateObject(kind=kind) if kind is QUEUES:
-            return "made the queue, which must exist"
+            return "queue created"
         case PatchObject(kind=kind, patch=patch) if kind is QUEUES:
             state = (patch.get("status") or {}).get("state")
-            return f"the queue is {state}" if state else ""
+            return f"queue state changed state={state}" if state else ""
         case RecordEvent(message=message):
-            return f"a command is refused: {message}"
+            return f"command refused message={message}"
     return ""
 
 

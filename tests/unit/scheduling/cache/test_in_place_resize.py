@@ -7,7 +7,7 @@ from tests.unit.scheduling.world import World
 from vc.dashboard.logic.amounts import pod_amounts
 from vc.model.api.kinds import PODS
 from vc.model.api.pod import ContainerStatus, Pod, ResourceRequirements
-from vc.queue_controller.logic.ledger_accounts import account_of
+from vc.usage_ledger.logic.pod_account import account_of
 from vc.watcher.logic import Decoder
 
 
@@ -66,4 +66,4 @@ def test_the_dashboard_and_the_ledger_count_the_same() -> None:
         msgspec.structs.replace(held, status=placed), scheduler_names=("volcano",), now=EPOCH
     )
     assert account is not None
-    assert dict(account.asked)["cpu"] == 64_000
+    assert dict(account.requests)["cpu"] == 64_000

@@ -2,21 +2,25 @@
 
 The topology is data, so that a test can compare `docker-compose.yml` with it. A service gets only
 the addresses that it uses: Redis, for example, is known only to the services in SNAPSHOT_SERVICES.
-From the caller's environment it gets what any program needs, the logging settings, and the
-variables that begin with its own name (`WATCHER_PAGE_SIZE`) or with `KAFKA_` (TLS, SASL).
+From the caller's environment it gets what any program needs, the logging settings, the variables
+that it declares or that begin with its name (`WATCHER_PAGE_SIZE`), and those that begin with
+`KAFKA_` (TLS, SASL).
 """
 
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Final
 
-from vc.cli.pyroclast.rights import user_of
-from vc.cli.pyroclast.services import SERVICES
+from vc.cli.pyroclast.rights import service_facts, user_of
+from vc.cli.pyroclast.services import SERVICES, program_of
 from vc.model.compat import COMPAT_VARIABLE, Compat
 from vc.model.scheduler_names import SCHEDULER_NAMES, scheduler_names
 
-SNAPSHOT_SERVICES: Final = frozenset({"queue-controller", "scheduler", "dashboard"})
+SNAPSHOT_SERVICES: Final = frozenset(
+    service for service, facts in service_facts().items() if facts.get("redis")
+)
 """The services that use Redis."""
 
 SHARED_KEYS: Final = (
@@ -36,31 +40,26 @@ SCHEDULER_CONFIGURATION: Final = {
 
 LOOPBACK: Final = "127.0.0.1"
 
-OWN_KEYS: Final[dict[str, tuple[str, ...]]] = {
-    "job-controller": (SCHEDULER_NAMES,),
-    "scheduler": ("REDIS_URL", SCHEDULER_NAMES, *SCHEDULER_CONFIGURATION),
-    "podgroup-controller": (SCHEDULER_NAMES,),
-    "queue-controller": ("REDIS_URL", SCHEDULER_NAMES, "QUEUE_CONTROLLER_COMMANDS_FROM"),
-    "dashboard": (
-        "REDIS_URL",
-        "DASHBOARD_HOST",
-        "DASHBOARD_HOSTS",
-        "DASHBOARD_ANONYMOUS",
-        "PYROCLAST_DASHBOARD_PORT",
-        SCHEDULER_NAMES,
-        *SCHEDULER_CONFIGURATION,
-    ),
-    "admission": (
-        "ADMISSION_HOST",
-        "ADMISSION_PORT",
-        "ADMISSION_CREATE_CONFIGURATIONS",
-        "ADMISSION_URL",
-        "ADMISSION_FAILURE_POLICY",
-        f"ADMISSION_{SCHEDULER_NAMES}",
-        "ADMISSION_ACCOUNTS",
-    ),
-}
-"""Variables that only some services get. SCHEDULER_NAMES must be the same for all of them."""
+PLANNED_KEYS: Final = (
+    SCHEDULER_NAMES,
+    *SCHEDULER_CONFIGURATION,
+    "QUEUE_CONTROLLER_COMMANDS_FROM",
+    "DASHBOARD_HOST",
+    "DASHBOARD_HOSTS",
+    "DASHBOARD_ANONYMOUS",
+    "PYROCLAST_DASHBOARD_PORT",
+    "ADMISSION_HOST",
+    "ADMISSION_PORT",
+    "ADMISSION_CREATE_CONFIGURATIONS",
+    "ADMISSION_URL",
+    "ADMISSION_FAILURE_POLICY",
+    f"ADMISSION_{SCHEDULER_NAMES}",
+    "ADMISSION_ACCOUNTS",
+)
+"""Variables whose values the stack determines, for the services that declare them.
+
+SCHEDULER_NAMES must be the same for all of them.
+"""
 
 _PROGRAM_KEYS: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "PYTHONPATH")
 _OUR_KEYS: Final = ("LOG_LEVEL", "LOG_FORMAT", COMPAT_VARIABLE)
@@ -96,7 +95,15 @@ class Addresses:
 
 def keys_of(service: str) -> frozenset[str]:
     """The variables that a service gets, apart from those of the machine."""
-    return frozenset(SHARED_KEYS + OWN_KEYS.get(service, ()))
+    redis = ("REDIS_URL",) if service in SNAPSHOT_SERVICES else ()
+    declared = _declared(service)
+    return frozenset((*SHARED_KEYS, *redis, *(key for key in PLANNED_KEYS if key in declared)))
+
+
+@cache
+def _declared(service: str) -> frozenset[str]:
+    """The variables that the service's own program declares."""
+    return frozenset(variable.name for variable in program_of(service).variables)
 
 
 def command_of(service: str) -> list[str]:
@@ -139,6 +146,7 @@ def environment_of(
     # Later entries win: a given variable must not override the addresses of this stack.
     return {
         "LOG_FORMAT": "line",
+        **{key: inherited[key] for key in sorted(_declared(service)) if key in inherited},
         **inherited_by(inherited, prefixes=(f"{service.upper().replace('-', '_')}_", "KAFKA_")),
         **{key: value for key, value in told.items() if key in wanted and value},
         **addresses.logins.get(service, {}),

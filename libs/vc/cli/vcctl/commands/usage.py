@@ -1,6 +1,6 @@
 """`vcctl usage`: used GPU-hours, CPU-hours and GiB-hours of memory.
 
-The dashboard aggregates the ledger of the queue-controller; this module only prints it. Times
+The dashboard aggregates the ledger of the usage-ledger service; this module only prints it. Times
 without a zone are UTC, and hours count as a whole. An incomplete account is useless, so all pages
 are read. If some could not be read, a message says so and the exit code is 1.
 """

@@ -18,7 +18,7 @@ from vc.model.values.times import format_time
 
 ROWS_MAX: Final = 2_000_000
 """Limit of rows. The oldest hours are dropped first. The
-queue-controller's own limits are far below."""
+usage-ledger's own limits are far below."""
 CELLS: Final = ("queue", "namespace", "job", "day")
 BY_DEFAULT: Final = "queue"
 _GIB: Final = 1 << 30

@@ -16,7 +16,7 @@ from vc.model.api.scheduling import PodGroup, Queue
 from vc.model.api.struct import JsonObject
 from vc.model.values.times import parse_time
 from vc.queue_controller.logic.counters import FIELDS, count_groups
-from vc.queue_controller.logic.states import OPEN, SHUT, Wish, next_state
+from vc.queue_controller.logic.states import OPEN, SHUT, QueueAction, next_state
 from vc.queue_controller.logic.tree import parent_of, top_down
 
 COMMAND_NOTE: Final = "volcano.sh/last-queue-command"
@@ -68,7 +68,7 @@ def decide(
         if queue.metadata.deletion_timestamp is not None:
             continue
         try:
-            _settle(plan, queue, commands.pop(name, []), counted.get(name, Counter()))
+            _decide_queue(plan, queue, commands.pop(name, []), counted.get(name, Counter()))
         # One queue that cannot be decided must not block the whole tree.
         except Exception as error:
             if left_out is None:
@@ -90,12 +90,12 @@ def _refuse_others(
         others = [c for c in commands[name] if c.metadata.namespace != namespace]
         commands[name] = [c for c in commands[name] if c.metadata.namespace == namespace]
         for command in others:
-            why = (
+            message = (
                 f"Command {command.key} has no effect: without admission only those of namespace "
                 f"{namespace} count; create it there"
             )
-            told = [_event(queues[name], why)] if name in queues else []
-            refused.append([*told, _delete(command)])
+            events = [_event(queues[name], message)] if name in queues else []
+            refused.append([*events, _delete(command)])
     return refused
 
 
@@ -112,7 +112,9 @@ def _make(name: str) -> CreateObject:
     )
 
 
-def _settle(plan: _Plan, queue: Queue, commands: list[Command], counted: Counter[str]) -> None:
+def _decide_queue(
+    plan: _Plan, queue: Queue, commands: list[Command], counted: Counter[str]
+) -> None:
     """Decide about one queue.
 
     The effects are in this order: the mark that the parent closed it (otherwise it would
@@ -123,10 +125,10 @@ def _settle(plan: _Plan, queue: Queue, commands: list[Command], counted: Counter
     # An unknown parent counts as open, so that a wrong name cannot close a queue.
     parent_shut = plan.states.get(parent_of(queue), OPEN) in SHUT
     command, finished = _next_command(queue, commands)
-    wish, refused = _wish(queue, command, parent_shut=parent_shut)
-    state = next_state(queue.status.state, wish, groups=sum(counted.values()))
+    action, refused = _requested_action(queue, command, parent_shut=parent_shut)
+    state = next_state(queue.status.state, action, groups=sum(counted.values()))
     plan.states[name] = state
-    mark = _mark(queue, wish, command=command, parent_shut=parent_shut)
+    mark = _mark(queue, action, command=command, parent_shut=parent_shut)
     before: JsonObject = {}
     after: JsonObject = {}
     # A mark is set before the state and removed after it, so that a crash in between loses nothing.
@@ -168,36 +170,44 @@ def _is_for(queue: Queue, command: Command) -> bool:
     return target is not None and target.uid in ("", queue.metadata.uid)
 
 
-def _wish(queue: Queue, command: Command | None, *, parent_shut: bool) -> tuple[Wish, str]:
-    """The requested state of the queue, and why a Command is not carried out, if so."""
+def _requested_action(
+    queue: Queue, command: Command | None, *, parent_shut: bool
+) -> tuple[QueueAction, str]:
+    """The requested state of the queue, and why its Command is refused, or an empty text."""
     name = queue.metadata.name
-    ordered = Wish(command.action) if command and command.action in _WISHES else Wish.NOTHING
+    commanded = (
+        QueueAction(command.action)
+        if command and command.action in _ACTIONS
+        else QueueAction.NOTHING
+    )
     # A closed root would close every queue of the cluster.
-    if ordered is Wish.CLOSE and name == ROOT_QUEUE:
-        return Wish.NOTHING, "the root queue cannot be closed"
+    if commanded is QueueAction.CLOSE and name == ROOT_QUEUE:
+        return QueueAction.NOTHING, "the root queue cannot be closed"
     # A queue below a closed one is never open, whatever is requested.
     if parent_shut:
-        said = f"cannot be opened while its parent {parent_of(queue)!r} is not open"
-        return Wish.CLOSE, said if ordered is Wish.OPEN else ""
-    if ordered is not Wish.NOTHING:
-        return ordered, ""
+        message = f"cannot be opened while its parent {parent_of(queue)!r} is not open"
+        return QueueAction.CLOSE, message if commanded is QueueAction.OPEN else ""
+    if commanded is not QueueAction.NOTHING:
+        return commanded, ""
     # The parent is open again, so the mark is removed by opening the queue.
     if queue.metadata.annotations.get(CLOSED_BY_PARENT) == "true":
-        return Wish.OPEN, ""
-    return Wish.NOTHING, ""
+        return QueueAction.OPEN, ""
+    return QueueAction.NOTHING, ""
 
 
-_WISHES: Final = frozenset(wish.value for wish in Wish if wish.value)
+_ACTIONS: Final = frozenset(action.value for action in QueueAction if action.value)
 
 
-def _mark(queue: Queue, wish: Wish, *, command: Command | None, parent_shut: bool) -> str | None:
+def _mark(
+    queue: Queue, action: QueueAction, *, command: Command | None, parent_shut: bool
+) -> str | None:
     """Whether the queue is closed only because of its parent. None keeps the mark."""
     closed_itself = queue.status.state in SHUT
     if parent_shut:
         # A queue that was closed before its parent stays closed when the parent opens.
         return None if closed_itself else "true"
-    # An own order replaces the mark: the queue no longer follows its parent.
-    if wish is Wish.OPEN or (command is not None and wish is Wish.CLOSE):
+    # A Command for the queue itself replaces the mark: the queue no longer follows its parent.
+    if action is QueueAction.OPEN or (command is not None and action is QueueAction.CLOSE):
         marked = CLOSED_BY_PARENT in queue.metadata.annotations
         return "false" if marked else None
     return None

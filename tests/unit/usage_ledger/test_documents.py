@@ -5,23 +5,23 @@ import random
 import pytest
 
 from vc.messages.usage import UsageKey
-from vc.queue_controller.logic.ledger import LedgerState
-from vc.queue_controller.logic.ledger_accounts import Account, EndKnown
-from vc.queue_controller.logic.ledger_documents import (
+from vc.usage_ledger.logic.documents import (
+    OPEN_PARTS_MAX,
     PART_BYTES_MAX,
-    PARTS_MAX,
     DocumentError,
     document,
     entries_of,
+    first_part_with_space,
     hours_of,
     pack_hour,
     pack_parts,
     part_name,
-    room_in,
     unpack_hour,
     unpack_state,
 )
-from vc.queue_controller.logic.ledger_rows import Rows, fold_small
+from vc.usage_ledger.logic.ledger import LedgerState
+from vc.usage_ledger.logic.pod_account import EndSource, PodAccount
+from vc.usage_ledger.logic.rows import Rows, fold_small
 
 HOUR = 1_800_000_000
 
@@ -80,22 +80,22 @@ def test_an_hour_always_fits_a_configmap() -> None:
 )
 def test_a_full_part_is_followed_by_the_next(sizes: list[int], wanted: int) -> None:
     parts = [{"00": bytes(size)} for size in sizes]
-    assert room_in(parts, 100) == wanted
+    assert first_part_with_space(parts, 100) == wanted
     assert part_name("day", wanted) == ("day" if wanted == 0 else "day-1")
 
 
-def accounts(count: int) -> list[Account]:
+def accounts(count: int) -> list[PodAccount]:
     rng = random.Random(3)
     return [
-        Account(
+        PodAccount(
             uid=f"{rng.getrandbits(128):032x}",
             queue="q",
             namespace="ns",
             job=f"job-{n % 100}",
-            asked=(("cpu", 1000), ("memory", 1 << 30)),
+            requests=(("cpu", 1000), ("memory", 1 << 30)),
             start=HOUR + n % 3600,
             end=HOUR + 3600,
-            known=EndKnown.SAID,
+            end_source=EndSource.REPORTED,
         )
         for n in range(count)
     ]
@@ -112,9 +112,9 @@ def test_accounts_of_open_hours_are_kept_in_parts_that_fit() -> None:
 
 
 def test_what_has_no_place_is_counted() -> None:
-    state = LedgerState(closed_until=HOUR, seen_at=HOUR, accounts=accounts(PARTS_MAX * 10 + 7))
+    state = LedgerState(closed_until=HOUR, seen_at=HOUR, accounts=accounts(OPEN_PARTS_MAX * 10 + 7))
     parts, left_out = pack_parts(state, accounts_per_part=10)
-    assert (len(parts), left_out) == (PARTS_MAX, 7)
+    assert (len(parts), left_out) == (OPEN_PARTS_MAX, 7)
 
 
 def test_an_entry_that_somebody_changed_is_refused() -> None:

@@ -16,16 +16,18 @@ import msgspec
 
 from vc.messages.usage import HOUR_SECONDS, UsageKey
 from vc.model.api.struct import JsonObject
-from vc.queue_controller.logic.ledger import LedgerState
-from vc.queue_controller.logic.ledger_accounts import Account, Asked, EndKnown
-from vc.queue_controller.logic.ledger_rows import Rows, fold_small
+from vc.usage_ledger.logic.ledger import LedgerState
+from vc.usage_ledger.logic.pod_account import EndSource, PodAccount, Requests
+from vc.usage_ledger.logic.rows import Rows, fold_small
 
 PREFIX: Final = "volcano-usage-"
 OPEN_NAME: Final = f"{PREFIX}open"
 PART_BYTES_MAX: Final = 700 * 1024
 """Limit of compressed entries in one ConfigMap. It allows 1 MiB, and base64 adds a third."""
-PARTS_MAX: Final = 8
-"""Limit of parts of one day, and of the open hours: 5.6 MB compressed, some million rows."""
+DAY_PARTS_MAX: Final = 24
+"""Limit of parts of one day. An entry fits one part and a day has 24 entries, so a day always fits."""
+OPEN_PARTS_MAX: Final = 8
+"""Limit of parts of the open hours: 5.6 MB compressed, about 160,000 accounts."""
 ENTRY_BYTES_RAW_MAX: Final = 256 * 1024 * 1024
 """Limit of a decompressed entry. No valid entry is larger."""
 
@@ -113,7 +115,7 @@ def entries_of(document: JsonObject) -> dict[str, bytes]:
     return found
 
 
-def room_in(parts: Sequence[Mapping[str, bytes]], size: int) -> int:
+def first_part_with_space(parts: Sequence[Mapping[str, bytes]], size: int) -> int:
     """Number of the first part with enough space for the bytes, or
     the number after the last part."""
     for number, entries in enumerate(parts):
@@ -144,76 +146,81 @@ def encoded(entries: Mapping[str, bytes]) -> JsonObject:
 # -- open hours ----------------------------------------------------------------------------------
 
 
-class _Open(msgspec.Struct, frozen=True, kw_only=True):
-    """Accounts as columns, which compress well. Repeated values are written once."""
+class _OpenState(msgspec.Struct, frozen=True, kw_only=True):
+    """Accounts as columns, which compress well. Repeated values are written once.
+
+    `name=` keeps the keys of stored ConfigMaps, which outlive the code that wrote them.
+    """
 
     closed_until: int
     seen_at: int
     owners: list[tuple[str, str, str, str]]
     """Queue, namespace, job, PodGroup."""
-    asked: list[Asked]
+    distinct_requests: list[Requests] = msgspec.field(name="asked")
     uids: list[str]
     owner: list[int]
-    ask: list[int]
+    """Index into `owners` of each account."""
+    requests: list[int] = msgspec.field(name="ask")
+    """Index into `distinct_requests` of each account."""
     start: list[int]
     end: list[int | None]
-    known: list[int]
+    end_source: list[int] = msgspec.field(name="known")
     ends_by: list[int | None]
-    asked_to_end: list[int | None]
+    deletion_requested_at: list[int | None] = msgspec.field(name="asked_to_end")
 
 
 def pack_state(state: LedgerState) -> bytes:
     """Encode the whole state."""
     # Jobs have many pods with equal values, so each combination is stored once.
     owners: dict[tuple[str, str, str, str], int] = {}
-    asked: dict[Asked, int] = {}
+    distinct_requests: dict[Requests, int] = {}
     accounts = sorted(state.accounts, key=lambda account: account.uid)
     owner = [
         owners.setdefault((a.queue, a.namespace, a.job, a.group), len(owners)) for a in accounts
     ]
-    ask = [asked.setdefault(a.asked, len(asked)) for a in accounts]
+    requests = [distinct_requests.setdefault(a.requests, len(distinct_requests)) for a in accounts]
     return _pack(
-        _Open(
+        _OpenState(
             closed_until=state.closed_until,
             seen_at=state.seen_at,
             owners=list(owners),
-            asked=list(asked),
+            distinct_requests=list(distinct_requests),
             uids=[a.uid for a in accounts],
             owner=owner,
-            ask=ask,
+            requests=requests,
             start=[a.start for a in accounts],
             end=[a.end for a in accounts],
-            known=[int(a.known) for a in accounts],
+            end_source=[int(a.end_source) for a in accounts],
             ends_by=[a.ends_by for a in accounts],
-            asked_to_end=[a.asked_to_end for a in accounts],
+            deletion_requested_at=[a.deletion_requested_at for a in accounts],
         )
     )
 
 
 def unpack_state(packed: bytes) -> LedgerState:
     """Decode a state."""
-    kept = _unpack(packed, _Open)
+    stored = _unpack(packed, _OpenState)
     try:
-        accounts = [_account(kept, number) for number in range(len(kept.uids))]
+        accounts = [_account(stored, number) for number in range(len(stored.uids))]
     except (IndexError, ValueError) as error:
         raise DocumentError(f"not a state of the ledger: {error}") from None
-    return LedgerState(closed_until=kept.closed_until, seen_at=kept.seen_at, accounts=accounts)
+    return LedgerState(closed_until=stored.closed_until, seen_at=stored.seen_at, accounts=accounts)
 
 
-def _account(kept: _Open, number: int) -> Account:
-    queue, namespace, job, group = kept.owners[kept.owner[number]]
-    return Account(
-        uid=kept.uids[number],
+def _account(stored: _OpenState, number: int) -> PodAccount:
+    queue, namespace, job, group = stored.owners[stored.owner[number]]
+    return PodAccount(
+        uid=stored.uids[number],
         queue=queue,
         namespace=namespace,
         job=job,
         group=group,
-        asked=kept.asked[kept.ask[number]],
-        start=kept.start[number],
-        end=kept.end[number],
-        known=EndKnown(kept.known[number]),
-        ends_by=kept.ends_by[number],
-        asked_to_end=kept.asked_to_end[number],
+        requests=stored.distinct_requests[stored.requests[number]],
+        start=stored.start[number],
+        end=stored.end[number],
+        end_source=EndSource(stored.end_source[number]),
+        ends_by=stored.ends_by[number],
+        deletion_requested_at=stored.deletion_requested_at[number],
     )
 
 
@@ -224,12 +231,13 @@ def pack_parts(state: LedgerState, *, accounts_per_part: int = 20_000) -> tuple[
         for at in range(0, max(len(state.accounts), 1), accounts_per_part)
     ]
     parts = [
-        pack_state(msgspec.structs.replace(state, accounts=piece)) for piece in pieces[:PARTS_MAX]
+        pack_state(msgspec.structs.replace(state, accounts=piece))
+        for piece in pieces[:OPEN_PARTS_MAX]
     ]
     # Compression differs between states, so the size is only known after packing.
     if any(len(part) > PART_BYTES_MAX for part in parts) and accounts_per_part > 1:
         return pack_parts(state, accounts_per_part=accounts_per_part // 2)
-    return parts, sum(map(len, pieces[PARTS_MAX:]))
+    return parts, sum(map(len, pieces[OPEN_PARTS_MAX:]))
 
 
 # -- bytes ---------------------------------------------------------------------------------------

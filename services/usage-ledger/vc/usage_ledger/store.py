@@ -1,4 +1,4 @@
-"""Storage of the ledger: ConfigMaps permanently, the snapshot cache for a fast start.
+"""Storage of the ledger: ConfigMaps for good, the snapshot cache for a fast start.
 
 Names are derived from days, so nothing is listed: a day is read by getting its parts until one is
 missing. Entries of closed hours are added with the resourceVersion of the ConfigMap as
@@ -11,10 +11,13 @@ from typing import Final
 from vc.cluster import NotFoundError, Preconditions
 from vc.model.api.kinds import CONFIGMAPS
 from vc.model.api.struct import JsonObject
-from vc.queue_controller.logic.ledger import LedgerState
-from vc.queue_controller.logic.ledger_documents import (
+from vc.runtime.hosting.context import Context
+from vc.runtime.hosting.off_loop import aside
+from vc.snapshot import Checkpoint, SnapshotUnavailableError, chunk_digest, digest_of_digests
+from vc.usage_ledger.logic.documents import (
+    DAY_PARTS_MAX,
     OPEN_NAME,
-    PARTS_MAX,
+    OPEN_PARTS_MAX,
     PREFIX,
     DocumentError,
     day_of,
@@ -22,16 +25,14 @@ from vc.queue_controller.logic.ledger_documents import (
     encoded,
     entries_of,
     entry_name,
+    first_part_with_space,
     hours_of,
     pack_parts,
     pack_state,
     part_name,
-    room_in,
     unpack_state,
 )
-from vc.runtime.hosting.context import Context
-from vc.runtime.hosting.off_loop import aside
-from vc.snapshot import Checkpoint, SnapshotUnavailableError, chunk_digest, digest_of_digests
+from vc.usage_ledger.logic.ledger import LedgerState
 
 CHECKPOINT: Final = "usage"
 _ENTRY: Final = "accounts"
@@ -55,7 +56,7 @@ class LedgerStore:
     async def day(self, day: str) -> dict[int, bytes]:
         """Entries of a day by hour."""
         entries: dict[str, bytes] = {}
-        for _, part in await self._parts(PREFIX + day):
+        for _, part in await self._day_parts(day):
             entries.update(entries_of(part))
         return hours_of(day, entries)
 
@@ -64,18 +65,17 @@ class LedgerStore:
 
         Raises ConflictError on a concurrent write.
         """
-        stem, entry = PREFIX + day_of(hour), entry_name(hour)
-        parts = await self._parts(stem)
+        day, entry = day_of(hour), entry_name(hour)
+        parts = await self._day_parts(day)
         found = [entries_of(part) for _, part in parts]
         for entries in found:
             if entry in entries:
                 return entries[entry]
         # Checked immediately before the write, because the reads before it may have taken long.
         self._check()
-        # The last part is used even if it is full; the API server then refuses the write.
-        number = min(room_in(found, len(packed)), PARTS_MAX - 1)
+        number = first_part_with_space(found, len(packed))
         if number >= len(parts):
-            await self._create(part_name(stem, number), {entry: packed})
+            await self._create(part_name(PREFIX + day, number), {entry: packed})
         else:
             name, known = parts[number]
             await self._context.cluster.patch(
@@ -92,7 +92,9 @@ class LedgerStore:
 
     async def drop_day(self, day: str) -> None:
         """Delete a day that is older than the retention."""
-        for name, part in await self._parts(PREFIX + day):
+        # The last part first: parts are read until one is missing, so after a crash the rest is
+        # still found and deleted by the next attempt.
+        for name, part in reversed(await self._day_parts(day)):
             self._check()
             await self._context.cluster.delete(
                 CONFIGMAPS,
@@ -103,7 +105,7 @@ class LedgerStore:
 
     # -- open hours ------------------------------------------------------------------------------
 
-    async def keep_open(self, state: LedgerState) -> int:
+    async def store_open(self, state: LedgerState) -> int:
         """Store the open hours in as many parts as needed. Returns
         how many accounts did not fit."""
         parts, left_out = await aside(pack_parts, state)
@@ -117,7 +119,7 @@ class LedgerStore:
 
     async def open(self) -> list[LedgerState]:
         """The stored open hours, part by part."""
-        found = await self._parts(OPEN_NAME)
+        found = await self._parts(OPEN_NAME, at_most=OPEN_PARTS_MAX)
         self._open_parts = len(found)
         states: list[LedgerState] = []
         for name, part in found:
@@ -125,7 +127,9 @@ class LedgerStore:
             try:
                 states += [unpack_state(packed)] if packed else []
             except DocumentError as error:
-                self._context.log.warning("ConfigMap %s is not used: %s", name, error)
+                self._context.log.warning(
+                    "usage state unreadable configmap=%s error=%s", name, error
+                )
         return states
 
     async def _put(self, name: str, packed: bytes) -> None:
@@ -169,14 +173,17 @@ class LedgerStore:
                 return None
             return await aside(unpack_state, checkpoint.chunks[_ENTRY])
         except (SnapshotUnavailableError, DocumentError, KeyError) as error:
-            self._context.log.warning("usage: nothing from the snapshot cache: %s", error)
+            self._context.log.warning("usage checkpoint unusable error=%s", error)
             return None
 
     # -- internals -------------------------------------------------------------------------------
 
-    async def _parts(self, stem: str) -> list[tuple[str, JsonObject]]:
+    async def _day_parts(self, day: str) -> list[tuple[str, JsonObject]]:
+        return await self._parts(PREFIX + day, at_most=DAY_PARTS_MAX)
+
+    async def _parts(self, stem: str, *, at_most: int) -> list[tuple[str, JsonObject]]:
         found: list[tuple[str, JsonObject]] = []
-        for number in range(PARTS_MAX):
+        for number in range(at_most):
             name = part_name(stem, number)
             try:
                 part = await self._context.cluster.get(

@@ -5,7 +5,7 @@ from typing import Final
 
 from vc.messages.usage import HOUR_SECONDS, UsageKey, UsageRow
 from vc.model.api.keys import DEFAULT_QUEUE
-from vc.queue_controller.logic.ledger_accounts import Account, Asked
+from vc.usage_ledger.logic.pod_account import PodAccount, Requests
 
 Held = dict[str, int]
 Rows = dict[UsageKey, Held]
@@ -14,23 +14,25 @@ SMALL_JOBS: Final = ""
 """Job name of a row that sums all small jobs of its queue and namespace."""
 
 
-def rows_of_hour(accounts: Iterable[Account], *, hour: int, now: float) -> Rows:
+def rows_of_hour(accounts: Iterable[PodAccount], *, hour: int, now: float) -> Rows:
     """Usage in the hour that began at `hour`, up to `now`.
 
     Pods of a job have equal requests, so seconds are summed first and multiplied once.
     """
     begin, end = hour, min(hour + HOUR_SECONDS, int(now))
-    seconds: dict[tuple[str, str, str, Asked], int] = {}
+    seconds: dict[tuple[str, str, str, Requests], int] = {}
     for account in accounts:
         until = end if account.end is None else min(account.end, end)
         lasted = until - max(account.start, begin)
         if lasted > 0:
-            key = (account.queue or DEFAULT_QUEUE, account.namespace, account.job, account.asked)
+            # A pod whose PodGroup was never seen is charged to the default queue, as it is scheduled.
+            queue = account.queue or DEFAULT_QUEUE
+            key = (queue, account.namespace, account.job, account.requests)
             seconds[key] = seconds.get(key, 0) + lasted
     rows: Rows = {}
-    for (queue, namespace, job, asked), lasted in seconds.items():
+    for (queue, namespace, job, requests), lasted in seconds.items():
         held = rows.setdefault(UsageKey(queue, namespace, job), {})
-        for resource, units in asked:
+        for resource, units in requests:
             held[resource] = held.get(resource, 0) + units * lasted
     return rows
 

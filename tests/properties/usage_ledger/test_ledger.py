@@ -28,15 +28,15 @@ from vc.model.api.pod import (
     TerminatedState,
 )
 from vc.model.values.times import format_time
-from vc.queue_controller.logic.ledger import Ledger
-from vc.queue_controller.logic.ledger_documents import (
+from vc.usage_ledger.logic.documents import (
     pack_hour,
     pack_parts,
     pack_state,
     unpack_hour,
     unpack_state,
 )
-from vc.queue_controller.logic.ledger_rows import Held, Rows, rows_of_hour
+from vc.usage_ledger.logic.ledger import UsageLedger
+from vc.usage_ledger.logic.rows import Held, Rows, rows_of_hour
 
 EPOCH = 1_800_000_000 // HOUR_SECONDS * HOUR_SECONDS
 LENGTH = 4 * HOUR_SECONDS
@@ -142,7 +142,7 @@ class Keeper:
     days: dict[int, bytes] = field(default_factory=dict)
     kept: list[bytes] = field(default_factory=list)
     cache: bytes | None = None
-    ledger: Ledger = field(default_factory=lambda: Ledger(scheduler_names=("volcano",)))
+    ledger: UsageLedger = field(default_factory=lambda: UsageLedger(scheduler_names=("volcano",)))
     told: dict[str, Pod] = field(default_factory=dict)
     log: list[tuple[str, Pod | None]] = field(default_factory=list)
     """Every fact that was ever on the bus since it was wiped."""
@@ -151,11 +151,11 @@ class Keeper:
         """Facts between two steps come as they happen; the view is looked at all the time."""
         moments = {m for life in self.lives for m in (life.bound, life.end, life.deleted)}
         for second in sorted(m for m in moments if at - STEP < m <= at):
-            self.ledger.looking(now=EPOCH + second - 1)
+            self.ledger.view_is_complete(now=EPOCH + second - 1)
             for life in self.lives:
                 if second in (life.bound, life.end, life.deleted):
                     self._tell(life, second)
-        self.ledger.looking(now=EPOCH + at)
+        self.ledger.view_is_complete(now=EPOCH + at)
 
     def _tell(self, life: Life, second: int) -> None:
         pod, uid = life.fact(second), f"uid-{life.number}"
@@ -163,7 +163,7 @@ class Keeper:
         if pod is None and known is not None:
             del self.told[uid]
             self.log.append((uid, None))
-            self.ledger.miss(uid, now=EPOCH + second)
+            self.ledger.observe_deleted(uid, now=EPOCH + second)
         elif pod is not None and pod != known:
             self.told[uid] = pod
             self.log.append((uid, pod))
@@ -171,7 +171,7 @@ class Keeper:
 
     def see(self, pod: Pod, *, now: float) -> None:
         """A pod whose group is known."""
-        self.ledger.see(pod, now=now)
+        self.ledger.observe(pod, now=now)
         uid = pod.metadata.uid
         if uid in self.ledger.accounts:
             life = self.lives[int(uid.removeprefix("uid-"))]
@@ -179,14 +179,14 @@ class Keeper:
 
     def read_again(self, at: int, *, from_log: bool) -> None:
         """A view that is rebuilt: from the whole log, or from the facts that hold now."""
-        self.ledger.reread()
+        self.ledger.begin_rebuild()
         facts = self.log if from_log else [(uid, pod) for uid, pod in self.told.items()]
         for uid, pod in facts:
             if pod is None:
-                self.ledger.miss(uid, now=EPOCH + at)
+                self.ledger.observe_deleted(uid, now=EPOCH + at)
             else:
                 self.see(pod, now=EPOCH + at)
-        self.ledger.looking(now=EPOCH + at)
+        self.ledger.view_is_complete(now=EPOCH + at)
 
     def lead(self, at: int) -> None:
         """Begin to lead: join what was kept."""
@@ -194,7 +194,7 @@ class Keeper:
             self.ledger.adopt(unpack_state(packed))
         if self.days:
             self.ledger.close_until(max(self.days) + HOUR_SECONDS)
-        self.ledger.begin(now=EPOCH + at)
+        self.ledger.start_if_new(now=EPOCH + at)
 
     def keep(self, at: int) -> None:
         """A period."""
@@ -210,7 +210,7 @@ class Keeper:
     def suffer(self, accident: Accident, at: int) -> None:
         match accident.kind:
             case "successor":
-                self.ledger = Ledger(scheduler_names=("volcano",))
+                self.ledger = UsageLedger(scheduler_names=("volcano",))
                 self.read_again(at, from_log=True)
                 self.lead(at)
             case "wipe":
@@ -313,7 +313,7 @@ def test_what_happens_while_nobody_looks_is_never_charged_too_much(
         if begin <= step < end:
             continue
         if step == end:
-            keeper.ledger = Ledger(scheduler_names=("volcano",))
+            keeper.ledger = UsageLedger(scheduler_names=("volcano",))
             keeper.cache = None if flushed else keeper.cache
             keeper.told = {
                 f"uid-{life.number}": pod for life in lives if (pod := life.fact(at)) is not None

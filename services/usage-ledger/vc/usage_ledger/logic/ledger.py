@@ -16,15 +16,15 @@ import msgspec
 
 from vc.messages.usage import HOUR_SECONDS
 from vc.model.api.pod import Pod
-from vc.queue_controller.logic.ledger_accounts import (
-    Account,
-    Naming,
+from vc.usage_ledger.logic.pod_account import (
+    PodAccount,
+    QueueHints,
     account_of,
-    denies_job,
+    job_label_differs,
     join,
     last_seen,
     missed,
-    naming_of,
+    queue_hints,
     reopened,
 )
 
@@ -47,15 +47,15 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
     closed_until: int
     seen_at: int
     """The last time at which every account without an end was known to be running."""
-    accounts: list[Account]
+    accounts: list[PodAccount]
 
 
-class Ledger:
+class UsageLedger:
     """Usage that is not closed yet."""
 
     def __init__(self, *, scheduler_names: Collection[str]) -> None:
         self._scheduler_names = frozenset(scheduler_names)
-        self.accounts: dict[str, Account] = {}
+        self.accounts: dict[str, PodAccount] = {}
         self._present: dict[str, bool] = {}
         """Accounts whose pods are in the view, and whether those are still running."""
         self._before: frozenset[str] | None = frozenset()
@@ -64,7 +64,7 @@ class Ledger:
         self.closed_until: int | None = None
         """Beginning of the first open hour, or None before it is known."""
         self.seen_at = 0.0
-        self.namings: dict[str, Naming] = {}
+        self.queue_hints: dict[str, QueueHints] = {}
         """How to find the queues of accounts that have none yet."""
         self.labels_ignored: Counter[str] = Counter()
         """Pods whose `queue` or `job` label differs from what they belong to,
@@ -74,28 +74,28 @@ class Ledger:
 
     # -- observing -------------------------------------------------------------------------------
 
-    def see(self, pod: Pod, *, now: float) -> None:
+    def observe(self, pod: Pod, *, now: float) -> None:
         """Observe a pod in its current state, and open, update or end its account."""
         uid = pod.metadata.uid
         found = account_of(pod, scheduler_names=self._scheduler_names, now=now)
         # Pods of other schedulers without a PodGroup are not charged.
         if found is None:
             return
-        if self._is_settled(found):
+        if self._is_closed(found):
             # A log that is read again first shows the pod running, which
             # must not stay open for ever.
-            self._forget(uid)
+            self._drop(uid)
             return
         self._present[uid] = found.end is None
         known = self.accounts.get(uid)
         # Counted once per pod, and not on each update.
-        if known is None and denies_job(pod):
+        if known is None and job_label_differs(pod):
             self.labels_ignored["job"] += 1
         if known is None or not known.queue:
-            self.namings[uid] = naming_of(pod)
+            self.queue_hints[uid] = queue_hints(pod)
         self._put(found if known is None else join(known, found))
 
-    def miss(self, uid: str, *, now: float) -> None:
+    def observe_deleted(self, uid: str, *, now: float) -> None:
         """Observe that a pod is gone: just now if the view was fresh,
         else when it was last observed."""
         self._present.pop(uid, None)
@@ -103,10 +103,10 @@ class Ledger:
         if account is None:
             return
         # Without a fresh view the pod may have been gone for long.
-        looking = self._before is None and now - self.seen_at <= FRESH_SECONDS
-        self._put(missed(account, now) if looking else self._last_seen(account))
+        is_fresh = self._before is None and now - self.seen_at <= FRESH_SECONDS
+        self._put(missed(account, now) if is_fresh else self._last_seen(account))
 
-    def reread(self) -> None:
+    def begin_rebuild(self) -> None:
         """Note that the view is read again from its beginning,
         including pods that are long gone."""
         # A second rebuild before the view is complete keeps the first comparison.
@@ -114,7 +114,7 @@ class Ledger:
             self._before = frozenset(u for u, a in self.accounts.items() if a.end is None)
         self._present.clear()
 
-    def looking(self, *, now: float) -> None:
+    def view_is_complete(self, *, now: float) -> None:
         """Note that the view is complete and fresh."""
         if self._before is not None:
             self._compare()
@@ -132,7 +132,7 @@ class Ledger:
             elif goes_on and account.end is not None:
                 self._put(reopened(account))
 
-    def _last_seen(self, account: Account) -> Account:
+    def _last_seen(self, account: PodAccount) -> PodAccount:
         known_before = self._before is None or account.uid in self._before
         return last_seen(account, self.seen_at if known_before else account.start)
 
@@ -141,18 +141,18 @@ class Ledger:
         account = self.accounts[uid]
         if not account.queue and queue:
             self._put(msgspec.structs.replace(account, queue=queue))
-            naming = self.namings.pop(uid, None)
+            hints = self.queue_hints.pop(uid, None)
             # Labels are only compared: a user could name any queue there.
-            if naming is not None and not naming.said <= {queue}:
+            if hints is not None and not hints.labelled <= {queue}:
                 self.labels_ignored["queue"] += 1
 
-    def unnamed(self) -> list[Account]:
+    def unnamed(self) -> list[PodAccount]:
         """Accounts whose queue is not known."""
         return [account for account in self.accounts.values() if not account.queue]
 
     # -- closing hours ---------------------------------------------------------------------------
 
-    def begin(self, *, now: float) -> None:
+    def start_if_new(self, *, now: float) -> None:
         """Start the ledger with this hour, if no ledger existed before."""
         if self.closed_until is None:
             self.closed_until = hour_of(now)
@@ -174,13 +174,13 @@ class Ledger:
         if self.closed_until is None or moment > self.closed_until:
             self.closed_until = moment
             self.changes += 1
-        self._forget_before(self.closed_until)
+        self._drop_before(self.closed_until)
 
-    def forget_as_standby(self, *, now: float) -> None:
+    def drop_as_standby(self, *, now: float) -> None:
         """Drop old accounts of a standby, because the leader closes hours."""
-        self._forget_before(hour_of(now) - STANDBY_HOURS * HOUR_SECONDS)
+        self._drop_before(hour_of(now) - STANDBY_HOURS * HOUR_SECONDS)
 
-    # -- handing over ----------------------------------------------------------------------------
+    # -- stored state --------------------------------------------------------------------------
 
     def state(self, *, gone_only: bool = False) -> LedgerState:
         """The state to store. `gone_only` omits accounts that can be derived from existing pods."""
@@ -205,42 +205,43 @@ class Ledger:
         self.close_until(state.closed_until)
         self.absorb(state.accounts, seen_at=state.seen_at)
 
-    def absorb(self, accounts: Iterable[Account], *, seen_at: int) -> None:
+    def absorb(self, accounts: Iterable[PodAccount], *, seen_at: int) -> None:
         """Join stored accounts with known ones."""
-        for kept in accounts:
+        for stored in accounts:
             # The pod is gone, and the time of its end was not observed here.
-            if kept.end is None and kept.uid not in self._present:
-                kept = last_seen(kept, seen_at)
-            if self._is_settled(kept):
+            if stored.end is None and stored.uid not in self._present:
+                stored = last_seen(stored, seen_at)
+            # Its last second belongs to a closed hour, so it can change no row any more.
+            if self._is_closed(stored):
                 continue
-            known = self.accounts.get(kept.uid)
-            self._put(kept if known is None else join(known, kept))
+            known = self.accounts.get(stored.uid)
+            self._put(stored if known is None else join(known, stored))
 
     # -- internals -------------------------------------------------------------------------------
 
-    def _put(self, account: Account) -> None:
+    def _put(self, account: PodAccount) -> None:
         # Unchanged accounts do not count, so that no write follows.
         if self.accounts.get(account.uid) != account:
             self.accounts[account.uid] = account
             self.changes += 1
 
-    def _forget(self, uid: str) -> None:
+    def _drop(self, uid: str) -> None:
         self._present.pop(uid, None)
-        self.namings.pop(uid, None)
+        self.queue_hints.pop(uid, None)
         if self.accounts.pop(uid, None) is not None:
             self.changes += 1
 
-    def _is_settled(self, account: Account) -> bool:
+    def _is_closed(self, account: PodAccount) -> bool:
         return (
             self.closed_until is not None
             and account.end is not None
             and account.end <= self.closed_until
         )
 
-    def _forget_before(self, moment: int) -> None:
+    def _drop_before(self, moment: int) -> None:
         for uid, account in list(self.accounts.items()):
             if account.end is not None and account.end <= moment:
-                self._forget(uid)
+                self._drop(uid)
 
 
 def hour_of(moment: float) -> int:

@@ -1,4 +1,4 @@
-"""Accounts: the resources that one pod held and for how long. The ledger sums them.
+"""Account of one pod: the resources that it held, and for how long. The ledger sums accounts.
 
 An account is derived from the pod itself (the time of its binding, the times at which its
 containers ended), so every observer derives the same one, in any order and any number of
@@ -22,23 +22,24 @@ from vc.model.values.times import parse_time
 
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
 _PLAIN: Final = frozenset({"cpu", "memory"})
+"""Charged resources without a vendor's name."""
 
-Asked = tuple[tuple[str, int], ...]
+Requests = tuple[tuple[str, int], ...]
 
 
-class EndKnown(enum.IntEnum):
-    """How well an end is known. The better one wins."""
+class EndSource(enum.IntEnum):
+    """How the end of an account is known. The larger value wins; values are stored."""
 
     OPEN = 0
     LAST_SEEN = 1
     """The pod went unobserved: the last time at which it was known to exist."""
     MISSED = 2
     """The end was not recorded, but the disappearance of the pod was observed."""
-    SAID = 3
+    REPORTED = 3
     """From the status of the pod."""
 
 
-class Account(msgspec.Struct, frozen=True, kw_only=True):
+class PodAccount(msgspec.Struct, frozen=True, kw_only=True):
     """The resources of a pod on its node, to the second."""
 
     uid: str
@@ -46,21 +47,21 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
     """The queue of its PodGroup, or empty while it is unknown."""
     namespace: str
     job: str
-    asked: Asked
+    requests: Requests
     """Resource and units, in the order of names: CPU, memory and all
     resources with a vendor's name."""
     start: int
     end: int | None = None
-    known: EndKnown = EndKnown.OPEN
+    end_source: EndSource = EndSource.OPEN
     ends_by: int | None = None
     """When it must have ended, after its deletion was requested."""
-    asked_to_end: int | None = None
+    deletion_requested_at: int | None = None
     """When its deletion was requested. The pod still existed at that time."""
     group: str = ""
     """Name of its PodGroup."""
 
 
-def account_of(pod: Pod, *, scheduler_names: Collection[str], now: float) -> Account | None:
+def account_of(pod: Pod, *, scheduler_names: Collection[str], now: float) -> PodAccount | None:
     """The account of a bound pod, or None for pods that are unbound or not ours."""
     group = group_name(pod)
     start = _start(pod)
@@ -68,18 +69,18 @@ def account_of(pod: Pod, *, scheduler_names: Collection[str], now: float) -> Acc
     if start is None or not (group or pod.spec.scheduler_name in scheduler_names):
         return None
     end = _end(pod, start=start, now=now)
-    asked = pod_requests(pod.spec)
-    return Account(
+    requests = pod_requests(pod.spec)
+    return PodAccount(
         uid=pod.metadata.uid,
         queue="",
         namespace=pod.metadata.namespace,
         job=job_of(pod),
-        asked=tuple((name, asked[name]) for name in sorted(asked) if is_charged(name)),
+        requests=tuple((name, requests[name]) for name in sorted(requests) if is_charged(name)),
         start=start,
         end=end[0] if end else None,
-        known=end[1] if end else EndKnown.OPEN,
-        ends_by=_whole(pod.metadata.deletion_timestamp),
-        asked_to_end=_asked_to_end(pod),
+        end_source=end[1] if end else EndSource.OPEN,
+        ends_by=_seconds(pod.metadata.deletion_timestamp),
+        deletion_requested_at=_deletion_requested_at(pod),
         group=group,
     )
 
@@ -91,60 +92,65 @@ def is_charged(resource: str) -> bool:
 
 def group_name(pod: Pod) -> str:
     """The PodGroup that the pod names, or empty."""
-    said = pod.metadata.annotations
-    return said.get(keys.GROUP_NAME) or said.get(keys.GROUP_NAME_ALTERNATIVE) or ""
+    annotations = pod.metadata.annotations
+    return annotations.get(keys.GROUP_NAME) or annotations.get(keys.GROUP_NAME_ALTERNATIVE) or ""
 
 
-def missed(account: Account, at: float) -> Account:
+def missed(account: PodAccount, at: float) -> PodAccount:
     """The account of a pod that has just disappeared. An end from its status is kept."""
     # The grace period is an upper limit of the end.
     end = int(at) if account.ends_by is None else min(int(at), account.ends_by)
-    return _ended(account, end, EndKnown.MISSED)
+    return _ended(account, end, EndSource.MISSED)
 
 
-def last_seen(account: Account, at: float) -> Account:
+def last_seen(account: PodAccount, at: float) -> PodAccount:
     """The account of a pod that disappeared unobserved and existed at the given time."""
-    return _ended(account, max(int(at), account.asked_to_end or 0), EndKnown.LAST_SEEN)
+    return _ended(account, max(int(at), account.deletion_requested_at or 0), EndSource.LAST_SEEN)
 
 
-def _ended(account: Account, end: int, known: EndKnown) -> Account:
-    return join(account, msgspec.structs.replace(account, end=max(end, account.start), known=known))
+def _ended(account: PodAccount, end: int, source: EndSource) -> PodAccount:
+    end = max(end, account.start)
+    return join(account, msgspec.structs.replace(account, end=end, end_source=source))
 
 
-def reopened(account: Account) -> Account:
+def reopened(account: PodAccount) -> PodAccount:
     """The account of a pod that was considered gone and still exists."""
-    return msgspec.structs.replace(account, end=None, known=EndKnown.OPEN)
+    return msgspec.structs.replace(account, end=None, end_source=EndSource.OPEN)
 
 
-def join(one: Account, other: Account) -> Account:
+def join(one: PodAccount, other: PodAccount) -> PodAccount:
     """Join two accounts of a pod. The result does not depend on order or repetition."""
-    end, known = _better_end(one, other)
-    return Account(
+    end, end_source = _better_end(one, other)
+    return PodAccount(
         uid=one.uid,
         queue=_either(one.queue, other.queue),
         namespace=one.namespace,
         job=one.job,
-        # A fixed choice, so that the result does not depend on the order of facts.
-        asked=max(one.asked, other.asked),
+        # Requests change only by a resize. A fixed choice keeps the join commutative.
+        requests=max(one.requests, other.requests),
+        # The later start wins: the binding time replaces the creation time that stood in for it.
         start=max(one.start, other.start),
         end=end,
-        known=known,
+        end_source=end_source,
         ends_by=_earliest(one.ends_by, other.ends_by),
-        asked_to_end=_earliest(one.asked_to_end, other.asked_to_end),
+        deletion_requested_at=_earliest(one.deletion_requested_at, other.deletion_requested_at),
         group=_either(one.group, other.group),
     )
 
 
-def _better_end(one: Account, other: Account) -> tuple[int | None, EndKnown]:
-    """The better end. A missed pod was gone by then, so the first time counts; an
-    observed pod existed, so the last."""
-    if one.known != other.known:
-        better = max(one, other, key=lambda account: account.known)
-        return better.end, better.known
+def _better_end(one: PodAccount, other: PodAccount) -> tuple[int | None, EndSource]:
+    """The better end of two.
+
+    A missed pod was gone by its end, so the earlier time counts. A last observation shows that
+    the pod still existed, so the later time counts.
+    """
+    if one.end_source != other.end_source:
+        better = max(one, other, key=lambda account: account.end_source)
+        return better.end, better.end_source
     if one.end is None or other.end is None:
-        return None, one.known
-    choose = min if one.known is EndKnown.MISSED else max
-    return choose(one.end, other.end), one.known
+        return None, one.end_source
+    choose = min if one.end_source is EndSource.MISSED else max
+    return choose(one.end, other.end), one.end_source
 
 
 def _earliest(one: int | None, other: int | None) -> int | None:
@@ -165,32 +171,35 @@ def _start(pod: Pod) -> int | None:
         if condition.type == "PodScheduled" and condition.status == "True"
     )
     # Without the condition, the next best known time counts.
-    return _whole(next(bound, None) or pod.status.start_time or pod.metadata.creation_timestamp)
+    return _seconds(next(bound, None) or pod.status.start_time or pod.metadata.creation_timestamp)
 
 
-def _end(pod: Pod, *, start: int, now: float) -> tuple[int, EndKnown] | None:
+def _end(pod: Pod, *, start: int, now: float) -> tuple[int, EndSource] | None:
     if pod.status.phase not in _ENDED:
         return None
     times = list(_finish_times(pod)) or [
-        _whole(condition.last_transition_time) for condition in pod.status.conditions
+        _seconds(condition.last_transition_time) for condition in pod.status.conditions
     ]
     # A time before the binding cannot be the end.
-    said = [time for time in times if time is not None and time >= start]
-    return (max(said), EndKnown.SAID) if said else (max(int(now), start), EndKnown.MISSED)
+    reported = [time for time in times if time is not None and time >= start]
+    if reported:
+        return max(reported), EndSource.REPORTED
+    # The pod has ended and does not say when: the time of this observation is an upper bound.
+    return max(int(now), start), EndSource.MISSED
 
 
-def _asked_to_end(pod: Pod) -> int | None:
-    by = _whole(pod.metadata.deletion_timestamp)
+def _deletion_requested_at(pod: Pod) -> int | None:
+    by = _seconds(pod.metadata.deletion_timestamp)
     return None if by is None else by - (pod.metadata.deletion_grace_period_seconds or 0)
 
 
 def _finish_times(pod: Pod) -> Iterable[int | None]:
     for status in (*pod.status.container_statuses, *pod.status.init_container_statuses):
         if status.state is not None and status.state.terminated is not None:
-            yield _whole(status.state.terminated.finished_at)
+            yield _seconds(status.state.terminated.finished_at)
 
 
-def _whole(text: str | None) -> int | None:
+def _seconds(text: str | None) -> int | None:
     """A time of the API in whole seconds, which is its precision."""
     try:
         time = parse_time(text)
@@ -206,26 +215,26 @@ def job_of(pod: Pod) -> str:
     return owner.name if owner else pod.metadata.name
 
 
-class Naming(msgspec.Struct, frozen=True):
+class QueueHints(msgspec.Struct, frozen=True):
     """What is needed to find the queue of a pod, and to check its labels."""
 
     job_uid: str
     """uid of the vcjob that controls it, or empty."""
-    said: frozenset[str]
+    labelled: frozenset[str]
     """Queues that its labels and annotations name. They are only compared."""
 
 
-def naming_of(pod: Pod) -> Naming:
-    """The naming of a pod."""
+def queue_hints(pod: Pod) -> QueueHints:
+    """The vcjob that controls a pod, and the queues that its labels name."""
     owner = vcjob_owner(pod)
-    return Naming(owner.uid if owner else "", _said(pod, keys.QUEUE_NAME))
+    return QueueHints(owner.uid if owner else "", _labelled(pod, keys.QUEUE_NAME))
 
 
-def denies_job(pod: Pod) -> bool:
+def job_label_differs(pod: Pod) -> bool:
     """Whether a label or annotation names another job than the pod's controller."""
-    return not _said(pod, keys.JOB_NAME) <= {job_of(pod)}
+    return not _labelled(pod, keys.JOB_NAME) <= {job_of(pod)}
 
 
-def _said(pod: Pod, key: str) -> frozenset[str]:
+def _labelled(pod: Pod, key: str) -> frozenset[str]:
     texts = (pod.metadata.labels.get(key), pod.metadata.annotations.get(key))
     return frozenset(text for text in texts if text)
