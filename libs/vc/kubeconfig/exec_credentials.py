@@ -5,15 +5,14 @@ import os
 import subprocess
 from typing import Final, NamedTuple
 
-from vc.cli.vcctl.api.errors import NoClusterError
-from vc.cli.vcctl.api.resources import JsonObject
+from vc.kubeconfig.reader import JsonObject, KubeconfigError
 
 PLUGIN_SECONDS_MAX: Final = 60.0
 """The user may have to type a code during this time."""
 _DEFAULT_VERSION: Final = "client.authentication.k8s.io/v1"
 
 
-class Credentials(NamedTuple):
+class ExecCredential(NamedTuple):
     """The credentials that the plugin returned."""
 
     token: str = ""
@@ -21,10 +20,11 @@ class Credentials(NamedTuple):
     key_pem: str = ""
 
 
-def ask_plugin(plugin: JsonObject, *, server: str) -> Credentials:
+def run_credential_plugin(plugin: JsonObject, *, server: str, field: str) -> ExecCredential:
     """Run the plugin. Its standard error goes to the terminal, as with kubectl."""
     command = str(plugin.get("command", ""))
     words = [command, *(str(word) for word in plugin.get("args") or [])]
+    where = f"{field}: credentials plugin {command!r}"
     try:
         # Standard error is inherited, so that a login prompt of the plugin is visible.
         done = subprocess.run(  # noqa: S603 - the user's own kubeconfig names it
@@ -36,14 +36,14 @@ def ask_plugin(plugin: JsonObject, *, server: str) -> Credentials:
         )
     except OSError as error:
         hint = plugin.get("installHint") or "is it installed?"
-        raise NoClusterError(f"credentials plugin {command!r}: {error.strerror}; {hint}") from None
+        raise KubeconfigError(f"{where}: {error.strerror}; {hint}") from None
     except subprocess.TimeoutExpired:
-        raise NoClusterError(
-            f"credentials plugin {command!r}: no answer in {PLUGIN_SECONDS_MAX:.0f} s"
+        raise KubeconfigError(
+            f"{where}: no response in {PLUGIN_SECONDS_MAX:.0f} s; run it by hand to see why"
         ) from None
     if done.returncode != 0:
-        raise NoClusterError(f"credentials plugin {command!r}: exit code {done.returncode}")
-    return _read(done.stdout, command)
+        raise KubeconfigError(f"{where}: exit code {done.returncode}; run it by hand to see why")
+    return _parse(done.stdout, where)
 
 
 def _environment(plugin: JsonObject, server: str) -> dict[str, str]:
@@ -61,19 +61,19 @@ def _environment(plugin: JsonObject, server: str) -> dict[str, str]:
     return {**os.environ, **given, "KUBERNETES_EXEC_INFO": json.dumps(info)}
 
 
-def _read(answer: bytes, command: str) -> Credentials:
+def _parse(output: bytes, where: str) -> ExecCredential:
     try:
-        status = json.loads(answer).get("status") or {}
-        found = Credentials(
+        status = json.loads(output).get("status") or {}
+        found = ExecCredential(
             token=str(status.get("token") or ""),
             cert_pem=str(status.get("clientCertificateData") or ""),
             key_pem=str(status.get("clientKeyData") or ""),
         )
     except (ValueError, AttributeError):
-        raise NoClusterError(
-            f"credentials plugin {command!r}: its answer is not an ExecCredential"
+        raise KubeconfigError(
+            f"{where}: its output is not an ExecCredential; run it by hand to see why"
         ) from None
     # An empty credential would lead to a 401 whose cause is hard to find.
     if not (found.token or found.cert_pem):
-        raise NoClusterError(f"credentials plugin {command!r}: gave no credentials")
+        raise KubeconfigError(f"{where}: returned no credentials; log in with it again")
     return found
