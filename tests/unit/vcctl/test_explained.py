@@ -4,8 +4,8 @@ from typing import Any
 
 from tests.unit.vcctl.server import Answer, Asked, answer, refusal, serving
 from vc.cli.vcctl.api.client import Client
-from vc.cli.vcctl.commands.explain import answer as explained
-from vc.cli.vcctl.commands.job_failure import failure_lines
+from vc.cli.vcctl.commands.jobs.explain import answer as explained
+from vc.cli.vcctl.commands.jobs.failure import failure_lines
 from vc.cli.vcctl.output.reasons import reason_lines
 from vc.kubeconfig.access import Access
 

@@ -10,17 +10,17 @@ import sys
 from collections.abc import Iterator
 from typing import Final
 
+from vc.cli.tables import COLOURS, is_colourful, paint, printable
 from vc.cli.vcctl.api.client import Client
 from vc.cli.vcctl.api.connection import connect, expected
 from vc.cli.vcctl.api.dashboard import Dashboard, dashboard_of
 from vc.cli.vcctl.api.errors import EXIT_OK, ApiError, CtlError
 from vc.cli.vcctl.api.resources import JOBS, PODGROUPS, JsonObject, metadata, spec, status, word
-from vc.cli.vcctl.commands.job_failure import FAILED, failure_lines
-from vc.cli.vcctl.commands.jobs import phase_of
-from vc.cli.vcctl.commands.timeline import ENDED
+from vc.cli.vcctl.commands.jobs.failure import FAILED, failure_lines
+from vc.cli.vcctl.commands.jobs.jobs import phase_of
+from vc.cli.vcctl.commands.jobs.timeline import ENDED
 from vc.cli.vcctl.output.output import print_answer
 from vc.cli.vcctl.output.reasons import reason_lines, sentence, table_lines
-from vc.cli.vcctl.output.tables import COLOURS, is_colourful, paint, printable
 from vc.cli.vcctl.parser_options import Target, target_of
 
 HOLDERS_SHOWN_MAX: Final = 5

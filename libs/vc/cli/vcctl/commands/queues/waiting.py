@@ -8,12 +8,12 @@ import argparse
 from collections.abc import Iterator
 from typing import Final
 
+from vc.cli.tables import printable
 from vc.cli.vcctl.api.dashboard import Dashboard, dashboard_of
 from vc.cli.vcctl.api.errors import EXIT_OK
 from vc.cli.vcctl.api.resources import JsonObject, word
 from vc.cli.vcctl.output.output import print_answer
 from vc.cli.vcctl.output.reasons import table_lines
-from vc.cli.vcctl.output.tables import printable
 
 NOBODY: Final = "nobody waits"
 JOBS_ASKED: Final = "1000"

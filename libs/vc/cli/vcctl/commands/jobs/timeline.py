@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from shutil import get_terminal_size
 from typing import Final, NamedTuple
 
+from vc.cli.tables import GAP, Column, TextTable
 from vc.cli.vcctl.api.client import Client
 from vc.cli.vcctl.api.connection import connect, expected
 from vc.cli.vcctl.api.dashboard import named_place
@@ -27,9 +28,8 @@ from vc.cli.vcctl.api.resources import (
     spec,
     status,
 )
-from vc.cli.vcctl.commands.jobs import phase_of
+from vc.cli.vcctl.commands.jobs.jobs import phase_of
 from vc.cli.vcctl.output.output import print_answer
-from vc.cli.vcctl.output.tables import GAP, Column, Table
 from vc.cli.vcctl.output.trace_link import link_of, trace_id
 from vc.cli.vcctl.parser_options import target_of
 from vc.model.values.ages import human_duration
@@ -75,7 +75,7 @@ def timeline(arguments: argparse.Namespace) -> int:
     rows = [[s.time, _after(steps[0].time, s.time), s.step, s.detail] for s in steps]
     # Output to a pipe is not cut, because a script may need the whole detail.
     rows = fitted(rows, columns=get_terminal_size().columns if sys.stdout.isatty() else 0)
-    table = Table([Column(title) for title in TITLES], rows)
+    table = TextTable([Column(title) for title in TITLES], rows)
     print(table.header())
     for row in rows:
         print(table.line(row))

@@ -7,10 +7,10 @@ the output says so.
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from vc.cli.tables import printable
 from vc.cli.vcctl.api.client import Client
 from vc.cli.vcctl.api.errors import CtlError
 from vc.cli.vcctl.api.resources import PODS, JsonObject, metadata, spec, status
-from vc.cli.vcctl.output.tables import printable
 
 FAILED: Final = "Failed"
 LOG_LINES: Final = 10

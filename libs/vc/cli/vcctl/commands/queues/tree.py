@@ -8,12 +8,12 @@ is the one with the highest share.
 import argparse
 from typing import Final
 
+from vc.cli.tables import Column, TextTable
 from vc.cli.vcctl.api.dashboard import dashboard_of
 from vc.cli.vcctl.api.errors import EXIT_OK
 from vc.cli.vcctl.api.resources import JsonObject
 from vc.cli.vcctl.output.listing import NOTHING_FOUND
 from vc.cli.vcctl.output.output import WIDE, print_answer
-from vc.cli.vcctl.output.tables import Column, Table
 
 QUEUES_ASKED: Final = "1000"
 BAR_CELLS: Final = 20
@@ -41,7 +41,7 @@ def tree(arguments: argparse.Namespace) -> int:
     if not rows:
         print(NOTHING_FOUND)
         return EXIT_OK
-    table = Table([Column(title) for title in TITLES], rows)
+    table = TextTable([Column(title) for title in TITLES], rows)
     print(table.header())
     for row in rows:
         print(table.line(row))

@@ -5,12 +5,12 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
+from vc.cli.tables import Column, TextTable, printable
 from vc.cli.vcctl.api.client import Client
 from vc.cli.vcctl.api.connection import connect, expected
 from vc.cli.vcctl.api.errors import EXIT_OK
 from vc.cli.vcctl.api.resources import EVENTS, JOBS, PODGROUPS, JsonObject, metadata, spec, status
 from vc.cli.vcctl.output.output import print_object
-from vc.cli.vcctl.output.tables import Column, Table, printable
 from vc.cli.vcctl.parser_options import Target, target_of
 from vc.model.values.ages import UNKNOWN_AGE, age
 
@@ -164,7 +164,7 @@ def events_of(client: Client, job: JsonObject) -> Iterator[str]:
     # RFC 3339 times of one zone sort as text.
     events.sort(key=lambda event: str(event.get("lastTimestamp") or event.get("eventTime") or ""))
     rows = [_event_row(event, client.now) for event in events]
-    table = Table(EVENT_COLUMNS, rows)
+    table = TextTable(EVENT_COLUMNS, rows)
     yield "Events:"
     yield f"{_INDENT}{table.header()}"
     for row in rows:

@@ -3,6 +3,7 @@
 import argparse
 from typing import Final
 
+from vc.cli.tables import Column
 from vc.cli.vcctl.api.client import Client
 from vc.cli.vcctl.api.connection import connect, expected
 from vc.cli.vcctl.api.errors import EXIT_OK
@@ -19,7 +20,6 @@ from vc.cli.vcctl.api.resources import (
 )
 from vc.cli.vcctl.output.listing import Listing, Row, show
 from vc.cli.vcctl.output.output import WIDE
-from vc.cli.vcctl.output.tables import Column
 from vc.cli.vcctl.parser_options import Target, namespace_of, target_of
 from vc.model.values.ages import UNKNOWN_AGE, age
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Final
 
+from vc.cli.tables import Column, TextTable
 from vc.cli.vcctl.api.client import Client
 from vc.cli.vcctl.api.connection import connect, expected
 from vc.cli.vcctl.api.errors import EXIT_OK, ApiError, CtlError, UsageError
@@ -24,10 +25,9 @@ from vc.cli.vcctl.api.resources import (
     spec,
     status,
 )
-from vc.cli.vcctl.commands.jobs import command_for
+from vc.cli.vcctl.commands.jobs.jobs import command_for
 from vc.cli.vcctl.output.listing import Listing, Row, show
 from vc.cli.vcctl.output.output import OBJECT_FORMS, WIDE, print_object
-from vc.cli.vcctl.output.tables import Column, Table
 from vc.cli.vcctl.parser_options import WEIGHT_MAX, Target
 
 COLUMNS: Final = (
@@ -129,7 +129,7 @@ def show_queue(arguments: argparse.Namespace, *, titles: Sequence[str] = ()) -> 
     rows = QueueRows(client, titles=titles, wide=arguments.output == WIDE)
     rows.refresh()
     row = rows.row(queue)
-    table = Table(rows.columns, [row])
+    table = TextTable(rows.columns, [row])
     print(table.header())
     print(table.line(row))
     return EXIT_OK
