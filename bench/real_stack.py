@@ -23,7 +23,7 @@ import yaml
 
 from vc.cli.pyroclast.processes import Child
 from vc.cli.pyroclast.services import SERVICES
-from vc.cli.pyroclast.stack.clusters import furnish
+from vc.cli.pyroclast.stack.clusters import create_initial_objects
 from vc.cli.pyroclast.stack.members import SERVICE_STOP_SECONDS_MAX, unready
 from vc.cli.pyroclast.stack.plan import Addresses, command_of, environment_of, inherited_by
 from vc.clock import LoopClock
@@ -148,7 +148,7 @@ async def _start_real(stack: RealStack, nodes: int) -> None:
     stack.plane = ControlPlane(folder=stack.home / "kubernetes")
     await _start_server(stack, stack.plane)
     stack.kubeconfig = stack.plane.kubeconfig
-    await furnish(stack.kubeconfig, ())
+    await create_initial_objects(stack.kubeconfig, ())
     await _connect(stack)
     await stack.add_nodes(nodes)
 
@@ -158,7 +158,7 @@ async def _start_kwok(stack: RealStack, nodes: int) -> None:
     await _start_server(stack, stack.plane)
     stack.kubeconfig = stack.plane.kubeconfig
     await _start_server(stack, KwokServer(stack.kubeconfig, folder=stack.home / "kwok"))
-    await furnish(stack.kubeconfig, (NodePool(count=nodes, capacity=CAPACITY),))
+    await create_initial_objects(stack.kubeconfig, (NodePool(count=nodes, capacity=CAPACITY),))
     await _connect(stack)
 
 

@@ -1,4 +1,4 @@
-"""An embedded cluster with its HTTP face, and a client for it."""
+"""An embedded cluster with its HTTP server, and a client for it."""
 
 from collections.abc import AsyncIterator
 from typing import Final

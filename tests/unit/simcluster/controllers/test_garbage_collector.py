@@ -38,14 +38,14 @@ class Forest:
         await self.api.delete(
             self.resource, name=name, namespace="default", options={"propagationPolicy": policy}
         )
-        self.api.collect_garbage()
+        self.api.run_controllers()
 
     async def release(self, name: str) -> None:
         def change(obj: JsonObject) -> None:
             obj["metadata"].pop("finalizers", None)
 
         self.api.lifecycle.edit(self.resource, ("default", name), change)
-        self.api.collect_garbage()
+        self.api.run_controllers()
 
     def names(self) -> str:
         table = self.api.store.table(self.resource)
@@ -128,7 +128,7 @@ def test_an_owner_in_another_namespace_is_no_owner() -> None:
             }
         }  # fmt: skip
         await forest.api.create(forest.resource, body, namespace="kube-system")
-        forest.api.collect_garbage()
+        forest.api.run_controllers()
         with pytest.raises(NotFoundError):
             forest.api.get(forest.resource, name="b", namespace="kube-system")
 
@@ -164,7 +164,7 @@ def test_a_namespace_ends_after_its_content() -> None:
             await api.create(widgets(api), widget(name), namespace="team")
         left = await api.delete(NAMESPACES, name="team")
         assert left["status"]["phase"] == "Terminating"
-        api.collect_garbage()
+        api.run_controllers()
         assert api.list(widgets(api)).items == []
         with pytest.raises(NotFoundError):
             api.get(NAMESPACES, name="team")
@@ -203,7 +203,7 @@ def test_a_definition_serves_a_resource_until_it_goes() -> None:
         served = api.registry.lookup("example.com", "v1", "gadgets")
         await api.create(served, widget("g"), namespace="default")
         await api.delete(CRDS, name="gadgets.example.com")
-        api.collect_garbage()
+        api.run_controllers()
         with pytest.raises(NotFoundError, match="could not find the requested resource"):
             api.registry.lookup("example.com", "v1", "gadgets")
         await api.create(CRDS, gadgets())

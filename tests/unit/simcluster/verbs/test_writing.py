@@ -255,7 +255,7 @@ async def test_a_collection_is_deleted_by_selector() -> None:
     for name, app in (("a", "web"), ("b", "db"), ("c", "web")):
         await api.create(PODS, make_pod(name, labels={"app": app}), namespace="default")
     gone = await api.delete_collection(PODS, namespace="default", label_selector="app=web")
-    assert len(gone) == 2
+    assert len(gone.items) == 2
     assert pod_named(api, "b")
 
 

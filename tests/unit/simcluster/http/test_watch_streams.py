@@ -95,7 +95,7 @@ async def test_a_version_of_thousands_of_digits_is_refused(http: aiohttp.ClientS
     params = {"watch": "true", "resourceVersion": "9" * 5000}
     async with http.get(_PODS, params=params) as answer:
         assert answer.status == 400
-        assert "it is a number" in (await answer.json())["message"]
+        assert "must be a number" in (await answer.json())["message"]
 
 
 async def test_a_client_that_goes_leaves_nothing_behind(
@@ -104,10 +104,10 @@ async def test_a_client_that_goes_leaves_nothing_behind(
     await api.create(PODS, _pod("a"), namespace="default")
     answer = await http.get(_PODS, params={"watch": "true"})
     await _line(answer)
-    assert len(server._face._open) == 1
+    assert len(server._http_api._open) == 1
     answer.close()
     async with asyncio.timeout(_WAIT_SECONDS_MAX):
-        while server._face._open:  # noqa: ASYNC110  the server has no event for it
+        while server._http_api._open:  # noqa: ASYNC110  the server has no event for it
             await asyncio.sleep(0.01)
 
 

@@ -13,7 +13,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from tests.unit.simcluster_http.certificates import make_certificate
+from tests.unit.simcluster.webhooks.certificates import make_certificate
 from vc.cluster.errors import ClusterError, ForbiddenError, ServerError
 from vc.model.api.struct import Json, JsonObject
 from vc.simcluster.schema.builtin_resources import NAMESPACES, PODS

@@ -141,9 +141,9 @@ def test_a_watcher_that_falls_behind_is_told() -> None:
     run_virtual(story())
 
 
-def test_a_version_from_another_life_is_gone() -> None:
+def test_a_version_of_an_earlier_store_is_gone() -> None:
     async def story() -> None:
-        with pytest.raises(GoneError, match="list again"):
+        with pytest.raises(GoneError, match="relist"):
             await collect(make_api(), 1, resource_version="999999")
 
     run_virtual(story())
