@@ -24,7 +24,7 @@ import yaml
 from bench.checkout import command_in, python_path, services_of
 from vc.cli.pyroclast.processes import Child
 from vc.cli.pyroclast.services import SERVICES
-from vc.cli.pyroclast.stack.clusters import furnish
+from vc.cli.pyroclast.stack.clusters import create_initial_objects
 from vc.cli.pyroclast.stack.members import SERVICE_STOP_SECONDS_MAX, unready
 from vc.cli.pyroclast.stack.plan import Addresses, command_of, environment_of, inherited_by
 from vc.clock import LoopClock
@@ -150,7 +150,7 @@ async def _start_real(stack: RealStack, nodes: int) -> None:
     stack.plane = ControlPlane(folder=stack.home / "kubernetes")
     await _start_server(stack, stack.plane)
     stack.kubeconfig = stack.plane.kubeconfig
-    await furnish(stack.kubeconfig, ())
+    await create_initial_objects(stack.kubeconfig, ())
     await _connect(stack)
     await stack.add_nodes(nodes)
 
@@ -160,7 +160,7 @@ async def _start_kwok(stack: RealStack, nodes: int) -> None:
     await _start_server(stack, stack.plane)
     stack.kubeconfig = stack.plane.kubeconfig
     await _start_server(stack, KwokServer(stack.kubeconfig, folder=stack.home / "kwok"))
-    await furnish(stack.kubeconfig, (NodePool(count=nodes, capacity=CAPACITY),))
+    await create_initial_objects(stack.kubeconfig, (NodePool(count=nodes, capacity=CAPACITY),))
     await _connect(stack)
 
 

@@ -7,17 +7,17 @@ drops it. Nothing in the scheduler knows of this.
 """
 
 import asyncio
-import base64
 import ssl
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import aiohttp
-import yaml
 from aiohttp import web
 
+from vc.kubeconfig.access import access_of
+from vc.kubeconfig.reader import read_context
+from vc.kubeconfig.writer import write_document
 from vc.parts.ports import LOOPBACK
 
 PASSED_HEADERS = ("Content-Type", "Accept", "Authorization", "User-Agent")
@@ -29,9 +29,8 @@ class Gate:
     """`kubeconfig` leads through it."""
 
     def __init__(self, upstream: Path, *, folder: Path, name: str) -> None:
-        document: dict[str, Any] = yaml.safe_load(upstream.read_text())
-        self._document = document
-        self._server: str = document["clusters"][0]["cluster"]["server"]
+        self._upstream = read_context([upstream])
+        self._server: str = self._upstream.cluster["server"]
         self.kubeconfig = folder / f"{name}.kubeconfig"
         self.seen = 0
         """Requests that arrived."""
@@ -59,17 +58,11 @@ class Gate:
             auto_decompress=False,
         )
         port = self._runner.addresses[0][1]
-        cluster = {"server": f"http://{LOOPBACK}:{port}"}
-        document = {
-            **self._document,
-            "clusters": [{**self._document["clusters"][0], "cluster": cluster}],
-        }
-        self.kubeconfig.touch(mode=0o600)
-        self.kubeconfig.write_text(yaml.safe_dump(document))
+        through = self._upstream._replace(cluster={"server": f"http://{LOOPBACK}:{port}"})
+        write_document(self.kubeconfig, through.document())
 
     def _trust(self) -> ssl.SSLContext | bool:
-        cluster = self._document["clusters"][0]["cluster"]
-        authority = base64.b64decode(cluster.get("certificate-authority-data", "")).decode()
+        authority = access_of(self._upstream).ca_pem
         return ssl.create_default_context(cadata=authority) if authority else True
 
     async def stop(self) -> None:

@@ -15,7 +15,7 @@ import yaml
 
 from vc.cli.pyroclast.processes import Child
 from vc.cli.pyroclast.stack.acls import AuthorizingKafka, AuthorizingRedis, login_of
-from vc.cli.pyroclast.stack.clusters import furnish
+from vc.cli.pyroclast.stack.clusters import create_initial_objects
 from vc.cli.pyroclast.stack.members import SERVICE_STOP_SECONDS_MAX
 from vc.cli.pyroclast.stack.plan import inherited_by
 from vc.parts import ControlPlane, KwokServer
@@ -77,7 +77,7 @@ class Ground:
         await self._start(self.plane)
         self.kubeconfig = self.plane.kubeconfig
         await self._start(KwokServer(self.kubeconfig, folder=self.home / "kwok"))
-        await furnish(self.kubeconfig, (POOL,), definitions=self.definitions)
+        await create_initial_objects(self.kubeconfig, (POOL,), definitions=self.definitions)
 
     async def _start_embedded(self) -> None:
         self.kubeconfig = self.home / "kubeconfig"

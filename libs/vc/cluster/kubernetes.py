@@ -21,7 +21,7 @@ import msgspec
 from vc.clock import Clock, LoopClock
 from vc.cluster.errors import ConflictError, GoneError, InvalidError, ServerError
 from vc.cluster.interface import ListPage, Preconditions, WatchEvent
-from vc.cluster.kubernetes_config import find_source, open_access
+from vc.cluster.kubernetes_config import find_source, open_configuration
 from vc.cluster.kubernetes_date import DateListener, no_listener
 from vc.cluster.kubernetes_errors import is_other_uid
 from vc.cluster.kubernetes_http import ApiConnection, Call, Limits
@@ -65,7 +65,7 @@ async def connect(
     env = os.environ if environment is None else environment
     clock = clock or LoopClock()
     source = find_source(env, kubeconfig=kubeconfig)
-    access = await open_access(source, clock=clock, context=context, environment=env)
+    access = await open_configuration(source, clock=clock, context=context, environment=env)
     connection = ApiConnection(
         access,
         service=service,

@@ -1,23 +1,22 @@
 """Address and credentials of the API server.
 
-kubernetes-asyncio reads kubeconfig files, runs credential plugins and reads a pod's service
-account. It has several ways to renew tokens; here there is one. `Access.authorization` checks for a
-newer token about once a minute, and `Access.renew` gets one immediately after the API server
-rejected the old one.
+`vc.kubeconfig` reads the files; kubernetes-asyncio turns the selected context into a configuration:
+it runs credential plugins, renews OIDC tokens and writes the files that OpenSSL needs. It has
+several ways to renew tokens; here there is one. `LiveConfiguration.authorization` checks for a newer
+token about once a minute, and `renew` gets one immediately after the API server rejected the old
+one.
 """
 
 import asyncio
 import logging
-import os
 from collections.abc import Awaitable, Mapping
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-import yaml
-
 from vc.clock import Clock
 from vc.cluster.errors import ServerError
 from vc.cluster.kubernetes_library import library
+from vc.kubeconfig.reader import KubeconfigError, kubeconfig_files, read_context
 from vc.model.faults import describe
 
 IN_CLUSTER: Final = "in-cluster"
@@ -43,10 +42,11 @@ class ConfigurationError(Exception):
 class Loader(Protocol):
     """Writes address, certificates and token into kubernetes-asyncio's configuration."""
 
-    async def load(self, configuration: Any, *, anew: bool) -> float:
+    async def load(self, configuration: Any, *, rejected: bool) -> float:
         """Load, and return the seconds until the next check is useful.
 
-        `anew` means that the token was rejected, so cached credentials must not be used.
+        `rejected` means that the API server refused the current token, so cached credentials must
+        not be used.
         """
         ...
 
@@ -62,9 +62,9 @@ def find_source(environment: Mapping[str, str], *, kubeconfig: str = "") -> str:
     return IN_CLUSTER if environment.get("KUBERNETES_SERVICE_HOST") else ""
 
 
-async def open_access(
+async def open_configuration(
     source: str, *, clock: Clock, context: str = "", environment: Mapping[str, str]
-) -> "Access":
+) -> "LiveConfiguration":
     """Read the configuration of `source`; raises ConfigurationError with the reason."""
     if not source:
         raise ConfigurationError(
@@ -75,12 +75,12 @@ async def open_access(
         loader = ServiceAccountLoader(environment)
     else:
         loader = KubeconfigLoader(source, context=context)
-    access = Access(library().Configuration(), loader, clock=clock)
-    await access.load()
-    return access
+    live = LiveConfiguration(library().Configuration(), loader, clock=clock)
+    await live.load()
+    return live
 
 
-class Access:
+class LiveConfiguration:
     """The configuration of one connection, kept up to date.
 
     Loading runs in its own task, at most one at a time: a credential plugin may take longer than
@@ -96,9 +96,9 @@ class Access:
         self._failure = ""
         """Why the last load failed; empty if it succeeded."""
 
-    async def load(self, *, anew: bool = False) -> None:
+    async def load(self, *, rejected: bool = False) -> None:
         """Load the configuration and the credentials now."""
-        after = await _loud(self._loader.load(self.configuration, anew=anew))
+        after = await _configured(self._loader.load(self.configuration, rejected=rejected))
         self._check_at = self._clock.monotonic() + after
 
     async def authorization(self) -> str:
@@ -108,7 +108,7 @@ class Access:
         """
         # In the background: the current token stays valid until the server rejects it.
         if self._clock.monotonic() >= self._check_at:
-            self._begin(anew=False)
+            self._begin(rejected=False)
         return self._token
 
     async def renew(self, refused: str) -> bool:
@@ -116,7 +116,7 @@ class Access:
         if self._loading is not None:
             await asyncio.shield(self._loading)
         if self._token == refused:  # otherwise another request has renewed it meanwhile
-            await asyncio.shield(self._begin(anew=True))
+            await asyncio.shield(self._begin(rejected=True))
             if self._failure:
                 raise ServerError(f"credentials could not be renewed: {self._failure}")
         return self._token != refused
@@ -131,20 +131,20 @@ class Access:
     def _token(self) -> str:
         return str(self.configuration.api_key.get("BearerToken", "")).strip()
 
-    def _begin(self, *, anew: bool) -> "asyncio.Task[None]":
+    def _begin(self, *, rejected: bool) -> "asyncio.Task[None]":
         if self._loading is None:
-            self._loading = asyncio.create_task(self._reload(anew=anew))
+            self._loading = asyncio.create_task(self._reload(rejected=rejected))
         return self._loading
 
-    async def _reload(self, *, anew: bool) -> None:
+    async def _reload(self, *, rejected: bool) -> None:
         try:
-            await self.load(anew=anew)
+            await self.load(rejected=rejected)
             self._failure = ""
         except ConfigurationError as error:
             self._failure = str(error)
             # Do not run a failing plugin again for every request.
             self._check_at = self._clock.monotonic() + TOKEN_CHECK_SECONDS
-            _log.warning("credentials not renewed, going on with the old ones: %s", error)
+            _log.warning("credentials_not_renewed using=previous error=%s", error)
         finally:
             self._loading = None
 
@@ -157,24 +157,20 @@ class KubeconfigLoader:
         self._context = context
         self._loader: Any = None
 
-    async def load(self, configuration: Any, *, anew: bool) -> float:
+    async def load(self, configuration: Any, *, rejected: bool) -> float:
         if self._loader is None:
             self._loader = await self._first(configuration)
         else:
             # Forget the expiry, else the loader would reuse the rejected token.
-            if anew and hasattr(self._loader, "exec_plugin_expiry"):
+            if rejected and hasattr(self._loader, "exec_plugin_expiry"):
                 del self._loader.exec_plugin_expiry
             await self._loader.load_and_set(configuration)
         return TOKEN_CHECK_SECONDS if self._is_worth_checking() else _NEVER
 
     async def _first(self, configuration: Any) -> Any:
-        if not _any_exists(self._paths):
-            raise ConfigurationError(f"kubeconfig {self._paths!r} does not exist")
-        return await library().load_kube_config(
-            config_file=self._paths,
-            context=self._context or None,
-            client_configuration=configuration,
-            persist_config=False,
+        selected = read_context(kubeconfig_files(self._paths), context=self._context)
+        return await library().load_kube_config_from_dict(
+            config_dict=selected.document(), client_configuration=configuration
         )
 
     def _is_worth_checking(self) -> bool:
@@ -192,7 +188,7 @@ class ServiceAccountLoader:
         self._environment = environment
         self._folder = folder
 
-    async def load(self, configuration: Any, *, anew: bool) -> float:  # noqa: ARG002 - files are always read anew
+    async def load(self, configuration: Any, *, rejected: bool) -> float:  # noqa: ARG002 - files are always read again
         library().load_incluster_config(
             client_configuration=configuration,
             try_refresh_token=False,
@@ -203,21 +199,15 @@ class ServiceAccountLoader:
         return TOKEN_CHECK_SECONDS
 
 
-def _any_exists(paths: str) -> bool:
-    return any(Path(path).expanduser().is_file() for path in paths.split(os.pathsep) if path)
-
-
-async def _loud(loading: Awaitable[float]) -> float:
+async def _configured(loading: Awaitable[float]) -> float:
     """Turns the exceptions of kubernetes-asyncio for a broken configuration into one error."""
     try:
         async with asyncio.timeout(RENEW_SECONDS_MAX):
             return await loading
-    except library().ConfigException as error:
+    except (KubeconfigError, library().ConfigException) as error:
         raise ConfigurationError(str(error)) from error
     except TimeoutError as error:
         raise ConfigurationError(f"credentials took more than {RENEW_SECONDS_MAX:g} s") from error
-    except yaml.YAMLError as error:
-        raise ConfigurationError(f"kubeconfig is not YAML: {error}") from error
     except (AssertionError, AttributeError, KeyError, OSError, TypeError, ValueError) as error:
         raise ConfigurationError(
             f"kubeconfig cannot be used: {type(error).__name__}: {describe(error)}"

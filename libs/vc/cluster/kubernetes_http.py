@@ -30,7 +30,7 @@ from vc.cluster.errors import (
     UnauthorizedError,
     UnavailableError,
 )
-from vc.cluster.kubernetes_config import Access
+from vc.cluster.kubernetes_config import LiveConfiguration
 from vc.cluster.kubernetes_date import DateListener, no_listener, read_date
 from vc.cluster.kubernetes_errors import answer_error
 from vc.cluster.kubernetes_library import library
@@ -124,7 +124,7 @@ class ApiConnection:
 
     def __init__(
         self,
-        access: Access,
+        access: LiveConfiguration,
         *,
         service: str,
         clock: Clock,

@@ -32,7 +32,7 @@ class Library(msgspec.Struct, frozen=True):
     Configuration: Any
     RESTClientObject: Any
     ConfigException: type[Exception]
-    load_kube_config: Any
+    load_kube_config_from_dict: Any
     load_incluster_config: Any
 
 
@@ -72,7 +72,7 @@ def _collect(configuration: Any) -> Library:
         Configuration=configuration,
         RESTClientObject=import_module(f"{_CLIENT}.rest").RESTClientObject,
         ConfigException=config.ConfigException,
-        load_kube_config=config.load_kube_config,
+        load_kube_config_from_dict=config.load_kube_config_from_dict,
         load_incluster_config=config.load_incluster_config,
     )
 

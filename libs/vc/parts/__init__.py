@@ -28,13 +28,13 @@ from vc.parts.addresses import (
 from vc.parts.availability import availability_of, obtain_required, require_or_skip_reason
 from vc.parts.errors import PartError
 from vc.parts.fetch.getting import find, obtain
-from vc.parts.kubeconfig import User
 from vc.parts.servers.etcd import EtcdServer
 from vc.parts.servers.jaeger import JaegerServer
 from vc.parts.servers.kafka import KafkaServer
 from vc.parts.servers.kubernetes import ControlPlane
 from vc.parts.servers.kwok import KwokServer, fake_node
 from vc.parts.servers.redis import RedisServer
+from vc.parts.users import User
 
 __all__ = [
     "ControlPlane",

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Sequence
 
+from vc.cli.tables import render
 from vc.parts.availability import Way, availability_of, given_address, obtain_with_needs
 from vc.parts.errors import PartError
 from vc.parts.fetch.cache import cache_root, size_bytes
@@ -88,7 +89,7 @@ def get(names: Sequence[str]) -> int:
         # A given server needs nothing from us.
         given = given_address(part, os.environ)
         if given:
-            rows[part.name] = [part.name, "", f"given: {given}", "", ""]
+            rows[part.name] = [part.name, "", f"given: {given}", "", "", ""]
             continue
         try:
             rows |= {
@@ -98,9 +99,10 @@ def get(names: Sequence[str]) -> int:
                 if row.name not in rows
             }
         except PartError as error:
-            rows[part.name] = [part.name, part.version, "failed", "", ""]
+            rows[part.name] = [part.name, part.version, "failed", "", "", ""]
             failures.append(str(error))
-    print_table(["PART", "VERSION", "FROM", "SECONDS", "SIZE", "WHERE"], list(rows.values()))
+    header = ("PART", "VERSION", "FROM", "SECONDS", "SIZE", "WHERE")
+    print(render(header, list(rows.values())))
     for failure in failures:
         print(failure, file=sys.stderr)
     return 1 if failures else 0
@@ -119,7 +121,7 @@ def show() -> int:
         found = availability_of(part.name)
         version = "as is" if found.way in (Way.GIVEN, Way.MACHINE) else part.version
         rows.append([part.name, version, found.way, found.why])
-    print_table(["PART", "VERSION", "WAY", "WHY"], rows)
+    print(render(("PART", "VERSION", "WAY", "WHY"), rows))
     root = cache_root(os.environ)
     print(f"\ncache: {root} ({size_bytes(root) / 1e6:.0f} MB)")
     return 0
@@ -150,19 +152,6 @@ def run(names: Sequence[str]) -> int:
     with contextlib.suppress(asyncio.CancelledError):
         asyncio.run(until_signal())
     return 0
-
-
-def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table whose columns are as wide as their widest cell. The last one is not padded."""
-    lines = [list(header)] + [list(row) for row in rows]
-    columns = range(len(header))
-    widths = [max(len(line[column]) for line in lines if column < len(line)) for column in columns]
-    for line in lines:
-        print(
-            "  ".join(
-                f"{cell:<{width}}" for cell, width in zip(line, widths, strict=False)
-            ).rstrip()
-        )
 
 
 if __name__ == "__main__":

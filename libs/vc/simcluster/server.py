@@ -4,7 +4,7 @@ from typing import Final
 
 from aiohttp import web
 
-from vc.simcluster.http.app import Face
+from vc.simcluster.http.app import HttpApi
 from vc.simcluster.http.proxy import ServiceProxy
 from vc.simcluster.verbs.api import Api
 from vc.simcluster.webhooks.dispatch import WebhookAdmission
@@ -21,13 +21,18 @@ class EmbeddedServer:
     """A running HTTP server, created by `serve`."""
 
     def __init__(
-        self, *, face: Face, runner: web.AppRunner, proxy: ServiceProxy, webhooks: WebhookAdmission
+        self,
+        *,
+        http_api: HttpApi,
+        runner: web.AppRunner,
+        proxy: ServiceProxy,
+        webhooks: WebhookAdmission,
     ) -> None:
         self.proxy = proxy
         """Registry of the services that run in this process, for the service proxy and for
         webhooks.
         """
-        self._face = face
+        self._http_api = http_api
         self._runner = runner
         self._webhooks = webhooks
 
@@ -41,7 +46,7 @@ class EmbeddedServer:
         """Stop listening, end all watches and close connections."""
         # Watches are ended first: the runner would otherwise wait for them until its shutdown
         # time-out.
-        await self._face.end_streams()
+        await self._http_api.end_streams()
         await self._runner.cleanup()
         await self._webhooks.close()
         await self.proxy.close()
@@ -54,9 +59,9 @@ async def serve(api: Api, *, host: str = LOOPBACK, port: int = 0) -> EmbeddedSer
     # An admission that the caller has set before is kept.
     if api.admission is None:
         api.admission = webhooks
-    face = Face(api, proxy=proxy)
+    http_api = HttpApi(api, proxy=proxy)
     runner = web.AppRunner(
-        face.application(),
+        http_api.application(),
         # A client that disconnects must end its watch at once, hence handler_cancellation.
         access_log=None,
         handler_cancellation=True,
@@ -71,4 +76,4 @@ async def serve(api: Api, *, host: str = LOOPBACK, port: int = 0) -> EmbeddedSer
     except OSError:
         await runner.cleanup()
         raise
-    return EmbeddedServer(face=face, runner=runner, proxy=proxy, webhooks=webhooks)
+    return EmbeddedServer(http_api=http_api, runner=runner, proxy=proxy, webhooks=webhooks)

@@ -21,13 +21,13 @@ from vc.clock import LoopClock
 from vc.cluster import AlreadyExistsError
 from vc.cluster.kubernetes import KubernetesCluster, connect
 from vc.cluster.kubernetes_http import Limits
+from vc.kubeconfig.writer import write_kubeconfig
 from vc.model.api.kinds import Kind
 from vc.model.api.meta import ApiObject
 from vc.parts import ControlPlane, require_or_skip_reason
 from vc.parts.availability import given_address
 from vc.parts.fetch.catalogue import PARTS
 from vc.simcluster import Api, Registry
-from vc.simcluster.http.kubeconfig import write_kubeconfig
 from vc.simcluster.server import serve
 
 PATIENT: Final = Limits(write_seconds_max=5.0)

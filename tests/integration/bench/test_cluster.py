@@ -18,9 +18,9 @@ from bench.cluster.shapes import Shape
 
 from vc.cli.pyroclast.embedded import EmbeddedStack
 from vc.clock import LoopClock
+from vc.kubeconfig.writer import write_kubeconfig
 from vc.model.api.kinds import JOBS, NAMESPACES, PODS
 from vc.model.api.meta import ApiObject
-from vc.simcluster.http.kubeconfig import write_kubeconfig
 from vc.simcluster.schema.registry import Registry
 from vc.simcluster.server import serve
 from vc.simcluster.verbs.api import Api

@@ -15,7 +15,7 @@ from vc.model.api.kinds import JOBS, NAMESPACES, QUEUES, Kind
 from vc.model.api.meta import ApiObject
 from vc.model.api.struct import JsonObject
 from vc.parts import ControlPlane
-from vc.parts.kubeconfig import User
+from vc.parts.users import User
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.slow, pytest.mark.timeout(300)]
 

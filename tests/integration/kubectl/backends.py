@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from vc.clock import LoopClock
+from vc.kubeconfig.writer import write_kubeconfig
 from vc.parts import ControlPlane, require_or_skip_reason
-from vc.simcluster.http.kubeconfig import write_kubeconfig
 from vc.simcluster.kubelet.nodes import SimulatedNodes
 from vc.simcluster.schema.registry import Registry, load_crds
 from vc.simcluster.server import serve

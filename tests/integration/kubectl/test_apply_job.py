@@ -10,8 +10,8 @@ from tests.integration.kubectl.shell import Shell, find_kubectl
 from tests.integration.kubectl.transcript import Step
 from tests.unit.admission.objects import queue
 from tests.unit.admission.rig import Rig
+from vc.kubeconfig.writer import write_kubeconfig
 from vc.model.api.kinds import JOBS, QUEUES
-from vc.simcluster.http.kubeconfig import write_kubeconfig
 from vc.simcluster.server import serve
 
 

@@ -9,7 +9,7 @@ from tests.integration.kubectl.shell import Shell, find_kubectl
 from tests.integration.kubectl.transcript import Step
 from tests.simulation.stack import CORE, Stack, gang_job
 from tests.simulation.test_waiting_pods import events, unschedulable
-from vc.simcluster.http.kubeconfig import write_kubeconfig
+from vc.kubeconfig.writer import write_kubeconfig
 from vc.simcluster.kubelet.node_pools import NodePool
 from vc.simcluster.server import serve
 

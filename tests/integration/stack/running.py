@@ -5,7 +5,6 @@ and the generated ACLs enforced (`PYROCLAST_ACLS=on`); `RunningUp` is `pyroclast
 them in one, in memory. Both are asked over HTTP with what their kubeconfig holds.
 """
 
-import base64
 import json
 import os
 import signal
@@ -19,11 +18,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from vc.cli.pyroclast.stack import stack_file
 from vc.cli.pyroclast.stack.stack_file import StackFile
 from vc.clock import LoopClock
+from vc.kubeconfig.access import read_access
 from vc.model.api.keys import SIM_RUN_SECONDS
 from vc.parts import require_or_skip_reason
 from vc.parts.kwok_stages import DELAY_ANNOTATION
@@ -73,19 +72,17 @@ def environment(home: Path, **env: str) -> dict[str, str]:
 
 def api_request(kubeconfig: Path, method: str, path: str, body: object = None) -> dict[str, Any]:
     """Ask an API server as the user of a kubeconfig; HTTPError when it refuses."""
-    document = yaml.safe_load(kubeconfig.read_text())
-    cluster, user = document["clusters"][0]["cluster"], document["users"][0]["user"]
-    authority = base64.b64decode(cluster.get("certificate-authority-data", "")).decode()
+    access = read_access([kubeconfig])
     asked = urllib.request.Request(
-        cluster["server"] + path,
+        access.server + path,
         method=method,
         data=json.dumps(body).encode() if body is not None else None,
         headers={
             "Content-Type": "application/json",
-            "Authorization": f"Bearer {user.get('token', 'none')}",
+            "Authorization": f"Bearer {access.token or 'none'}",
         },
     )
-    trust = ssl.create_default_context(cadata=authority) if authority else None
+    trust = ssl.create_default_context(cadata=access.ca_pem) if access.ca_pem else None
     with urllib.request.urlopen(asked, timeout=REQUEST_SECONDS_MAX, context=trust) as answer:
         found: dict[str, Any] = json.load(answer)
         return found

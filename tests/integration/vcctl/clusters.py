@@ -22,8 +22,8 @@ from tests.integration.stack.running import RunningStack
 from tests.integration.vcctl.shell import Shell
 from vc.cli.vcctl.api.client import Client
 from vc.cli.vcctl.api.errors import ApiError
-from vc.cli.vcctl.api.kubeconfig import read_access
 from vc.cli.vcctl.parser_options import DASHBOARD_VARIABLE
+from vc.kubeconfig.access import read_access
 from vc.model.api.struct import JsonObject
 
 ROOT: Final = Path(__file__).parents[3]

@@ -273,7 +273,10 @@ def test_what_needs_no_cluster() -> None:
     assert alone.good("vcctl completion bash").out.startswith("# bash completion")
     names = " ".join(str(file) for file in sorted(EXAMPLES.glob("*.yaml")))
     assert "0 would be refused" in alone.good(f"vcctl validate -f {names}").out
-    assert alone.bad("vcctl job list") == "vcctl: no-such-kubeconfig: No such file or directory\n"
+    assert alone.bad("vcctl job list") == (
+        "vcctl: no-such-kubeconfig: No such file or directory; "
+        "name a readable file in KUBECONFIG or the flag for it\n"
+    )
     assert "required: COMMAND" in alone.bad("vcctl job", code=2)
 
 

@@ -11,8 +11,8 @@ from tests.integration.stack.running import RunningStack, eventually
 from tests.integration.vcctl.clusters import REAL_MARKS, own_address
 from tests.integration.vcctl.shell import Shell, becomes
 from vc.cli.vcctl.api.client import Client
-from vc.cli.vcctl.api.kubeconfig import read_access
 from vc.cli.vcctl.parser_options import DASHBOARD_VARIABLE
+from vc.kubeconfig.access import read_access
 
 VIEWER: Final = "volcano-queue-viewer"
 ROLES: Final = Path(__file__).parents[3] / "deploy" / "manifests" / "pyroclast.yaml"

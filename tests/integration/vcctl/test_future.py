@@ -11,8 +11,8 @@ import yaml
 from tests.integration.stack.running import eventually
 from tests.integration.vcctl.shell import Shell, becomes
 from vc.cli.vcctl.api.client import Client
-from vc.cli.vcctl.api.kubeconfig import read_access
 from vc.cli.vcctl.api.resources import QUEUES
+from vc.kubeconfig.access import read_access
 
 NODE_CPU = 64
 """Of each node of `pyroclast up`."""

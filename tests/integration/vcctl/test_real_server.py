@@ -17,9 +17,9 @@ from tests.integration.vcctl.commands import CASES, offline, written
 from tests.integration.vcctl.shell import BIN, Shell
 from vc.cli.vcctl.api.client import Client
 from vc.cli.vcctl.api.errors import ApiError
-from vc.cli.vcctl.api.kubeconfig import read_access
 from vc.cli.vcctl.api.resources import COMMANDS, JOBS, PODGROUPS, QUEUES, Resource
 from vc.clock import LoopClock
+from vc.kubeconfig.access import read_access
 from vc.parts import ControlPlane, require_or_skip_reason
 from vc.simcluster.schema.registry import crd_folder
 

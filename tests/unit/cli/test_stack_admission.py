@@ -18,9 +18,9 @@ from vc.cli.pyroclast.stack.down import run_stack_down
 from vc.cli.pyroclast.stack.stack_file import FILE_NAME, StackFile, write
 from vc.clock import LoopClock
 from vc.cluster import NotFoundError
+from vc.kubeconfig.writer import write_kubeconfig
 from vc.model.api.struct import JsonObject
 from vc.simcluster.cluster import StoreCluster
-from vc.simcluster.http.kubeconfig import write_kubeconfig
 from vc.simcluster.server import serve
 from vc.simcluster.verbs.api import Api
 

@@ -18,9 +18,9 @@ from vc.cluster.kubernetes import connect
 from vc.cluster.kubernetes_config import (
     IN_CLUSTER,
     TOKEN_CHECK_SECONDS,
-    Access,
     ConfigurationError,
     KubeconfigLoader,
+    LiveConfiguration,
     ServiceAccountLoader,
     find_source,
 )
@@ -78,8 +78,8 @@ async def test_nothing_to_connect_to_says_what_to_set() -> None:
     ("text", "message"),
     [
         ("{", "not YAML"),
-        ("[]", "cannot be used"),
-        ("{}", "Expected key current-context"),
+        ("[]", "not a kubeconfig"),
+        ("{}", "current-context: not set; choose one"),
         (kubeconfig_text(URL).replace('"current-context":"x"', '"current-context":"y"'), "y"),
     ],
 )
@@ -91,17 +91,17 @@ async def test_a_broken_kubeconfig_is_one_sentence(tmp_path: Path, text: str, me
 
 
 async def test_a_missing_kubeconfig_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="does not exist"):
+    with pytest.raises(ConfigurationError, match="No such file or directory; name"):
         await connect(service="unit", kubeconfig=str(tmp_path / "none"))
 
 
-async def _access(loader: Any, clock: HandClock) -> Access:
-    access = Access(Configuration(), loader, clock=clock)
+async def _access(loader: Any, clock: HandClock) -> LiveConfiguration:
+    access = LiveConfiguration(Configuration(), loader, clock=clock)
     await access.load()
     return access
 
 
-async def _settled(access: Access) -> str:
+async def _settled(access: LiveConfiguration) -> str:
     """The token after whatever was begun on the side."""
     await access.authorization()
     while access._loading is not None:  # noqa: ASYNC110  nobody else waits for it

@@ -63,5 +63,5 @@ def test_a_library_of_another_shape_is_loaded_whole(
     monkeypatch.delitem(sys.modules, "kubernetes_asyncio", raising=False)
     with caplog.at_level(logging.WARNING, logger="pyroclast.cluster"):
         loaded = library.__wrapped__()
-    assert loaded.load_kube_config
+    assert loaded.load_kube_config_from_dict
     assert "not built as expected" in caplog.text

@@ -1,15 +1,13 @@
-"""Certificates that clients accept, token files and kubeconfigs."""
+"""Certificates that clients accept, and token files."""
 
-import base64
 import stat
 from pathlib import Path
 
-import yaml
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from vc.parts.certificates import Authority, issue_signing_key, write_pair, write_private
-from vc.parts.kubeconfig import User, admin, kubeconfig, token_file, write_kubeconfig
+from vc.parts.users import User, token_file
 
 
 def test_a_server_certificate_is_signed_by_its_authority_for_its_hosts() -> None:
@@ -65,21 +63,3 @@ def test_every_user_gets_a_token_of_its_own_that_is_not_printed() -> None:
     first, second = User(name="a"), User(name="a")
     assert first.token != second.token
     assert first.token not in repr(first)
-
-
-def test_a_kubeconfig_carries_address_authority_and_token(tmp_path: Path) -> None:
-    user = admin()
-    path = write_kubeconfig(tmp_path / "k", "https://127.0.0.1:1", ca=b"PEM", user=user)
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    document = yaml.safe_load(path.read_text())
-    cluster = document["clusters"][0]["cluster"]
-    assert cluster["server"] == "https://127.0.0.1:1"
-    assert base64.b64decode(cluster["certificate-authority-data"]) == b"PEM"
-    assert document["users"][0]["user"]["token"] == user.token
-    names = {document["current-context"], document["contexts"][0]["name"]}
-    assert names == {document["clusters"][0]["name"]}
-
-
-def test_a_kubeconfig_has_the_namespace_it_was_given() -> None:
-    text = kubeconfig("https://h", ca=b"", user=User(name="u"), namespace="team")
-    assert yaml.safe_load(text)["contexts"][0]["context"]["namespace"] == "team"

@@ -20,9 +20,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from tests.unit.vcctl.server import Answer, Asked, answer, refusal, serving
 from vc.cli.vcctl.api.client import Client
 from vc.cli.vcctl.api.errors import ApiError, NoClusterError
-from vc.cli.vcctl.api.kubeconfig import Access
 from vc.cli.vcctl.api.resources import JOBS, QUEUES
 from vc.cli.vcctl.main import main
+from vc.kubeconfig.access import Access
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ import yaml
 from tests.unit.vcctl.server import Answer, Asked, answer, refusal, serving
 from vc.cli.vcctl.api.client import Client
 from vc.cli.vcctl.api.dashboard import PROXY, TOKEN_VARIABLE, Place
-from vc.cli.vcctl.api.kubeconfig import Access
 from vc.cli.vcctl.main import main
 from vc.cli.vcctl.parser_options import DASHBOARD_VARIABLE
+from vc.kubeconfig.access import Access
 
 SESSIONS = {"sessions": [], "total": 0}
 JOB = {"metadata": {"name": "j", "namespace": "default"}, "spec": {}, "status": {}}

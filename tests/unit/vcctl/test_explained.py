@@ -4,10 +4,10 @@ from typing import Any
 
 from tests.unit.vcctl.server import Answer, Asked, answer, refusal, serving
 from vc.cli.vcctl.api.client import Client
-from vc.cli.vcctl.api.kubeconfig import Access
-from vc.cli.vcctl.commands.explain import answer as explained
-from vc.cli.vcctl.commands.job_failure import failure_lines
+from vc.cli.vcctl.commands.jobs.explain import answer as explained
+from vc.cli.vcctl.commands.jobs.failure import failure_lines
 from vc.cli.vcctl.output.reasons import reason_lines
+from vc.kubeconfig.access import Access
 
 REFUSED = "Pod 'j-worker-0': exceeded quota: compute, requested: cpu=4, used: cpu=6, limited: cpu=8"
 

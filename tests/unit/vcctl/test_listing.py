@@ -10,11 +10,11 @@ import pytest
 import yaml
 
 from tests.unit.vcctl.server import Answer, Answers, Asked, answer, serving
+from vc.cli.tables import Column, TextTable
 from vc.cli.vcctl.api.errors import CtlError
 from vc.cli.vcctl.api.resources import QUEUES, JsonObject
 from vc.cli.vcctl.output import listing
 from vc.cli.vcctl.output.listing import Followed, Listing
-from vc.cli.vcctl.output.tables import Column, Table
 
 FAR_SECONDS = 10.0
 
@@ -105,7 +105,7 @@ class Counting:
         shown = Listing(
             resource=QUEUES, columns=[Column("Name")], row=self.row, refresh=self.refresh
         )
-        return Followed(shown, table=Table([Column("Name")], []), rows={})
+        return Followed(shown, table=TextTable([Column("Name")], []), rows={})
 
     def row(self, item: JsonObject) -> list[str]:
         return [f"{item['metadata']['name']}-{item['spec']['weight']}-{self.looks}"]
@@ -140,5 +140,5 @@ def test_a_look_that_fails_is_told_with_the_next_change(monkeypatch: pytest.Monk
 
 def test_rows_that_need_nothing_else_do_not_wait(capsys: pytest.CaptureFixture[str]) -> None:
     shown = Listing(resource=QUEUES, columns=[Column("Name")], row=lambda item: [item["kind"]])
-    Followed(shown, table=Table([Column("Name")], []), rows={}).take(queue("q"))
+    Followed(shown, table=TextTable([Column("Name")], []), rows={}).take(queue("q"))
     assert capsys.readouterr().out == "Queue\n"

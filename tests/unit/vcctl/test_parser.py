@@ -1,15 +1,12 @@
 """The command line: every command leads somewhere, and `-n` means what the documents say."""
 
 import argparse
-import shutil
-import subprocess
 
 import pytest
 
 from vc.cli.vcctl import slurm
 from vc.cli.vcctl.api import resources
 from vc.cli.vcctl.api.errors import UsageError
-from vc.cli.vcctl.commands.completion import script
 from vc.cli.vcctl.entry import command_of
 from vc.cli.vcctl.parser import vcctl_parser
 from vc.cli.vcctl.parser_options import target_of
@@ -76,55 +73,7 @@ def test_the_table_of_resources_is_the_models() -> None:
         assert getattr(resources, name) == getattr(keys, name)
 
 
-COMPLETIONS = [
-    ([""], {"job", "queue", "pod", "validate", "version"}),
-    (["job", ""], {"run", "list", "explain", "timeline"}),
-    (["job", "l"], {"list"}),
-    (["queue", "operate", "-n", "x", "--a"], {"--action"}),
-    (["completion", ""], {"bash", "zsh", "fish"}),
-]
-
-
-@pytest.mark.parametrize(("words", "expected"), COMPLETIONS)
-def test_bash_completes(words: list[str], expected: set[str]) -> None:
-    line = " ".join(f'"{word}"' for word in ["vcctl", *words])
-    code = f'{script("bash")}\nCOMP_WORDS=({line}); COMP_CWORD={len(words)}; _vcctl; echo "${{COMPREPLY[@]}}"'
-    done = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=True)
-    assert expected <= set(done.stdout.split())
-    assert done.stderr == ""
-
-
-def test_zsh_gets_the_same_script_after_a_line_of_its_own() -> None:
-    assert "bashcompinit" in script("zsh")
-    assert script("zsh").count("words=") == script("bash").count("words=")
-
-
 @pytest.mark.parametrize("parser", leaves(vcctl_parser()), ids=lambda parser: str(parser.prog))
 def test_every_command_takes_the_global_flags(parser: argparse.ArgumentParser) -> None:
     known = {word for action in parser._actions for word in action.option_strings}
     assert {"-s", "--master", "-k", "--kubeconfig"} <= known
-
-
-@pytest.mark.parametrize("shell", ["zsh", "fish"])
-def test_other_shells_read_their_script_where_they_are(shell: str) -> None:
-    program = shutil.which(shell)
-    if program is None:
-        pytest.skip(f"{shell} is not installed here, so nobody can read its script")
-    done = subprocess.run(
-        [program, "-n", "/dev/stdin"],
-        input=script(shell),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-
-
-def test_fish_completes_where_it_is() -> None:
-    program = shutil.which("fish")
-    if program is None:
-        pytest.skip("fish is not installed here, so nobody can run its script")
-    code = f"{script('fish')}\ncomplete -C 'vcctl job '"
-    done = subprocess.run([program, "-c", code], capture_output=True, text=True, check=True)
-    words = {line.split("\t")[0] for line in done.stdout.split("\n")}
-    assert {"run", "list", "explain", "timeline"} <= words

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.unit.vcctl.server import Answer, Asked, answer, serving
-from vc.cli.vcctl.commands.queues import WIDE_FIELDS, QueueRows
+from vc.cli.vcctl.commands.queues.queues import WIDE_FIELDS, QueueRows
 from vc.cli.vcctl.main import main
 
 

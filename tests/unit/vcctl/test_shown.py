@@ -6,42 +6,45 @@ from typing import Any
 
 import pytest
 
+from vc.cli import tables
+from vc.cli.tables import GAP, Column, TextTable
 from vc.cli.vcctl.api.errors import UsageError
-from vc.cli.vcctl.commands import explain, job_run, job_view, queue_tree, timeline
+from vc.cli.vcctl.commands.jobs import explain, timeline
+from vc.cli.vcctl.commands.jobs import run as job_run
+from vc.cli.vcctl.commands.jobs import view as job_view
+from vc.cli.vcctl.commands.queues import tree as queue_tree
 from vc.cli.vcctl.commands.validate import validate
-from vc.cli.vcctl.output import tables
 from vc.cli.vcctl.output.output import without_bookkeeping
-from vc.cli.vcctl.output.tables import GAP, Column, Table
 
 
 def test_plain_tables_have_upstreams_widths() -> None:
-    table = Table([Column("Name", 10), Column("State")], [["a", "Open"]])
+    table = TextTable([Column("Name", 10), Column("State")], [["a", "Open"]])
     assert table.header() == "Name      State"
     assert table.line(["a", "Open"]) == "a         Open"
-    long = Table([Column("Name", 4), Column("State")], [["a-long-name", "Open"]])
+    long = TextTable([Column("Name", 4), Column("State")], [["a-long-name", "Open"]])
     assert long.line(["a-long-name", "Open"]).split() == ["a-long-name", "Open"]
 
 
 def test_a_terminal_gets_colours(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.delenv("NO_COLOR", raising=False)
-    table = Table([Column("Name", 40), Column("Phase")], [["Running", "Failed"]])
+    table = TextTable([Column("Name", 40), Column("Phase")], [["Running", "Failed"]])
     assert table.line(["Running", "Failed"]) == f"Running   {tables.RED}Failed   \x1b[0m"
     monkeypatch.setenv("NO_COLOR", "1")
-    plain = Table([Column("Name"), Column("Phase")], [["x", "Failed"]])
+    plain = TextTable([Column("Name"), Column("Phase")], [["x", "Failed"]])
     assert "\x1b" not in plain.header() + plain.line(["x", "Failed"])
 
 
 def test_a_state_that_nobody_set_yet_keeps_its_column() -> None:
     """A job is listed before its controller has seen it; no script shall take its type for its phase."""
     new = ["new", "", "Batch"]
-    table = Table([Column("Name"), Column("Phase"), Column("JobType")], [new])
+    table = TextTable([Column("Name"), Column("Phase"), Column("JobType")], [new])
     assert table.line(new).split() == ["new", "-", "Batch"]
 
 
 def test_others_objects_do_not_steer_the_terminal() -> None:
     evil = "x\x1b[2Jy\n"
-    assert Table([Column("Name")], [[evil]]).line([evil]) == "x?[2Jy?"
+    assert TextTable([Column("Name")], [[evil]]).line([evil]) == "x?[2Jy?"
     hostile = job("Pending")
     hostile["metadata"]["namespace"] = "ml"
     hostile["status"]["state"]["message"] = evil

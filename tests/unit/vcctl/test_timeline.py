@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.unit.vcctl.test_shown import at, job
-from vc.cli.vcctl.commands import timeline
+from vc.cli.vcctl.commands.jobs import timeline
 
 RAN = (("Pending", 1), ("Running", 4), ("Completed", 9))
 

@@ -3,9 +3,9 @@
 import pytest
 
 from tests.unit.vcctl.server import Answer, Asked, answer, refusal, serving
+from vc.cli.vcctl.api.access import find_access
 from vc.cli.vcctl.api.client import Client
 from vc.cli.vcctl.api.dashboard import Place
-from vc.cli.vcctl.api.kubeconfig import find_access
 from vc.cli.vcctl.output.trace_link import VARIABLE, link_of, trace_id
 from vc.messages.trace import trace_id as services_trace_id
 

@@ -9,9 +9,9 @@ from tests.unit.vcctl.server import Answer, Asked, answer, serving
 from vc.cli.vcctl.api.client import Client
 from vc.cli.vcctl.api.dashboard import Dashboard
 from vc.cli.vcctl.api.errors import CtlError
-from vc.cli.vcctl.api.kubeconfig import Access
 from vc.cli.vcctl.commands import usage
 from vc.cli.vcctl.main import main
+from vc.kubeconfig.access import Access
 
 USAGE: dict[str, Any] = {
     "by": ["queue", "job"],

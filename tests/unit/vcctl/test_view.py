@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.unit.vcctl.server import Answer, Asked, answer, refusal, serving
-from vc.cli.vcctl.commands import job_view
+from vc.cli.vcctl.commands.jobs import view as job_view
 from vc.cli.vcctl.main import main
 
 UID = "u-new"

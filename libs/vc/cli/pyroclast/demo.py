@@ -29,6 +29,7 @@ _HEADER: Final = ("JOB", "QUEUE", "PHASE", "PODS", "WAITED", "RAN")
 class Watched(msgspec.Struct):
     """The observed state of one job."""
 
+    namespace: str
     name: str
     queue: str
     pods: int
@@ -113,6 +114,7 @@ async def run_demo(*, home: Path, manifests: list[Path]) -> int:
 def _watched(created: dict[str, object], submitted_at: float) -> Watched:
     job = msgspec.convert(created, Job)
     return Watched(
+        namespace=job.metadata.namespace,
         name=job.metadata.name,
         queue=job.spec.queue or "default",
         pods=sum(task.replicas for task in job.spec.tasks),
@@ -126,7 +128,8 @@ async def _follow(stack: EmbeddedStack, jobs: list[Watched], board: Board) -> No
     deadline = stack.clock.monotonic() + DEMO_SECONDS_MAX
     while any(job.ended_at is None for job in jobs) and stack.clock.monotonic() < deadline:
         for job in jobs:
-            seen = msgspec.convert(stack.api.get(resource, name=job.name, namespace="default"), Job)
+            found = stack.api.get(resource, name=job.name, namespace=job.namespace)
+            seen = msgspec.convert(found, Job)
             if job.take(seen, stack.clock.monotonic()):
                 board.changed(job)
         board.redraw()

@@ -18,6 +18,7 @@ from vc.cli.pyroclast.rights import account_users, user_of
 from vc.cli.pyroclast.services import SERVICES, build_of
 from vc.clock import LoopClock, ServerClock
 from vc.cluster import AlreadyExistsError
+from vc.kubeconfig.writer import write_kubeconfig
 from vc.model.api.keys import SYSTEM_NAMESPACE
 from vc.model.api.kinds import NAMESPACES
 from vc.model.api.struct import JsonObject
@@ -28,7 +29,6 @@ from vc.runtime.hosting.host import Build, Host
 from vc.runtime.hosting.listening import Wanted, said_once
 from vc.runtime.hosting.main import check_compat
 from vc.simcluster.cluster import StoreCluster
-from vc.simcluster.http.kubeconfig import write_kubeconfig
 from vc.simcluster.kubelet.node_pools import DEFAULT_POOLS, read_pools
 from vc.simcluster.kubelet.nodes import SimulatedNodes
 from vc.simcluster.schema.registry import Registry, crd_folder, load_crds

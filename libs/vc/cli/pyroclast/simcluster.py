@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vc.clock import LoopClock
+from vc.kubeconfig.writer import write_kubeconfig
 from vc.model.api.keys import SYSTEM_NAMESPACE
 from vc.model.api.kinds import NAMESPACES
 from vc.runtime.hosting.listening import Wanted, said_once
 from vc.simcluster.cluster import StoreCluster
-from vc.simcluster.http.kubeconfig import write_kubeconfig
 from vc.simcluster.kubelet.node_pools import NodePool
 from vc.simcluster.kubelet.nodes import SimulatedNodes
 from vc.simcluster.schema.registry import Registry, crd_folder, load_crds

@@ -14,13 +14,12 @@ import msgspec
 
 from vc.cli.pyroclast.stack import stack_file
 from vc.cli.pyroclast.status_probe import Seen, look
-from vc.cli.tables import render
+from vc.cli.tables import RED, Column, TextTable
 from vc.clock import LoopClock
 
 HEADER: Final = ("PROCESS", "PID", "UP", "READY", "RSS", "LAG", "AGE", "PORT")
 NAME_LETTERS_MAX: Final = 19
 WIDTH_DEFAULT: Final = 80
-_RED, _RESET = "\x1b[31m", "\x1b[0m"
 _MEGABYTE: Final = 1_000_000
 _THOUSAND: Final = 1_000
 
@@ -44,11 +43,11 @@ def table(seen: list[Seen], *, now: float, width: int = WIDTH_DEFAULT, colour: b
 
     Processes that are not ready are red on a terminal.
     """
-    lines = render(HEADER, [row(each, now=now) for each in seen], width=width).splitlines()
-    for number, each in enumerate(seen, 1):
-        # Coloured after rendering, because escape codes would change the column widths.
-        if colour and not each.ready:
-            lines[number] = f"{_RED}{lines[number]}{_RESET}"
+    rows = [row(each, now=now) for each in seen]
+    printer = TextTable([Column(title) for title in HEADER], rows, line_width=width, colour=colour)
+    lines = [printer.header()]
+    for each, cells in zip(seen, rows, strict=True):
+        lines.append(printer.line(cells, colour="" if each.ready else RED))
     reasons = [f"{each.process}: {each.reason}"[:width] for each in seen if not each.ready]
     return "\n".join(lines + ([""] + reasons if reasons else []))
 

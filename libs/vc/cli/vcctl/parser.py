@@ -6,7 +6,7 @@ Functions of commands are named as `module:function` and imported late.
 import argparse
 from typing import Any, Final
 
-from vc.cli.vcctl.commands.job_run_options import add_run_options
+from vc.cli.vcctl.commands.jobs.run_options import add_run_options
 from vc.cli.vcctl.output.output import CSV, OBJECT_FORMS, WIDE
 from vc.cli.vcctl.parser_options import (
     WEIGHT_HELP,
@@ -86,12 +86,12 @@ def _command(commands: Commands, name: str, function: str, text: str) -> argpars
 
 
 def _add_jobs(jobs: Commands) -> None:
-    run = _command(jobs, "run", "job_run:run", "run a job from flags or a file")
+    run = _command(jobs, "run", "jobs.run:run", "run a job from flags or a file")
     add_run_options(run)
-    listed = _command(jobs, "list", "jobs:list_jobs", "list jobs")
+    listed = _command(jobs, "list", "jobs.jobs:list_jobs", "list jobs")
     add_job_filters(listed)
     add_namespace(listed)
-    view = _command(jobs, "view", "job_view:view", "describe a job")
+    view = _command(jobs, "view", "jobs.view:view", "describe a job")
     add_target(view, "job")
     view.add_argument("-o", "--output", default="", choices=OBJECT_FORMS)
     for name, text in (
@@ -99,9 +99,9 @@ def _add_jobs(jobs: Commands) -> None:
         ("resume", "let a suspended job run again"),
         ("delete", "delete a job"),
     ):
-        add_target(_command(jobs, name, f"jobs:{name}", text), "job")
-    explain = _command(jobs, "explain", "explain:explain", "why does it wait?")
-    timeline = _command(jobs, "timeline", "timeline:timeline", "when did what happen?")
+        add_target(_command(jobs, name, f"jobs.jobs:{name}", text), "job")
+    explain = _command(jobs, "explain", "jobs.explain:explain", "why does it wait?")
+    timeline = _command(jobs, "timeline", "jobs.timeline:timeline", "when did what happen?")
     for parser in (explain, timeline):
         add_target(parser, "job")
         parser.add_argument("-o", "--output", default="", choices=OBJECT_FORMS)
@@ -120,30 +120,30 @@ def add_job_filters(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_queues(queues: Commands) -> None:
-    create = _command(queues, "create", "queues:create", "create a queue")
+    create = _command(queues, "create", "queues.queues:create", "create a queue")
     # The defaults are those of Volcano's vcctl, on which scripts may rely.
     add_queue_name(create, default="test")
     create.add_argument("-w", "--weight", type=weight, default=1, help=WEIGHT_HELP)
     create.add_argument("-S", "--state", default="Open", choices=("Open", "Closed"))
     create.add_argument("--parent", default="", help="the queue above it")
-    add_listing(_command(queues, "list", "queues:list_queues", "list queues"))
-    get = _command(queues, "get", "queues:get", "show one queue")
+    add_listing(_command(queues, "list", "queues.queues:list_queues", "list queues"))
+    get = _command(queues, "get", "queues.queues:get", "show one queue")
     add_queue_name(get)
     get.add_argument("-o", "--output", default="", choices=(*OBJECT_FORMS, WIDE))
-    operate = _command(queues, "operate", "queues:operate", "open, close or change")
+    operate = _command(queues, "operate", "queues.queues:operate", "open, close or change")
     add_queue_name(operate)
     operate.add_argument("-a", "--action", required=True, choices=("open", "close", "update"))
     operate.add_argument("-w", "--weight", type=weight, help=f"with update: {WEIGHT_HELP}")
-    delete = _command(queues, "delete", "queues:delete", "delete a queue")
+    delete = _command(queues, "delete", "queues.queues:delete", "delete a queue")
     add_queue_name(delete)
     delete.add_argument(
         "--force",
         action="store_true",
         help="also while it is in use: its pods keep their nodes and belong to no queue",
     )
-    tree = _command(queues, "tree", "queue_tree:tree", "shares along the hierarchy")
+    tree = _command(queues, "tree", "queues.tree:tree", "shares along the hierarchy")
     tree.add_argument("-o", "--output", default="", choices=(*OBJECT_FORMS, WIDE))
-    waiting = _command(queues, "waiting", "queue_waiting:waiting", "who waits, in order, for what")
+    waiting = _command(queues, "waiting", "queues.waiting:waiting", "who waits, in order, for what")
     add_queue_name(waiting)
     waiting.add_argument(
         "--estimate",

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from vc.cli.vcctl.api.errors import UsageError
 from vc.cli.vcctl.api.resources import DEFAULT_NAMESPACE
-from vc.cli.vcctl.commands.job_run_options import add_size_options
+from vc.cli.vcctl.commands.jobs.run_options import add_size_options
 from vc.cli.vcctl.entry import run
 from vc.cli.vcctl.output.output import JSON, WIDE, YAML
 from vc.cli.vcctl.parser import add_job_filters, add_queue_name
@@ -58,7 +58,7 @@ def vsub_parser() -> argparse.ArgumentParser:
 def submit(arguments: argparse.Namespace) -> int:
     """The command of `vsub`."""
     from vc.cli.vcctl.api.connection import connect
-    from vc.cli.vcctl.commands import job_run
+    from vc.cli.vcctl.commands.jobs import run as job_run
 
     usual = os.environ.get("VOLCANO_DEFAULT_JOB_NAMESPACE") or DEFAULT_NAMESPACE
     if arguments.filename:
@@ -93,11 +93,11 @@ def vjobs_parser() -> argparse.ArgumentParser:
 def show_jobs(arguments: argparse.Namespace) -> int:
     """The command of `vjobs`."""
     if not (arguments.words or arguments.name):
-        from vc.cli.vcctl.commands.jobs import list_jobs
+        from vc.cli.vcctl.commands.jobs.jobs import list_jobs
 
         return list_jobs(arguments)
     from vc.cli.vcctl.api.connection import connect
-    from vc.cli.vcctl.commands.job_view import show_job
+    from vc.cli.vcctl.commands.jobs.view import show_job
 
     # One job has no wide form; it is shown like `vcctl job view`.
     form = "" if arguments.output == WIDE else arguments.output
@@ -114,7 +114,7 @@ def vqueues_parser() -> argparse.ArgumentParser:
 
 def show_queues(arguments: argparse.Namespace) -> int:
     """The command of `vqueues`."""
-    from vc.cli.vcctl.commands import queues
+    from vc.cli.vcctl.commands.queues import queues
 
     chosen = queues.show_queue if arguments.words or arguments.name else queues.show_queues
     return chosen(arguments, titles=queues.SLURM_TITLES)
@@ -132,7 +132,7 @@ def _act_parser(prog: str, function: str, text: str) -> argparse.ArgumentParser:
 def cancel(arguments: argparse.Namespace) -> int:
     """The command of `vcancel`."""
     from vc.cli.vcctl.api.connection import connect
-    from vc.cli.vcctl.commands.jobs import remove
+    from vc.cli.vcctl.commands.jobs.jobs import remove
 
     return remove(connect(arguments), _target(arguments), verb="cancel")
 
@@ -149,7 +149,7 @@ def resume(arguments: argparse.Namespace) -> int:
 
 def _command(arguments: argparse.Namespace, *, action: str, verb: str) -> int:
     from vc.cli.vcctl.api.connection import connect
-    from vc.cli.vcctl.commands.jobs import act
+    from vc.cli.vcctl.commands.jobs.jobs import act
 
     return act(connect(arguments), _target(arguments), action=action, verb=verb)
 

@@ -11,6 +11,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from vc.kubeconfig.writer import write_kubeconfig
 from vc.model.start_limits import Patience, size_of
 from vc.parts.certificates import Authority, issue_signing_key, write_pair, write_private
 from vc.parts.control_plane_flags import (
@@ -21,13 +22,13 @@ from vc.parts.control_plane_flags import (
     controller_manager_command,
 )
 from vc.parts.fetch.getting import obtain
-from vc.parts.kubeconfig import User, admin, token_file, write_kubeconfig
 from vc.parts.ports import LOOPBACK, free_port
 from vc.parts.probe import http_get, wait_while_moving
 from vc.parts.process import Process
 from vc.parts.progress import Progress, log_tail
 from vc.parts.server import Server
 from vc.parts.servers.etcd import EtcdServer
+from vc.parts.users import User, admin, token_file
 
 APISERVER_STOP_SECONDS_MAX = 3.0
 """Its graceful shutdown waits for open watches, which controllers never close.
@@ -82,8 +83,7 @@ class ControlPlane(Server):
     def kubeconfig_for(self, name: str) -> Path:
         """A kubeconfig of one of the users given at creation."""
         path = self.folder / f"{name.replace(':', '_')}.kubeconfig"
-        ca = self._authority.key_pair.certificate
-        return write_kubeconfig(path, self.url, ca=ca, user=self.users[name])
+        return self._write_kubeconfig(path, self.users[name])
 
     async def prepare(self) -> None:
         """Get the binary, and write certificates, tokens and kubeconfig."""
@@ -127,8 +127,13 @@ class ControlPlane(Server):
         # Tokens and keys grant access to the cluster, so only the owner may read them.
         write_private(files.tokens, token_file(list(self.users.values())).encode())
         files.audit_policy.write_text(AUDIT_POLICY)
-        ca = self._authority.key_pair.certificate
-        write_kubeconfig(self.kubeconfig, self.url, ca=ca, user=self.admin)
+        self._write_kubeconfig(self.kubeconfig, self.admin)
+
+    def _write_kubeconfig(self, path: Path, user: User) -> Path:
+        authority = self._authority.key_pair.certificate
+        return write_kubeconfig(
+            path, self.url, ca_pem=authority, user_name=user.name, token=user.token
+        )
 
     def _apiserver_process(self, program: Path) -> Process:
         command = apiserver_command(

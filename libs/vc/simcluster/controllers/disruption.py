@@ -9,17 +9,17 @@ from vc.model.api.selectors import LabelSelector, SelectorError, selector_matche
 from vc.model.api.struct import Json, JsonObject
 from vc.simcluster.controllers.lifecycle import Lifecycle
 from vc.simcluster.schema.builtin_resources import BUDGETS, PODS
-from vc.simcluster.store.background import Housekeeping
+from vc.simcluster.store.background import BackgroundSteps
 from vc.simcluster.store.store import Change, Record, Store, Table
 
 
 class Disruption:
     """Counts the healthy pods of each budget whenever a pod or a budget changes."""
 
-    def __init__(self, store: Store, lifecycle: Lifecycle, housekeeping: Housekeeping) -> None:
+    def __init__(self, store: Store, lifecycle: Lifecycle, background: BackgroundSteps) -> None:
         self._store = store
         self._lifecycle = lifecycle
-        self._housekeeping = housekeeping
+        self._background = background
         self._dirty: set[str] = set()
 
     def observe(self, table: Table, change: Change) -> None:
@@ -30,7 +30,7 @@ class Disruption:
         if namespace in self._dirty or not self._store.table(BUDGETS).records:
             return
         self._dirty.add(namespace)
-        self._housekeeping.add(partial(self._count, namespace))
+        self._background.add(partial(self._count, namespace))
 
     def budgets_of(self, pod: Record) -> list[JsonObject]:
         """The budgets that cover a pod, with a status computed now."""

@@ -9,7 +9,7 @@ from typing import Final
 
 from vc.clock import Clock
 from vc.simcluster.schema.builtin_resources import EVENTS
-from vc.simcluster.store.background import Housekeeping
+from vc.simcluster.store.background import BackgroundSteps
 from vc.simcluster.store.store import DELETED, Change, Key, Store, Table
 
 EVENT_TTL_SECONDS: Final = 3600.0
@@ -19,10 +19,10 @@ EVENTS_MAX: Final = 10_000
 class EventExpiry:
     """Remembers when each event was last written, oldest first."""
 
-    def __init__(self, store: Store, clock: Clock, housekeeping: Housekeeping) -> None:
+    def __init__(self, store: Store, clock: Clock, background: BackgroundSteps) -> None:
         self._store = store
         self._clock = clock
-        self._housekeeping = housekeeping
+        self._background = background
         self._written: deque[tuple[float, Key, int]] = deque()
 
     def observe(self, table: Table, change: Change) -> None:
@@ -35,7 +35,7 @@ class EventExpiry:
         ):
             _, key, version = self._written.popleft()
             # As a background step, because listeners of the store must not write.
-            self._housekeeping.add(partial(self._expire, key, version))
+            self._background.add(partial(self._expire, key, version))
 
     def _expire(self, key: Key, version: int) -> None:
         """Remove the event unless it was written again since."""

@@ -12,7 +12,7 @@ import msgspec
 
 from vc.model.api.struct import JsonObject
 from vc.simcluster.controllers.lifecycle import FOREGROUND, ORPHAN, Lifecycle
-from vc.simcluster.store.background import Housekeeping
+from vc.simcluster.store.background import BackgroundSteps
 from vc.simcluster.store.resource import Resource
 from vc.simcluster.store.store import DELETED, Change, Key, Record, Store, Table
 
@@ -32,10 +32,10 @@ class Owners(msgspec.Struct, frozen=True, kw_only=True):
 class GarbageCollector:
     """Observes all changes. Deletes or orphans dependents and removes finalizers of owners."""
 
-    def __init__(self, store: Store, lifecycle: Lifecycle, housekeeping: Housekeeping) -> None:
+    def __init__(self, store: Store, lifecycle: Lifecycle, background: BackgroundSteps) -> None:
         self._store = store
         self._lifecycle = lifecycle
-        self._housekeeping = housekeeping
+        self._background = background
         self._alive: dict[str, tuple[Resource, Key]] = {}
         self._dependents: dict[str, dict[Place, Resource]] = {}
         """Dependents by the owner's uid, in insertion order, so that runs are repeatable."""
@@ -56,9 +56,9 @@ class GarbageCollector:
             for uid in record.owners:
                 self._dependents.setdefault(uid, {})[place] = resource
             # Judged in a later step, because listeners of the store must not write.
-            self._housekeeping.add(partial(self._judge, resource, record.key))
+            self._background.add(partial(self._judge, resource, record.key))
         if record.deleting and (FOREGROUND in record.finalizers or ORPHAN in record.finalizers):
-            self._housekeeping.add(partial(self._end_dependents, resource, record.key))
+            self._background.add(partial(self._end_dependents, resource, record.key))
 
     def _forget(self, record: Record, place: Place) -> None:
         self._alive.pop(record.uid, None)
@@ -67,9 +67,9 @@ class GarbageCollector:
             # An owner in foreground deletion may have waited for this object only.
             owner = self._alive.get(uid)
             if owner is not None and self._is_waiting(uid):
-                self._housekeeping.add(partial(self._end_dependents, *owner))
+                self._background.add(partial(self._end_dependents, *owner))
         for (_, key), dependent in list(self._dependents.get(record.uid, {}).items()):
-            self._housekeeping.add(partial(self._judge, dependent, key))
+            self._background.add(partial(self._judge, dependent, key))
 
     def _drop_dependent(self, uid: str, place: Place) -> None:
         known = self._dependents.get(uid)

@@ -49,7 +49,7 @@ class Lifecycle:
 
     def delete(self, resource: Resource, record: Record, options: JsonObject) -> JsonObject | None:
         """Start the deletion. Return the terminating object, or None if it was removed at once."""
-        obj = self.condemned(resource, record, options)
+        obj = self.after_deletion(resource, record, options)
         # Nothing delays the removal, so watchers see a single DELETED event.
         if obj is None:
             self._store.remove(resource, record.key)
@@ -59,7 +59,7 @@ class Lifecycle:
             return obj  # the same deletion was requested before
         return self._store.put(resource, obj).object()
 
-    def condemned(
+    def after_deletion(
         self, resource: Resource, record: Record, options: JsonObject
     ) -> JsonObject | None:
         """The object as the deletion would leave it, or None if it would be removed at once."""

@@ -16,7 +16,7 @@ from vc.model.values.quantity import QuantityError, parse_quantity
 from vc.model.values.times import format_time
 from vc.simcluster.controllers.lifecycle import Lifecycle
 from vc.simcluster.schema.builtin_resources import CLAIMS, STORAGE_CLASSES, VOLUMES
-from vc.simcluster.store.background import Housekeeping
+from vc.simcluster.store.background import BackgroundSteps
 from vc.simcluster.store.identity import UidSource
 from vc.simcluster.store.store import DELETED, Change, Key, Record, Store, Table
 
@@ -33,14 +33,14 @@ class ClaimBinder:
         self,
         store: Store,
         lifecycle: Lifecycle,
-        housekeeping: Housekeeping,
+        background: BackgroundSteps,
         *,
         clock: Clock,
         uid_source: UidSource,
     ) -> None:
         self._store = store
         self._lifecycle = lifecycle
-        self._housekeeping = housekeeping
+        self._background = background
         self._clock = clock
         self._uid_source = uid_source
         self._noted = False
@@ -49,11 +49,11 @@ class ClaimBinder:
         if table.resource.storage not in _WATCHED:
             return
         if table.resource.storage == CLAIMS.storage and change.type == DELETED:
-            self._housekeeping.add(partial(self._release, change.record.uid))
+            self._background.add(partial(self._release, change.record.uid))
         # One pending pass is enough: it sees all changes made until it runs.
         if not self._noted:
             self._noted = True
-            self._housekeeping.add(self._look)
+            self._background.add(self._look)
 
     def _look(self) -> None:
         self._noted = False

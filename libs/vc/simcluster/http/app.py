@@ -40,7 +40,7 @@ _REVIEW_GROUPS: Final = (discovery.AUTHORIZATION_GROUP, discovery.AUTHENTICATION
 _UNKNOWN: Final = "the server could not find the requested resource"
 
 
-class Face:
+class HttpApi:
     """Handles the HTTP requests for one API."""
 
     def __init__(self, api: Api, *, proxy: ServiceProxy) -> None:

@@ -20,6 +20,8 @@ BODY_BYTES_MAX: Final = 3 * 1024 * 1024
 """The same limit as in a real API server."""
 _DISCARDED_BYTES_MAX: Final = 64 * 1024 * 1024
 _CHUNK_BYTES: Final = 64 * 1024
+_MANAGER_LENGTH_MAX: Final = 128
+"""Longest name of a field manager, as in the API server."""
 
 _JSON_TYPES: Final = frozenset({"", "application/json", "application/octet-stream"})
 _OBJECT_TYPES: Final = _JSON_TYPES | {"application/yaml", PROTOBUF_TYPE}
@@ -139,3 +141,20 @@ def query_int(request: web.Request, name: str, default: int = 0) -> int:
 def query_bool(request: web.Request, name: str) -> bool:
     """A boolean parameter of the query, with the spellings that Go accepts."""
     return request.query.get(name, "").lower() in {"1", "t", "true"}
+
+
+class WriteParameters(msgspec.Struct, frozen=True, kw_only=True):
+    """The query parameters of a write."""
+
+    dry_run: bool
+    field_manager: str
+
+    @classmethod
+    def of(cls, request: web.Request) -> "WriteParameters":
+        # Without a fieldManager parameter the API server uses the name of the client program.
+        agent = request.headers.get("User-Agent", "").split("/")[0]
+        manager = request.query.get("fieldManager", "") or agent
+        dry_run = request.query.getall("dryRun", [])
+        if any(value != "All" for value in dry_run):
+            raise BadRequestError(f"dryRun: {dry_run[0][:40]!r} is not supported; use All")
+        return cls(dry_run=bool(dry_run), field_manager=manager[:_MANAGER_LENGTH_MAX])

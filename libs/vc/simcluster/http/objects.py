@@ -2,12 +2,18 @@
 
 from typing import Final
 
-import msgspec
 from aiohttp import web
 
 from vc.cluster.errors import BadRequestError, NotFoundError
 from vc.model.api.struct import JsonObject
-from vc.simcluster.http.bodies import query_bool, query_int, read_object, read_options, read_patch
+from vc.simcluster.http.bodies import (
+    WriteParameters,
+    query_bool,
+    query_int,
+    read_object,
+    read_options,
+    read_patch,
+)
 from vc.simcluster.http.errors import MethodNotAllowedError, json_response
 from vc.simcluster.http.logs import answer_logs
 from vc.simcluster.http.output import Output
@@ -19,7 +25,6 @@ from vc.simcluster.http.watch import answer_watch
 from vc.simcluster.verbs.api import Api
 
 LIST_LIMIT_MAX: Final = 100_000
-_MANAGER_LENGTH_MAX: Final = 128
 _SUCCESS: Final[JsonObject] = {
     "kind": "Status",
     "apiVersion": "v1",
@@ -28,23 +33,6 @@ _SUCCESS: Final[JsonObject] = {
     "code": 201,
 }
 _METHODS: Final = "the server does not allow this method on the requested resource"
-
-
-class _Write(msgspec.Struct, frozen=True, kw_only=True):
-    """The query parameters of a write."""
-
-    dry_run: bool
-    field_manager: str
-
-    @classmethod
-    def of(cls, request: web.Request) -> "_Write":
-        # Without a fieldManager parameter the API server uses the name of the client program.
-        agent = request.headers.get("User-Agent", "").split("/")[0]
-        manager = request.query.get("fieldManager", "") or agent
-        dry_run = request.query.getall("dryRun", [])
-        if any(value != "All" for value in dry_run):
-            raise BadRequestError(f"dryRun: {dry_run[0][:40]!r} is not supported; use All")
-        return cls(dry_run=bool(dry_run), field_manager=manager[:_MANAGER_LENGTH_MAX])
 
 
 async def answer_object(request: web.Request, api: Api, target: Target) -> web.StreamResponse:
@@ -129,7 +117,7 @@ def _get(request: web.Request, api: Api, target: Target) -> web.Response:
 
 async def _create(request: web.Request, api: Api, target: Target) -> web.Response:
     output = Output(request, target.resource, now=api.clock.now())
-    write, body = _Write.of(request), await read_object(request)
+    write, body = WriteParameters.of(request), await read_object(request)
     _check_kind(target, body)
     check_fields(request, target.resource, body)
     made = await api.create(
@@ -145,7 +133,7 @@ async def _create(request: web.Request, api: Api, target: Target) -> web.Respons
 
 async def _replace(request: web.Request, api: Api, target: Target) -> web.Response:
     output = Output(request, target.resource, now=api.clock.now())
-    write, body = _Write.of(request), await read_object(request)
+    write, body = WriteParameters.of(request), await read_object(request)
     _check_kind(target, body)
     check_fields(request, target.resource, body)
     written = await api.replace(
@@ -181,7 +169,7 @@ def _check_kind(target: Target, body: JsonObject) -> None:
 
 async def _patch(request: web.Request, api: Api, target: Target) -> web.Response:
     output = Output(request, target.resource, now=api.clock.now())
-    write = _Write.of(request)
+    write = WriteParameters.of(request)
     patch, content_type = await read_patch(request)
     check_patch_fields(request, target.resource, patch, content_type=content_type)
     # An apply that creates the object is answered with 201, as on a real server.
@@ -235,8 +223,8 @@ async def _delete_collection(request: web.Request, api: Api, target: Target) -> 
         dry_run=_dry_run(request, options),
         user=user_of(request),
     )
-    return output.items(deleted)
+    return output.page(deleted)
 
 
 def _dry_run(request: web.Request, options: JsonObject) -> bool:
-    return _Write.of(request).dry_run or "All" in (options.get("dryRun") or [])
+    return WriteParameters.of(request).dry_run or "All" in (options.get("dryRun") or [])

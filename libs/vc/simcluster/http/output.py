@@ -70,10 +70,6 @@ class Output:
             return json_response(table, content_type=TABLE_TYPE)
         return json_response(self._list_body(page.items, metadata))
 
-    def items(self, items: list[bytes]) -> web.Response:
-        """A response with objects but without a list version, for a deleted collection."""
-        return self.page(ObjectPage(items=items, resource_version=""))
-
     def _list_body(self, items: list[bytes], metadata: JsonObject) -> bytes:
         """`{"kind": ..., "metadata": ..., "items": [...]}`, joined from encoded items."""
         kind, api_version = f"{self.resource.kind}List", self.resource.api_version

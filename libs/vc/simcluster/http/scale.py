@@ -6,8 +6,9 @@ from aiohttp import web
 
 from vc.cluster.errors import BadRequestError
 from vc.model.api.struct import JsonObject
-from vc.simcluster.http.bodies import read_object, read_patch
+from vc.simcluster.http.bodies import WriteParameters, read_object, read_patch
 from vc.simcluster.http.errors import MethodNotAllowedError, json_response
+from vc.simcluster.http.reviews import user_of
 from vc.simcluster.http.routes import Target
 from vc.simcluster.printing.workloads import selector_text
 from vc.simcluster.verbs.api import Api
@@ -29,6 +30,7 @@ async def answer_scale(request: web.Request, api: Api, target: Target) -> web.Re
                 raise BadRequestError(f"scale takes patches of type {_MERGE}")
         case _:
             raise MethodNotAllowedError("scale can be read, replaced and patched")
+    write = WriteParameters.of(request)
     replicas = (body.get("spec") or {}).get("replicas", 0)
     # Without a version: scaling must not fail because of unrelated changes of the object.
     changed = await api.patch(
@@ -37,7 +39,9 @@ async def answer_scale(request: web.Request, api: Api, target: Target) -> web.Re
         content_type=_MERGE,
         name=target.name,
         namespace=target.namespace,
-        field_manager=request.query.get("fieldManager", "scale"),
+        dry_run=write.dry_run,
+        field_manager=write.field_manager,
+        user=user_of(request),
     )
     return json_response(scale_of(changed))
 

@@ -147,7 +147,10 @@ class Kubelets:
         turn = self._node_turn[name] = self._node_turn.get(name, 0) + 1
         now = format_time(self._api.clock.now())
         for record in self._pods_on(name):
-            self._runs.pop(record.uid, None)
+            run = self._runs.pop(record.uid, None)
+            if run is not None:
+                # The kubelet is gone, so its timers must not start, finish or remove the pod.
+                run.turn += 1
             if record.fields["status.phase"] not in _FINISHED:
                 self._api.lifecycle.edit(PODS, record.key, partial(pod_life.lost, now=now))
         self._after(self._timings.lost_seconds, partial(self._remove_lost, name, turn))

@@ -11,7 +11,7 @@ import msgspec
 from vc.model.api.struct import Json, JsonObject
 from vc.simcluster.schema.builtin_resources import CRDS
 from vc.simcluster.schema.registry import Registry, crd_resources
-from vc.simcluster.store.background import Housekeeping
+from vc.simcluster.store.background import BackgroundSteps
 from vc.simcluster.store.failures import FieldFault, invalid_value, required
 from vc.simcluster.store.store import DELETED, Change, Store, Table
 
@@ -89,16 +89,16 @@ def _condition(kind: str, reason: str, message: str, now: str) -> JsonObject:
 class Definitions:
     """Keeps the registry consistent with the definitions in the store."""
 
-    def __init__(self, store: Store, registry: Registry, housekeeping: Housekeeping) -> None:
+    def __init__(self, store: Store, registry: Registry, background: BackgroundSteps) -> None:
         self._store = store
         self._registry = registry
-        self._housekeeping = housekeeping
+        self._background = background
 
     def observe(self, table: Table, change: Change) -> None:
         if table.resource.storage != CRDS.storage:
             return
         if change.type == DELETED:
-            self._housekeeping.add(partial(self._end, change.record.object()))
+            self._background.add(partial(self._end, change.record.object()))
         else:
             self._registry.add_crd(change.record.object())
 

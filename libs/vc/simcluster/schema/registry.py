@@ -16,7 +16,7 @@ from vc.model.api.kinds import Kind
 from vc.model.api.struct import JsonObject
 from vc.simcluster.schema.builtin_resources import BUILT_INS
 from vc.simcluster.store.resource import PrinterColumn, Resource
-from vc.simcluster.store.served import is_stored_face
+from vc.simcluster.store.served import is_stored_form
 
 __all__ = ["PrinterColumn", "Registry", "Resource", "crd_folder", "crd_resources", "load_crds"]
 
@@ -57,7 +57,7 @@ class Registry:
         """One row per storage, for walks over all objects."""
         seen: dict[tuple[str, str], Resource] = {}
         for row in self._rows.values():
-            if is_stored_face(row):
+            if is_stored_form(row):
                 seen[row.storage] = row
         return list(seen.values())
 

@@ -20,7 +20,7 @@ STEPS_MAX: Final = 5_000_000
 """Bound on the steps of one `run`. More steps mean that two steps trigger each other endlessly."""
 
 
-class Housekeeping:
+class BackgroundSteps:
     """Queued steps, run in bounded batches on the event loop."""
 
     def __init__(self) -> None:
@@ -59,5 +59,5 @@ class Housekeeping:
         while self._steps:
             self._steps.popleft()()
             done += 1
-            assert done < STEPS_MAX, "housekeeping does not come to an end"
+            assert done < STEPS_MAX, "controllers trigger each other without an end"
         return done

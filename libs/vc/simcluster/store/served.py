@@ -23,21 +23,21 @@ _CORE_TO_EVENTS: Final = {
 _EVENTS_TO_CORE: Final = {new: old for old, new in _CORE_TO_EVENTS.items()}
 
 
-def is_stored_face(resource: Resource) -> bool:
+def is_stored_form(resource: Resource) -> bool:
     """Whether the stored bytes can be served unchanged by this resource."""
     return resource.group != EVENTS_GROUP and resource.version == resource.storage_version
 
 
 def serve(resource: Resource, raw: bytes) -> bytes:
     """Convert stored bytes to the form that this resource serves."""
-    if is_stored_face(resource):
+    if is_stored_form(resource):
         return raw
     return msgspec.json.encode(served_object(resource, msgspec.json.decode(raw)))
 
 
 def served_object(resource: Resource, obj: JsonObject) -> JsonObject:
     """Convert a stored object to the form that this resource serves."""
-    if is_stored_face(resource):
+    if is_stored_form(resource):
         return obj
     if resource.group == EVENTS_GROUP:
         obj = {_CORE_TO_EVENTS.get(key, key): value for key, value in obj.items()}
@@ -46,7 +46,7 @@ def served_object(resource: Resource, obj: JsonObject) -> JsonObject:
 
 def stored_object(resource: Resource, obj: JsonObject) -> JsonObject:
     """Convert an object written through this resource to the stored form."""
-    if is_stored_face(resource):
+    if is_stored_form(resource):
         return obj
     if resource.group == EVENTS_GROUP:
         obj = {_EVENTS_TO_CORE.get(key, key): value for key, value in obj.items()}

@@ -1,12 +1,13 @@
-"""The Kubernetes verbs: what the HTTP face, the in-memory twin and the simulated nodes call.
+"""The Kubernetes verbs, for the HTTP server, the in-memory twin and the simulated nodes.
 
-`Api` wires the parts together and holds no rules of its own: `reading` lists and watches, `writing`
-creates and updates, `applying` applies, `lifecycle` ends objects, `pod_verbs` binds and evicts, and the
-observers of the store (garbage, namespaces, definitions, budgets, old events, claims) keep house.
+`Api` connects the parts and has no rules of its own. `reading` lists and watches, `writing` creates
+and updates, `apply_verb` implements server-side apply, `lifecycle` deletes, and `pod_verbs` binds
+and evicts. Observers of the store do the work of the controller manager: garbage collection,
+namespaces, CRDs, disruption budgets, event expiry and volume binding.
 """
 
 from collections.abc import AsyncIterator
-from typing import Final, TypeAlias
+from typing import Final
 
 from vc.clock import Clock
 from vc.cluster.errors import NotFoundError
@@ -25,18 +26,18 @@ from vc.simcluster.schema.builtin_resources import NAMESPACES
 from vc.simcluster.schema.definitions import Definitions
 from vc.simcluster.schema.metadata import take_body
 from vc.simcluster.schema.registry import Registry
-from vc.simcluster.store.background import Housekeeping
+from vc.simcluster.store.background import BackgroundSteps
 from vc.simcluster.store.failures import FieldFault, bad_request, invalid, not_found
 from vc.simcluster.store.history_expiry import HistoryExpiry
 from vc.simcluster.store.identity import UidSource, fresh_uids
 from vc.simcluster.store.pod_logs import PodLogs
 from vc.simcluster.store.resource import Resource
 from vc.simcluster.store.selectors import select
-from vc.simcluster.store.served import served_object
+from vc.simcluster.store.served import serve, served_object
 from vc.simcluster.store.store import HISTORY_MAX, Record, Store
 from vc.simcluster.verbs.admission import Admission, warn
 from vc.simcluster.verbs.apply_verb import apply
-from vc.simcluster.verbs.initial_objects import furnish
+from vc.simcluster.verbs.initial_objects import create_initial_objects
 from vc.simcluster.verbs.namespaces import Namespaces
 from vc.simcluster.verbs.pod_verbs import PodVerbs
 from vc.simcluster.verbs.reading import ObjectPage, WatchRequest, read_page, watch_events
@@ -46,12 +47,11 @@ __all__ = ["Api", "ObjectPage"]
 
 WATCH_SECONDS_DEFAULT: Final = 300.0
 WRITTEN_SUBRESOURCES: Final = ("status", "finalize")
-"""Parts of an object that are written like the object itself; the others are verbs of their own."""
-Items: TypeAlias = list[bytes]
+"""Subresources that are written like the object itself. The others have verbs of their own."""
 
 
 class Api:
-    """The embedded API server without its HTTP face."""
+    """The embedded API server without HTTP."""
 
     def __init__(
         self,
@@ -62,25 +62,26 @@ class Api:
         history_max: int = HISTORY_MAX,
         cluster_uid: str = "",
     ) -> None:
-        """`uid_source` decides uids and generated names; give a seeded one to repeat a run.
+        """Create a cluster with its initial objects.
 
-        `cluster_uid` tells this cluster from others; a new one unless said.
+        `uid_source` determines uids and generated names; a seeded source makes a run repeatable.
+        `cluster_uid` identifies the cluster; by default it is generated.
         """
         self.clock = clock
         self.registry = registry or Registry()
         self.store = Store(history_max=history_max)
         self.lifecycle = Lifecycle(self.store, clock)
         self._uid_source = uid_source or fresh_uids()
-        self._housekeeping = Housekeeping()
-        parts = (self.store, self.lifecycle, self._housekeeping)
+        self._background = BackgroundSteps()
+        parts = (self.store, self.lifecycle, self._background)
         self._namespaces = Namespaces(*parts)
         disruption = Disruption(*parts)
         observers = (
             GarbageCollector(*parts).observe,
             self._namespaces.observe,
-            Definitions(self.store, self.registry, self._housekeeping).observe,
+            Definitions(self.store, self.registry, self._background).observe,
             disruption.observe,
-            EventExpiry(self.store, clock, self._housekeeping).observe,
+            EventExpiry(self.store, clock, self._background).observe,
             HistoryExpiry(self.store, clock).observe,
             ClaimBinder(*parts, clock=clock, uid_source=self._uid_source).observe,
         )
@@ -98,18 +99,19 @@ class Api:
             disruption=disruption,
             namespaces=self._namespaces,
         )
-        furnish(
+        create_initial_objects(
             self.store,
             self.registry,
             clock=clock,
             uid_source=self._uid_source,
             cluster_uid=cluster_uid,
         )
+        # Registered last: initial objects must not trigger controllers that are half built.
         self.store.listeners.extend(observers)
 
     @property
     def admission(self) -> Admission | None:
-        """Who is asked about writes; None lets everything through."""
+        """The admission webhooks. None admits every write."""
         return self._writer.admission
 
     @admission.setter
@@ -118,12 +120,15 @@ class Api:
 
     @property
     def pod_logs(self) -> PodLogs:
-        """Where the simulated nodes write what containers say."""
+        """The log lines of containers, written by the simulated nodes."""
         return self._pods.logs
 
-    def collect_garbage(self) -> int:
-        """Do all housekeeping now; says how many steps it took. Inside a loop it comes by itself."""
-        return self._housekeeping.run()
+    def run_controllers(self) -> int:
+        """Run all pending steps of the controllers and return their number.
+
+        Inside an event loop they run by themselves.
+        """
+        return self._background.run()
 
     def _record(self, resource: Resource, name: str, namespace: str) -> Record:
         key = (namespace if resource.namespaced else "", name)
@@ -133,7 +138,7 @@ class Api:
         return record
 
     def get(self, resource: Resource, *, name: str, namespace: str = "") -> JsonObject:
-        """The object as it is now, as a copy of one's own."""
+        """A copy of the current object."""
         return served_object(resource, self._record(resource, name, namespace).object())
 
     def list(
@@ -146,7 +151,7 @@ class Api:
         limit: int = 0,
         continue_token: str = "",
     ) -> ObjectPage:
-        """A page of objects in the order of keys; all of them when `limit` is 0."""
+        """A page of objects, sorted by key. A `limit` of 0 returns all objects."""
         selection = select(
             resource,
             namespace=namespace,
@@ -169,7 +174,7 @@ class Api:
         bookmarks: bool = True,
         send_initial_events: bool = False,
     ) -> AsyncIterator[WatchEvent]:
-        """Changes after a version; without one ("" or "0") what exists comes first, as ADDED."""
+        """Changes after a version. Without one ("" or "0") existing objects come first, as ADDED."""
         selection = select(
             resource,
             namespace=namespace,
@@ -186,7 +191,7 @@ class Api:
         return watch_events(self.store, resource, selection, request=request)
 
     def compact(self) -> None:
-        """Forget all history: older versions and continue tokens are gone (410)."""
+        """Drop all history: older versions and continue tokens fail with 410 Gone."""
         for table in self.store.tables():
             table.compact(self.store.version)
 
@@ -200,7 +205,7 @@ class Api:
         field_manager: str = "",
         user: str = "",
     ) -> JsonObject:
-        """The object as it was made."""
+        """Create an object and return it as stored."""
         options = WriteOptions(
             namespace=namespace if resource.namespaced else "",
             dry_run=dry_run,
@@ -221,8 +226,9 @@ class Api:
         field_manager: str = "",
         user: str = "",
     ) -> JsonObject:
-        """Write the whole object; its resourceVersion, where given, is the precondition."""
+        """Write the whole object. Its resourceVersion, if set, is a precondition."""
         self._check_subresource(resource, subresource)
+        # The API server requires the version for custom resources, but not for built-in kinds.
         if resource.custom and not (take_body(body)["metadata"].get("resourceVersion")):
             fault = FieldFault(
                 field="metadata.resourceVersion",
@@ -253,7 +259,7 @@ class Api:
         force: bool = False,
         user: str = "",
     ) -> JsonObject:
-        """The object after a JSON, merge, strategic merge or apply patch."""
+        """Apply a JSON, merge, strategic merge or server-side apply patch; return the object."""
         self._check_subresource(resource, subresource)
         options = WriteOptions(
             namespace=namespace if resource.namespaced else "",
@@ -296,22 +302,23 @@ class Api:
         dry_run: bool = False,
         user: str = "",
     ) -> JsonObject:
-        """A Status when it is gone, the object when it is on its way."""
+        """Delete an object. Return a Status if it was removed, or the object if it is terminating."""
         namespace = namespace if resource.namespaced else ""
         record = self._record(resource, name, namespace)
-        asked = options or {}
+        delete_options = options or {}
         if resource.storage == NAMESPACES.storage:
-            self._namespaces.check_mortal(name)
+            self._namespaces.check_deletable(name)
         if self.admission is not None:
             how = WriteOptions(namespace=namespace, name=name, dry_run=dry_run, user=user)
             request = self._writer.request(resource, how, obj=None, old=record.object())
             warn(await self.admission.validate(request))
+            # Webhooks were awaited, so the object may have changed or been removed.
             record = self._record(resource, name, namespace)
         if dry_run:
-            left = self.lifecycle.condemned(resource, record, asked)
+            left = self.lifecycle.after_deletion(resource, record, delete_options)
         else:
-            left = self.lifecycle.delete(resource, record, asked)
-        return served_object(resource, left) if left else _gone(resource, record)
+            left = self.lifecycle.delete(resource, record, delete_options)
+        return served_object(resource, left) if left else _deleted_status(resource, record)
 
     async def delete_collection(
         self,
@@ -323,8 +330,8 @@ class Api:
         options: JsonObject | None = None,
         dry_run: bool = False,
         user: str = "",
-    ) -> Items:
-        """Delete everything that matches; what was there, as JSON."""
+    ) -> ObjectPage:
+        """Delete all matching objects. Return the list of them as it was before, as served."""
         selection = select(
             resource,
             namespace=namespace,
@@ -333,6 +340,10 @@ class Api:
         )
         table = self.store.table(resource)
         chosen = [r for key in table.keys if selection.matches(r := table.records[key])]
+        listed = ObjectPage(
+            items=[serve(resource, record.raw) for record in chosen],
+            resource_version=str(self.store.version),
+        )
         for record in chosen:
             try:
                 await self.delete(
@@ -344,34 +355,35 @@ class Api:
                     user=user,
                 )
             except NotFoundError:
-                continue  # went with its owner meanwhile
-        return [record.raw for record in chosen]
+                continue  # the garbage collector removed it with its owner
+        return listed
 
     async def bind(self, *, namespace: str, name: str, binding: JsonObject) -> None:
-        """Give the pod its node; ConflictError when it is another pod, or bound, or ending."""
+        """Bind the pod to a node. ConflictError if the uid differs or it is bound or terminating."""
         self._pods.bind(namespace=namespace, name=name, binding=take_body(binding))
 
     async def evict(self, *, namespace: str, name: str, eviction: JsonObject) -> None:
-        """Delete the pod unless a disruption budget forbids it (TooManyRequestsError)."""
+        """Delete the pod. TooManyRequestsError if a disruption budget does not allow it."""
         self._pods.evict(namespace=namespace, name=name, eviction=take_body(eviction))
 
     def logs(
         self, *, namespace: str, name: str, container: str = "", tail_lines: int | None = None
     ) -> str:
-        """What the container wrote; it may be left out when there is only one."""
+        """The log of a container. The name is optional if the pod has only one."""
         return self._pods.read_logs(
             namespace=namespace, name=name, container=container, tail_lines=tail_lines
         )
 
 
 def read_version(text: str) -> int:
+    """Parse a resourceVersion. It is opaque to clients, so a bound on its digits is enough."""
     version = read_count(text, most=INT64_MAX)
     if version is None:
-        raise bad_request(f'resourceVersion: Invalid value: "{text[:40]}": it is a number')
+        raise bad_request(f'resourceVersion: Invalid value: "{text[:40]}": must be a number')
     return version
 
 
-def _gone(resource: Resource, record: Record) -> JsonObject:
+def _deleted_status(resource: Resource, record: Record) -> JsonObject:
     details = {"name": record.name, "kind": resource.plural, "uid": record.uid}
     if resource.group:
         details["group"] = resource.group

@@ -15,7 +15,7 @@ from vc.simcluster.verbs.namespaces import FIRST_NAMESPACES, NAMES_THE_CLUSTER
 from vc.simcluster.verbs.pod_admission import SYSTEM_PRIORITIES
 
 
-def furnish(
+def create_initial_objects(
     store: Store, registry: Registry, *, clock: Clock, uid_source: UidSource, cluster_uid: str = ""
 ) -> None:
     """Store the initial objects in an empty store that has no observers yet.
@@ -23,11 +23,11 @@ def furnish(
     `cluster_uid` becomes the uid of `kube-system`, which identifies a cluster. If it is empty, a
     new uid is generated.
     """
-    born = format_time(clock.now())
+    created_at = format_time(clock.now())
 
     def put(resource: Resource, obj: JsonObject, *, uid: str = "") -> None:
         obj |= {"apiVersion": resource.api_version, "kind": resource.kind}
-        obj["metadata"] |= {"uid": uid or uid_source(), "creationTimestamp": born}
+        obj["metadata"] |= {"uid": uid or uid_source(), "creationTimestamp": created_at}
         fill_defaults(resource, obj)
         store.put(resource, obj)
 
@@ -40,5 +40,5 @@ def furnish(
     # CRDs that were loaded at start must also be visible as objects, for kubectl and clients.
     for crd in list(registry.crds.values()):
         obj = take_body(crd)
-        establish(obj, born)
+        establish(obj, created_at)
         put(CRDS, obj)

@@ -6,7 +6,7 @@ from typing import Final
 from vc.cluster.errors import ForbiddenError
 from vc.simcluster.controllers.lifecycle import Lifecycle
 from vc.simcluster.schema.builtin_resources import NAMESPACES
-from vc.simcluster.store.background import Housekeeping
+from vc.simcluster.store.background import BackgroundSteps
 from vc.simcluster.store.failures import forbidden, not_found
 from vc.simcluster.store.resource import Resource
 from vc.simcluster.store.store import ADDED, DELETED, MODIFIED, Change, Store, Table
@@ -14,7 +14,7 @@ from vc.simcluster.store.store import ADDED, DELETED, MODIFIED, Change, Store, T
 FIRST_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 NAMES_THE_CLUSTER: Final = "kube-system"
 """The uid of this namespace identifies the cluster."""
-_IMMORTAL: Final = frozenset({"default", "kube-public", "kube-system"})
+_UNDELETABLE: Final = frozenset({"default", "kube-public", "kube-system"})
 
 
 class Namespaces:
@@ -22,10 +22,10 @@ class Namespaces:
     namespaces.
     """
 
-    def __init__(self, store: Store, lifecycle: Lifecycle, housekeeping: Housekeeping) -> None:
+    def __init__(self, store: Store, lifecycle: Lifecycle, background: BackgroundSteps) -> None:
         self._store = store
         self._lifecycle = lifecycle
-        self._housekeeping = housekeeping
+        self._background = background
 
     def check_open(self, resource: Resource, *, name: str, namespace: str) -> None:
         """Raise the API server's error unless the namespace exists and is not terminating."""
@@ -37,8 +37,8 @@ class Namespaces:
             raise _terminating(resource, name=name, namespace=namespace)
 
     @staticmethod
-    def check_mortal(name: str) -> None:
-        if name in _IMMORTAL:
+    def check_deletable(name: str) -> None:
+        if name in _UNDELETABLE:
             raise forbidden(NAMESPACES, name, "this namespace may not be deleted")
 
     def observe(self, table: Table, change: Change) -> None:
@@ -48,18 +48,18 @@ class Namespaces:
         if table.resource.storage == NAMESPACES.storage:
             began = record.deleting and (change.previous is None or not change.previous.deleting)
             if change.type == MODIFIED and (began or (record.deleting and not record.finalizers)):
-                self._housekeeping.add(partial(self._empty, record.name))
+                self._background.add(partial(self._empty, record.name))
         elif change.type == DELETED and record.namespace:
             # The last object of a terminating namespace decides when the namespace itself is
             # removed.
             if not self._store.per_namespace.get(record.namespace):
-                self._housekeeping.add(partial(self._finish, record.namespace))
+                self._background.add(partial(self._finish, record.namespace))
         elif change.type == ADDED and record.namespace:
             # An object can be stored after the deletion began, because webhooks are awaited in
             # between.
             holder = self._store.find(NAMESPACES, ("", record.namespace))
             if holder is not None and holder.deleting:
-                self._housekeeping.add(partial(self._empty, record.namespace))
+                self._background.add(partial(self._empty, record.namespace))
 
     def _empty(self, namespace: str) -> None:
         """Delete all content of a namespace. Grace periods and finalizers may delay the end."""

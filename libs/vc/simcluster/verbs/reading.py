@@ -143,19 +143,19 @@ async def watch_events(
     loop = asyncio.get_running_loop()
     deadline = loop.time() + request.timeout_seconds
     # Cursor and version are read before the first yield, so no change after them can be missed.
-    cursor, told = _start(store, table, request)
+    cursor, reported = _start(store, table, request)
     if request.version is None:
         for record in [table.records[key] for key in table.keys]:
             if selection.matches(record):
                 yield WatchEvent(ADDED, serve(resource, record.raw), str(record.version))
         # Clients that stream the initial list wait for this bookmark before they count as synced.
         if request.mark_initial_end:
-            yield _bookmark(resource, told, initial_end=True)
+            yield _bookmark(resource, reported, initial_end=True)
     while True:
         batch = 0
         for change in table.changes_from(cursor):
             cursor += 1
-            told = change.version
+            reported = change.version
             batch += 1
             event = _visible(resource, selection, change)
             if event is not None:
@@ -170,9 +170,9 @@ async def watch_events(
             continue  # written while the consumer processed this batch
         left = deadline - loop.time()
         # Bookmarks are sent when the watch is idle or ends: they let the client resume without 410.
-        if request.bookmarks and store.version > told and (batch == 0 or left <= 0):
-            told = store.version
-            yield _bookmark(resource, told)
+        if request.bookmarks and store.version > reported and (batch == 0 or left <= 0):
+            reported = store.version
+            yield _bookmark(resource, reported)
         if left <= 0:
             return
         # a change may have been written while the bookmark was consumed
@@ -188,7 +188,7 @@ def _start(store: Store, table: Table, request: WatchRequest) -> tuple[int, int]
     if request.version > store.version:
         raise GoneError(
             f"Too large resource version: {request.version}, current: {store.version}: "
-            "the store was started anew; list again"
+            "the store was restarted; relist"
         )
     return table.cursor_after(request.version), request.version
 

@@ -10,8 +10,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-import yaml
-
 from vc.admission.config import Config as AdmissionConfig
 from vc.admission.logic.webhook.endpoints import ENDPOINTS
 from vc.admission.logic.webhook.webhook_configurations import (
@@ -22,10 +20,11 @@ from vc.admission.logic.webhook.webhook_configurations import (
 from vc.cli.pyroclast.rights import account_manifests, account_of, account_users
 from vc.cli.vcctl.api.client import Client
 from vc.cli.vcctl.api.errors import ApiError
-from vc.cli.vcctl.api.kubeconfig import read_access
+from vc.kubeconfig.access import access_of
+from vc.kubeconfig.reader import SelectedContext, read_context
+from vc.kubeconfig.writer import write_document
 from vc.model.api.keys import SYSTEM_NAMESPACE
 from vc.model.api.struct import JsonObject
-from vc.parts.certificates import write_private
 from vc.parts.ports import LOOPBACK
 
 TOKEN_SECONDS: Final = 30 * 24 * 3600
@@ -52,7 +51,8 @@ def install(
     only.
     """
     names = list(services)
-    client = Client(read_access([admin]))
+    selected = read_context([admin])
+    client = Client(access_of(selected))
     for service in names:
         for manifest in account_manifests(service):
             _ensure(client, manifest)
@@ -61,9 +61,7 @@ def install(
         for manifest in _admissions_own(admission_port):
             _ensure(client, manifest)
     folder.mkdir(parents=True, exist_ok=True)
-    # Server and authority are the same for all users, so they are copied.
-    base = yaml.safe_load(admin.read_text())
-    return {name: _kubeconfig(client, base, name, folder) for name in names}
+    return {name: _write_kubeconfig(client, selected, name, folder) for name in names}
 
 
 def _admissions_own(port: int) -> list[JsonObject]:
@@ -104,10 +102,12 @@ def _ensure(client: Client, manifest: JsonObject) -> None:
             raise
 
 
-def _kubeconfig(client: Client, base: JsonObject, service: str, folder: Path) -> str:
+def _write_kubeconfig(
+    client: Client, administrator: SelectedContext, service: str, folder: Path
+) -> str:
     """The administrator's kubeconfig with another user: the service's account and its token."""
     account = account_of(service)
-    asked = client.call(
+    request = client.call(
         "POST",
         f"/api/v1/namespaces/{SYSTEM_NAMESPACE}/serviceaccounts/{account}/token",
         body={
@@ -116,13 +116,6 @@ def _kubeconfig(client: Client, base: JsonObject, service: str, folder: Path) ->
             "spec": {"expirationSeconds": TOKEN_SECONDS},
         },
     )
-    # The administrator's file has exactly one context, because this stack wrote it.
-    context = base["contexts"][0]
-    document = {
-        **base,
-        "users": [{"name": account, "user": {"token": asked["status"]["token"]}}],
-        "contexts": [{**context, "context": {**context["context"], "user": account}}],
-    }
-    path = folder / f"{service}.kubeconfig"
-    write_private(path, yaml.safe_dump(document, sort_keys=False).encode())
-    return str(path)
+    # Server and authority are the same for all users, so they are copied.
+    own = administrator._replace(user_name=account, user={"token": request["status"]["token"]})
+    return str(write_document(folder / f"{service}.kubeconfig", own.document()))

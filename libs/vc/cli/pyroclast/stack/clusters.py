@@ -90,11 +90,11 @@ async def _kubernetes(home: Path, supervisor: Supervisor) -> Path:
     await kwok.start()
     # The supervisor restarts KWOK as well, because without it no pod would run.
     supervisor.take(PartMember(kwok.process, role="cluster"))
-    await furnish(plane.kubeconfig)
+    await create_initial_objects(plane.kubeconfig)
     return plane.kubeconfig
 
 
-async def furnish(
+async def create_initial_objects(
     kubeconfig: Path, pools: Sequence[NodePool] = DEFAULT_POOLS, *, definitions: bool = True
 ) -> None:
     """Create the CRDs (unless they are installed otherwise), the namespace and some nodes."""

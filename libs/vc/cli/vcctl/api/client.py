@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode, urlsplit
 
+from vc.cli.tables import printable
 from vc.cli.vcctl.api.errors import HTTP_NOT_FOUND, ApiError, NoClusterError
-from vc.cli.vcctl.api.kubeconfig import Access
 from vc.cli.vcctl.api.resources import JsonObject, Resource
 from vc.cli.vcctl.log_flags import RequestLog
-from vc.cli.vcctl.output.tables import printable
+from vc.kubeconfig.access import Access
 from vc.model.faults import describe
 
 if TYPE_CHECKING:

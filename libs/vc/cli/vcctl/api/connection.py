@@ -4,9 +4,9 @@ import argparse
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from vc.cli.vcctl.api.access import find_access
 from vc.cli.vcctl.api.client import Client
 from vc.cli.vcctl.api.errors import HTTP_NOT_FOUND, ApiError, CtlError
-from vc.cli.vcctl.api.kubeconfig import find_access
 from vc.cli.vcctl.log_flags import request_log
 from vc.cli.vcctl.parser_options import Target
 

@@ -27,10 +27,10 @@ from vc.cli.vcctl.api.errors import (
     NoClusterError,
     UsageError,
 )
-from vc.cli.vcctl.api.kubeconfig import Access
 from vc.cli.vcctl.api.resources import SERVICES, SYSTEM_NAMESPACE, JsonObject, metadata
 from vc.cli.vcctl.log_flags import request_log
 from vc.cli.vcctl.parser_options import DASHBOARD_FLAG, DASHBOARD_VARIABLE
+from vc.kubeconfig.access import Access
 
 NAME: Final = "the dashboard"
 TOKEN_HEADER: Final = "X-Pyroclast-Authorization"  # noqa: S105 - a name

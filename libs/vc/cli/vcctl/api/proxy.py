@@ -9,7 +9,7 @@ from http.client import HTTPConnection
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from vc.cli.vcctl.api.errors import NoClusterError
-from vc.cli.vcctl.api.kubeconfig import Access
+from vc.kubeconfig.access import Access
 
 _USUAL_PORTS = {"http": 80, "https": 443}
 

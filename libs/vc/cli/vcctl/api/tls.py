@@ -9,7 +9,7 @@ from http.client import HTTPConnection, HTTPSConnection
 from pathlib import Path
 
 from vc.cli.vcctl.api.errors import NoClusterError
-from vc.cli.vcctl.api.kubeconfig import Access
+from vc.kubeconfig.access import Access
 
 
 def https_connection(host: str, port: int, *, access: Access, seconds: float) -> HTTPSConnection:

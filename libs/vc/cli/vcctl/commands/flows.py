@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from vc.cli.tables import Column, TextTable
 from vc.cli.vcctl.api.connection import connect, expected
 from vc.cli.vcctl.api.errors import EXIT_OK, UsageError
 from vc.cli.vcctl.api.resources import (
@@ -18,7 +19,6 @@ from vc.cli.vcctl.api.resources import (
 )
 from vc.cli.vcctl.output.listing import Listing, Row, show
 from vc.cli.vcctl.output.output import YAML, print_object
-from vc.cli.vcctl.output.tables import Column, Table
 from vc.cli.vcctl.parser_options import namespace_of, target_of
 from vc.model.values.ages import UNKNOWN_AGE, age
 
@@ -87,7 +87,7 @@ def get(arguments: argparse.Namespace) -> int:
         print_object(obj, arguments.output)
         return EXIT_OK
     row = _row(obj, resource, client.now)
-    table = Table(_columns(resource), [row])
+    table = TextTable(_columns(resource), [row])
     print(table.header())
     print(table.line(row))
     return EXIT_OK

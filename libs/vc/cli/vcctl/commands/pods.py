@@ -3,6 +3,7 @@
 import argparse
 from typing import Final
 
+from vc.cli.tables import Column
 from vc.cli.vcctl.api.client import CELLS, PLAIN, TABLE
 from vc.cli.vcctl.api.connection import connect
 from vc.cli.vcctl.api.resources import (
@@ -16,7 +17,6 @@ from vc.cli.vcctl.api.resources import (
 )
 from vc.cli.vcctl.output.listing import Listing, Row, show
 from vc.cli.vcctl.output.output import OBJECT_FORMS, WIDE
-from vc.cli.vcctl.output.tables import Column
 from vc.cli.vcctl.parser_options import namespace_of
 
 COLUMNS: Final = tuple(Column(title) for title in ("Name", "Ready", "Status", "Restart", "Age"))

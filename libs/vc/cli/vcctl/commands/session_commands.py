@@ -4,13 +4,13 @@ import argparse
 from collections.abc import Iterator
 from typing import Final
 
+from vc.cli.tables import printable
 from vc.cli.vcctl.api.dashboard import dashboard_of
 from vc.cli.vcctl.api.errors import EXIT_FAILED, EXIT_OK
 from vc.cli.vcctl.api.resources import JsonObject, word
 from vc.cli.vcctl.output.listing import NOTHING_FOUND
 from vc.cli.vcctl.output.output import print_answer
 from vc.cli.vcctl.output.reasons import table_lines
-from vc.cli.vcctl.output.tables import printable
 
 ROWS_SHOWN_MAX: Final = 20
 TITLES: Final = (

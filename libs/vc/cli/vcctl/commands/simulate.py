@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from vc.cli.tables import printable
 from vc.cli.vcctl.api.dashboard import dashboard_of
 from vc.cli.vcctl.api.errors import EXIT_FAILED, EXIT_OK, UsageError
 from vc.cli.vcctl.api.resources import JsonObject
 from vc.cli.vcctl.commands.files import read_documents
 from vc.cli.vcctl.output.output import print_answer
 from vc.cli.vcctl.output.reasons import reason_lines, table_lines
-from vc.cli.vcctl.output.tables import printable
 
 PODS_SHOWN_MAX: Final = 20
 _JOB: Final = "Job"

@@ -11,12 +11,12 @@ import re
 import sys
 from typing import Final
 
+from vc.cli.tables import Column, TextTable
 from vc.cli.vcctl.api.dashboard import Dashboard, dashboard_of
 from vc.cli.vcctl.api.errors import EXIT_FAILED, EXIT_OK, CtlError
 from vc.cli.vcctl.api.resources import JsonObject
 from vc.cli.vcctl.output.listing import NOTHING_FOUND
 from vc.cli.vcctl.output.output import CSV, OBJECT_FORMS, print_answer
-from vc.cli.vcctl.output.tables import Column, Table
 
 PAGE_LINES: Final = 1000
 """Lines that the dashboard returns per page."""
@@ -93,7 +93,7 @@ def _show(found: JsonObject, form: str) -> None:
 
 
 def _print(found: JsonObject, titles: list[str], rows: list[list[str]]) -> None:
-    table = Table([Column(title) for title in titles], rows)
+    table = TextTable([Column(title) for title in titles], rows)
     print(table.header())
     for row in rows:
         print(table.line(row))

@@ -11,11 +11,11 @@ from threading import Lock, Timer
 from time import sleep
 from typing import Final, NamedTuple
 
+from vc.cli.tables import Column, TextTable
 from vc.cli.vcctl.api.client import PLAIN, Client
 from vc.cli.vcctl.api.errors import EXIT_OK, HTTP_GONE, ApiError, CtlError
 from vc.cli.vcctl.api.resources import JsonObject, Resource, metadata
 from vc.cli.vcctl.output.output import OBJECT_FORMS, print_list, print_object
-from vc.cli.vcctl.output.tables import Column, Table
 
 REFRESH_SECONDS: Final = 1.0
 """Interval between two refreshes of additional data."""
@@ -55,7 +55,7 @@ def show(client: Client, listing: Listing, *, form: str, watch: bool) -> int:
         return EXIT_OK
     # Rows are remembered by key, so that a watch prints only those that changed.
     rows = {_key(item): listing.row(item) for item in kept}
-    table = Table(listing.columns, list(rows.values()))
+    table = TextTable(listing.columns, list(rows.values()))
     print(table.header(), flush=True)
     for row in rows.values():
         print(table.line(row), flush=True)
@@ -68,7 +68,7 @@ def show(client: Client, listing: Listing, *, form: str, watch: bool) -> int:
 class Followed:
     """Prints rows that have changed."""
 
-    def __init__(self, listing: Listing, *, table: Table, rows: dict[str, Row]) -> None:
+    def __init__(self, listing: Listing, *, table: TextTable, rows: dict[str, Row]) -> None:
         self._listing = listing
         self._table = table
         self._rows = rows

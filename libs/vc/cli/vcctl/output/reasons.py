@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from vc.cli.tables import Column, TextTable, printable
 from vc.cli.vcctl.api.resources import JsonObject
-from vc.cli.vcctl.output.tables import Column, Table, printable
 
 LINE_LETTERS_MAX: Final = 100
 TITLE_LETTERS: Final = 11
@@ -110,7 +110,7 @@ def sentence(text: str, *, title: str = "reason:") -> str:
 
 def table_lines(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
     """The lines of a small table."""
-    table = Table([Column(title) for title in titles], rows)
+    table = TextTable([Column(title) for title in titles], rows)
     yield table.header()
     for row in rows:
         yield table.line(row)

@@ -1,0 +1,1 @@
+"""`vcctl job`: run, list, view, explain, suspend, resume and delete jobs."""

@@ -1,0 +1,1 @@
+"""Tests of vc.simcluster.http: the verbs, formats and streams over HTTP."""

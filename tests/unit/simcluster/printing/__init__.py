@@ -1,0 +1,1 @@
+"""Tests of vc.simcluster.printing."""

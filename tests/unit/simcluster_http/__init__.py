@@ -1,1 +1,0 @@
-"""The HTTP face of the embedded cluster, part by part."""
