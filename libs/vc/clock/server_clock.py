@@ -10,7 +10,9 @@ two. Therefore
 
 Each response narrows the interval. `now` is its lower end: it is never ahead of the server, so
 nothing expires early, and it is late by at most the width (a second after the first response, a few
-milliseconds after responses on both sides of a full second).
+milliseconds after responses on both sides of a full second). The creationTimestamp of an object
+that we have read is a lower bound as well: the server's clock had reached it. So a time that is
+written to the status of an object is never before the object's creation.
 
 A response that contradicts the interval is not accepted at once, because a proxy may send any
 `Date`. If several successive responses over some time agree with each other and none agrees with
@@ -39,6 +41,11 @@ with it.
 
 WALL_SECONDS: Final = 1.0
 """A machine's clock that differs by less is accurate enough for measuring durations."""
+
+ROUNDING_SECONDS: Final = 1e-6
+"""More than the rounding error of a sum near today's epoch seconds, and less than any response
+takes. Without it, a time that must not be before a full second could be rounded down below it.
+"""
 
 DATE_MIN: Final = 946_684_800.0
 DATE_MAX: Final = 253_402_300_800.0
@@ -77,7 +84,7 @@ class ServerClock:
         """The interval of responses that contradict `_known`."""
         self._other_count = 0
         self._other_since = 0.0
-        self._told = -math.inf
+        self._latest = -math.inf
         """The latest value that `now` returned."""
         self.observed_at = -math.inf
         """Monotonic time of the last response that agreed with the interval."""
@@ -119,9 +126,9 @@ class ServerClock:
         moment = self._own.monotonic()
         estimate = moment + self._known.low_at(moment)
         # Time must not run backwards for small corrections: durations would become negative.
-        if estimate < self._told <= estimate + SMALL_STEP_SECONDS:
-            return self._told
-        self._told = estimate
+        if estimate < self._latest <= estimate + SMALL_STEP_SECONDS:
+            return self._latest
+        self._latest = estimate
         return estimate
 
     def wall(self) -> float:
@@ -152,14 +159,27 @@ class ServerClock:
             return
         low, high = date - received, date + 1 - sent
         if self._known is None:
-            self._believe(_Interval(low, high, received))
+            self._accept(_Interval(low, high, received))
             return
         narrowed = self._known.narrowed(low, high, received)
         if narrowed is not None:
-            self._believe(narrowed)
+            self._accept(narrowed)
         else:
             self.ignored += 1
             self._doubt(low, high, received)
+
+    def observe_creation(self, created: float) -> None:
+        """Record the creationTimestamp of an object that was read, in seconds since the epoch.
+
+        It only moves the lower end, and never beyond the upper one: a timestamp from before the
+        server's clock was set back, or one that another writer made up, is ignored.
+        """
+        if self._known is None:
+            return
+        moment = self._own.monotonic()
+        low, high = created + ROUNDING_SECONDS - moment, self._known.high_at(moment)
+        if self._known.low_at(moment) < low <= high:
+            self._known = _Interval(low, high, moment)
 
     def trust_own(self) -> None:
         """Use the machine's clock, because the server sends no dates.
@@ -168,7 +188,7 @@ class ServerClock:
         if self._known is None:
             moment = self._own.monotonic()
             offset = self._own.now() - moment
-            self._believe(_Interval(offset, offset, moment))
+            self._accept(_Interval(offset, offset, moment))
 
     def next_edge(self) -> float:
         """The next monotonic time at which a request halves the uncertainty: the server's clock
@@ -180,7 +200,7 @@ class ServerClock:
         middle = (self._known.low_at(moment) + self._known.high_at(moment)) / 2
         return math.ceil(moment + middle) - middle
 
-    def _believe(self, interval: _Interval) -> None:
+    def _accept(self, interval: _Interval) -> None:
         self._known, self._other, self._other_count = interval, None, 0
         self.observed_at = interval.at
 
@@ -196,4 +216,4 @@ class ServerClock:
             self.steps += 1
             # Times kept in memory are shifted by this, so that durations stay correct.
             self.moved_seconds += agreed.low - self._known.low_at(at)
-            self._believe(agreed)
+            self._accept(agreed)

@@ -35,14 +35,10 @@ from vc.cluster.kubernetes_date import DateListener, no_listener, read_date
 from vc.cluster.kubernetes_errors import answer_error
 from vc.cluster.kubernetes_library import library
 from vc.model.faults import describe
+from vc.model.values.backoff import delay_seconds, retry_after_seconds
 
 READ_ATTEMPTS_MAX: Final = 4
-RETRY_FIRST_SECONDS: Final = 0.05
 RETRY_LONGEST_SECONDS: Final = 2.0
-_JITTER: Final = 0.5
-"""Largest fraction that is subtracted from a delay, or added to one that the server requested, so
-that clients do not retry at the same moment.
-"""
 
 CONNECT_SECONDS_MAX: Final = 5.0
 
@@ -141,7 +137,7 @@ class ApiConnection:
         self._access = access
         self._service = service
         self._clock = clock
-        self._chance = rng
+        self._rng = rng
         self._on_date = on_date
         self._slots = asyncio.Semaphore(limits.requests_max)
         self._watches = 0
@@ -172,12 +168,13 @@ class ApiConnection:
         }
 
     def beside(self, limits: Limits) -> "ApiConnection":
-        """Another connection to the same server,
-        with its own sockets and slots and the same counter.
+        """Another connection to the same server, with its own sockets and slots, and the same
+        counter. Its responses have a `Date` too: a service that only leads needs no other request
+        to know the server's time.
         """
         other = ApiConnection(
             self._access, service=self._service, clock=self._clock, limits=limits,
-            rng=self._chance,
+            rng=self._rng, on_date=self._on_date,
         )  # fmt: skip
         other.requests = self.requests
         return other
@@ -243,9 +240,8 @@ class ApiConnection:
     def _pause_seconds(self, attempt: int, error: ServerError | TooManyRequestsError) -> float:
         # The server's Retry-After overrides our own backoff.
         if isinstance(error, TooManyRequestsError):
-            return error.retry_after_seconds * (1 + _JITTER * self._chance.random())
-        full = min(RETRY_FIRST_SECONDS * (1 << (attempt - 1)), RETRY_LONGEST_SECONDS)
-        return full * (1 - _JITTER * self._chance.random())
+            return retry_after_seconds(error.retry_after_seconds, self._rng)
+        return delay_seconds(attempt, self._rng, longest_seconds=RETRY_LONGEST_SECONDS)
 
     async def _fetch(self, call: Call) -> bytes:
         socket = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS_MAX)

@@ -109,6 +109,38 @@ def test_answers_on_both_sides_of_a_second_narrow_it() -> None:
     assert clock.ahead_seconds == pytest.approx(HOUR, abs=0.03)
 
 
+@pytest.mark.parametrize("start", [0.0, 0.3, 0.999, 1000.123456])
+def test_now_is_not_before_the_creation_of_an_object_that_was_read(start: float) -> None:
+    """A service that reacts within the second of the creation writes a time of that second."""
+    machine, server, clock = pair(ahead=HOUR)
+    machine.moment += start
+    server.answer(clock, there=0.4, back=0.4)
+    for _ in range(20):
+        machine.moment += 0.37
+        created = math.floor(server.now())
+        machine.moment += 0.001
+        clock.observe_creation(created)
+        assert created <= math.floor(clock.now())
+        assert clock.now() <= server.now()
+
+
+@pytest.mark.parametrize("off", [HOUR, 3.0, -3.0, -HOUR])
+def test_a_creation_that_contradicts_the_interval_is_ignored(off: float) -> None:
+    machine, server, clock = pair()
+    server.answer(clock)
+    before, observed = clock.now(), clock.observed_at
+    clock.observe_creation(server.now() + off)
+    assert clock.now() == before
+    assert (clock.observed_at, clock.doubted) == (observed, False)
+    assert machine.moment == 1000.0
+
+
+def test_creations_alone_do_not_set_the_clock() -> None:
+    _, server, clock = pair(ahead=HOUR)
+    clock.observe_creation(server.now())
+    assert not clock.known
+
+
 @pytest.mark.parametrize("step", [HOUR, -HOUR])
 def test_a_step_of_the_machines_clock_is_not_seen(step: float) -> None:
     machine, server, clock = pair()

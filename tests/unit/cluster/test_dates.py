@@ -17,7 +17,7 @@ from vc.clock import LoopClock, ServerClock
 from vc.cluster import ForbiddenError, NoDateError
 from vc.cluster.kubernetes import KubernetesCluster, connect
 from vc.cluster.kubernetes_date import read_date
-from vc.model.api.kinds import CONFIGMAPS
+from vc.model.api.kinds import CONFIGMAPS, LEASES
 
 BODY = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
 FAR = 2_000_000_000.0
@@ -59,7 +59,16 @@ async def test_a_refusal_and_a_watch_set_it_too(server: ScriptedServer, tmp_path
     await cluster.close()
 
 
-async def test_the_date_can_be_asked_for(server: ScriptedServer, tmp_path: Path) -> None:
+async def test_a_lease_answer_sets_it_too(server: ScriptedServer, tmp_path: Path) -> None:
+    """Leases have their own connection, and a service may send no other request for minutes."""
+    server.then(says({**BODY, "kind": "Lease"}, headers=DATE))
+    cluster, clock = await follow(server, tmp_path)
+    await cluster.get(LEASES, name="a", namespace="n")
+    assert FAR - 5 < clock.now() <= FAR + 1
+    await cluster.close()
+
+
+async def test_the_date_can_be_requested(server: ScriptedServer, tmp_path: Path) -> None:
     server.then(says({}, headers=DATE))
     cluster, _ = await follow(server, tmp_path)
     assert await cluster.date() == FAR

@@ -5,10 +5,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.builders.contexts import memory_context
+from tests.builders.contexts import memory_cluster, memory_context
 from vc.clock import LoopClock, run_virtual
+from vc.cluster import ServerError
 from vc.messages.effects import RecordEvent
 from vc.model.api.kinds import EVENTS, JOBS
+from vc.model.api.struct import JsonObject
 from vc.model.message_kind import message_kind, same_kind
 from vc.runtime.applying.events import WINDOW_SECONDS, EventRecorder
 from vc.runtime.hosting.context import Context
@@ -64,7 +66,58 @@ def test_a_restarted_service_finds_the_event_it_aggregated() -> None:
     run_virtual(main())
 
 
-def test_events_that_do_not_aggregate_are_told_apart_by_their_numbers() -> None:
+def test_the_count_continues_after_a_restart_without_a_read() -> None:
+    async def main() -> None:
+        context = memory_context("scheduler", clock=LoopClock(wall_at_zero=1_800_000_000.0))
+        first = EventRecorder(context)
+        for _ in range(5):
+            await first.record(waits("3/8 nodes lack cpu"))
+            await context.clock.sleep(WINDOW_SECONDS)
+        (before,) = listed(context)
+        assert before["count"] == 5
+        restarted = EventRecorder(context)
+        await restarted.record(waits("3/8 nodes lack cpu"))
+        (event,) = listed(context)
+        assert event["count"] == 5, "never lower than before; this one is added with the next"
+        await context.clock.sleep(WINDOW_SECONDS)
+        await restarted.record(waits("3/8 nodes lack cpu"))
+        (event,) = listed(context)
+        assert event["count"] == 7
+        assert event["firstTimestamp"] == before["firstTimestamp"]
+
+    run_virtual(main())
+
+
+class FailsOnce(StoreCluster):
+    """A cluster whose first patch is not answered."""
+
+    failed = False
+
+    async def patch(self, *args: Any, **named: Any) -> JsonObject:
+        if not self.failed:
+            self.failed = True
+            raise ServerError("no answer")
+        return await super().patch(*args, **named)
+
+
+def test_a_count_that_could_not_be_learned_is_not_reset() -> None:
+    async def main() -> None:
+        clock = LoopClock(wall_at_zero=1_800_000_000.0)
+        context = memory_context(
+            "scheduler", clock=clock, cluster=FailsOnce(memory_cluster(clock).api)
+        )
+        await EventRecorder(context).record(waits("3/8 nodes lack cpu"))
+        restarted = EventRecorder(context)
+        for _ in range(3):
+            await restarted.record(waits("3/8 nodes lack cpu"))
+            await clock.sleep(WINDOW_SECONDS)
+        (event,) = listed(context)
+        assert event["count"] == 3, "the occurrence whose update failed is not counted"
+
+    run_virtual(main())
+
+
+def test_events_that_do_not_aggregate_are_distinguished_by_their_numbers() -> None:
     async def main() -> None:
         context = memory_context("scheduler", clock=LoopClock(wall_at_zero=1_800_000_000.0))
         recorder = EventRecorder(context)

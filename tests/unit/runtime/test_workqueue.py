@@ -5,8 +5,8 @@ from typing import Any
 
 from tests.builders.contexts import memory_context
 from vc.clock import LoopClock, run_virtual
+from vc.model.values.backoff import LONGEST_SECONDS
 from vc.runtime.applying.workqueue import WorkQueue
-from vc.runtime.hosting.backoff import LONGEST_SECONDS
 
 
 def run(test: Callable[[WorkQueue, LoopClock], Coroutine[Any, Any, None]]) -> None:

@@ -41,12 +41,12 @@ from vc.messages.effects import (
 )
 from vc.model.api.kinds import PODS
 from vc.model.api.struct import JsonObject
+from vc.model.values.backoff import delay_seconds, retry_after_seconds
 from vc.runtime.applying.events import EventRecorder
 from vc.runtime.applying.flow import lane_of
 from vc.runtime.applying.owners import LiveReads, Standing, owner_of, standing
 from vc.runtime.applying.slots import Slots
 from vc.runtime.applying.terminating import TerminatingNamespaces
-from vc.runtime.hosting.backoff import delay_seconds, stated_delay_seconds
 from vc.runtime.hosting.context import Context
 
 CONCURRENCY_MAX: Final = 32
@@ -199,7 +199,7 @@ class EffectApplier:
         """
         rng = self._context.rng
         if told_seconds:
-            return stated_delay_seconds(told_seconds, rng)
+            return retry_after_seconds(told_seconds, rng)
         return delay_seconds(attempt, rng)
 
     async def _ask(self, effect: Effect) -> _Answer:

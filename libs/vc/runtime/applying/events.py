@@ -3,7 +3,8 @@
 Equal events (object, type, reason, message) are one Event object whose count grows. The count is
 written at most once per window, so a job that waits for an hour does not cause an hour of writes.
 For events that aggregate, messages that differ only in numbers are equal, and an update writes the
-newest message. The memory of events is bounded; a forgotten event only leads to a new Event object.
+newest message. The memory of events is bounded. An event that is not remembered, after a restart or
+because there were too many, has the same name again, and its count continues.
 """
 
 import hashlib
@@ -25,7 +26,7 @@ REMEMBERED_MAX: Final = 4096
 MESSAGE_CHARACTERS_MAX: Final = 1024
 
 
-class _Told(msgspec.Struct):
+class _Written(msgspec.Struct):
     """A written event, and when it was last written."""
 
     name: str
@@ -39,67 +40,87 @@ class EventRecorder:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._told: OrderedDict[str, _Told] = OrderedDict()
+        self._written: OrderedDict[str, _Written] = OrderedDict()
 
     async def record(self, event: RecordEvent) -> None:
         """Create the Event, or update its count if the window has passed."""
-        said = message_kind(event.message) if event.aggregate else event.message
+        text = message_kind(event.message) if event.aggregate else event.message
         # The name is derived from the content, so that a restarted service finds its earlier Event.
-        identity = f"{event.uid}/{event.type}/{event.reason}/{said}"
+        identity = f"{event.uid}/{event.type}/{event.reason}/{text}"
         digest = hashlib.sha256(identity.encode()).hexdigest()[:16]
         now = self._context.clock.now()
-        told = self._told.get(digest)
+        written = self._written.get(digest)
         try:
-            if told is None:
+            if written is None:
                 await self._create(event, digest, now)
                 return
             # Count every occurrence, even if the API server gets only one update per window.
-            told.count += 1
-            if now - told.written_at >= WINDOW_SECONDS:
-                await self._count_up(event, told, now)
+            written.count += 1
+            if now - written.written_at >= WINDOW_SECONDS:
+                await self._count_up(event, written, now)
         except NotFoundError:
             # It expired at the server; the next event creates it again.
-            self._told.pop(digest, None)
+            self._written.pop(digest, None)
         except ClusterError as error:
             self._context.log.info(
-                "event %s of %s not written: %s", event.reason, event.name, error
+                "event not written reason=%s object=%s error=%s", event.reason, event.name, error
             )
 
     async def _create(self, event: RecordEvent, digest: str, now: float) -> None:
         name = f"{event.name}.{digest}"
-        told = _Told(name=name, first_time=format_time(now), written_at=now, count=1)
-        self._told[digest] = told
+        written = _Written(name=name, first_time=format_time(now), written_at=now, count=1)
+        self._written[digest] = written
         # The oldest entry is dropped; its next event is found again by its name.
-        if len(self._told) > REMEMBERED_MAX:
-            self._told.popitem(last=False)
+        if len(self._written) > REMEMBERED_MAX:
+            self._written.popitem(last=False)
         # As in Kubernetes, events of cluster-scoped objects are in the namespace `default`.
         namespace = event.namespace or "default"
-        body = self._body(event, told, now)
+        body = self._body(event, written, now)
         try:
             await self._context.cluster.create(EVENTS, body, namespace=namespace)
         except ClusterError as error:
             if error.reason != "AlreadyExists":
                 raise
-            await self._count_up(event, told, now)  # written before this service was restarted
+            try:
+                await self._resume(event, written, now)
+            except ClusterError:
+                # Its count is still unknown, so the next occurrence must find it again.
+                self._written.pop(digest, None)
+                raise
 
-    async def _count_up(self, event: RecordEvent, told: _Told, now: float) -> None:
-        told.written_at = now
-        await self._context.cluster.patch(
+    async def _resume(self, event: RecordEvent, written: _Written, now: float) -> None:
+        """Continue an Event that was written before this service was restarted, or forgotten.
+
+        Its count is not known here, so the update leaves it as it is, and the response has it.
+        This occurrence is added with the next update: no read and no second write are needed.
+        """
+        found = await self._update(event, written, {}, now)
+        before = found.get("count")
+        written.count += before if isinstance(before, int) else 0
+
+    async def _count_up(self, event: RecordEvent, written: _Written, now: float) -> None:
+        await self._update(event, written, {"count": written.count}, now)
+
+    async def _update(
+        self, event: RecordEvent, written: _Written, counted: JsonObject, now: float
+    ) -> JsonObject:
+        written.written_at = now
+        return await self._context.cluster.patch(
             EVENTS,
             {
-                "count": told.count,
+                **counted,
                 "lastTimestamp": format_time(now),
                 "message": event.message[:MESSAGE_CHARACTERS_MAX],
             },
-            name=told.name,
+            name=written.name,
             namespace=event.namespace or "default",
         )
 
-    def _body(self, event: RecordEvent, told: _Told, now: float) -> JsonObject:
+    def _body(self, event: RecordEvent, written: _Written, now: float) -> JsonObject:
         return {
             "apiVersion": EVENTS.api_version,
             "kind": EVENTS.kind,
-            "metadata": {"name": told.name, "namespace": event.namespace or "default"},
+            "metadata": {"name": written.name, "namespace": event.namespace or "default"},
             "involvedObject": {
                 "apiVersion": event.kind.api_version,
                 "kind": event.kind.kind,
@@ -112,7 +133,7 @@ class EventRecorder:
             "message": event.message[:MESSAGE_CHARACTERS_MAX],
             "source": {"component": f"vc-{self._context.name}"},
             "reportingComponent": f"vc-{self._context.name}",
-            "firstTimestamp": told.first_time,
+            "firstTimestamp": written.first_time,
             "lastTimestamp": format_time(now),
-            "count": told.count,
+            "count": written.count,
         }

@@ -6,7 +6,7 @@ processed is processed once more. A failed key is retried with growing delays.
 
 import heapq
 
-from vc.runtime.hosting.backoff import delay_seconds, stated_delay_seconds
+from vc.model.values.backoff import delay_seconds, retry_after_seconds
 from vc.runtime.hosting.context import Context
 
 
@@ -43,7 +43,7 @@ class WorkQueue:
         delay = delay_seconds(attempt, self._context.rng)
         # The server's Retry-After is a minimum; our own backoff may be longer.
         if least:
-            delay = max(delay, stated_delay_seconds(least, self._context.rng))
+            delay = max(delay, retry_after_seconds(least, self._context.rng))
         self.add(key, delay=delay)
         return delay
 

@@ -24,12 +24,12 @@ from vc.messages.record import Record
 from vc.messages.topics import KINDS_OF_JOBS, Topic
 from vc.messages.view import Change, IncarnationChanged, View, ViewState
 from vc.model.api.kinds import Kind
+from vc.model.values.backoff import delay_seconds
 from vc.runtime.consuming.progress_reader import ProgressReader
 from vc.runtime.consuming.refusals import Refusals
 from vc.runtime.consuming.sources import AllPartitions, SharedPartitions, Source
 from vc.runtime.consuming.view_metrics import export_view_metrics
 from vc.runtime.consuming.warm_start import WarmStart
-from vc.runtime.hosting.backoff import delay_seconds
 from vc.runtime.hosting.cluster_uid import read_cluster_uid
 from vc.runtime.hosting.context import Context
 
@@ -228,7 +228,18 @@ class Follower:
             self._refusals.accepted(record)
             if change is not None:
                 changes.append(change)
+        self._observe_creations(changes)
         return Batch(changes=changes, records=others, rebuilt=rebuilt)
+
+    def _observe_creations(self, changes: list[Change]) -> None:
+        """Let the clock know the newest object, so that no time that is decided from these changes
+        is before the creation of an object in them.
+        """
+        times = (c.after.metadata.creation_timestamp for c in changes if c.after is not None)
+        # The API server writes one fixed format, in which the newest time is the largest text.
+        newest = max((time for time in times if time), default="")
+        if newest:
+            self._context.observe_creation(newest)
 
     async def _forget(self, why: str) -> Batch:
         # The same reason repeats with every attempt and is logged once.

@@ -10,6 +10,7 @@ from prometheus_client import CollectorRegistry, Counter
 from vc.bus import Bus
 from vc.clock import Clock, ServerClock
 from vc.cluster import Cluster
+from vc.model.values.times import parse_time
 from vc.runtime.containment.problems import Problems
 from vc.runtime.hosting.tracing import NoTracer, Tracer
 from vc.snapshot import SnapshotStore
@@ -58,22 +59,22 @@ class Context:
     """Objects and records that could not be processed and were left out."""
 
     def __post_init__(self) -> None:
-        letters = Counter(
+        dead_letters = Counter(
             "pyroclast_dead_letters",
-            "Records that were put aside, by topic and why: unreadable, newer-schema, too-large,"
+            "Records that could not be processed, by topic and why: unreadable, newer-schema, too-large,"
             " unknown-kind, foreign-cluster.",
             ("service", "topic", "reason"),
             registry=self.metrics,
         )
         # The dataclass is frozen, and these two fields depend on others.
-        object.__setattr__(self, "dead_letters", letters)
+        object.__setattr__(self, "dead_letters", dead_letters)
         problems = Problems(self.name, registry=self.metrics, log=self.log)
         object.__setattr__(self, "problems", problems)
 
     def time_unknown(self) -> str:
         """The reason why no time-dependent decision may be made; empty if the time is known."""
         if isinstance(self.clock, ServerClock) and not self.clock.known:
-            return "the API server has not said what time it is"
+            return "the API server's time is not known yet"
         return ""
 
     def clock_moved_seconds(self) -> float:
@@ -81,6 +82,12 @@ class Context:
         negative means set backwards.
         """
         return self.clock.moved_seconds if isinstance(self.clock, ServerClock) else 0.0
+
+    def observe_creation(self, timestamp: str) -> None:
+        """Record the creationTimestamp of an object: the API server's clock had reached it."""
+        created = parse_time(timestamp)
+        if isinstance(self.clock, ServerClock) and created is not None:
+            self.clock.observe_creation(created)
 
     @property
     def log(self) -> logging.Logger:

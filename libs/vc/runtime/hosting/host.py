@@ -17,8 +17,8 @@ from vc.bus import BusForbiddenError
 from vc.bus.prefixed import forbidden_on
 from vc.clock import Clock, ServerClock
 from vc.model.faults import describe
+from vc.model.values.backoff import delay_seconds
 from vc.runtime.containment.problems import Problems
-from vc.runtime.hosting.backoff import delay_seconds
 from vc.runtime.hosting.context import Context, Service
 from vc.runtime.hosting.listening import PortTakenError
 from vc.runtime.hosting.time_keeper import TimeKeeper

@@ -11,6 +11,7 @@ from typing import Final
 
 from vc.clock import ServerClock
 from vc.cluster import Cluster, ClusterError, NoDateError
+from vc.model.values.backoff import exponential_seconds
 
 PERIOD_SECONDS: Final = 30.0
 """The longest time without an observation; clocks drift apart by at most 15 ms in it."""
@@ -80,8 +81,12 @@ class TimeKeeper:
         clock = self._clock
         # While the time is unknown or in doubt decisions wait, so retry soon.
         if not clock.known or clock.doubted:
-            doubled = RETRY_SECONDS * (1 << min(max(self._failures - 1, 0), 8))
-            await clock.sleep(min(doubled, RETRY_LONGEST_SECONDS))
+            pause = exponential_seconds(
+                self._failures,
+                first_seconds=RETRY_SECONDS,
+                longest_seconds=RETRY_LONGEST_SECONDS,
+            )
+            await clock.sleep(pause)
             return
         if clock.width_seconds > WIDTH_WANTED_SECONDS and self._narrowings < NARROWINGS_MAX:
             self._narrowings += 1

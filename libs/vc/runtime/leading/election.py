@@ -25,8 +25,8 @@ from vc.model.api.graft import strip_nulls
 from vc.model.api.kinds import LEASES, WATCHED
 from vc.model.api.struct import JsonObject
 from vc.model.faults import describe
+from vc.model.values.backoff import delay_seconds
 from vc.model.values.times import format_micro_time
-from vc.runtime.hosting.backoff import delay_seconds
 from vc.runtime.hosting.context import Context
 
 LEASE_SECONDS: Final = 15
