@@ -7,7 +7,7 @@ PYROCLAST_HOME ?= .pyroclast
 export PYROCLAST_HOME
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up stack stack-down status test coverage e2e prove prove-schema prove-remedies prove-chaos prove-containment prove-tenant prove-overload support-matrix check lint types imports fix parts acls compose manifests audit bench bench-scheduler bench-cluster bench-overload clean install
+.PHONY: help demo up stack stack-down status test coverage e2e prove prove-schema prove-remedies prove-chaos prove-containment prove-tenant prove-overload compare-engines support-matrix check lint types imports fix parts acls compose manifests audit bench bench-scheduler bench-cluster bench-overload clean install
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 17
@@ -64,6 +64,9 @@ prove-tenant: $(STAMP) ## random objects of a hostile tenant: the jobs of others
 prove-overload: $(STAMP) ## slow API servers (SEEDS=from-to), then real servers with 25 and 67 % of the CPU taken (BASE=commit)
 	@$(BIN)/python -m tests.proofs.overload $(ARGS)
 	@$(BIN)/python -m bench.bench_overload $(if $(BASE),--base $(BASE))
+
+compare-engines: $(STAMP) ## the engine of the checkout OLD against this one, on 20,000 random clusters (SEEDS=from-to)
+	@$(BIN)/python -m tests.proofs.engine_comparison $(OLD) $(NEW) $(if $(SEEDS),--seeds $(SEEDS)) $(ARGS)
 
 prove-schema: $(STAMP) ## every field, annotation and configuration key has the answer that the support table gives it
 	@PYROCLAST_PROVE=full $(BIN)/python -m pytest -q tests/unit/support $(PYTEST_ARGS)

@@ -14,7 +14,10 @@ read. Where the description leaves a choice, it is made here once, and the real 
 - A job whose time is up is let in whatever other plugins say.
 - What pods have whose queue does not exist is `root`'s (the cluster's where there is none): other queues
   share the rest, and nobody reclaims it. Jobs of such a queue wait.
-- Jobs of a queue whose parent is missing or below it wait; for sums it stands at the top.
+- Jobs of a queue whose parent is missing or below it wait; for sums it stands at the top. Jobs of `root` wait, too:
+  no queue could reclaim from them.
+- In a fifo queue an enqueued job whose own pods are gated or not all there keeps its position before others; a job
+  without any pods does not.
 - All jobs that can get their minimum, whole, in turn; then, a turn each, a sixteenth of a job's waiting pods (one to
   eight) while other jobs wait. A job that got its minimum less than `delay` ago gets no more yet.
 - Shares are whole millionths; amounts are whole thousandths of a CPU or bytes.

@@ -9,11 +9,12 @@ if TYPE_CHECKING:
 
 
 def in_line(session: "Session", jobs: list[Job]) -> list[Job]:
-    """Without those of fifo queues behind a job that was let in and whose own pods are not all there; one
-    that has none at all does not stand in line."""
+    """Without jobs of fifo queues behind an enqueued job whose own pods are gated or not all there; a job
+    without any pods keeps no position."""
     cluster = session.cluster
     short = [job for job in cluster.jobs.values() if session.refused.get(job.key) == "tasks"]
-    first = [job for job in short if cluster.queues[job.queue].fifo and job.of("Pending")]
+    there = [job for job in short if job.of("Pending") or job.of("Gated")]
+    first = [job for job in there if cluster.queues[job.queue].fifo]
     passing = []
     for job in jobs:
         before = [j for j in first if session.job_order(j) < session.job_order(job)]

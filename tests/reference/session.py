@@ -66,7 +66,8 @@ class Session:
         """Job to why: "room" when nodes or its queue have too little, else something else."""
         for job in self.cluster.jobs.values():
             queue = self.cluster.queues.get(job.queue)
-            if queue is None or not queue.open or self.cluster.misplaced(job.queue):
+            closed = queue is None or not queue.open or job.queue == "root"
+            if closed or self.cluster.misplaced(job.queue):
                 self.refused[job.key] = "queue"
         self.phase = {key: job.phase for key, job in self.cluster.jobs.items()}
         self.placed: dict[str, str] = {}

@@ -81,6 +81,9 @@ ASKS: list[ResourceList] = [
 ASKS_MORE: list[ResourceList] = [
     {"cpu": "1"}, {"cpu": "2"}, {"cpu": "2", "memory": "4Gi"}, {"memory": "4Gi"},
 ]  # fmt: skip
+COMPLETED = ["", "", "", "", '{"worker":"1,40"}', '{"ps":"0-1","worker":"3"}']
+"""Notes of members that have succeeded and whose pods are gone; of some a pod is still there."""
+LEAVES = ("alone", "dept-a", "dept-b")
 PENDING = ["Pending", "Inqueue"]
 DELAYS = ["0", "0", "500ms", "1500ms"]
 SHARES = [
@@ -151,6 +154,7 @@ def a_job(draw: st.DrawFn, name: str) -> list[ApiObject]:
         priority_class=draw(st.sampled_from(["", *CLASSES])),
         min_resources=draw(st.sampled_from(MINIMUMS)),
         age=draw(st.integers(0, 3)),
+        completed=draw(st.sampled_from(COMPLETED)),
     )
     job: list[ApiObject] = [head]
     for role, count in sorted(roles.items()):
@@ -182,7 +186,7 @@ def a_job(draw: st.DrawFn, name: str) -> list[ApiObject]:
 
 
 @st.composite
-def a_greedy_job(draw: st.DrawFn, name: str) -> list[ApiObject]:
+def a_greedy_job(draw: st.DrawFn, name: str, queues: tuple[str, ...] = LEAVES) -> list[ApiObject]:
     """One that the cluster is soon full of."""
     count = draw(st.sampled_from([1, 2, 3, 4, 5, 14]))
     requests: ResourceList = {"cpu": draw(st.sampled_from(["1", "1", "2", "3"]))}
@@ -191,7 +195,7 @@ def a_greedy_job(draw: st.DrawFn, name: str) -> list[ApiObject]:
     head = group(
         name,
         minimum=draw(st.integers(1, min(count, 5))),
-        queue=draw(st.sampled_from(["alone", "dept-a", "dept-b"])),
+        queue=draw(st.sampled_from(queues)),
         priority_class=draw(st.sampled_from(["", *CLASSES])),
         age=draw(st.integers(0, 3)),
         completed=draw(st.sampled_from(["", "", "", '{"w":"1,40"}'])),

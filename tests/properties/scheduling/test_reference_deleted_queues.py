@@ -1,10 +1,11 @@
-"""Queues deleted under their pods: the core decides as the naive reference does (`tests/reference`)."""
+"""Queues deleted under their pods, and jobs of `root`, which wait: the core decides as the naive reference does (`tests/reference`)."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.properties.scheduling.test_reference import (
     KEPT,
+    LEAVES,
     LIMITS,
     PHASES,
     PRIORITIES,
@@ -36,4 +37,6 @@ def test_pods_whose_queue_was_deleted_count_as_in_the_reference(data: st.DataObj
     world.session()
     world.now += 1
     world.delete(kinds.QUEUES, data.draw(st.sampled_from(["alone", "dept-a", "dept-b"])))
-    hold_against_reference(data, world, a_greedy_job)
+    hold_against_reference(
+        data, world, lambda name: a_greedy_job(name, queues=(*LEAVES, *LEAVES, "root"))
+    )

@@ -1,0 +1,1 @@
+"""Two engines decide the same on random clusters: an old checkout against a new one."""
