@@ -139,7 +139,12 @@ def test_the_one_import_root_is_a_namespace(root: str) -> None:
 
 def test_the_rules_for_logic_cover_every_service() -> None:
     (logic,) = [c for c in contracts() if c["name"].startswith("Decision logic")]
-    assert set(logic["source_modules"]) == {"vc.scheduling", "vc.jobs", "vc.validation", "vc.*.logic"}
+    assert set(logic["source_modules"]) == {
+        "vc.scheduling",
+        "vc.jobs",
+        "vc.validation",
+        "vc.*.logic",
+    }
 
 
 @pytest.mark.parametrize("service", folders())

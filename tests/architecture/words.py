@@ -124,9 +124,11 @@ def read_source(path: Path, shown: str) -> Source:
                 texts.append((value, where))
             case _:
                 pass
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type == tokenize.COMMENT:
-            texts.append((token.string, f"{shown}:{token.start[0]}"))
+    texts.extend(
+        (token.string, f"{shown}:{token.start[0]}")
+        for token in tokenize.generate_tokens(io.StringIO(text).readline)
+        if token.type == tokenize.COMMENT
+    )
     return Source(own, own + every[1:], texts)
 
 

@@ -19,6 +19,7 @@ import asyncio
 from typing import Final
 
 import msgspec
+from vc.runtime.hosting.backoff import delay_seconds
 
 from vc.bus import BusError, BusForbiddenError, BusUnavailableError, Member, OversizeError
 from vc.bus.limits import checked_bytes
@@ -48,7 +49,6 @@ from vc.model.api.struct import JsonObject
 from vc.runtime.applying.effects import EffectApplier, Outcome, OutcomeStatus
 from vc.runtime.consuming.dead_letters import dead_letter
 from vc.runtime.consuming.topics_owner import TopicsOwner
-from vc.runtime.hosting.backoff import delay_seconds
 from vc.runtime.hosting.context import Context
 from vc.runtime.hosting.job_fields import job_fields
 from vc.runtime.hosting.tracing import Span, Teller

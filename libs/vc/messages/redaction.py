@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from vc.messages.job_plugins import JOB_PLUGINS
+
 REDACTED: Final = "<redacted>"
 """Replaces a value that the plugin reads from the job."""
 OMITTED: Final = "<omitted>"

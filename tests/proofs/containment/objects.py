@@ -11,9 +11,7 @@ import yaml
 from tests.builders.contexts import memory_context
 from tests.proofs.containment.inputs import flipped, manifest_of, mutated, named
 from tests.proofs.containment.messages import STAMP
-from tests.unit.scheduling.objects import gang
-from tests.unit.scheduling.objects import node
-from tests.unit.scheduling.objects import queue
+from tests.unit.scheduling.objects import gang, node, queue
 from vc.admission.logic.review import review
 from vc.admission.logic.webhook.endpoints import ENDPOINTS
 from vc.admission.logic.webhook.wire import ReviewError, answer, parse_review
@@ -41,9 +39,9 @@ from vc.scheduling.cache.cluster_cache import KINDS, ClusterCache
 from vc.scheduling.conf.model import Conf
 from vc.scheduling.conf.volcano_file import ConfError, read_conf
 from vc.scheduling.cycle import run_cycle
+from vc.usage_ledger.logic.ledger import UsageLedger
 from vc.validation.offline import validate_documents
 from vc.validation.world import World as AdmissionWorld
-from vc.usage_ledger.logic.ledger import UsageLedger
 from vc.watcher.facts import Facts
 from vc.watcher.logic import Bare, Decoder, Index
 

@@ -19,10 +19,9 @@ from vc.messages.codec import CodecError, decode, wire_headers
 from vc.model.api.kinds import PODS, WATCHED
 from vc.model.api.pod import Pod
 from vc.model.values import bounded, bounded_yaml
-from vc.validation.request import CREATE
-from vc.validation.request import ReviewRequest
-from vc.validation.world import World
 from vc.scheduling.cache.cluster_cache import ClusterCache
+from vc.validation.request import CREATE, ReviewRequest
+from vc.validation.world import World
 from vc.watcher.logic import Decoder, UnreadableError
 
 SEEDS: Final = 6

@@ -6,12 +6,12 @@ from typing import Any
 
 import msgspec
 import pytest
-from vc.jobplugin.answers import Decorated
 
 from tests.unit.job_controller.builders import NOW, job, observed, podgroup, reply, task
 from vc.job_controller.logic import decide
 from vc.job_controller.logic.observed import ObservedJob
 from vc.job_controller.logic.work import CREATES_PER_DECISION_MAX
+from vc.jobplugin.answers import Decorated
 from vc.messages.codec import CodecError, MessageTooLargeError, check_size, encode
 from vc.messages.effects import CreateObject
 from vc.messages.plugins import (

@@ -8,11 +8,9 @@ import msgspec
 
 from tests.unit.admission.objects import ask, job, queue, template, world
 from tests.unit.admission.test_other_kinds import cron, flow, hypernode, member
-from tests.unit.scheduling.objects import gang
-from tests.unit.scheduling.objects import nodes
+from tests.unit.scheduling.objects import gang, nodes
 from tests.unit.scheduling.objects import queue as queue_row
-from tests.unit.scheduling.world import World
-from tests.unit.scheduling.world import reason_of
+from tests.unit.scheduling.world import World, reason_of
 from vc.admission.logic.webhook.wire import ReviewResponse
 from vc.jobs.podgroup import podgroup_spec
 from vc.jobs.pods.pod_maker import PodMaker

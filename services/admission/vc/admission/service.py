@@ -8,6 +8,8 @@ the caBundle) carry preconditions.
 import asyncio
 import os
 
+from vc.runtime.hosting.backoff import delay_seconds
+
 from vc.admission.certificates import LOOK_SECONDS, CertificateKeeper
 from vc.admission.config import ACCOUNTS, Config
 from vc.admission.knowledge import Knowledge
@@ -19,7 +21,6 @@ from vc.cluster import AlreadyExistsError, ClusterError
 from vc.model.api.kinds import NAMESPACES
 from vc.model.api.struct import JsonObject
 from vc.model.faults import describe
-from vc.runtime.hosting.backoff import delay_seconds
 from vc.runtime.hosting.context import Context
 
 

@@ -10,12 +10,13 @@ synced: half of a list could show a node as free although its new pod is in the 
 import asyncio
 from typing import Final
 
+from vc.runtime.hosting.backoff import delay_seconds
+
 from vc.cluster import ClusterError, ForbiddenError, GoneError, NotFoundError, WatchEvent
 from vc.messages.progress import PROGRESS_STALE_SECONDS, Progress
 from vc.messages.record import Message
 from vc.model.api.job import Job
 from vc.model.api.meta import ApiObject
-from vc.runtime.hosting.backoff import delay_seconds
 from vc.runtime.hosting.context import Context
 from vc.watcher.config import Config
 from vc.watcher.facts import Facts

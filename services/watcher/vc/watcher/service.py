@@ -10,6 +10,8 @@ import asyncio
 import os
 from typing import Final
 
+from vc.runtime.hosting.backoff import delay_seconds
+
 from vc.bus import BusError
 from vc.cluster import ClusterError
 from vc.messages.facts import Stamp
@@ -19,7 +21,6 @@ from vc.messages.record import TopicPartition
 from vc.messages.topics import ALL, FACTS, PROGRESS
 from vc.model.api.kinds import WATCHED
 from vc.runtime.consuming.problem_events import tell_problems
-from vc.runtime.hosting.backoff import delay_seconds
 from vc.runtime.hosting.cluster_uid import read_cluster_uid
 from vc.runtime.hosting.context import Context
 from vc.runtime.leading.election import Leadership

@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.scheduling.objects import gang
-from tests.unit.scheduling.objects import nodes
-from tests.unit.scheduling.objects import queue
+from tests.unit.scheduling.objects import gang, nodes, queue
 from tests.unit.scheduling.world import World
 from vc.scheduler.config import Config
 from vc.scheduler.configuration.conf_source import ConfSource

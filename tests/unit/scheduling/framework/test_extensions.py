@@ -10,14 +10,9 @@ import msgspec
 import numpy as np
 import pytest
 
-from tests.unit.scheduling.objects import gang
-from tests.unit.scheduling.objects import nodes
-from tests.unit.scheduling.objects import queue
-from tests.unit.scheduling.world import World
-from tests.unit.scheduling.world import reason_of
-from vc.scheduler.configuration.extensions import PLUGINS_GROUP
-from vc.scheduler.configuration.extensions import load_extensions
-from vc.scheduler.configuration.extensions import register
+from tests.unit.scheduling.objects import gang, nodes, queue
+from tests.unit.scheduling.world import World, reason_of
+from vc.scheduler.configuration.extensions import PLUGINS_GROUP, load_extensions, register
 from vc.scheduling import actions, plugins
 from vc.scheduling.conf.model import Conf, PluginConf
 from vc.scheduling.conf.volcano_file import read_conf

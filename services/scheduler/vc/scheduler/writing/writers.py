@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
+from vc.runtime.hosting.backoff import delay_seconds
 
 from vc.cluster import ClusterError, NotFoundError
 from vc.messages.effects import BindPod, Effect, PatchObject
@@ -29,7 +30,6 @@ from vc.runtime.applying.effects import (
     OutcomeStatus,
 )
 from vc.runtime.applying.slots import Slots
-from vc.runtime.hosting.backoff import delay_seconds
 from vc.runtime.hosting.context import Context
 from vc.scheduler.config import PodEvents
 from vc.scheduler.session_observer import Observer
