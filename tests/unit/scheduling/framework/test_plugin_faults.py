@@ -14,7 +14,7 @@ from vc.messages.sessions import Reason
 from vc.scheduler.config import Config
 from vc.scheduling import actions, plugins
 from vc.scheduling.conf.model import Conf, PluginConf
-from vc.scheduling.framework.node_points import Candidates
+from vc.scheduling.framework.node_points import NodeCandidates
 from vc.scheduling.framework.order_points import OrderKey
 from vc.scheduling.framework.registry import PluginFailedError
 from vc.scheduling.model.decisions import LeftOut
@@ -41,12 +41,12 @@ class BrokenConstructor(Broken):
 
 
 class BrokenScore(Broken):
-    def batch_node_order_scores(self, candidates: Candidates) -> Any:
+    def batch_node_order_scores(self, candidates: NodeCandidates) -> Any:
         return [1 / 0 for _ in range(candidates.deep)]
 
 
 class NoScore(Broken):
-    def batch_node_order_scores(self, candidates: Candidates) -> Any:
+    def batch_node_order_scores(self, candidates: NodeCandidates) -> Any:
         """Raises nothing, but the answer is of no use."""
 
 

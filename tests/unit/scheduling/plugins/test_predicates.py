@@ -179,13 +179,3 @@ def test_checks_are_counted_one_after_the_other() -> None:
         "1 insufficient cpu (at most cpu 1 free on a node); it starts when 1 more pod finds room "
         "on nodes with zone=z"
     )
-
-
-def test_pods_spread_by_default_and_pack_with_binpack() -> None:
-    spread = World(queue(), nodes(4), gang("g", 4, cpu=10))
-    spread.session()
-    assert len(set(spread.where().values())) == 4
-    tiers = ((PluginConf(name="gang"), PluginConf(name="predicates"), PluginConf(name="binpack")),)
-    packed = World(queue(), nodes(4), gang("g", 4, cpu=10), conf=Conf(tiers=tiers))
-    packed.session()
-    assert set(packed.where().values()) == {"node-01"}

@@ -12,7 +12,7 @@ from vc.messages.sessions import Stage
 from vc.model.api.meta import ApiObject
 from vc.model.api.scheduling import Queue
 from vc.scheduling.conf.model import Conf, PluginConf
-from vc.scheduling.plugins.queue_shares.tree import Claim, fill
+from vc.scheduling.plugins.queue_shares.tree import ShareClaim, fill
 
 CAPACITY = Conf(
     tiers=(
@@ -199,7 +199,7 @@ def test_filling_gives_all_there_is_and_is_fair(
     total: int, given_claims: list[tuple[int, int, int]]
 ) -> None:
     claims = [
-        Claim(name=str(n), weight=w, least=least, most=most)
+        ShareClaim(name=str(n), weight=w, least=least, most=most)
         for n, (w, least, most) in enumerate(given_claims)
     ]
     shares = fill(total, claims)
