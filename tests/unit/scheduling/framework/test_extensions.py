@@ -1,4 +1,4 @@
-"""Plugins and actions of third parties: an entry point and a line in the configuration."""
+"""Plugins and actions of third parties: an entry point and an entry in the configuration."""
 
 import logging
 from collections.abc import Mapping
@@ -58,7 +58,7 @@ def test_a_plugin_of_a_third_party_takes_part() -> None:
 
 
 ACTION = '''
-"""An example: an action that lets nobody of a namespace run, whatever the others would do."""
+"""An example: an action that refuses all jobs of a namespace, whatever the others would do."""
 
 from vc.scheduling.session.reasons import invalid
 
