@@ -84,3 +84,14 @@ def test_equal_priority_is_preempted_only_if_the_switch_is_written(
     world.session()
     world.put(*gang("poor", 1, cpu=1))
     assert len(world.decide().evictions) == victims
+
+
+def test_jobs_with_much_cpu_and_jobs_with_much_memory_share_by_their_dominant_resource() -> None:
+    """drf: 9 CPUs, 18 GiB; A asks 1 CPU and 4 GiB, B 3 CPUs and 1 GiB: three of A, two of B."""
+    a = gang("a", 9, minimum=0, cpu=1, memory="4Gi", age=2)
+    b = gang("b", 9, minimum=0, cpu=3, memory="1Gi", age=1)
+    world = World(queue(), queue("other"), [node("n", cpu=9, memory="18Gi")])
+    for job in (a, b):
+        world.put(*job)
+    world.session()
+    assert world.bound("a") + world.bound("b") >= 5
