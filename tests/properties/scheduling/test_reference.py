@@ -259,7 +259,7 @@ def compare(
     assert decisions.left_out == ()
     session = Session(world.snapshot(), Framework(world.conf, plugins.REGISTRY), world.now)
     assert session.framework.queues.shares is not None
-    deserved = session.framework.queues.shares.queue_shares_deserved(session)
+    deserved = session.framework.queues.shares.deserved_shares(session)
     for name, amounts in expected.deserved.items():
         assert _some(deserved.get(name, {})) == _some(amounts), f"what {name} deserves"
     assert sorted(decisions.enqueued) == sorted(expected.enqueued)

@@ -56,7 +56,7 @@ def figures(snapshot: Snapshot, conf: Conf, now: float) -> Figures:
     tree = Tree(session)
     limits = tree.limits()
     shares = session.framework.queues.shares
-    deserved = shares.queue_shares_deserved(session) if shares is not None else {}
+    deserved = shares.deserved_shares(session) if shares is not None else {}
     queues = {
         name: QueueFigures(
             weight=row.weight,

@@ -2,7 +2,7 @@
 
 A session that fails in the code of a plugin or action is run again from the snapshot without that
 code. So nothing half done remains, and the result is a function of the input as always. Without an
-action less is done. The same holds for most plugins, but not for those that prevent wrong
+action less is done. The same is true of most plugins, but not for those that prevent wrong
 decisions; if one of these raises, the session decides nothing.
 """
 
@@ -27,7 +27,7 @@ raises, the session decides nothing."""
 RETRY_SECONDS: Final = 5.0
 """Delay until a session that decided nothing is tried again without an event."""
 
-ASIDE_MAX: Final = 8
+QUARANTINED_MAX: Final = 8
 """The maximum number of groups quarantined in one session, because each costs another run. The next
 session starts without them."""
 
@@ -51,26 +51,28 @@ def blame(error: BaseException, plugins: Named, action: str) -> LeftOut:
     return LeftOut(plugin=name, action="" if name else action, group=group, why=_text(error))
 
 
-def may_quarantine(fault: LeftOut, aside: Mapping[str, LeftOut]) -> bool:
+def may_quarantine(fault: LeftOut, quarantined: Mapping[str, LeftOut]) -> bool:
     """Whether the session is run again without the group on which it failed."""
-    return bool(fault.group) and fault.group not in aside and len(aside) < ASIDE_MAX
-
-
-def all_quarantined(snapshot: Snapshot, aside: Mapping[str, LeftOut]) -> bool:
-    """Whether no group is left to decide on. Then the groups are not the cause."""
-    return bool(aside) and all(
-        group.key in aside or group.problem or not group.runs for group in snapshot.groups
+    return (
+        bool(fault.group) and fault.group not in quarantined and len(quarantined) < QUARANTINED_MAX
     )
 
 
-def without_groups(snapshot: Snapshot, aside: Mapping[str, LeftOut]) -> Snapshot:
+def all_quarantined(snapshot: Snapshot, quarantined: Mapping[str, LeftOut]) -> bool:
+    """Whether no group is left to decide on. Then the groups are not the cause."""
+    return bool(quarantined) and all(
+        group.key in quarantined or group.problem or not group.runs for group in snapshot.groups
+    )
+
+
+def without_groups(snapshot: Snapshot, quarantined: Mapping[str, LeftOut]) -> Snapshot:
     """The snapshot with these groups marked as problems. Their resources still count."""
-    if not aside:
+    if not quarantined:
         return snapshot
     rows = tuple(
         # Without runs no action tries the group, and the problem becomes its reason.
-        msgspec.structs.replace(group, problem=quarantine_problem(aside[group.key]), runs=())
-        if group.key in aside
+        msgspec.structs.replace(group, problem=quarantine_problem(quarantined[group.key]), runs=())
+        if group.key in quarantined
         else group
         for group in snapshot.groups
     )

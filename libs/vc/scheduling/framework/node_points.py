@@ -27,7 +27,7 @@ READY: Final = "ready"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Candidates:
+class NodeCandidates:
     """Nodes to be scored for each of the next `deep` pods of a shape."""
 
     shape: Shape
@@ -89,7 +89,7 @@ class VolumeBinding(Protocol):
 class BatchNodeOrder(Protocol):
     """Scores of nodes for the next pods of one shape, as fixed-point integers."""
 
-    def batch_node_order_scores(self, candidates: Candidates) -> Ints:
+    def batch_node_order_scores(self, candidates: NodeCandidates) -> Ints:
         """The scores as an array [node, pod]."""
         ...
 
@@ -192,7 +192,7 @@ class NodePoints:
                 left.append((check, int(mask.sum())))
         return Filtered(mask=mask, left=tuple(left))
 
-    def batch_node_order_scores(self, candidates: Candidates) -> Ints:
+    def batch_node_order_scores(self, candidates: NodeCandidates) -> Ints:
         """The sum of the scores of all plugins."""
         total = np.zeros(candidates.form, dtype=np.int64)
         for name, plugin in self._batch_node_order:

@@ -41,7 +41,7 @@ EXTENSION_POINTS: Final[tuple[ExtensionPoint[Any], ...]] = (
     queue_points.OVERUSED,
     queue_points.ALLOCATABLE,
     queue_points.FLAT_QUEUE_LIMITS,
-    queue_points.QUEUE_SHARES,
+    queue_points.DESERVED_SHARES,
     queue_points.PREEMPTIVE,
     queue_points.QUEUE_RECLAIM,
     eviction_points.PREEMPT,

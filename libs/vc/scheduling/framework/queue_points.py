@@ -36,10 +36,10 @@ class FlatQueueLimits(Protocol):
     def flat_queue_limits(self) -> bool: ...
 
 
-class QueueShares(Protocol):
+class DeservedShares(Protocol):
     """The deserved resources of queues, on which reclaim is based."""
 
-    def queue_shares_deserved(self, session: "Session") -> Mapping[str, Amounts]:
+    def deserved_shares(self, session: "Session") -> Mapping[str, Amounts]:
         """The deserved resources by queue, including parent queues."""
         ...
 
@@ -90,9 +90,11 @@ ALLOCATABLE: Final = ExtensionPoint[Allocatable](Allocatable, Combine.FIRST_REFU
 FLAT_QUEUE_LIMITS: Final = ExtensionPoint[FlatQueueLimits](
     FlatQueueLimits, Combine.FIRST_PLUGIN, "allocatable"
 )
-QUEUE_SHARES: Final = ExtensionPoint[QueueShares](QueueShares, Combine.FIRST_PLUGIN, "reclaimable")
+DESERVED_SHARES: Final = ExtensionPoint[DeservedShares](
+    DeservedShares, Combine.FIRST_PLUGIN, "reclaimable"
+)
 # The same method under a second switch: Volcano's Preemptive limits a claimant to its share.
-PREEMPTIVE: Final = ExtensionPoint[QueueShares](QueueShares, Combine.ANY_AGREES, "preemptive")
+PREEMPTIVE: Final = ExtensionPoint[DeservedShares](DeservedShares, Combine.ANY_AGREES, "preemptive")
 QUEUE_RECLAIM: Final = ExtensionPoint[QueueReclaim](
     QueueReclaim, Combine.FIRST_PLUGIN, "reclaimable"
 )
@@ -109,7 +111,7 @@ class QueuePoints:
         limits = plugins.first(FLAT_QUEUE_LIMITS)
         self.flat_limits = None if limits is None else limits.flat_queue_limits()
         """Whether ancestors do not limit a queue; None if no plugin limits queues."""
-        self.shares = plugins.first(QUEUE_SHARES)
+        self.shares = plugins.first(DESERVED_SHARES)
         self.preemptive = bool(plugins.all(PREEMPTIVE))
         """Whether a queue may reclaim only up to what it deserves."""
         # The rule belongs to the shares: a rule of another plugin would compare amounts with shares

@@ -17,7 +17,7 @@ from vc.scheduling.plugins.nodeorder.plugin import NodeOrderPlugin
 from vc.scheduling.plugins.overcommit import Overcommit
 from vc.scheduling.plugins.pdb import DisruptionBudgets
 from vc.scheduling.plugins.predicates.plugin import Predicates
-from vc.scheduling.plugins.priority import Priority
+from vc.scheduling.plugins.priority import PriorityPlugin
 from vc.scheduling.plugins.proportion import Proportion
 from vc.scheduling.plugins.resourcequota import ResourceQuotas
 from vc.scheduling.plugins.sla import Sla
@@ -34,7 +34,7 @@ REGISTRY: Final[dict[str, PluginFactory]] = {
     NodeOrderPlugin.name: NodeOrderPlugin,
     Overcommit.name: Overcommit,
     Predicates.name: Predicates,
-    Priority.name: Priority,
+    PriorityPlugin.name: PriorityPlugin,
     Proportion.name: Proportion,
     ResourceQuotas.name: ResourceQuotas,
     Sla.name: Sla,

@@ -7,6 +7,8 @@ reclaim it. `reclaim_rules.OneResourceRule` has the rules of reclaim.
 
 With `enableHierarchy: true` only leaf queues run jobs, as in Volcano. Where the switch is not
 written, the tree still limits queues, but jobs of a queue with children are placed.
+
+Argument: `ancestorReclaimLevel` (0), the number of ancestors whose deserved share a claimant may use.
 """
 
 from collections.abc import Mapping
@@ -19,7 +21,7 @@ from vc.scheduling.framework.order_points import OrderKey
 from vc.scheduling.model.amounts import Amounts
 from vc.scheduling.model.rows import GroupRow, QueueRow
 from vc.scheduling.model.shapes import Shape
-from vc.scheduling.plugins.queue_shares.limits import Limits
+from vc.scheduling.plugins.queue_shares.limits import QueueLimits
 from vc.scheduling.plugins.queue_shares.reclaim_rules import OneResourceRule
 from vc.scheduling.plugins.queue_shares.tree import SHARE_POINTS, Tree, share_of
 from vc.scheduling.session import reasons
@@ -45,7 +47,7 @@ class Capacity:
         """Whether a queue is limited by its own capability only, without its ancestors."""
         return self._flat
 
-    def queue_shares_deserved(self, session: "Session") -> Mapping[str, Amounts]:
+    def deserved_shares(self, session: "Session") -> Mapping[str, Amounts]:
         """Return the deserved amounts of every queue; they do not change within a session."""
         self._prepare(session)
         return self._deserved
@@ -54,7 +56,7 @@ class Capacity:
         self, session: "Session", queue: str, needed: Amounts
     ) -> OneResourceRule:
         """Return the reclaim rule for a job of `queue` that needs the amounts `needed`."""
-        deserved = self.queue_shares_deserved(session)
+        deserved = self.deserved_shares(session)
         return OneResourceRule(session, deserved, queue, needed, level=self._level, flat=self._flat)
 
     def queue_order_key(self, session: "Session", queue: QueueRow) -> OrderKey:
@@ -62,7 +64,7 @@ class Capacity:
 
         A queue that deserves nothing counts as full.
         """
-        deserved = self.queue_shares_deserved(session)
+        deserved = self.deserved_shares(session)
         shares = [
             share_of(
                 {n: a for n, a in session.allocated(row.name).items() if n in deserved[row.name]},
@@ -80,7 +82,7 @@ class Capacity:
     def job_enqueueable_refusal(self, session: "Session", group: GroupRow) -> Reason | None:
         """Refuse a group that would exceed the limits, or whose queue must not run jobs."""
         parent = self._parent_queue_refusal(session, group)
-        limits = Limits(self._limits, flat=self._flat)
+        limits = QueueLimits(self._limits, flat=self._flat)
         return parent or limits.enqueue_refusal(session, group)
 
     def allocatable_refusal(
@@ -88,7 +90,7 @@ class Capacity:
     ) -> Reason | None:
         """Refuse `count` pods that would exceed the limits of the queue or an ancestor."""
         parent = self._parent_queue_refusal(session, group)
-        limits = Limits(self._limits, flat=self._flat)
+        limits = QueueLimits(self._limits, flat=self._flat)
         return parent or limits.pods_refusal(session, group, shape=shape, count=count)
 
     def _parent_queue_refusal(self, session: "Session", group: GroupRow) -> Reason | None:

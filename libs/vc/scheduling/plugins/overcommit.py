@@ -3,6 +3,8 @@
 Resources that evictions could free for the job count as available, so that jobs which may preempt
 or reclaim are also enqueued in a full cluster. Claims of groups that have had no pod for a minute
 do not block groups of other namespaces.
+
+Argument: `overcommit-factor` (1.2), at least 1.
 """
 
 import weakref

@@ -57,6 +57,7 @@ class BudgetCounter:
     """Number of victims per disruption budget."""
 
     def __init__(self, budgets: _Budgets, session: "Session") -> None:
+        # Selectors are matched once per pod and session, not once per counter.
         self._budgets = budgets
         self._session = session
         self._gone: dict[tuple[str, str], int] = {}

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from vc.scheduling.session.session import Session
 
 
-class Priority:
+class PriorityPlugin:
     """Orders jobs and tasks by the value of their priority class."""
 
     name: ClassVar[str] = "priority"

@@ -1,6 +1,8 @@
 """proportion: the cluster is divided by weight down the queue tree (docs/behaviour.md 5.7).
 
-Other queues may borrow what a queue does not use, until its jobs reclaim it.
+Other queues may borrow what a queue does not use, until its jobs reclaim it. With
+`enabledOverused: true` a queue that has its deserved share starts no further pods. With
+`enableHierarchy: false` every queue stands alone. The plugin has no arguments.
 """
 
 from collections.abc import Mapping
@@ -12,7 +14,7 @@ from vc.scheduling.framework.order_points import OrderKey
 from vc.scheduling.model.amounts import NOT_REQUESTED, Amounts
 from vc.scheduling.model.rows import GroupRow, QueueRow
 from vc.scheduling.model.shapes import Shape
-from vc.scheduling.plugins.queue_shares.limits import Limits
+from vc.scheduling.plugins.queue_shares.limits import QueueLimits
 from vc.scheduling.plugins.queue_shares.tree import WEIGHT_MAX, Tree, share_of
 from vc.scheduling.session import reasons
 
@@ -29,7 +31,7 @@ class Proportion:
         self._flat = arguments.get(HIERARCHY) == "false"
         self._tree: Tree | None = None
         self._deserved: dict[str, Amounts] = {}
-        self._limits = Limits({})
+        self._limits = QueueLimits({})
         self._weights: dict[str, int] = {}
         self._keys: dict[str, tuple[int, OrderKey]] = {}
         """By queue: the order key, and the number of changes in the session when it was computed.
@@ -39,7 +41,7 @@ class Proportion:
         """Whether a queue is limited by its own capability only, without its ancestors."""
         return self._flat
 
-    def queue_shares_deserved(self, session: "Session") -> Mapping[str, Amounts]:
+    def deserved_shares(self, session: "Session") -> Mapping[str, Amounts]:
         """Return deserved amounts as of the start of the session; requests do not change within it."""
         self._prepare(session)
         return self._deserved
@@ -58,7 +60,7 @@ class Proportion:
         return known[1]
 
     def _compute_key(self, session: "Session", queue: QueueRow) -> OrderKey:
-        deserved = self.queue_shares_deserved(session)
+        deserved = self.deserved_shares(session)
         shares = [
             share_of(session.allocated(row.name), deserved.get(row.name, {}))
             # The common top queue is skipped: it has the same share for all queues, so it cannot
@@ -74,7 +76,7 @@ class Proportion:
         A queue that would not deserve more with any weight is not refused. Its jobs fail to fit on
         the nodes, and that is the reason a user needs to see.
         """
-        if not _overused(self.queue_shares_deserved(session).get(queue.name, {}), session, queue):
+        if not _overused(self.deserved_shares(session).get(queue.name, {}), session, queue):
             return None
         weight = self._helpful_weight(session, queue)
         return reasons.overused(queue, weight=weight) if weight else None
@@ -111,7 +113,7 @@ class Proportion:
         if self._tree is None:
             self._tree = Tree(session, flat=self._flat)
             self._deserved = self._tree.by_weight()
-            self._limits = Limits(self._tree.limits(), flat=self._flat)
+            self._limits = QueueLimits(self._tree.limits(), flat=self._flat)
 
 
 def _overused(fair: Amounts, session: "Session", queue: QueueRow) -> bool:

@@ -3,6 +3,8 @@
 Before that, jobs are ordered by deadline. After the deadline the job is enqueued regardless of
 later tiers. It also keeps reservations for a part of its pods, unless gang rejects that (see
 `enableJobPipelined`).
+
+Argument: `sla-waiting-time`, the waiting time of jobs without the annotation; none by default.
 """
 
 from collections.abc import Mapping
@@ -49,6 +51,7 @@ class Sla:
         if deadline == _NEVER:
             return False
         if session.now < deadline:
+            # No event marks the deadline, so without a wake-up the job could wait longer than agreed.
             session.wake(deadline)
             return False
         return True
@@ -61,6 +64,7 @@ class Sla:
                 SLA_WAITING_TIME_LEGACY, ""
             )
             waiting = seconds(written)
+            # An unreadable annotation counts as none, and the default of the configuration applies.
             waiting = self._default if waiting is None else waiting
             known = _NEVER if waiting is None else group.created + waiting
             self._deadlines[group.key] = known

@@ -6,6 +6,8 @@ the bucket with the best balance of affinity and anti-affinity; among equal ones
 the smallest requests. A node scores higher for each pod of the same bucket that it has or can still
 fit, and lower for each pod with anti-affinity. Pods of such a job are placed one by one, the tasks
 that are hardest to place first.
+
+Argument: `task-topology.weight` (1).
 """
 
 from collections.abc import Mapping
@@ -108,6 +110,7 @@ class TaskTopology:
         if mine is not None:
             waiting = [other for other in buckets.members[mine] if other.uid not in lying]
             score += _fitting_together(session, [pod, *(o for o in waiting if o is not pod)])
+        # Divided by the largest bucket, so that the score has the range of other plugins' scores.
         return self._weight * (score * POINTS // buckets.largest)
 
     def _topology(self, group: GroupRow) -> Topology | None:
@@ -187,6 +190,8 @@ def _fill_buckets(group: GroupRow, topology: Topology) -> Buckets:
             (-sum(topology.liking(pod.task, other.task) for other in bucket), _asked(bucket), at)
             for at, bucket in enumerate(buckets.members)
         ]
+        # Ties go to the bucket with the smallest requests, because a small bucket fits on more nodes,
+        # then to the oldest bucket.
         best = min(liked, default=(1, 0, 0))
         if best[0] > 0:  # there is no bucket, or anti-affinity prevails in each of them
             buckets.members.append([])
@@ -216,11 +221,13 @@ def _join(buckets: Buckets, at: int, pod: PodRow) -> None:
 def _fitting_together(session: "Session", pods: list[PodRow]) -> Ints:
     """Return per node how many of these pods fit at once, in this order."""
     idle = session.node_capacity.nodes.allocatable - session.node_capacity.used
+    # Row k is what the first k + 1 pods request together, so one search per node and resource finds
+    # how many of them fit.
     needed = np.cumsum(
         [session.node_capacity.request(pod.shape) for pod in pods[:TOGETHER_MAX]], axis=0
     )
     fits = np.full(len(idle), len(needed), dtype=np.int64)
     for resource in range(idle.shape[1]):  # cumulative requests are sorted, so bisection works
-        room = np.searchsorted(needed[:, resource], idle[:, resource], side="right")
-        fits = np.minimum(fits, room)
+        prefix = np.searchsorted(needed[:, resource], idle[:, resource], side="right")
+        fits = np.minimum(fits, prefix)
     return fits

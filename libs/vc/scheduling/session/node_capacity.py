@@ -13,7 +13,7 @@ import numpy as np
 
 from vc.scheduling.cache.images import ImageRow
 from vc.scheduling.framework.framework import Framework
-from vc.scheduling.framework.node_points import Candidates
+from vc.scheduling.framework.node_points import NodeCandidates
 from vc.scheduling.model.node_table import Filtered, Mask, NodeTable
 from vc.scheduling.model.shapes import Shape
 from vc.scheduling.session.batch_fit import NO_ROOM, Ints, capacity, has_room, place, rank_keys
@@ -229,7 +229,7 @@ class NodeCapacity:
     def score(self, room: _ShapeCapacity, rows: Ints, *, deep: int) -> Ints:
         """Scores of each next pod on each row, as an array [row, pod]."""
         return self._framework.nodes.batch_node_order_scores(
-            Candidates(
+            NodeCandidates(
                 shape=room.shape,
                 request=room.request,
                 rows=rows,

@@ -64,33 +64,6 @@ def test_a_capability_holds_at_the_gate() -> None:
     assert world.bound("g") == 2
 
 
-def test_a_capability_holds_for_pods_too() -> None:
-    world = World(nodes(2), queue(capability={"cpu": "5"}), gang("g", 2, cpu=3))
-    assert reason_of(world.session(), "g").stage is Stage.QUOTA
-    assert world.where() == {}
-
-
-def test_elastic_pods_stop_at_the_capability() -> None:
-    world = World(nodes(2), queue(capability={"cpu": "10"}), gang("g", 9, minimum=1, cpu=3))
-    world.session()
-    assert world.bound("g") == 3
-
-
-def test_a_capability_holds_for_everything_below() -> None:
-    world = World(
-        nodes(2),
-        queue("dept", capability={"cpu": "5"}),
-        queue("team-a", parent="dept"),
-        queue("team-b", parent="dept"),
-        gang("a", 1, cpu=3, queue="team-a", age=2),
-        gang("b", 1, cpu=3, queue="team-b", age=1),
-    )
-    reason = reason_of(world.session(), "b")
-    assert (world.bound("a"), world.bound("b")) == (1, 0)
-    assert reason.unblock is not None
-    assert reason.unblock.target == "dept"
-
-
 def test_what_a_job_asks_nothing_of_does_not_keep_it_out() -> None:
     """`nvidia.com/gpu: 0`, and others have more GPUs than the queue may have since yesterday."""
     asked: ResourceList = {"cpu": "1", "nvidia.com/gpu": "0"}
@@ -112,54 +85,6 @@ def test_overcommit_lets_in_a_fifth_more_than_there_is() -> None:
     reason = reason_of(decisions, "g2")
     assert reason.stage is Stage.OVERCOMMIT
     assert "cpu 32 needed, 12.8 left" in reason.sentence
-
-
-def test_queues_fill_side_by_side_by_weight() -> None:
-    world = World(
-        nodes(1),
-        queue("a", weight=3),
-        queue("b", weight=1),
-        *[gang(f"a{n}", 1, cpu=8, queue="a") for n in range(8)],
-        *[gang(f"b{n}", 1, cpu=8, queue="b") for n in range(8)],
-    )
-    world.session()
-    assert sum(world.bound(f"a{n}") for n in range(8)) == 6
-    assert sum(world.bound(f"b{n}") for n in range(8)) == 2
-
-
-def test_a_queue_of_higher_priority_goes_first() -> None:
-    world = World(
-        nodes(1),
-        queue("low"),
-        queue("high", priority=10),
-        gang("l", 1, cpu=40, queue="low", age=9),
-        gang("h", 1, cpu=40, queue="high"),
-    )
-    world.session()
-    assert (world.bound("l"), world.bound("h")) == (0, 1)
-
-
-def test_best_effort_pods_are_backfilled_where_nothing_else_fits() -> None:
-    world = World(nodes(1), queue(), gang("full", 1, cpu=64), gang("be", 3))
-    world.session()
-    assert (world.bound("full"), world.bound("be")) == (1, 3)
-
-
-def test_a_best_effort_gang_is_whole_or_waits() -> None:
-    world = World(queue(), [node("a", pods=2)], gang("be", 3))
-    reason = reason_of(world.session(), "be")
-    assert world.where() == {}
-    assert (reason.needed_pods, reason.placeable_pods) == (3, 2)
-
-
-def test_a_mixed_gang_is_bound_whole() -> None:
-    mixed = [pod("a-0", group="m", requests={"cpu": 1}), pod("b-0", group="m")]
-    world = World(queue(), [node("a", pods=1)], [group("m", minimum=2)], mixed)
-    world.session()
-    assert world.where() == {}
-    world.put(node("b", pods=1))
-    world.session()
-    assert world.bound("m") == 2
 
 
 def test_gated_pods_wait_and_say_so() -> None:

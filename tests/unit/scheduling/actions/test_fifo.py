@@ -1,4 +1,4 @@
-"""Whom others pass: fifo queues, and nodes that are filled up."""
+"""fifo queues: no job passes an older one."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,6 @@ from vc.messages.sessions import Stage
 from vc.model.api.meta import ApiObject
 from vc.model.api.pod import Pod
 from vc.model.api.struct import ResourceList
-from vc.scheduling.conf.model import Conf, PluginConf
 
 
 @dataclass(frozen=True)
@@ -114,15 +113,3 @@ def test_other_queues_go_on_beside_a_fifo_queue() -> None:
     )  # fmt: skip
     world.session()
     assert world.bound("small") == 1
-
-
-def test_binpack_fills_nodes_with_gpus_up_by_default() -> None:
-    tiers = ((PluginConf(name="gang"), PluginConf(name="predicates"), PluginConf(name="binpack")),)
-    there = gang("there", 1, cpu=1, gpu=4)
-    world = World(
-        queue(), [node("a", gpu=8, cpu=8), node("b", gpu=8, cpu=8)], there, conf=Conf(tiers=tiers)
-    )
-    world.session()
-    world.put(*gang("more", 2, cpu=1, gpu=2))
-    world.session()
-    assert set(world.where().values()) == {"a"}

@@ -1,4 +1,4 @@
-"""Plugins and actions of third parties: an entry point and a line in the configuration."""
+"""Plugins and actions of third parties: an entry point and an entry in the configuration."""
 
 import logging
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from vc.scheduling import actions, plugins
 from vc.scheduling.conf.model import Conf, PluginConf
 from vc.scheduling.conf.volcano_file import read_conf
 from vc.scheduling.cycle import run_cycle
-from vc.scheduling.framework.node_points import Candidates
+from vc.scheduling.framework.node_points import NodeCandidates
 from vc.scheduling.model.node_table import Ints
 
 LOG = logging.getLogger("test-extensions")
@@ -31,7 +31,7 @@ class LastByName:
     def __init__(self, arguments: Mapping[str, str]) -> None:
         self._weight = int(arguments.get("weight", "1"))
 
-    def batch_node_order_scores(self, candidates: Candidates) -> Ints:
+    def batch_node_order_scores(self, candidates: NodeCandidates) -> Ints:
         rows, deep = candidates.form
         ranks = np.arange(rows, dtype=np.int64) * self._weight
         return np.repeat(ranks[:, None], deep, axis=1)
@@ -58,7 +58,7 @@ def test_a_plugin_of_a_third_party_takes_part() -> None:
 
 
 ACTION = '''
-"""An example: an action that lets nobody of a namespace run, whatever the others would do."""
+"""An example: an action that refuses all jobs of a namespace, whatever the others would do."""
 
 from vc.scheduling.session.reasons import invalid
 

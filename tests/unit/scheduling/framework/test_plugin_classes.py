@@ -4,11 +4,13 @@ import functools
 import logging
 from collections.abc import Callable, Mapping
 from importlib.metadata import EntryPoint
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 from vc.scheduler.extensions import ACTIONS_GROUP, PLUGINS_GROUP, register
 
+import vc.scheduling
 from tests.unit.scheduling.objects import gang, nodes, queue
 from tests.unit.scheduling.world import World
 from vc.scheduling import plugins
@@ -198,7 +200,7 @@ def test_every_plugin_of_ours_is_valid_and_takes_part_in_some_point(name: str) -
 
 def test_a_factory_decides_by_arguments_which_class_is_made() -> None:
     more = {p.name for p in points_of(HierarchicalDrf)} - {p.name for p in points_of(Drf)}
-    assert more == {"QueueOrder", "QueueShares"}
+    assert more == {"QueueOrder", "DeservedShares"}
 
 
 def test_each_method_belongs_to_one_protocol_and_begins_with_its_name() -> None:
@@ -249,3 +251,9 @@ def test_the_session_goes_on_without_an_invalid_plugin_of_a_factory(
     assert left_out.plugin == "acme"
     assert left_out.why.startswith("InvalidPluginError: plugin 'acme': method 'job_order_kye'")
     assert world.bound("g") == 1
+
+
+def test_the_readme_lists_every_method() -> None:
+    readme = (Path(vc.scheduling.__file__).parent / "README.md").read_text()
+    methods = [method for point in EXTENSION_POINTS for method in point.methods]
+    assert [method for method in methods if f"`{method}`" not in readme] == []

@@ -14,7 +14,7 @@ from vc.messages.sessions import Reason
 from vc.scheduler.config import Config
 from vc.scheduling import actions, plugins
 from vc.scheduling.conf.model import Conf, PluginConf
-from vc.scheduling.framework.node_points import Candidates
+from vc.scheduling.framework.node_points import NodeCandidates
 from vc.scheduling.framework.order_points import OrderKey
 from vc.scheduling.framework.registry import PluginFailedError
 from vc.scheduling.model.decisions import LeftOut
@@ -41,12 +41,12 @@ class BrokenConstructor(Broken):
 
 
 class BrokenScore(Broken):
-    def batch_node_order_scores(self, candidates: Candidates) -> Any:
+    def batch_node_order_scores(self, candidates: NodeCandidates) -> Any:
         return [1 / 0 for _ in range(candidates.deep)]
 
 
 class NoScore(Broken):
-    def batch_node_order_scores(self, candidates: Candidates) -> Any:
+    def batch_node_order_scores(self, candidates: NodeCandidates) -> Any:
         """Raises nothing, but the answer is of no use."""
 
 
@@ -116,7 +116,7 @@ def test_a_plugin_that_raises_is_left_out_and_the_session_goes_on(plugin: type[B
 
 
 def test_one_that_raises_late_leaves_nothing_half_done() -> None:
-    """Victims are looked for after others were bound: all of it is decided anew."""
+    """Victims are looked for after others were bound: all of it is decided again."""
     with registered(plugins.REGISTRY, "broken", BrokenGuard):
         world = World(queue(), nodes(1, cpu=8), gang("there", 1, minimum=0, cpu=8))
         world.session()
@@ -129,7 +129,7 @@ def test_one_that_raises_late_leaves_nothing_half_done() -> None:
 
 def test_an_action_that_raises_is_left_out() -> None:
     def broken(session: Session) -> None:
-        session.binds["nobody"] = []
+        session.binds["ns/unknown"] = []
         raise OSError("no such file")
 
     with registered(actions.REGISTRY, "broken", broken):
@@ -170,12 +170,12 @@ def test_a_plugin_that_raises_is_left_out_by_the_name_it_is_configured_by(
         assert world.bound("g") == 2
 
 
-def test_when_leaving_the_blamed_one_out_changes_nothing_the_session_decides_nothing() -> None:
-    """An action that makes plugins of its own, and one of them fails: nobody here has its name."""
+def test_when_nothing_can_be_left_out_the_session_decides_nothing() -> None:
+    """An action that makes plugins of its own, and one of them fails: no configured plugin has its name."""
 
     def broken(session: Session) -> None:
         del session
-        raise PluginFailedError("nobody")
+        raise PluginFailedError("unknown")
 
     with registered(actions.REGISTRY, "broken", broken):
         conf = Conf(actions=("broken", *Conf().actions))

@@ -122,7 +122,7 @@ def running(name: str, count: int, *, minimum: int, **how: object) -> list[ApiOb
 
 
 def preempts_gang(conf: Conf) -> str:
-    """A whole gang, when nobody keeps it."""
+    """A whole gang, when no plugin protects it."""
     world = World(
         queue(), priority_class("high", 9), nodes(1, cpu=2), running("low", 2, minimum=2),
         gang("g", 1, cpu=2, priority_class="high"), conf=conf,
@@ -147,7 +147,7 @@ def reclaims_gang(conf: Conf) -> str:
 
 
 def preempts_system(conf: Conf) -> str:
-    """A pod of the system, where conformance is not asked."""
+    """A pod of the system, where conformance is off."""
     world = World(
         queue(), priority_class("high", 9), nodes(1, cpu=1),
         running("low", 1, minimum=1, pods={"pod_priority_class": "system-node-critical"}),
@@ -188,7 +188,7 @@ def starving(conf: Conf) -> str:
 
 
 def pipelined(conf: Conf) -> str:
-    """Whether an overdue gang that does not fit keeps the room there is from a smaller one."""
+    """Whether an overdue gang that does not fit keeps free resources from a smaller one."""
     late = gang("late", 3, cpu=1, age=999)
     world = World(queue(), nodes(1, cpu=2), late, gang("small", 1, cpu=1), conf=conf)
     return ",".join(sorted(bind.group for bind in world.decide().binds))

@@ -1,4 +1,4 @@
-"""What a queue is guaranteed is there when its jobs come, whoever came before."""
+"""What a queue is guaranteed is there when its jobs come, whichever jobs came before."""
 
 import pytest
 

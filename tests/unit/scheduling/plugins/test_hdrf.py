@@ -58,7 +58,7 @@ def test_queues_get_their_part_down_the_paths() -> None:
     assert has(flat, "dev", "prod", "eng") != {"dev": 6, "prod": 6, "eng": 4}
 
 
-def test_what_one_branch_does_not_ask_for_goes_to_the_others() -> None:
+def test_what_one_branch_does_not_request_goes_to_the_others() -> None:
     work = [*jobs("dev", 2, cpu=1), *jobs("prod", 16, cpu=1), *jobs("eng", 2, cpu=1)]
     world = World(SCI, nodes(1, cpu=16), work, conf=conf(hierarchy=True))
     world.session()

@@ -1,4 +1,4 @@
-"""Image locality: jobs go where their images are, as far as nodeorder is told to care."""
+"""Image locality: jobs go where their images are, as far as the weight of nodeorder says."""
 
 import msgspec
 import pytest
@@ -76,9 +76,11 @@ def test_images_on_many_nodes_weigh_more_than_one_on_a_single_node() -> None:
     spec = job("common")[1]
     assert isinstance(spec, Pod)
     both = [Container(image="rare"), *spec.spec.containers]
-    asking = msgspec.structs.replace(spec, spec=msgspec.structs.replace(spec.spec, containers=both))
+    with_both = msgspec.structs.replace(
+        spec, spec=msgspec.structs.replace(spec.spec, containers=both)
+    )
     world = World(
-        queue(), [node("m", images={"rare": GIBI}), *nodes], group("g", minimum=1), asking
+        queue(), [node("m", images={"rare": GIBI}), *nodes], group("g", minimum=1), with_both
     )
     assert where(world) == "n0"
 
@@ -121,7 +123,7 @@ def test_images_come_and_go() -> None:
     assert world.where() == {"one-0": "b", "two-0": "a", "three-0": "b"}
 
 
-def test_a_change_of_images_alone_wakes_nobody_and_keeps_the_masks() -> None:
+def test_a_change_of_images_alone_opens_no_session_and_keeps_the_masks() -> None:
     world = World(queue(), [node("a"), node("b")], job("train", cpu="1000"))
     world.session()
     static = world.snapshot().nodes.static
@@ -134,7 +136,7 @@ def test_a_change_of_images_alone_wakes_nobody_and_keeps_the_masks() -> None:
     assert world.snapshot().images == {}
 
 
-def test_a_session_is_told_only_of_images_that_a_waiting_pod_names() -> None:
+def test_a_snapshot_has_only_images_that_a_waiting_pod_names() -> None:
     images = {f"image-{n}": GIBI for n in range(50)}
     world = World(queue(), [node(f"n{n}", images=images) for n in range(100)])
     assert world.snapshot().images == {}

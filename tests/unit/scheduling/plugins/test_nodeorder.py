@@ -82,31 +82,31 @@ class Case:
     nodes: list[Node] = field(default_factory=lambda: list(NODES))
 
 
-def asking(**how: object) -> Pod:
+def waiting_pod(**how: object) -> Pod:
     return pod("p", group="g", requests={"cpu": "1"}, **how)  # type: ignore[arg-type]  # a table of keyword arguments
 
 
 LIES = [lying("w", "b1")]
 FAR = [lying("w", "a1"), lying("v", "a2")]
 CASES = [
-    Case("preferred node affinity", asking(affinity=rather_node("zone", "b")), "nodeaffinity_weight", "b1", "a1"),
-    Case("preferred pod affinity", asking(affinity=rather("podAffinity", "host")), "podaffinity_weight", "b1", "a1", LIES),
-    Case("preferred pod anti-affinity", asking(affinity=rather("podAntiAffinity", "zone")), "podaffinity_weight", "b1", "a1",
+    Case("preferred node affinity", waiting_pod(affinity=rather_node("zone", "b")), "nodeaffinity_weight", "b1", "a1"),
+    Case("preferred pod affinity", waiting_pod(affinity=rather("podAffinity", "host")), "podaffinity_weight", "b1", "a1", LIES),
+    Case("preferred pod anti-affinity", waiting_pod(affinity=rather("podAntiAffinity", "zone")), "podaffinity_weight", "b1", "a1",
          [lying("w", "a1"), lying("v", "b1"), lying("u", "a2")], [NODES[0], NODES[1], node("b1", cpu=40, labels={"zone": "b", "host": "b1"})]),
-    Case("a placed pod would rather have it near", asking(labels=WEB), "podaffinity_weight", "b1", "a1", [lying("w", "b1", rather("podAffinity", "host"))]),
-    Case("a placed pod would rather have it far", asking(labels=WEB), "podaffinity_weight", "b1", "a1", [lying("w", "a2", rather("podAntiAffinity", "zone")), lying("v", "b1")]),
-    Case("a placed pod must have its kind near", asking(labels=WEB), "podaffinity_weight", "b1", "a1", [lying("w", "b1", must("podAffinity", "zone"))]),
-    Case("a placed pod speaks of others", asking(labels={"app": "db"}), "podaffinity_weight", "a1", "a1", [lying("w", "b1", rather("podAffinity", "host"))]),
-    Case("what placed pods prefer outweighs what they require", asking(labels=WEB), "podaffinity_weight", "b1", "a2",
+    Case("a placed pod would rather have it near", waiting_pod(labels=WEB), "podaffinity_weight", "b1", "a1", [lying("w", "b1", rather("podAffinity", "host"))]),
+    Case("a placed pod would rather have it far", waiting_pod(labels=WEB), "podaffinity_weight", "b1", "a1", [lying("w", "a2", rather("podAntiAffinity", "zone")), lying("v", "b1")]),
+    Case("a placed pod must have its kind near", waiting_pod(labels=WEB), "podaffinity_weight", "b1", "a1", [lying("w", "b1", must("podAffinity", "zone"))]),
+    Case("a placed pod speaks of others", waiting_pod(labels={"app": "db"}), "podaffinity_weight", "a1", "a1", [lying("w", "b1", rather("podAffinity", "host"))]),
+    Case("what placed pods prefer outweighs what they require", waiting_pod(labels=WEB), "podaffinity_weight", "b1", "a2",
          [lying("w", "a1", must("podAffinity", "host")), lying("v", "b1", rather("podAffinity", "host", 2))]),
-    Case("both sides are added up", asking(labels=WEB, affinity=rather("podAffinity", "host", 5)), "podaffinity_weight", "b1", "a1",
+    Case("both sides are added up", waiting_pod(labels=WEB, affinity=rather("podAffinity", "host", 5)), "podaffinity_weight", "b1", "a1",
          [lying("w", "a2"), lying("v", "b1", rather("podAffinity", "host", 1))]),
-    Case("a required anti-affinity is no wish", asking(labels={"app": "db"}), "podaffinity_weight", "a1", "a1", [lying("w", "b1", must("podAntiAffinity", "zone"))]),
-    Case("soft spread over zones", asking(spread=[anyway("zone")], labels=WEB), "podtopologyspread_weight", "b1", "a1",
+    Case("a required anti-affinity is no preference", waiting_pod(labels={"app": "db"}), "podaffinity_weight", "a1", "a1", [lying("w", "b1", must("podAntiAffinity", "zone"))]),
+    Case("soft spread over zones", waiting_pod(spread=[anyway("zone")], labels=WEB), "podtopologyspread_weight", "b1", "a1",
          FAR, [NODES[0], NODES[1], node("b1", cpu=20, labels={"zone": "b"})]),
-    Case("taints that only advise", asking(), "tainttoleration_weight", "a2", "a1", [], [node("a1", taints=[SOFT]), NODES[1]]),
-    Case("advice that is tolerated", asking(tolerations=[Toleration(key="k", operator="Exists")]), "tainttoleration_weight", "a1", "a1", [], [node("a1", taints=[SOFT]), NODES[1]]),
-    Case("least requested", asking(), "leastrequested_weight", "a1", "b1", [pod("x", on="b1", requests={"cpu": "10", "memory": "80Gi"}, scheduler="s")],
+    Case("taints that only advise", waiting_pod(), "tainttoleration_weight", "a2", "a1", [], [node("a1", taints=[SOFT]), NODES[1]]),
+    Case("advice that is tolerated", waiting_pod(tolerations=[Toleration(key="k", operator="Exists")]), "tainttoleration_weight", "a1", "a1", [], [node("a1", taints=[SOFT]), NODES[1]]),
+    Case("least requested", waiting_pod(), "leastrequested_weight", "a1", "b1", [pod("x", on="b1", requests={"cpu": "10", "memory": "80Gi"}, scheduler="s")],
          [node("a1", cpu=30, memory="512Gi"), node("b1", cpu=64, memory="512Gi")]),
 ]  # fmt: skip
 
@@ -141,7 +141,7 @@ def test_what_a_placed_pod_prefers_goes_with_it() -> None:
 def test_most_requested_fills_up() -> None:
     there = [lying("w", "b1")]
     world = World(
-        queue(), NODES, there, [group("g", minimum=1), asking()],
+        queue(), NODES, there, [group("g", minimum=1), waiting_pod()],
         conf=conf(mostrequested_weight="5"),
     )  # fmt: skip
     world.session()
@@ -149,9 +149,9 @@ def test_most_requested_fills_up() -> None:
 
 
 def test_the_heavier_preference_wins() -> None:
-    wishes = rather_node("host", "a2", 10)["nodeAffinity"][PREFERRED]
-    wishes += rather_node("host", "b1", 90)["nodeAffinity"][PREFERRED]
-    job = [group("g", minimum=1), asking(affinity={"nodeAffinity": {PREFERRED: wishes}})]
+    preferences = rather_node("host", "a2", 10)["nodeAffinity"][PREFERRED]
+    preferences += rather_node("host", "b1", 90)["nodeAffinity"][PREFERRED]
+    job = [group("g", minimum=1), waiting_pod(affinity={"nodeAffinity": {PREFERRED: preferences}})]
     world = World(queue(), NODES, job)
     world.session()
     assert world.where()["p"] == "b1"
@@ -185,13 +185,13 @@ def test_balance_looks_at_gpus_when_the_pod_wants_some() -> None:
     assert world.where()["p"] == "a2"
 
 
-@pytest.mark.parametrize("wish", [{"weight": "x"}, {"weight": 5, "podAffinityTerm": {}}, 7])
-def test_a_preference_that_cannot_be_read_is_told_or_left_out(wish: object) -> None:
-    affinity: JsonObject = {"podAffinity": {PREFERRED: [wish]}}
-    world = World(queue(), NODES, [group("g", minimum=1), asking(affinity=affinity)])
+@pytest.mark.parametrize("preference", [{"weight": "x"}, {"weight": 5, "podAffinityTerm": {}}, 7])
+def test_a_preference_that_cannot_be_read_is_reported_or_left_out(preference: object) -> None:
+    affinity: JsonObject = {"podAffinity": {PREFERRED: [preference]}}
+    world = World(queue(), NODES, [group("g", minimum=1), waiting_pod(affinity=affinity)])
     decisions = world.session()
-    told = [job.reason.sentence for job in decisions.reasons]
-    assert world.bound("g") == 1 or "pod affinity" in told[0]
+    sentences = [job.reason.sentence for job in decisions.reasons]
+    assert world.bound("g") == 1 or "pod affinity" in sentences[0]
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_a_predicate_is_off_however_no_is_written(written: str, checked: bool) -
     arguments = {"predicate.TaintTolerationEnable": written}
     plugins = (PluginConf(name="gang"), PluginConf(name="predicates", arguments=arguments))
     tainted = node("a1", taints=[Taint(key="k", effect="NoSchedule")])
-    job = [group("g", minimum=1), asking()]
+    job = [group("g", minimum=1), waiting_pod()]
     world = World(queue(), tainted, job, conf=Conf(tiers=(plugins,)))
     world.session()
     assert (world.bound("g") == 0) == checked

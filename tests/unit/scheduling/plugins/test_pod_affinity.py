@@ -48,7 +48,7 @@ def spread(key: str, *, skew: int = 1, **more: object) -> TopologySpreadConstrai
     return TopologySpreadConstraint(max_skew=skew, topology_key=key, **how)  # type: ignore[arg-type]  # a table of keyword arguments
 
 
-def asking(count: int, **how: object) -> list[Pod]:
+def waiting_pods(count: int, **how: object) -> list[Pod]:
     return [pod(f"p{n}", group="g", requests={"cpu": "1"}, **how) for n in range(count)]  # type: ignore[arg-type]  # a table of keyword arguments
 
 
@@ -58,11 +58,11 @@ def lying(name: str, on: str, **how: object) -> Pod:
 
 @dataclass(frozen=True)
 class Case:
-    """Pods that lie already, pods that ask, and where they may be found afterwards."""
+    """Pods that lie already, pods that wait, and where they may be found afterwards."""
 
     id: str
     there: list[Pod]
-    asking: list[Pod]
+    waiting_pods: list[Pod]
     goes_to: set[str]
     """The nodes used; empty when the gang is refused."""
     refused_by: str = ""
@@ -70,43 +70,43 @@ class Case:
 
 
 CASES = [
-    Case("near a placed pod, by host", [lying("w", "b1", labels=WEB)], asking(2, affinity=near("host")), {"b1"}),
-    Case("near a placed pod, by zone", [lying("w", "a2", labels=WEB)], asking(4, affinity=near("zone")), {"a1", "a2"}),
-    Case("near nobody", [], asking(1, affinity=near("zone")), set(), "pod affinity"),
-    Case("near one of another namespace", [lying("w", "b1", labels=WEB, namespace="other")], asking(1, affinity=near("zone")), set(), "pod affinity"),
-    Case("near one of a named namespace", [lying("w", "b1", labels=WEB, namespace="other")], asking(1, affinity=near("zone", namespaces=["other"])), {"b1"}),
-    Case("near one of any namespace", [lying("w", "b1", labels=WEB, namespace="other")], asking(1, affinity=near("zone", namespaceSelector={})), {"b1"}),
-    Case("a term without a selector matches nobody", [lying("w", "b1", labels=WEB)], asking(1, affinity=near("zone", None)), set(), "pod affinity"),
-    Case("siblings near one another: the first chooses", [], asking(3, affinity=near("host"), labels=WEB), {"a1"}),
-    Case("siblings near one another need the topology", [], asking(1, affinity=near("rack"), labels=WEB), set(), "pod affinity"),
-    Case("siblings near one another join the one that is there", [lying("w", "b1", labels=WEB)], asking(3, affinity=near("host"), labels=WEB), {"b1"}),
-    Case("far from a placed pod, by zone", [lying("w", "a2", labels=WEB)], asking(3, affinity=far("zone")), {"b1", "x1"}),
-    Case("far from one another, by host", [], asking(4, affinity=far("host"), labels=WEB), {"a1", "a2", "b1", "x1"}),
-    Case("far from one another, one node too few", [], asking(5, affinity=far("host"), labels=WEB), set(), "pod anti-affinity"),
-    Case("far from one another, by zone", [], asking(3, affinity=far("zone", {"matchExpressions": [{"key": "app", "operator": "Exists"}]}), labels=WEB), set(), "",
+    Case("near a placed pod, by host", [lying("w", "b1", labels=WEB)], waiting_pods(2, affinity=near("host")), {"b1"}),
+    Case("near a placed pod, by zone", [lying("w", "a2", labels=WEB)], waiting_pods(4, affinity=near("zone")), {"a1", "a2"}),
+    Case("near no pod", [], waiting_pods(1, affinity=near("zone")), set(), "pod affinity"),
+    Case("near one of another namespace", [lying("w", "b1", labels=WEB, namespace="other")], waiting_pods(1, affinity=near("zone")), set(), "pod affinity"),
+    Case("near one of a named namespace", [lying("w", "b1", labels=WEB, namespace="other")], waiting_pods(1, affinity=near("zone", namespaces=["other"])), {"b1"}),
+    Case("near one of any namespace", [lying("w", "b1", labels=WEB, namespace="other")], waiting_pods(1, affinity=near("zone", namespaceSelector={})), {"b1"}),
+    Case("a term without a selector matches no pod", [lying("w", "b1", labels=WEB)], waiting_pods(1, affinity=near("zone", None)), set(), "pod affinity"),
+    Case("siblings near one another: the first chooses", [], waiting_pods(3, affinity=near("host"), labels=WEB), {"a1"}),
+    Case("siblings near one another need the topology", [], waiting_pods(1, affinity=near("rack"), labels=WEB), set(), "pod affinity"),
+    Case("siblings near one another join the one that is there", [lying("w", "b1", labels=WEB)], waiting_pods(3, affinity=near("host"), labels=WEB), {"b1"}),
+    Case("far from a placed pod, by zone", [lying("w", "a2", labels=WEB)], waiting_pods(3, affinity=far("zone")), {"b1", "x1"}),
+    Case("far from one another, by host", [], waiting_pods(4, affinity=far("host"), labels=WEB), {"a1", "a2", "b1", "x1"}),
+    Case("far from one another, one node too few", [], waiting_pods(5, affinity=far("host"), labels=WEB), set(), "pod anti-affinity"),
+    Case("far from one another, by zone", [], waiting_pods(3, affinity=far("zone", {"matchExpressions": [{"key": "app", "operator": "Exists"}]}), labels=WEB), set(), "",
          [node("a", labels={"zone": "a"}), node("b", labels={"zone": "b"})]),
-    Case("a placed pod keeps others away", [lying("w", "a2", affinity=far("zone"))], asking(3, labels=WEB), {"b1", "x1"}),
-    Case("a placed pod keeps away only whom it names", [lying("w", "a1", affinity=far("host"))], asking(4), {"a1", "a2", "b1", "x1"}),
-    Case("placed pods keep everybody away", [lying(f"w{n.metadata.name}", n.metadata.name, affinity=far("host")) for n in NODES], asking(1, labels=WEB), set(), "anti-affinity of placed pods"),
-    Case("spread over hosts", [], asking(4, spread=[spread("host")], labels=WEB), {"a1", "a2", "b1", "x1"}),
-    Case("spread over zones after what lies there", [lying("w", "a1", labels=WEB)], asking(1, spread=[spread("zone")], labels=WEB), {"b1"}),
-    Case("spread with a larger skew", [lying("w", "a1", labels=WEB)], asking(1, spread=[spread("zone", skew=2)], labels=WEB), {"a2"}),
-    Case("spread leaves nodes without the key out", [lying("w", "b1", labels=WEB), lying("v", "a1", labels=WEB)], asking(2, spread=[spread("zone")], labels=WEB), {"a2", "b1"}),
-    Case("spread that nodes cannot give", [lying("w", "a1", labels=WEB)], asking(1, spread=[spread("zone")], labels=WEB), set(), "",
+    Case("a placed pod keeps others away", [lying("w", "a2", affinity=far("zone"))], waiting_pods(3, labels=WEB), {"b1", "x1"}),
+    Case("a placed pod keeps away only whom it names", [lying("w", "a1", affinity=far("host"))], waiting_pods(4), {"a1", "a2", "b1", "x1"}),
+    Case("placed pods keep all pods away", [lying(f"w{n.metadata.name}", n.metadata.name, affinity=far("host")) for n in NODES], waiting_pods(1, labels=WEB), set(), "anti-affinity of placed pods"),
+    Case("spread over hosts", [], waiting_pods(4, spread=[spread("host")], labels=WEB), {"a1", "a2", "b1", "x1"}),
+    Case("spread over zones after what lies there", [lying("w", "a1", labels=WEB)], waiting_pods(1, spread=[spread("zone")], labels=WEB), {"b1"}),
+    Case("spread with a larger skew", [lying("w", "a1", labels=WEB)], waiting_pods(1, spread=[spread("zone", skew=2)], labels=WEB), {"a2"}),
+    Case("spread leaves nodes without the key out", [lying("w", "b1", labels=WEB), lying("v", "a1", labels=WEB)], waiting_pods(2, spread=[spread("zone")], labels=WEB), {"a2", "b1"}),
+    Case("spread that nodes cannot give", [lying("w", "a1", labels=WEB)], waiting_pods(1, spread=[spread("zone")], labels=WEB), set(), "",
          [node("a1", labels={"zone": "a"}), node("b1", cpu=0, labels={"zone": "b"})]),
-    Case("spread wants more domains than there are", [lying("w", "a1", labels=WEB), lying("v", "b1", labels=WEB)], asking(1, spread=[spread("zone", min_domains=3)], labels=WEB), set(), "topology spread"),
-    Case("spread with ScheduleAnyway is no check", [lying("w", "a1", labels=WEB)], asking(9, spread=[spread("zone", when_unsatisfiable="ScheduleAnyway")], labels=WEB), {"a1", "a2", "b1"}),
-    Case("spread counts only nodes its selector lets through", [lying("w", "a1", labels=WEB)], asking(1, spread=[spread("zone")], labels=WEB, selector={"zone": "a"}), {"a2"}),
-    Case("host ports are taken once a node", [], asking(4, host_ports=[80]), {"a1", "a2", "b1", "x1"}),
-    Case("host ports, one node too few", [], asking(5, host_ports=[80]), set(), "host ports"),
-    Case("host ports that others took", [lying("w", "a1", host_ports=[80])], asking(3, host_ports=[80]), {"a2", "b1", "x1"}),
-    Case("other host ports", [lying(f"w{n.metadata.name}", n.metadata.name, host_ports=[81]) for n in NODES], asking(1, host_ports=[80]), {"a1"}),
+    Case("spread wants more domains than there are", [lying("w", "a1", labels=WEB), lying("v", "b1", labels=WEB)], waiting_pods(1, spread=[spread("zone", min_domains=3)], labels=WEB), set(), "topology spread"),
+    Case("spread with ScheduleAnyway is no check", [lying("w", "a1", labels=WEB)], waiting_pods(9, spread=[spread("zone", when_unsatisfiable="ScheduleAnyway")], labels=WEB), {"a1", "a2", "b1"}),
+    Case("spread counts only nodes its selector lets through", [lying("w", "a1", labels=WEB)], waiting_pods(1, spread=[spread("zone")], labels=WEB, selector={"zone": "a"}), {"a2"}),
+    Case("host ports are taken once a node", [], waiting_pods(4, host_ports=[80]), {"a1", "a2", "b1", "x1"}),
+    Case("host ports, one node too few", [], waiting_pods(5, host_ports=[80]), set(), "host ports"),
+    Case("host ports that others took", [lying("w", "a1", host_ports=[80])], waiting_pods(3, host_ports=[80]), {"a2", "b1", "x1"}),
+    Case("other host ports", [lying(f"w{n.metadata.name}", n.metadata.name, host_ports=[81]) for n in NODES], waiting_pods(1, host_ports=[80]), {"a1"}),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
 def test_pods_go_where_others_let_them(case: Case) -> None:
-    job: list[ApiObject] = [group("g", minimum=len(case.asking)), *case.asking]
+    job: list[ApiObject] = [group("g", minimum=len(case.waiting_pods)), *case.waiting_pods]
     world = World(queue(), case.nodes, case.there, job)
     decisions = world.session()
     found = {node for name, node in world.where().items() if name.startswith("p")}
@@ -143,8 +143,8 @@ def test_a_job_sees_what_the_job_before_it_placed() -> None:
 
 
 def test_a_refused_gang_leaves_no_trace_beside_others() -> None:
-    """A discarded statement takes its pods off the counts too."""
-    large = [group("g", minimum=5, age=1), *asking(5, affinity=far("host"), labels=WEB)]
+    """A discarded statement removes its pods from the counts too."""
+    large = [group("g", minimum=5, age=1), *waiting_pods(5, affinity=far("host"), labels=WEB)]
     small = [
         group("s", minimum=4),
         *[
@@ -160,7 +160,7 @@ def test_a_refused_gang_leaves_no_trace_beside_others() -> None:
 
 def test_what_would_unblock_it_does() -> None:
     world = World(
-        queue(), NODES, [group("g", minimum=5), *asking(5, affinity=far("host"), labels=WEB)]
+        queue(), NODES, [group("g", minimum=5), *waiting_pods(5, affinity=far("host"), labels=WEB)]
     )
     reason = reason_of(world.session(), "g")
     assert reason.unblock is not None
@@ -173,7 +173,9 @@ def test_what_would_unblock_it_does() -> None:
 
 
 def test_counts_follow_pods_that_come_and_go() -> None:
-    world = World(queue(), NODES[:1], [group("g", minimum=1), *asking(1, affinity=far("host"))])
+    world = World(
+        queue(), NODES[:1], [group("g", minimum=1), *waiting_pods(1, affinity=far("host"))]
+    )
     world.put(lying("w", "a1", labels=WEB))
     world.session()
     assert world.bound("g") == 0
@@ -183,7 +185,7 @@ def test_counts_follow_pods_that_come_and_go() -> None:
 
 
 def test_an_elastic_job_grows_one_pod_per_node() -> None:
-    world = World(queue(), NODES, [group("g", minimum=1), *asking(6, host_ports=[80])])
+    world = World(queue(), NODES, [group("g", minimum=1), *waiting_pods(6, host_ports=[80])])
     world.session()
     assert sorted(world.where().values()) == ["a1", "a2", "b1", "x1"]
 
@@ -199,7 +201,7 @@ def test_a_term_selects_namespaces_by_their_labels_as_they_are_now() -> None:
         queue(),
         NODES,
         [namespace("ns"), namespace("other"), lying("w", "b1", labels=WEB, namespace="other")],
-        [group("g", minimum=1), *asking(1, affinity=near("zone", namespaceSelector=team))],
+        [group("g", minimum=1), *waiting_pods(1, affinity=near("zone", namespaceSelector=team))],
     )
     assert reason_of(world.session(), "g").checks[-1].name == "pod affinity"
     world.put(namespace("other", team="a"))
@@ -221,7 +223,7 @@ def test_named_namespaces_count_beside_selected_ones() -> None:
         queue(),
         NODES,
         [namespace("named"), lying("w", "b1", labels=WEB, namespace="named")],
-        [group("g", minimum=1), *asking(1, affinity=wants)],
+        [group("g", minimum=1), *waiting_pods(1, affinity=wants)],
     )
     world.session()
     assert world.where()["p0"] == "b1"
@@ -230,7 +232,7 @@ def test_named_namespaces_count_beside_selected_ones() -> None:
 def test_a_placed_pods_term_follows_the_labels_of_namespaces_too() -> None:
     team: JsonObject = {"matchLabels": {"team": "a"}}
     keeper = lying("w", "a1", affinity=far("host", namespaceSelector=team))
-    job = [group("g", minimum=1), *asking(1, labels=WEB)]
+    job = [group("g", minimum=1), *waiting_pods(1, labels=WEB)]
     world = World(queue(), NODES[:1], [namespace("ns", team="a"), keeper], job)
     assert reason_of(world.session(), "g").checks[-1].name == "anti-affinity of placed pods"
     world.put(namespace("ns"))
@@ -248,11 +250,11 @@ def test_a_placed_pods_term_follows_the_labels_of_namespaces_too() -> None:
         "nonsense",
     ],
 )  # fmt: skip
-def test_a_term_that_cannot_be_read_is_told(written: object) -> None:
+def test_a_term_that_cannot_be_read_is_reported(written: object) -> None:
     broken: JsonObject = {
         "podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [written]}
     }
-    world = World(queue(), NODES, [group("g", minimum=1), *asking(1, affinity=broken)])
+    world = World(queue(), NODES, [group("g", minimum=1), *waiting_pods(1, affinity=broken)])
     reason = reason_of(world.session(), "g")
     assert reason.stage is Stage.INVALID
     assert "pod affinity" in reason.sentence
@@ -289,7 +291,7 @@ class Followed:
 def test_selections_that_are_new_are_counted_a_few_pods_at_a_time_while_pods_change() -> None:
     followed = Followed()
     followed.put(*[lying(f"w{n}", "a1", labels=WEB) for n in range(8)])
-    followed.put(*asking(1, affinity=near("zone"), labels=WEB))
+    followed.put(*waiting_pods(1, affinity=near("zone"), labels=WEB))
     assert followed.index.count_some(followed.pods, pods_max=3), "five are left"
     followed.delete("w0")  # was counted
     followed.delete("w7")  # was not
@@ -297,7 +299,7 @@ def test_selections_that_are_new_are_counted_a_few_pods_at_a_time_while_pods_cha
     followed.put(lying("w6", "b1", labels=WEB))  # not counted, is elsewhere now
     followed.put(lying("w5", "a1"))  # not counted, is no longer meant
     followed.put(lying("new", "x1", labels=WEB))
-    followed.put(*asking(1, affinity=near("zone", {"matchLabels": {"app": "db"}})))
+    followed.put(*waiting_pods(1, affinity=near("zone", {"matchLabels": {"app": "db"}})))
     assert followed.index.count_some(followed.pods, pods_max=3)
     counted = followed.counts()
     assert {"a1": 3, "b1": 2, "x1": 1} in counted.values()
@@ -305,11 +307,11 @@ def test_selections_that_are_new_are_counted_a_few_pods_at_a_time_while_pods_cha
     assert {key: counted[key] for key in followed.at_once()} == followed.at_once()
 
 
-def test_the_columns_tell_that_terms_are_still_to_be_counted() -> None:
+def test_the_columns_report_that_terms_are_still_to_be_counted() -> None:
     """A session that would have to walk over all pods at once is put off, and the loop breathes."""
     many = [lying(f"w{n}", "a1", labels=WEB) for n in range(3 * PODS_A_GROUP - 1)]
     world = World(queue(), node("a1", pods=900, cpu=900, labels={"zone": "a"}), many)
-    world.put(group("g", minimum=1), *asking(1, affinity=near("zone")))
+    world.put(group("g", minimum=1), *waiting_pods(1, affinity=near("zone")))
     breaths = 0
     while world.cache.refresh(now=world.now, groups_max=1):
         breaths += 1

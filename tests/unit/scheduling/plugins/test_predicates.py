@@ -64,11 +64,11 @@ A_B = [node("a", labels={"zone": "a", "size": "3"}), node("b", labels={"zone": "
 TAINTED = [node("a", taints=[DEDICATED])]
 
 CASES = [
-    Case("any node takes a plain pod", [node("a")], one(), "a"),
+    Case("a plain pod may use any node", [node("a")], one(), "a"),
     Case("ties go to the first by name", [node("b"), node("a")], one(), "a"),
     Case("a node selector chooses", A_B, one(selector={"zone": "b"}), "b"),
-    Case("a selector nobody matches", A_B, one(selector={"zone": "c"}), "", "node selector"),
-    Case("a label nobody has", A_B, one(selector={"rack": "1"}), "", "node selector"),
+    Case("a selector no node matches", A_B, one(selector={"zone": "c"}), "", "node selector"),
+    Case("a label no node has", A_B, one(selector={"rack": "1"}), "", "node selector"),
     Case("affinity In", A_B, one(affinity=required(zone("In", "b", "c"))), "b"),
     Case("affinity NotIn", A_B, one(affinity=required(zone("NotIn", "a"))), "b"),
     Case("affinity NotIn is true without the label", [node("x")], one(affinity=required(zone("NotIn", "a"))), "x"),
@@ -84,7 +84,7 @@ CASES = [
     Case("a toleration of another value", TAINTED, one(tolerations=[Toleration(key="dedicated", value="x")]), "", "taints"),
     Case("a toleration of another effect", TAINTED, one(tolerations=[Toleration(key="dedicated", operator="Exists", effect="NoExecute")]), "", "taints"),
     Case("a toleration of everything", TAINTED, one(tolerations=[Toleration(operator="Exists")]), "a"),
-    Case("PreferNoSchedule keeps nobody away", [node("a", taints=[Taint(key="k", effect="PreferNoSchedule")])], one(), "a"),
+    Case("PreferNoSchedule keeps no pod away", [node("a", taints=[Taint(key="k", effect="PreferNoSchedule")])], one(), "a"),
     Case("a cordoned node", [node("a", unschedulable=True)], one(), "", "schedulable"),
     Case("a cordoned node, tolerated", [node("a", unschedulable=True)], one(tolerations=[Toleration(key="node.kubernetes.io/unschedulable", operator="Exists")]), "a"),
     Case("a node that is not ready", [node("a", ready=False), node("b")], one(), "b"),
@@ -123,7 +123,7 @@ def test_the_pod_count_of_a_node_is_a_limit() -> None:
     assert refused.where() == {}
 
 
-def test_pods_of_other_schedulers_take_room_and_are_left_alone() -> None:
+def test_pods_of_other_schedulers_use_nodes_and_are_left_alone() -> None:
     other = pod("other", requests={"cpu": 60}, scheduler="default-scheduler", on="node-01")
     foreign = pod("foreign", group="g", requests={"cpu": 1}, scheduler="default-scheduler")
     world = World(queue(), nodes(1), [other, foreign], gang("g", 1, cpu=10))
@@ -134,17 +134,17 @@ def test_pods_of_other_schedulers_take_room_and_are_left_alone() -> None:
     assert world.where() == {"g-worker-0": "node-01"}
 
 
-def test_a_pod_that_is_being_deleted_keeps_its_room_until_it_is_gone() -> None:
-    leaving = pod("leaving", requests={"cpu": 60}, on="node-01", deleting=True)
-    world = World(queue(), nodes(1), [leaving], gang("g", 1, cpu=10))
+def test_a_pod_that_is_being_deleted_keeps_its_resources_until_it_is_gone() -> None:
+    terminating = pod("terminating", requests={"cpu": 60}, on="node-01", deleting=True)
+    world = World(queue(), nodes(1), [terminating], gang("g", 1, cpu=10))
     world.session()
     assert world.bound("g") == 0
-    world.delete_pod("leaving")
+    world.delete_pod("terminating")
     world.session()
     assert world.bound("g") == 1
 
 
-def test_a_pod_seen_before_its_node_takes_room_when_the_node_comes() -> None:
+def test_a_pod_seen_before_its_node_counts_when_the_node_comes() -> None:
     early: list[ApiObject] = [pod("early", requests={"cpu": 60}, on="node-01")]
     world = World(queue(), early, gang("g", 1, cpu=10))
     assert world.session().nodes == 0
@@ -179,13 +179,3 @@ def test_checks_are_counted_one_after_the_other() -> None:
         "1 insufficient cpu (at most cpu 1 free on a node); it starts when 1 more pod finds room "
         "on nodes with zone=z"
     )
-
-
-def test_pods_spread_by_default_and_pack_with_binpack() -> None:
-    spread = World(queue(), nodes(4), gang("g", 4, cpu=10))
-    spread.session()
-    assert len(set(spread.where().values())) == 4
-    tiers = ((PluginConf(name="gang"), PluginConf(name="predicates"), PluginConf(name="binpack")),)
-    packed = World(queue(), nodes(4), gang("g", 4, cpu=10), conf=Conf(tiers=tiers))
-    packed.session()
-    assert set(packed.where().values()) == {"node-01"}

@@ -6,13 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.scheduling.objects import gang, group, node, nodes, pod, queue
-from tests.unit.scheduling.world import World, reason_of
-from vc.messages.sessions import Stage
+from tests.unit.scheduling.objects import group, nodes, pod, queue
+from tests.unit.scheduling.world import World
 from vc.model.api.meta import ApiObject
 from vc.model.api.scheduling import Queue
 from vc.scheduling.conf.model import Conf, PluginConf
-from vc.scheduling.plugins.queue_shares.tree import Claim, fill
+from vc.scheduling.plugins.queue_shares.tree import ShareClaim, fill
 
 CAPACITY = Conf(
     tiers=(
@@ -31,8 +30,8 @@ def jobs(name: str, count: int, *, in_queue: str, age: int = 0, **how: object) -
     return found
 
 
-def settle(world: World, *, sessions: int = 12) -> None:
-    """Sessions until nothing is evicted any more; victims are gone at once and made anew."""
+def run_until_stable(world: World, *, sessions: int = 12) -> None:
+    """Sessions until nothing is evicted any more; victims are gone at once and created again."""
     for _ in range(sessions):
         decisions = world.session()
         gone = [p for p in world.pods() if p.metadata.deletion_timestamp]
@@ -63,7 +62,7 @@ class Case:
     id: str
     queues: list[Queue]
     first: dict[str, int]
-    """Jobs that come first, when nobody else is there."""
+    """Jobs that come first, when no other jobs exist."""
     then: dict[str, int]
     ends: dict[str, int]
     conf: Conf = field(default_factory=Conf)
@@ -72,9 +71,9 @@ class Case:
 CASES = [
     Case("3:1:1 when all come at once", [queue("a", weight=3), queue("b"), queue("c")], {}, {"a": 9, "b": 9, "c": 9}, {"a": 6, "b": 2, "c": 2}),
     Case("3:1:1 with borrowing and reclaim", [queue("a", weight=3), queue("b"), queue("c")], {"b": 12}, {"a": 9, "c": 9}, {"a": 6, "b": 2, "c": 2}),
-    Case("what nobody asks for is borrowed", [queue("a", weight=3), queue("b")], {}, {"b": 12}, {"b": 10}),
+    Case("unrequested resources are borrowed", [queue("a", weight=3), queue("b")], {}, {"b": 12}, {"b": 10}),
     Case("no more is taken back than is asked for", [queue("a", weight=9), queue("b")], {"b": 12}, {"a": 3}, {"a": 3, "b": 7}),
-    Case("a queue that is not reclaimable gives nothing", [queue("a"), queue("b", reclaimable=False)], {"b": 12}, {"a": 5}, {"b": 10}),
+    Case("a queue that is not reclaimable has no victims", [queue("a"), queue("b", reclaimable=False)], {"b": 12}, {"a": 5}, {"b": 10}),
     Case("a guarantee is kept free", [queue("a", guarantee={"cpu": "4"}), queue("b")], {}, {"b": 12}, {"b": 6}),
     Case("a guarantee is never reclaimed", [queue("a", weight=9), queue("b", guarantee={"cpu": "7"})], {"b": 12}, {"a": 9}, {"a": 3, "b": 7}),
     Case("an overuse that is tolerated stays", [queue("a"), queue("b", tolerance="0.6")], {"b": 12}, {"a": 9}, {"a": 2, "b": 8}),
@@ -82,15 +81,15 @@ CASES = [
     Case("the tree by weight",
          [queue("root"), queue("dept-a", weight=3, parent="root"), queue("dept-b", weight=2, parent="root"), queue("team-a1", weight=2, parent="dept-a"), queue("team-a2", weight=1, parent="dept-a")],
          {}, {"dept-b": 15, "team-a1": 15, "team-a2": 15}, {"dept-b": 4, "team-a1": 4, "team-a2": 2}),
-    Case("the tree by weight gives back",
+    Case("the tree by weight, with reclaim",
          [queue("dept-a", weight=3), queue("dept-b", weight=2), queue("team-a1", weight=2, parent="dept-a"), queue("team-a2", weight=1, parent="dept-a")],
          {"dept-b": 12}, {"team-a1": 15, "team-a2": 15}, {"dept-b": 4, "team-a1": 4, "team-a2": 2}),
-    Case("siblings give back to one another",
+    Case("reclaim among siblings",
          [queue("dept-a"), queue("dept-b"), queue("team-a1", parent="dept-a"), queue("team-a2", parent="dept-a")],
          {"team-a1": 5, "dept-b": 5}, {"team-a2": 9, "team-a1": 4, "dept-b": 4}, {"dept-b": 5, "team-a1": 3, "team-a2": 2}),
     Case("by deserved", [queue("a", deserved={"cpu": "7"}), queue("b", deserved={"cpu": "3"})], {"b": 12}, {"a": 9}, {"a": 7, "b": 3}, CAPACITY),
     Case("by deserved, borrowing", [queue("a", deserved={"cpu": "7"}), queue("b", deserved={"cpu": "3"})], {}, {"b": 12}, {"b": 10}, CAPACITY),
-    Case("a queue that deserves nothing gives first", [queue("a", deserved={"cpu": "5"}), queue("b", deserved={"cpu": "5"}), queue("c")], {"b": 5, "c": 5}, {"a": 9}, {"a": 5, "b": 5}, CAPACITY),
+    Case("a queue that deserves nothing is reclaimed first", [queue("a", deserved={"cpu": "5"}), queue("b", deserved={"cpu": "5"}), queue("c")], {"b": 5, "c": 5}, {"a": 9}, {"a": 5, "b": 5}, CAPACITY),
     Case("by deserved, down the tree",
          [queue("dept-a", deserved={"cpu": "6"}), queue("dept-b", deserved={"cpu": "4"}), queue("team-a1", deserved={"cpu": "4"}, parent="dept-a"), queue("team-a2", deserved={"cpu": "2"}, parent="dept-a")],
          {"team-a2": 12}, {"team-a1": 9, "dept-b": 9}, {"dept-b": 4, "team-a1": 4, "team-a2": 2}, CAPACITY),
@@ -103,103 +102,25 @@ def test_queues_end_with_their_share(case: Case) -> None:
     for name, count in case.first.items():
         world.put(*jobs(f"{name}-old", count, in_queue=name, age=100))
     if case.first:
-        settle(world)
+        run_until_stable(world)
     for name, count in case.then.items():
         world.put(*jobs(f"{name}-new", count, in_queue=name))
-    settle(world)
+    run_until_stable(world)
     assert has(world) == case.ends
     before = world.where()
-    settle(world)
+    run_until_stable(world)
     assert world.where() == before, "it rests"
-
-
-def test_a_full_cluster_lets_in_a_job_that_may_reclaim() -> None:
-    """Demand 6: enqueue does not switch reclaim off."""
-    world = World(queue("a"), queue("b"), nodes(1, cpu=10), jobs("old", 12, in_queue="b", age=9))
-    settle(world)
-    world.put(*gang("new", 4, queue="a", phase="Pending", cpu=1, min_resources={"cpu": "4"}))
-    decisions = world.session()
-    assert decisions.enqueued == ("ns/new",)
-    settle(world)
-    assert world.bound("new") == 4
-
-
-def test_a_job_that_would_pass_its_share_reclaims_nothing() -> None:
-    world = World(queue("a"), queue("b"), nodes(1, cpu=10), jobs("old", 12, in_queue="b", age=9))
-    settle(world)
-    world.put(*gang("new", 6, queue="a", cpu=1))
-    decisions = world.session()
-    assert decisions.evictions == ()
-    assert reason_of(decisions, "new").stage is Stage.GANG
-
-
-def test_a_gang_is_reclaimed_whole_or_not_at_all() -> None:
-    world = World(queue("a"), queue("b"), nodes(1, cpu=10), gang("old", 10, queue="b", cpu=1))
-    world.session()
-    world.put(*gang("new", 2, queue="a", cpu=1))
-    (eviction,) = world.session().evictions
-    assert len(eviction.pods) == 10
-    world.leave()
-    world.session()
-    assert world.bound("new") == 2
-
-
-def test_victims_are_found_where_they_are_of_use() -> None:
-    """The cheapest victims lie scattered; four on one node make room."""
-    world = World(queue("a"), queue("b"), nodes(4, cpu=4), jobs("old", 16, in_queue="b", age=9))
-    settle(world)
-    world.put(*gang("new", 1, queue="a", cpu=4))
-    (eviction,) = world.session().evictions
-    assert len({world.where()[victim.name] for victim in eviction.pods}) == 1
-    world.leave()
-    world.session()
-    assert world.bound("new") == 1
-
-
-def test_queues_that_give_nothing_do_not_hide_those_that_give() -> None:
-    """On n1 lie pods of `large`, which has far too much memory but not too many CPUs, and one of `rich`, which
-    has too many: that one goes, though those with the larger share are asked first."""
-    world = World(
-        queue("large"), queue("rich"), queue("poor", weight=10),
-        node("n1", cpu=6, memory="110Gi", labels={"at": "n1"}), node("n2", cpu=6, memory="110Gi"),
-        _alone("l0", on="n1", in_queue="large", cpu="2", memory="50Gi"), _alone("l1", on="n1", in_queue="large", cpu="2", memory="50Gi"),
-        _alone("r0", on="n1", in_queue="rich", age=9, cpu="2"),
-        *[_alone(f"r{n}", on="n2", in_queue="rich", cpu="2") for n in (1, 2, 3)],
-        group("p", minimum=1, queue="poor"),
-        pod("p-0", group="p", requests={"cpu": "2"}, selector={"at": "n1"}),
-        group("m", minimum=1, queue="poor"),
-        pod("m-0", group="m", requests={"memory": "200Gi"}, selector={"at": "nowhere"}),
-    )  # fmt: skip
-    (eviction,) = world.session().evictions
-    assert [victim.name for victim in eviction.pods] == ["r0-0"]
-
-
-def _alone(name: str, *, on: str, in_queue: str, age: int = 0, **requests: str) -> list[ApiObject]:
-    """A job of one pod that runs."""
-    head = group(name, minimum=1, queue=in_queue, phase="Running", age=age)
-    return [head, pod(f"{name}-0", group=name, requests={**requests}, on=on)]
-
-
-def test_cpu_heavy_and_memory_heavy_jobs_share_by_their_dominant_resource() -> None:
-    """drf: 9 CPUs, 18 GiB; A asks 1 CPU and 4 GiB, B 3 CPUs and 1 GiB: three of A, two of B."""
-    a = gang("a", 9, minimum=0, cpu=1, memory="4Gi", age=2)
-    b = gang("b", 9, minimum=0, cpu=3, memory="1Gi", age=1)
-    world = World(queue(), queue("other"), [node("n", cpu=9, memory="18Gi")])
-    for job in (a, b):
-        world.put(*job)
-    world.session()
-    assert world.bound("a") + world.bound("b") >= 5
 
 
 @given(
     st.integers(0, 10_000),
     st.lists(st.tuples(st.integers(1, 9), st.integers(0, 50), st.integers(0, 9_000)), max_size=6),
 )
-def test_filling_gives_all_there_is_and_is_fair(
+def test_all_of_a_resource_is_divided_fairly(
     total: int, given_claims: list[tuple[int, int, int]]
 ) -> None:
     claims = [
-        Claim(name=str(n), weight=w, least=least, most=most)
+        ShareClaim(name=str(n), weight=w, least=least, most=most)
         for n, (w, least, most) in enumerate(given_claims)
     ]
     shares = fill(total, claims)

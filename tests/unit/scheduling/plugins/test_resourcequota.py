@@ -1,4 +1,4 @@
-"""resourcequota: quotas of namespaces hold jobs back before their pods are refused."""
+"""resourcequota: quotas of namespaces keep jobs Pending before their pods are refused."""
 
 import msgspec
 import pytest
@@ -29,7 +29,7 @@ def quota(
     )
 
 
-def asking(name: str, *, age: int = 0, **resources: str) -> list[ApiObject]:
+def pending_job(name: str, *, age: int = 0, **resources: str) -> list[ApiObject]:
     wanted: ResourceList = {key.replace("_", "."): value for key, value in resources.items()}
     return gang(name, 1, cpu=2, phase="Pending", age=age, min_resources=wanted)[:1]
 
@@ -48,13 +48,13 @@ def asking(name: str, *, age: int = 0, **resources: str) -> list[ApiObject]:
         (quota({"memory": "1Ki"}), True),
         (quota({"cpu": "much"}), True),
     ],
-    ids=["room", "just room", "used", "requests", "another key", "pods", "pods by count", "scoped",
+    ids=["fits", "just fits", "used", "requests", "another key", "pods", "pods by count", "scoped",
          "another resource", "unreadable"],
 )  # fmt: skip
 def test_a_job_is_let_in_within_the_quota(given: ResourceQuota, *, enqueued_groups: bool) -> None:
-    world = World(queue(), nodes(1), given, asking("g", cpu="2"), conf=CONF)
+    world = World(queue(), nodes(1), given, pending_job("g", cpu="2"), conf=CONF)
     assert bool(world.decide().enqueued) is enqueued_groups
-    without = World(queue(), nodes(1), given, asking("g", cpu="2"))
+    without = World(queue(), nodes(1), given, pending_job("g", cpu="2"))
     assert without.decide().enqueued == ("ns/g",)
 
 
@@ -63,7 +63,7 @@ def test_keys_of_quotas_in_min_resources_count() -> None:
         queue(),
         nodes(1),
         quota({"limits.cpu": "3"}),
-        asking("g", cpu="1", limits_cpu="4"),
+        pending_job("g", cpu="1", limits_cpu="4"),
         conf=CONF,
     )
     assert world.decide().enqueued == ()
@@ -71,7 +71,7 @@ def test_keys_of_quotas_in_min_resources_count() -> None:
 
 def test_jobs_that_were_let_in_and_have_no_pods_yet_count() -> None:
     given = quota({"cpu": "4"})
-    jobs = [asking("a", age=2, cpu="3"), asking("b", age=1, cpu="3")]
+    jobs = [pending_job("a", age=2, cpu="3"), pending_job("b", age=1, cpu="3")]
     world = World(queue(), nodes(1), given, *jobs, conf=CONF)
     assert world.session().enqueued == ("ns/a",)
     assert world.session().enqueued == (), "in the next session, too"
@@ -79,7 +79,7 @@ def test_jobs_that_were_let_in_and_have_no_pods_yet_count() -> None:
 
 def test_what_would_unblock_it_does() -> None:
     world = World(
-        queue(), nodes(1), quota({"cpu": "4"}, {"cpu": "3"}), asking("g", cpu="2"), conf=CONF
+        queue(), nodes(1), quota({"cpu": "4"}, {"cpu": "3"}), pending_job("g", cpu="2"), conf=CONF
     )
     reason = reason_of(world.session(), "g")
     assert reason.stage is Stage.NAMESPACE_QUOTA

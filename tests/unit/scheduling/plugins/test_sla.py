@@ -1,4 +1,4 @@
-"""sla: jobs that have waited long enough go first and are let in."""
+"""sla: jobs that have waited long enough go first and are enqueued."""
 
 import msgspec
 import pytest
@@ -33,7 +33,7 @@ def waiting(name: str, *, age: int, annotation: str = "", cpu: int = 1) -> list[
 
 
 def test_a_job_is_let_in_when_its_time_is_up_and_a_session_opens_then() -> None:
-    """The cluster has let in as much as it can hold; nobody else comes in."""
+    """The cluster has enqueued as much as it can run; no other job is enqueued."""
     world = World(
         queue(), nodes(1, cpu=1), waiting("large", age=0, annotation="2h", cpu=9), conf=conf()
     )
@@ -46,8 +46,8 @@ def test_a_job_is_let_in_when_its_time_is_up_and_a_session_opens_then() -> None:
     assert world.decide().enqueued == ("ns/large",)
 
 
-def test_a_job_whose_time_is_up_holds_a_part_of_its_room_and_preempts_for_all_of_it() -> None:
-    """Of its two pods one fits beside `low`; that room is kept from `late`, and `low` makes the rest."""
+def test_a_job_whose_time_is_up_keeps_a_partial_reservation_and_preempts_for_the_rest() -> None:
+    """Of its two pods one fits beside `low`; that reservation is kept from `late`, and `low` is evicted for the rest."""
     sla = PluginConf(name="sla", arguments={"sla-waiting-time": "1s"})
     gang_too = tuple(PluginConf(name=name) for name in ("priority", "gang", "conformance"))
     world = World(
@@ -63,7 +63,7 @@ def test_a_job_whose_time_is_up_holds_a_part_of_its_room_and_preempts_for_all_of
     assert world.bound("overdue") == 2
 
 
-def test_it_goes_on_holding_the_part_when_nobody_may_be_evicted() -> None:
+def test_it_keeps_a_partial_reservation_when_no_pod_may_be_evicted() -> None:
     sla = PluginConf(name="sla", arguments={"sla-waiting-time": "2h"})
     gang_too = tuple(PluginConf(name=name) for name in ("priority", "gang", "conformance"))
     protected = {"volcano.sh/preemptable": "false"}
@@ -71,8 +71,8 @@ def test_it_goes_on_holding_the_part_when_nobody_may_be_evicted() -> None:
         queue(), priority_class("high", 9), nodes(1, cpu=8),
         group("low", minimum=1, phase="Running"),
         pod("low-0", group="low", requests={"cpu": "3"}, on="node-01", annotations=protected),
-        pod("spare-0", group="spare", requests={"cpu": "1"}, on="node-01"),
-        group("spare", minimum=1, phase="Running"),
+        pod("idle-job-0", group="idle-job", requests={"cpu": "1"}, on="node-01"),
+        group("idle-job", minimum=1, phase="Running"),
         gang("overdue", 2, cpu=4, priority_class="high", age=7200),
         group("nothing", minimum=1), pod("nothing-0", group="nothing"),
         gang("late", 1, cpu=4),
@@ -108,7 +108,7 @@ def test_the_argument_counts_for_jobs_that_say_nothing() -> None:
     assert world.decide().enqueued == ("ns/large",)
 
 
-def test_after_those_who_refuse_it_lets_nobody_in() -> None:
+def test_after_plugins_that_refuse_it_enqueues_no_job() -> None:
     given = conf("1s", tier=1)
     world = World(queue(), nodes(1, cpu=1), waiting("large", age=0, cpu=9), conf=given)
     assert world.decide().enqueued == ()

@@ -35,7 +35,7 @@ def job(annotations: dict[str, str], **roles: int) -> list[ApiObject]:
     return [msgspec.structs.replace(made, metadata=metadata), *pods]
 
 
-def places(world: World) -> list[str]:
+def tasks_bound(world: World) -> list[str]:
     """The roles on each node that has any, sorted."""
     by_node: dict[str, list[str]] = {}
     for name, on in world.where().items():
@@ -74,7 +74,7 @@ def test_tasks_lie_as_the_job_wants(case: Case) -> None:
         world = World(queue(), case.nodes, job(case.annotations, **case.roles), conf=given)
         world.session()
         assert world.bound("g") == sum(case.roles.values())
-        return places(world)
+        return tasks_bound(world)
 
     assert end(conf()) == case.together
     assert end(conf(on=False)) != case.together
@@ -89,7 +89,7 @@ def test_a_preference_never_keeps_a_gang_from_running() -> None:
 
 
 def test_the_whole_bucket_chooses_the_node() -> None:
-    """The best node for one pod alone has no room for its companions."""
+    """The best node for one pod alone cannot fit its companions."""
     nodes = [node("small", cpu=2), node("wide", cpu=40), node("zfull", cpu=40)]
     there = pod("x", on="wide", requests={"cpu": "34"}, scheduler="s")
     full = pod("y", on="zfull", requests={"cpu": "39"}, scheduler="s")
@@ -101,7 +101,7 @@ def test_the_whole_bucket_chooses_the_node() -> None:
 
 
 def test_a_large_bucket_counts_whole() -> None:
-    """Twenty find room on the emptier node, and all forty on the other."""
+    """Twenty fit on the emptier node, and all forty on the other."""
     full = pod("y", on="wide", requests={"cpu": "40"}, scheduler="s")
     work = job({"affinity": "worker"}, worker=40)
     world = World(queue(), [node("empty", cpu=20), node("wide", cpu=80)], full, work, conf=conf())
@@ -126,7 +126,7 @@ def test_shunning_counts_in_full_against_other_scores() -> None:
     work = job({"anti_affinity": "ps,worker"}, ps=1, worker=1)
     world = World(queue(), nodes, work, conf=conf(weight="1"))
     world.session()
-    assert places(world) == ["ps", "worker"]
+    assert tasks_bound(world) == ["ps", "worker"]
 
 
 def test_pods_join_those_that_lie_there_already() -> None:
@@ -150,7 +150,7 @@ def test_the_users_order_comes_first() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", [";;", ",", "nobody", "nobody,worker", "a," * 10_000, "ps;;worker,"]
+    "text", [";;", ",", "unknown", "unknown,worker", "a," * 10_000, "ps;;worker,"]
 )
 def test_nonsense_changes_nothing_for_others(text: str) -> None:
     world = World(

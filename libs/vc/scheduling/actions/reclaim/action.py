@@ -17,7 +17,7 @@ from vc.scheduling.eviction.search import Room
 from vc.scheduling.eviction.victim_order import VictimOrder
 from vc.scheduling.eviction.victims import Bundle, bundles
 from vc.scheduling.framework.eviction_points import RECLAIMABLE
-from vc.scheduling.framework.queue_points import QueueShares
+from vc.scheduling.framework.queue_points import DeservedShares
 from vc.scheduling.model.amounts import NOT_REQUESTED, Amounts
 from vc.scheduling.model.rows import GroupRow, PodRow, QueueRow
 from vc.scheduling.model.shapes import Shape
@@ -117,7 +117,7 @@ class _Reclaim:
         self,
         session: Session,
         group: GroupRow,
-        shares: QueueShares,
+        shares: DeservedShares,
         offers: _Offers,
         order: VictimOrder,
     ) -> None:
@@ -125,7 +125,7 @@ class _Reclaim:
         self._group = group
         self._offers = offers
         self._order = order
-        self._deserved = shares.queue_shares_deserved(session)
+        self._deserved = shares.deserved_shares(session)
         self._names = {row.name: None for row in session.line(group.queue)}
         self._missing = wanted(session, group)
         self._needed = _needed(group, self._missing)

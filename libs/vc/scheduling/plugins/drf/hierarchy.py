@@ -14,7 +14,7 @@ import msgspec
 
 from vc.scheduling.model.amounts import NOT_REQUESTED, Amounts
 from vc.scheduling.model.rows import GroupRow, QueueRow
-from vc.scheduling.plugins.queue_shares.tree import SHARE_POINTS, Claim, fill
+from vc.scheduling.plugins.queue_shares.tree import SHARE_POINTS, ShareClaim, fill
 
 if TYPE_CHECKING:
     from vc.scheduling.session.session import Session
@@ -28,7 +28,7 @@ _FINE: Final = 10**9
 """Number of parts of a unit when amounts and shares are divided by weights, which may be large."""
 
 
-class Standing(msgspec.Struct, frozen=True):
+class SubtreeUse(msgspec.Struct, frozen=True):
     """Use below one node of the tree: amounts, dominant share, and whether all of it is saturated."""
 
     allocated: Amounts
@@ -39,7 +39,7 @@ class Standing(msgspec.Struct, frozen=True):
 class _Sum:
     """Sum over the children of a tree node; one child can change without a full recount."""
 
-    def __init__(self, parts: Mapping[str, Standing]) -> None:
+    def __init__(self, parts: Mapping[str, SubtreeUse]) -> None:
         self._parts = dict(parts)
         self._count()
 
@@ -47,18 +47,18 @@ class _Sum:
         open_shares = [s.share for s in self._parts.values() if not s.saturated and s.share]
         self._least = min(open_shares, default=0)
         """Smallest unsaturated share: the other unsaturated children are scaled down to it."""
-        self.open = sum(not standing.saturated for standing in self._parts.values())
+        self.open = sum(not usage.saturated for usage in self._parts.values())
         self.total: Amounts = {}
-        for standing in self._parts.values():
-            self._add(standing, sign=1)
+        for usage in self._parts.values():
+            self._add(usage, sign=1)
 
-    def _add(self, standing: Standing, *, sign: int) -> None:
-        scaled = not standing.saturated and standing.share
-        for name, amount in standing.allocated.items():
-            part = amount * self._least // standing.share if scaled else amount
+    def _add(self, usage: SubtreeUse, *, sign: int) -> None:
+        scaled = not usage.saturated and usage.share
+        for name, amount in usage.allocated.items():
+            part = amount * self._least // usage.share if scaled else amount
             self.total[name] = self.total.get(name, 0) + sign * part
 
-    def change(self, key: str, after: Standing) -> None:
+    def change(self, key: str, after: SubtreeUse) -> None:
         """Replace one child; recount all of them only when the smallest share may change."""
         before = self._parts[key]
         self._parts[key] = after
@@ -91,12 +91,12 @@ class Paths:
         self._children: dict[Path, dict[Path, None]] = {}
         self._queue_at: dict[Path, list[str]] = {}
         self._jobs: dict[str, list[GroupRow]] = {}
-        self._asked_by: dict[str, Amounts] = {}
+        self._job_requests: dict[str, Amounts] = {}
         """By job: the amounts it has at the start of the session plus the amounts it waits for."""
         self._known: dict[str, _Jobs] = {}
         self._counted_at = -1
         self._demands: tuple[str, ...] = ()
-        self._standings: dict[Path, Standing] = {}
+        self._usages: dict[Path, SubtreeUse] = {}
         """By tree node; valid until the next placement or removal."""
         self._deserved: dict[str, Amounts] | None = None
         self._tops = [name for name in session.snapshot.queues if len(session.line(name)) == 1]
@@ -125,13 +125,14 @@ class Paths:
         if self._counted_at != len(self._session.touched):
             self._counted_at = len(self._session.touched)
             self._demands = self._demanded()
-            self._standings = {}
+            self._usages = {}
         key: list[tuple[bool, int]] = []
         # The root is the same for all queues and is left out of the key.
         for depth in range(1, len(path)):
             node = path[: depth + 1]
-            standing = self._standing(node)
-            key.append((standing.saturated, standing.share * _FINE // self._weights[node]))
+            usage = self._usage_at(node)
+            # Saturated queues come last: what they would be given, they could not use.
+            key.append((usage.saturated, usage.share * _FINE // self._weights[node]))
         return tuple(key)
 
     def _demanded(self) -> tuple[str, ...]:
@@ -144,40 +145,43 @@ class Paths:
         names = session.snapshot.nodes.resources
         return tuple(n for n in names if total.get(n, 0) < session.cluster_amounts(n)[0])
 
-    def _standing(self, node: Path) -> Standing:
-        known = self._standings.get(node)
+    def _usage_at(self, node: Path) -> SubtreeUse:
+        known = self._usages.get(node)
         if known is None:
-            below = [self._standing(child) for child in self._children.get(node, {})]
+            below = [self._usage_at(child) for child in self._children.get(node, {})]
             below += [self._of_queue(queue) for queue in self._queue_at.get(node, [])]
-            parts = {str(at): standing for at, standing in enumerate(below)}
-            known = self._standings[node] = self._together(_Sum(parts))
+            parts = {str(at): usage for at, usage in enumerate(below)}
+            known = self._usages[node] = self._sum_of(_Sum(parts))
         return known
 
-    def _of_queue(self, queue: str) -> Standing:
+    def _of_queue(self, queue: str) -> SubtreeUse:
         """Sum over the jobs of a queue; only jobs with new placements are recounted."""
         demanded = self._demands
         placements = self._session.placements.get(queue, [])
         known = self._known.get(queue)
         # Saturation depends on the demanded resources, so a change of that set affects every job.
         if known is None or known.demanded != demanded:
-            standings = {g.key: self._of_job(g, demanded) for g in self._jobs.get(queue, [])}
-            known = self._known[queue] = _Jobs(demanded, _Sum(standings), len(placements))
+            usages = {g.key: self._of_job(g, demanded) for g in self._jobs.get(queue, [])}
+            known = self._known[queue] = _Jobs(demanded, _Sum(usages), len(placements))
+        # Only the jobs that were placed since then; a full recount per job would be quadratic.
         for key in dict.fromkeys(placements[known.seen :]):
             group = self._session.snapshot.all_groups[key]
             known.sum.change(key, self._of_job(group, demanded))
         known.seen = len(placements)
-        return self._together(known.sum)
+        return self._sum_of(known.sum)
 
-    def _of_job(self, group: GroupRow, demanded: tuple[str, ...]) -> Standing:
+    def _of_job(self, group: GroupRow, demanded: tuple[str, ...]) -> SubtreeUse:
         has = self._session.group_allocated(group)
-        asked = self._asked_by.get(group.key)
-        if asked is None:
-            asked = self._asked_by[group.key] = request_of(group)
-        wanted = {n: amount for n, amount in asked.items() if n not in NOT_REQUESTED and amount}
+        requested = self._job_requests.get(group.key)
+        if requested is None:
+            requested = self._job_requests[group.key] = request_of(group)
+        wanted = {n: amount for n, amount in requested.items() if n not in NOT_REQUESTED and amount}
+        # As in Volcano: one satisfied or exhausted resource is enough, because a job cannot use more of
+        # the others without it. A job that requests nothing is saturated.
         saturated = all(has.get(name, 0) >= amount for name, amount in wanted.items()) or any(
             has.get(name, 0) >= amount or name not in demanded for name, amount in wanted.items()
         )
-        return Standing(has, self._share(has), saturated)
+        return SubtreeUse(has, self._share(has), saturated)
 
     def _share(self, amounts: Amounts) -> int:
         """Return the dominant share.
@@ -191,8 +195,8 @@ class Paths:
                 shares.append(amount * SHARE_POINTS // there if there else SHARE_POINTS)
         return max(shares)
 
-    def _together(self, below: _Sum) -> Standing:
-        return Standing(dict(below.total), self._share(below.total), not below.open)
+    def _sum_of(self, below: _Sum) -> SubtreeUse:
+        return SubtreeUse(dict(below.total), self._share(below.total), not below.open)
 
     # -- deserved amounts ------------------------------------------------------------------------
 
@@ -201,15 +205,15 @@ class Paths:
         if self._deserved is None:
             self._deserved = {name: {} for name in self._session.snapshot.queues}
             tops: list[Path] = [path for path in self._weights if len(path) == 1]
-            asked = {path: self._asked(path) for path in self._weights}
+            requested = {path: self._request_below(path) for path in self._weights}
             for resource in self._session.snapshot.nodes.resources:
                 total = self._session.shared_amount(resource)
-                self._share_out(tops, resource, total, asked)
+                self._divide(tops, resource, total, requested)
         return self._deserved
 
-    def _asked(self, node: Path) -> Amounts:
+    def _request_below(self, node: Path) -> Amounts:
         total: Amounts = {}
-        parts = [self._asked(child) for child in self._children.get(node, {})]
+        parts = [self._request_below(child) for child in self._children.get(node, {})]
         for queue in self._queue_at.get(node, []):
             parts += [request_of(group) for group in self._jobs.get(queue, [])]
         for part in parts:
@@ -217,27 +221,28 @@ class Paths:
                 total[name] = total.get(name, 0) + amount
         return total
 
-    def _share_out(
-        self, nodes: list[Path], resource: str, total: int, asked: dict[Path, Amounts]
+    def _divide(
+        self, nodes: list[Path], resource: str, total: int, requested: dict[Path, Amounts]
     ) -> None:
         assert self._deserved is not None
         # Amounts are scaled by `_FINE`: with large weights, one step of the water level would
         # otherwise be many units, and small clusters could not be divided fairly.
         claims = [
-            Claim(
+            ShareClaim(
                 name="/".join(node),
                 weight=self._weights[node],
                 least=0,
-                most=asked[node].get(resource, 0) * _FINE,
+                most=requested[node].get(resource, 0) * _FINE,
             )
             for node in nodes
         ]
+        # No guarantees here (`least=0`): annotated paths have weights only.
         shares = fill(total * _FINE, claims)
         for node in nodes:
             mine = shares["/".join(node)] // _FINE
             for queue in self._queue_at.get(node, []):
                 self._deserved[queue][resource] = mine
-            self._share_out(list(self._children.get(node, {})), resource, mine, asked)
+            self._divide(list(self._children.get(node, {})), resource, mine, requested)
 
 
 def path_of(queue: QueueRow) -> Path:

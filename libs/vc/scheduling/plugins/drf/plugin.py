@@ -45,6 +45,7 @@ class Drf:
     ) -> bool:
         """Whether, after the preemption, the preemptor's share is at most the victim's."""
         shares = [dominant_share(session, has, points=_FINE) for has in (preemptor, victim)]
+        # Shares that differ by rounding only count as equal, and equal shares are fair.
         return shares[0] - shares[1] <= _EVEN
 
 
@@ -63,7 +64,7 @@ class HierarchicalDrf(Drf):
     def queue_order_key(self, session: "Session", queue: QueueRow) -> OrderKey:
         return self._known(session).key(queue)
 
-    def queue_shares_deserved(self, session: "Session") -> Mapping[str, Amounts]:
+    def deserved_shares(self, session: "Session") -> Mapping[str, Amounts]:
         return self._known(session).deserved()
 
 

@@ -8,6 +8,10 @@ Node affinity preferences and PreferNoSchedule taints are one array per pod shap
 depend on other pods are in `pod_affinity`. Both are relative to the nodes that the shape may
 use. Image locality is one array per set of images and is added when a node is chosen, so that
 images do not multiply the number of pod shapes.
+
+Arguments, all weights: `leastrequested.weight` (1), `mostrequested.weight` (0),
+`balancedresource.weight` (1), `nodeaffinity.weight` (2), `tainttoleration.weight` (3),
+`podaffinity.weight` (2), `podtopologyspread.weight` (2), `imagelocality.weight` (1).
 """
 
 from collections.abc import Mapping
@@ -18,10 +22,10 @@ from numpy.typing import NDArray
 
 from vc.scheduling.cache.images import ImageRow, locality
 from vc.scheduling.conf.arguments import weight
-from vc.scheduling.framework.node_points import Candidates
+from vc.scheduling.framework.node_points import NodeCandidates
 from vc.scheduling.model.node_table import Ints, Mask, StaticTable
 from vc.scheduling.model.rows import PodRow
-from vc.scheduling.plugins.nodeorder.pod_affinity import POINTS, nearness, spreading
+from vc.scheduling.plugins.nodeorder.pod_affinity import POINTS, affinity_scores, spread_scores
 from vc.scheduling.session.node_masks import any_term, intolerable
 
 if TYPE_CHECKING:
@@ -48,7 +52,7 @@ class NodeOrderPlugin:
         """By shape, over all nodes. The plugin is constructed once per session, so nothing expires.
         """
 
-    def batch_node_order_scores(self, candidates: Candidates) -> Ints:
+    def batch_node_order_scores(self, candidates: NodeCandidates) -> Ints:
         """Return the points that follow from resources and from static preferences."""
         cpu = used_points(candidates, candidates.resources["cpu"])
         memory = used_points(candidates, candidates.resources["memory"])
@@ -67,9 +71,9 @@ class NodeOrderPlugin:
         pod_affinity, peering = session.pod_affinity, pod.shape.peering
         found: list[Ints] = []
         if self._pod_affinity and (peering.wishes or pod_affinity.pulling(pod)):
-            found.append(self._pod_affinity * nearness(pod_affinity, pod, mask))
+            found.append(self._pod_affinity * affinity_scores(pod_affinity, pod, mask))
         if peering.soft_spread and self._spread:
-            found.append(self._spread * spreading(pod_affinity, pod, mask))
+            found.append(self._spread * spread_scores(pod_affinity, pod, mask))
         return np.sum(found, axis=0, dtype=np.int64) if found else None
 
     def image_node_order_scores(
@@ -79,7 +83,7 @@ class NodeOrderPlugin:
         found = locality(images, there, nodes, points=POINTS) if self._images else None
         return None if found is None else self._images * found
 
-    def _preferences(self, candidates: Candidates) -> Ints:
+    def _preferences(self, candidates: NodeCandidates) -> Ints:
         """Compute the static preferences of a shape once per session."""
         shape, nodes, allowed = candidates.shape, candidates.nodes, candidates.allowed
         known = self._preferred.get(shape.key)
@@ -103,7 +107,7 @@ def part_of_best(amounts: Ints, allowed: Mask) -> Ints:
     return parts
 
 
-def _apart(candidates: Candidates, cpu: Ints, memory: Ints) -> Ints:
+def _apart(candidates: NodeCandidates, cpu: Ints, memory: Ints) -> Ints:
     """Return the standard deviation of the use of resources; GPUs count when the pod requests some."""
     column = candidates.resources.get(_GPU)
     if column is None or not candidates.request[column]:
@@ -117,7 +121,7 @@ def _apart(candidates: Candidates, cpu: Ints, memory: Ints) -> Ints:
     return deviation
 
 
-def used_points(candidates: Candidates, column: int) -> Ints:
+def used_points(candidates: NodeCandidates, column: int) -> Ints:
     """Return the used part of a resource as 0..POINTS; a node without the resource counts as full."""
     # Avoids a division by zero on nodes without the resource; the minimum below caps the result.
     allocatable = np.maximum(candidates.allocatable[:, column, None], 1)

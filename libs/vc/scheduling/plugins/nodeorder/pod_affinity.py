@@ -20,15 +20,15 @@ POINTS: Final = 1_000_000
 _THOUSAND: Final = 1000
 
 
-def nearness(pod_affinity: PodAffinity, pod: PodRow, mask: Mask) -> Ints:
+def affinity_scores(pod_affinity: PodAffinity, pod: PodRow, mask: Mask) -> Ints:
     """Score by preferred pod affinity; preferred anti-affinity terms have negative weight.
 
     The terms of placed pods that select this pod count as well.
     """
     score = np.zeros(len(pod_affinity.nodes.names), dtype=np.int64)
-    for wish in pod.shape.peering.wishes:
-        counts = pod_affinity.selection(wish.term, pod)[1]
-        score += wish.weight * _around(pod_affinity, wish.term.topology_key, counts)
+    for preference in pod.shape.peering.wishes:
+        counts = pod_affinity.selection(preference.term, pod)[1]
+        score += preference.weight * _around(pod_affinity, preference.term.topology_key, counts)
     for owner in pod_affinity.pulling(pod):
         score += _around(pod_affinity, owner.topology_key, pod_affinity.pulls(owner))
     least, most = _bounds(score, mask)
@@ -44,7 +44,7 @@ def _around(pod_affinity: PodAffinity, topology_key: str, amounts: Ints) -> Ints
     return domain_sums(codes, amounts)[codes]
 
 
-def spreading(pod_affinity: PodAffinity, pod: PodRow, mask: Mask) -> Ints:
+def spread_scores(pod_affinity: PodAffinity, pod: PodRow, mask: Mask) -> Ints:
     """Score domains with fewer pods higher; a node that lacks one of the keys has score 0."""
     crowd = np.zeros(len(pod_affinity.nodes.names), dtype=np.int64)
     keyed = np.ones(len(pod_affinity.nodes.names), dtype=np.bool_)

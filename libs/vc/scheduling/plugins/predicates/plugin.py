@@ -3,6 +3,9 @@
 Each check is a mask over all nodes (`session/node_masks.py`). The number of pods is a resource
 (`pods`), so batch fit checks it together with the other resources. Checks that depend on other pods
 are in `pod_affinity`, and those of volumes in `session/volumes`.
+
+Arguments: `predicate.<check>Enable` (true) for the checks NodeAffinity, TaintToleration, NodePorts,
+PodAffinity, PodTopologySpread, NodeVolumeLimits, VolumeZone and VolumeBinding.
 """
 
 from collections.abc import Iterable, Mapping
@@ -87,6 +90,8 @@ class Predicates:
         """Yield the checks that depend on placed pods, in the order of Volcano's filters."""
         if self._ports:
             yield from port_checks(pod_affinity, pod)
+        # The order decides which check a refusal names, because each check counts only the nodes that
+        # the checks before it have left.
         if self._pod_affinity:
             yield from affinity_checks(pod_affinity, pod)
         if pod.shape.peering.claims:

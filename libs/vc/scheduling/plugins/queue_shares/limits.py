@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from vc.scheduling.session.session import Session
 
 
-class Limits:
+class QueueLimits:
     """Checks an amount against a queue and its ancestors."""
 
     def __init__(self, limits: Mapping[str, Amounts], *, flat: bool = False) -> None:

@@ -17,7 +17,7 @@ guarantee.
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from vc.scheduling.framework.queue_points import Ancestors, QueueShares, ReclaimRule
+from vc.scheduling.framework.queue_points import Ancestors, DeservedShares, ReclaimRule
 from vc.scheduling.model.amounts import Amounts
 from vc.scheduling.model.rows import QueueRow
 
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 
 def reclaim_rule(
-    shares: QueueShares, session: "Session", queue: str, needed: Amounts
+    shares: DeservedShares, session: "Session", queue: str, needed: Amounts
 ) -> ReclaimRule:
     """Return the rule of the plugin that defines the deserved shares."""
     own = session.framework.queues.reclaim
     if own is not None:
         return own.queue_reclaim_rule(session, queue, needed)
-    return AllResourcesRule(session, shares.queue_shares_deserved(session), queue, needed)
+    return AllResourcesRule(session, shares.deserved_shares(session), queue, needed)
 
 
 class AllResourcesRule:
@@ -49,10 +49,9 @@ class AllResourcesRule:
 
     def _deserves(self, row: QueueRow) -> bool:
         fair, has = self._deserved.get(row.name, {}), self._session.allocated(row.name)
+        # An ancestor without a deserved share does not forbid reclaim; the claimant itself needs one.
         if not fair:
-            return (
-                row is not self._ancestors[0]
-            )  # an ancestor without a deserved share does not forbid reclaim
+            return row is not self._ancestors[0]
         # Resources without a deserved amount are not compared, but one must be: a queue cannot
         # reclaim only resources for which it deserves nothing.
         named = [name for name in self._needed if name in fair]
@@ -62,11 +61,13 @@ class AllResourcesRule:
         return bool(self._ancestors) and self._within[self._ancestors[0].name]
 
     def may_reclaim_from(self, victim: Ancestors) -> bool:
+        # Amounts of common ancestors are the same before and after, so their shares do not matter.
         shared = {row.name: None for row in victim}
         return all(within for name, within in self._within.items() if name not in shared)
 
     def permits(self, rows: Ancestors, has: Mapping[str, Amounts], freed: Amounts) -> bool:
         """Each queue has more than it deserves of some resource that is freed and needed."""
+        # Freeing a resource that the job does not need would evict without any benefit.
         useful = [name for name in freed if name in self._needed]
         return all(self._exceeds(row, has[row.name], useful) for row in rows)
 
@@ -89,6 +90,7 @@ class AllResourcesRule:
 
     def claimable(self, surplus: Amounts) -> Amounts:
         """Limit `surplus` to what the claimant deserves and has not committed yet."""
+        # Enqueued amounts count as well: several groups must not be enqueued for the same share.
         queue = self._ancestors[0].name
         fair, taken = self._deserved.get(queue, {}), self._session.committed(queue)
         return {
@@ -146,6 +148,7 @@ class OneResourceRule:
 
         With `level` above 0, each ancestor of the victim queue must exceed its share, too.
         """
+        # A victim that frees nothing of what is needed would be evicted for nothing.
         if not any(name in self._needed for name in freed):
             return False
         checked = rows if self._level else rows[:1]

@@ -59,6 +59,7 @@ def reclaimable(session: "Session", group: GroupRow) -> Amounts:
     shares = session.framework.queues.shares
     if "reclaim" not in session.framework.actions or shares is None:
         return {}
+    # The number of pods is no resource of queues.
     needed = {name: n for name, n in group.min_resources or () if name not in NOT_REQUESTED}
     rule = reclaim_rule(shares, session, group.queue, needed)
     ancestors = [row.name for row in session.line(group.queue)]

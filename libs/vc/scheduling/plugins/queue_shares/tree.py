@@ -30,7 +30,7 @@ _UNOWNED: Final = "(no queue)"
 """Name of the claim of pods whose queue does not exist; no queue can have this name."""
 
 
-class Claim(msgspec.Struct, frozen=True, kw_only=True):
+class ShareClaim(msgspec.Struct, frozen=True, kw_only=True):
     """The claim of one queue to one resource: its weight, and its smallest and largest amount."""
 
     name: str
@@ -39,7 +39,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     most: int
 
 
-def fill(total: int, claims: list[Claim]) -> dict[str, int]:
+def fill(total: int, claims: list[ShareClaim]) -> dict[str, int]:
     """Divide `total` by weight, each claim between `least` and `most`; `least` has precedence."""
     low, high = 0, max(0, total)
     if sum(_at(claim, high) for claim in claims) <= total:
@@ -59,7 +59,7 @@ def fill(total: int, claims: list[Claim]) -> dict[str, int]:
     return shares
 
 
-def _at(claim: Claim, level: int) -> int:
+def _at(claim: ShareClaim, level: int) -> int:
     """Return the amount of a claim at a water level."""
     return max(claim.least, min(claim.weight * level, claim.most))
 
@@ -137,6 +137,7 @@ class Tree:
 
     def limits(self) -> dict[str, Amounts]:
         """Return the most each queue may have: its capability, less the guarantees of its siblings."""
+        # From the top down: the limit of a parent is the starting point of its children's.
         if not self._limits:
             self._limit_below("", {}, self._limits)
         return self._limits
@@ -183,7 +184,7 @@ class Tree:
         limits = self.limits()
         rows = [r for r in self.children.get(name, []) if resource not in deserved.get(r.name, {})]
         claims = [
-            Claim(
+            ShareClaim(
                 name=row.name,
                 weight=weights.get(row.name, row.weight),
                 least=self.guarantee(row).get(resource, 0),
@@ -196,10 +197,10 @@ class Tree:
         ]
         own = self._own.get(name, {}).get(resource, 0)
         if own:  # jobs of a queue with children compete with the children
-            claims.append(Claim(name="", weight=1, least=0, most=own))
+            claims.append(ShareClaim(name="", weight=1, least=0, most=own))
         unowned = self._session.unowned.get(resource, 0) if name == self._unowned_at else 0
         if unowned:  # these pods occupy nodes, so no queue can deserve their resources
-            claims.append(Claim(name=_UNOWNED, weight=1, least=unowned, most=unowned))
+            claims.append(ShareClaim(name=_UNOWNED, weight=1, least=unowned, most=unowned))
         shares = fill(total, claims)
         for row in rows:
             deserved.setdefault(row.name, {})[resource] = shares[row.name]

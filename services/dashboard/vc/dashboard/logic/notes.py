@@ -35,7 +35,7 @@ def not_reclaimable(session: Session, group: str, reason: Reason) -> list[str]:
     missing = missing or [a.resource for a in reason.amounts]
     # Its own ancestors share their resources with the job.
     own = {above.name: None for above in session.line(row.queue)}
-    deserved = shares.queue_shares_deserved(session)
+    deserved = shares.deserved_shares(session)
     found: list[str] = []
     for name, queue in session.snapshot.queues.items():
         if queue.reclaimable or name in own:
