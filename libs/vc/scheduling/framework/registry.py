@@ -234,7 +234,9 @@ class Framework:
     ) -> None:
         self._stopwatch = stopwatch
         # Each plugin is constructed once and shared by all its extension points, so it can keep state.
-        asked = _Asked([(p, _make(p.name, p.told, registry)) for p in conf.plugins])
+        asked = _Asked(
+            [(p, _make(p.name, p.arguments_with_hierarchy, registry)) for p in conf.plugins]
+        )
         self.plugins = asked.plugins
         self.filters: list[NodeFilter] = asked.at("predicate", NodeFilter)
         self.peer_filters: list[PodAffinityFilter] = asked.at("predicate", PodAffinityFilter)

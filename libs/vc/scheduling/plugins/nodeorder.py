@@ -64,9 +64,9 @@ class NodeOrder:
 
     def peer_score(self, session: "Session", pod: PodRow, mask: Mask) -> Ints | None:
         """Return points from pod affinity and soft topology spread; None when neither applies."""
-        pod_affinity, peering = session.pod_affinity, pod.shape.peering
+        pod_affinity, peering = session.pod_affinity, pod.shape.pod_terms
         found: list[Ints] = []
-        if self._peers and (peering.wishes or pod_affinity.pulling(pod)):
+        if self._peers and (peering.preferred or pod_affinity.pulling(pod)):
             found.append(self._peers * nearness(pod_affinity, pod, mask))
         if peering.soft_spread and self._spread:
             found.append(self._spread * spreading(pod_affinity, pod, mask))

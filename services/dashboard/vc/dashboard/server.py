@@ -180,13 +180,13 @@ class DashboardServer:
         return web.Response(body=self._openapi, content_type="application/json")
 
     async def _jobs(self, request: web.Request) -> web.Response:
-        query = request.query
+        written = request.query
         query = JobQuery(
-            namespace=text_of(query, "namespace"),
-            queue=text_of(query, "queue"),
-            phase=text_of(query, "phase"),
-            after=text_of(query, "after"),
-            limit=limit_of(query),
+            namespace=text_of(written, "namespace"),
+            queue=text_of(written, "queue"),
+            phase=text_of(written, "phase"),
+            after=text_of(written, "after"),
+            limit=limit_of(written),
         )
         reasons = self._knowledge.sessions.reasons()
         cluster_index, stale = await self._knowledge.cluster_index(), self._knowledge.stale()
