@@ -139,10 +139,10 @@ async def scheduler_of(run: Run, took_ms: list[float], *, records: bool) -> Asyn
     scheduler: Scheduler = build(context)
     keep = scheduler._recorder.keep  # noqa: SLF001 - to see each session without a second reader
 
-    async def noted(held: RecordedSession) -> None:
-        took_ms.append(held.record.took_ms)
+    async def noted(session: RecordedSession) -> None:
+        took_ms.append(session.record.took_ms)
         if records:
-            await keep(held)
+            await keep(session)
 
     scheduler._recorder.keep = noted  # type: ignore[method-assign]  # noqa: SLF001 - see above
     tasks = [asyncio.create_task(t) for t in (run.tell_progress(), scheduler.run(), run.tick())]

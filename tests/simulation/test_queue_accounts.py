@@ -11,7 +11,7 @@ from tests.simulation.stack import Stack
 from tests.simulation.test_seeds import apply, seed_stack
 from vc.clock import run_virtual
 from vc.dashboard.logic.cluster_index import ClusterIndex, build_cluster_index
-from vc.dashboard.logic.invariants import QUEUES_TOLD, find
+from vc.dashboard.logic.invariants import QUEUES_ALLOCATED, find
 from vc.model.api import kinds
 from vc.model.api.kinds import Kind
 from vc.model.api.meta import ApiObject
@@ -44,11 +44,13 @@ def test_queues_tell_what_the_dashboard_counts_in_their_pods() -> None:
             for _ in range(3):
                 await stack.clock.sleep(20)
                 cluster_index = picture_of(stack)
-                wrong = [each for each in find(cluster_index) if each.invariant == QUEUES_TOLD]
+                wrong = [each for each in find(cluster_index) if each.invariant == QUEUES_ALLOCATED]
                 if wrong:  # something ended a moment ago
                     await stack.clock.sleep(TOLD_SECONDS_MAX)
                     cluster_index = picture_of(stack)
-                    wrong = [each for each in find(cluster_index) if each.invariant == QUEUES_TOLD]
+                    wrong = [
+                        each for each in find(cluster_index) if each.invariant == QUEUES_ALLOCATED
+                    ]
                 assert wrong == []
             assert len([q for q in cluster_index.queues.values() if q.status.allocated]) >= 3
 

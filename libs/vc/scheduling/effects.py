@@ -235,7 +235,7 @@ def eviction_events(eviction: Eviction) -> list[RecordEvent]:
 
 
 def _evict_why(eviction: Eviction) -> str:
-    return f"evicted to make room for pod group {eviction.group}"
+    return f"evicted to free resources for pod group {eviction.group}"
 
 
 def release_effects(release: Release) -> list[Effect]:

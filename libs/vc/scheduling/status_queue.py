@@ -105,6 +105,8 @@ class StatusQueue:
         while self._resting and self._resting[0][0] <= now:
             due, _, key = heapq.heappop(self._resting)
             waiting = self._waiting.get(key)
+            # The heap is not searched when an update is merged or withdrawn. An entry whose update
+            # has another due time by now is stale, and is dropped here.
             if waiting is not None and waiting.due == due and key not in self._busy:
                 self._rest.setdefault(key)
         # Each writer prefers one of the two orders, but takes from the other if its own is empty.

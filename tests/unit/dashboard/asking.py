@@ -11,10 +11,13 @@ from typing import Final
 
 import msgspec
 
-from tests.unit.scheduling.objects import GROUP, TASK
-from tests.unit.scheduling.scenarios.scenario import Wait, job_of
+from tests.unit.scheduling.objects import GROUP
+from tests.unit.scheduling.objects import TASK
+from tests.unit.scheduling.scenarios.scenario import Wait
+from tests.unit.scheduling.scenarios.scenario import job_of
 from tests.unit.scheduling.scenarios.unblocking import unblock
-from vc.dashboard.logic.answers.future_answers import AddNodes, WhatIfQuestion
+from vc.dashboard.logic.answers.future_answers import AddNodes
+from vc.dashboard.logic.answers.future_answers import WhatIfRequest
 from vc.messages.sessions import JobReason, Unblock
 from vc.model.api import kinds
 from vc.model.api.kinds import Kind
@@ -82,17 +85,17 @@ class Asking:
     def why_not(self) -> str:
         """Why it cannot be asked; empty when it can."""
         try:
-            return "" if self.question() != WhatIfQuestion() else "nothing but time helps"
+            return "" if self.question() != WhatIfRequest() else "nothing but time helps"
         except NoQuestionError as error:
             return str(error)
 
-    def question(self, *, about: str = "") -> WhatIfQuestion:
+    def question(self, *, about: str = "") -> WhatIfRequest:
         """`about`: a group whose job is applied again as it is, so that the answer tells of it."""
         came = list(self._notes.came.values())
         jobs = {_group(obj): None for obj in came if isinstance(obj, (Pod, PodGroup))}
         jobs |= {about: None} if about else {}
         facts = [obj for obj in came if not isinstance(obj, (Pod, PodGroup))]
-        return WhatIfQuestion(
+        return WhatIfRequest(
             documents=[*map(_document, facts), *(_job(self._notes, key) for key in jobs)],
             add_nodes=self._like,
             drop_jobs=list({_group(pod): None for pod in self._notes.went}),

@@ -5,12 +5,17 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from tests.unit.scheduling.objects import EPOCH, node, queue
-from vc.dashboard.logic.answers.future_answers import WaitingList, WhatIf, WhatIfJob, WhatIfQuestion
+from tests.unit.scheduling.objects import EPOCH
+from tests.unit.scheduling.objects import node
+from tests.unit.scheduling.objects import queue
+from vc.dashboard.logic.answers.future_answers import WaitingList
+from vc.dashboard.logic.answers.future_answers import WhatIf
+from vc.dashboard.logic.answers.future_answers import WhatIfJob
+from vc.dashboard.logic.answers.future_answers import WhatIfRequest
 from vc.dashboard.logic.cluster_index import ClusterIndex, build_cluster_index
 from vc.dashboard.logic.explaining import Starts, explain, waiting_list
 from vc.dashboard.logic.manifests import make
-from vc.dashboard.logic.shares import Standing, shares_of
+from vc.dashboard.logic.shares import SharesAndOrder, shares_of
 from vc.dashboard.logic.what_if import Ground, what_if
 from vc.messages.sessions import JobReason
 from vc.model.api.job import Job, JobCondition, JobState, JobStatus
@@ -121,14 +126,14 @@ class Cluster:
         )
 
     def ask(self, *documents: JsonObject, **changes: Any) -> WhatIf:
-        return what_if(self.ground(), WhatIfQuestion(documents=list(documents), **changes))
+        return what_if(self.ground(), WhatIfRequest(documents=list(documents), **changes))
 
-    def standing(self) -> Standing:
-        return shares_of(self.ground().trial(), Conf(), basis="a test")
+    def shares(self) -> SharesAndOrder:
+        return shares_of(self.ground().simulation(), Conf(), basis="a test")
 
     def waiting(self, queue: str, *, limit: int = 10, starts: Starts | None = None) -> WaitingList:
         return waiting_list(
-            self.cluster_index(), self.reasons, queue, standing=self.standing(), limit=limit, stale="",
+            self.cluster_index(), self.reasons, queue, shares=self.shares(), limit=limit, stale="",
             starts=starts,
         )  # fmt: skip
 

@@ -15,7 +15,7 @@ from tests.unit.dashboard.objects import (
 )
 from vc.dashboard.logic.answers import shapes
 from vc.dashboard.logic.answers.page import page
-from vc.dashboard.logic.answers.questions import QuestionError, limit_of, text_of
+from vc.dashboard.logic.answers.query_parameters import QueryError, limit_of, text_of
 from vc.dashboard.logic.cluster_index import ClusterIndex, build_cluster_index
 from vc.dashboard.logic.invariants import (
     GANGS_WHOLE,
@@ -27,7 +27,7 @@ from vc.dashboard.logic.invariants import (
     remember,
     report,
 )
-from vc.dashboard.logic.jobs import JobQuestion, describe_job, list_jobs
+from vc.dashboard.logic.jobs import JobQuery, describe_job, list_jobs
 from vc.dashboard.logic.queues import depth_first, queue_tree
 from vc.dashboard.logic.sessions import SESSIONS_MAX, SessionMemory
 from vc.model.api.scheduling import PodGroupCondition
@@ -40,15 +40,15 @@ def names(found: shapes.JobList) -> list[str]:
 @pytest.mark.parametrize(
     ("question", "expected"),
     [
-        (JobQuestion(), ["a", "b", "c"]),
-        (JobQuestion(namespace="other"), ["c"]),
-        (JobQuestion(queue="default"), ["a", "b"]),
-        (JobQuestion(phase="Pending"), ["c"]),
-        (JobQuestion(after="ml/a"), ["b", "c"]),
-        (JobQuestion(limit=1), ["a"]),
+        (JobQuery(), ["a", "b", "c"]),
+        (JobQuery(namespace="other"), ["c"]),
+        (JobQuery(queue="default"), ["a", "b"]),
+        (JobQuery(phase="Pending"), ["c"]),
+        (JobQuery(after="ml/a"), ["b", "c"]),
+        (JobQuery(limit=1), ["a"]),
     ],
 )
-def test_jobs_are_chosen_and_in_order(question: JobQuestion, expected: list[str]) -> None:
+def test_jobs_are_chosen_and_in_order(question: JobQuery, expected: list[str]) -> None:
     assert names(list_jobs(healthy(), {}, question, stale="")) == expected
 
 
@@ -56,7 +56,7 @@ def test_pages_follow_one_another() -> None:
     seen: list[str] = []
     after = ""
     for _ in range(3):
-        found = list_jobs(healthy(), {}, JobQuestion(limit=1, after=after), stale="")
+        found = list_jobs(healthy(), {}, JobQuery(limit=1, after=after), stale="")
         seen += names(found)
         after = found.next
     assert seen == ["a", "b", "c"]
@@ -268,7 +268,7 @@ def test_pods_of_a_job_that_is_gone_are_orphans() -> None:
 def test_the_page_escapes_everything() -> None:
     evil = job("<script>alert(1)</script>", queue='"><img src=x>')
     cluster_index = build_cluster_index(jobs=[evil], queues=[queue("<b>q</b>", parent="<i>")])
-    jobs = list_jobs(cluster_index, {}, JobQuestion(), stale="<u>old</u>")
+    jobs = list_jobs(cluster_index, {}, JobQuery(), stale="<u>old</u>")
     text = page(jobs, queue_tree(cluster_index, limit=10, stale=""))
     for part in ("<script", "<img", "<b>q", "<u>old"):
         assert part not in text
@@ -277,11 +277,11 @@ def test_the_page_escapes_everything() -> None:
 
 @pytest.mark.parametrize("text", ["0", "1001", "-1", "many", "", "９", "9" * 5000])
 def test_limits_are_bounded(text: str) -> None:
-    with pytest.raises(QuestionError):
+    with pytest.raises(QueryError):
         limit_of({"limit": text})
 
 
 def test_texts_are_bounded() -> None:
     assert limit_of({}) == 100
-    with pytest.raises(QuestionError):
+    with pytest.raises(QueryError):
         text_of({"queue": "q" * 1000}, "queue")

@@ -183,7 +183,7 @@ def test_the_tree_has_what_queues_deserve_by_weight_alone() -> None:
     cluster = Cluster(queue("a", weight=3), queue("b", deserved={"gpu": "2"}), nodes(1, cpu=8))
     cluster.run(manifest("one", 8, queue="a"))
     cluster.run(manifest("two", 8, queue="b"))
-    tree = queue_tree(cluster.cluster_index(), limit=9, stale="", standing=cluster.standing())
+    tree = queue_tree(cluster.cluster_index(), limit=9, stale="", shares=cluster.shares())
     deserved = {row.name: row.deserved for row in tree.queues}
     assert (deserved["a"]["cpu"], deserved["b"]["cpu"]) == ("6", "2")
     assert deserved["b"]["gpu"] == "2", "what is written and not counted stays"
@@ -194,8 +194,8 @@ def test_the_tree_has_what_queues_deserve_by_weight_alone() -> None:
 def test_a_plugin_that_is_not_here_costs_the_tree_its_shares_alone() -> None:
     conf = Conf(tiers=((PluginConf(name="theirs"),),))
     cluster = Cluster(queue("a", deserved={"cpu": "2"}), nodes(1, cpu=8))
-    standing = shares_of(cluster.ground().trial(), conf, basis="a test")
-    tree = queue_tree(cluster.cluster_index(), limit=9, stale="", standing=standing)
+    standing = shares_of(cluster.ground().simulation(), conf, basis="a test")
+    tree = queue_tree(cluster.cluster_index(), limit=9, stale="", shares=standing)
     assert tree.queues[0].deserved == {"cpu": "2"}
     assert "plugin 'theirs' is not known" in tree.basis
 

@@ -8,7 +8,7 @@ import pytest
 
 from vc.dashboard import worker as heavy_module
 from vc.dashboard.worker import (
-    ASKER,
+    CLIENT,
     CLIENTS_REMEMBERED_MAX,
     WAITING_EACH_MAX,
     ShareError,
@@ -19,7 +19,7 @@ from vc.dashboard.worker import (
 
 def ask(heavy: Worker, client: str, function: Any, *args: Any) -> "asyncio.Task[Any]":
     async def asking() -> Any:
-        ASKER.set(client)
+        CLIENT.set(client)
         return await heavy.run(function, *args)
 
     return asyncio.create_task(asking())

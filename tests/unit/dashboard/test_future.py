@@ -14,9 +14,16 @@ from tests.unit.dashboard.cluster import (
     queue_manifest,
     volcanos,
 )
-from tests.unit.scheduling.objects import EPOCH, nodes, priority_class, queue
-from vc.dashboard.logic.answers.future_answers import AddNodes, WhatIf, WhatIfQuestion
-from vc.dashboard.logic.manifests import PODS_MAX, WhatIfManifestError, make
+from tests.unit.scheduling.objects import EPOCH
+from tests.unit.scheduling.objects import nodes
+from tests.unit.scheduling.objects import priority_class
+from tests.unit.scheduling.objects import queue
+from vc.dashboard.logic.answers.future_answers import AddNodes
+from vc.dashboard.logic.answers.future_answers import WhatIf
+from vc.dashboard.logic.manifests import PODS_MAX
+from vc.dashboard.logic.manifests import WhatIfManifestError
+from vc.dashboard.logic.manifests import make
+from vc.dashboard.logic.answers.future_answers import WhatIfRequest
 from vc.dashboard.logic.what_if import queue_shares, what_if
 from vc.messages.sessions import Stage
 from vc.model.api.scheduling import PodGroup
@@ -51,7 +58,7 @@ def test_pods_that_are_not_made_yet_name_the_scheduler_that_we_are() -> None:
     cluster = Cluster(queue(), nodes(1, cpu=4), groups)
     cluster.jobs = [changed(job, spec=changed(job.spec, scheduler_name=""))]
     ground = changed(cluster.ground(), scheduler_names=("mine", "also"))
-    assert len(ground.trial().settle().placements[job.key]) == 2
+    assert len(ground.simulation().settle().placements[job.key]) == 2
 
 
 def test_whose_pods_are_tried_is_what_the_scheduler_is_told() -> None:
@@ -61,7 +68,7 @@ def test_whose_pods_are_tried_is_what_the_scheduler_is_told() -> None:
         document = manifest("a", 2)
         if scheduler:
             document["spec"]["schedulerName"] = scheduler
-        return what_if(ground, WhatIfQuestion(documents=[document]))
+        return what_if(ground, WhatIfRequest(documents=[document]))
 
     for scheduler in ("", "mine", "also"):
         assert only(ask(scheduler)).runs

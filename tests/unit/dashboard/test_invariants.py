@@ -11,8 +11,8 @@ from vc.dashboard.logic.epochs import SESSIONS_REMEMBERED_MAX, EpochMemory
 from vc.dashboard.logic.invariants import (
     EPOCHS_GROW,
     NO_ORPHANS,
+    QUEUES_ALLOCATED,
     QUEUES_EXIST,
-    QUEUES_TOLD,
     TRANSIENT_SECONDS_MAX,
     find,
     remember,
@@ -73,7 +73,7 @@ def test_a_queue_tells_what_its_pods_ask_for(case: Case) -> None:
 
     def wrong(now: float) -> tuple[str, ...]:
         told = report(case.cluster_index, findings, seen, now=now, stale="")
-        (promise,) = [each for each in told.invariants if each.name == QUEUES_TOLD]
+        (promise,) = [each for each in told.invariants if each.name == QUEUES_ALLOCATED]
         assert promise.checked == 2
         return tuple(violation.object for violation in promise.violations)
 

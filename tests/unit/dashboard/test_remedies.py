@@ -134,7 +134,7 @@ def test_pods_beyond_the_minimum_have_a_reason_and_count_in_requested() -> None:
     assert found.explanation is None
     assert found.beyond_minimum is not None
     assert found.beyond_minimum.sentence.startswith("2 pods beyond the minimum of 1 wait: ")
-    tree = queue_tree(cluster.cluster_index(), limit=10, stale="", standing=cluster.standing())
+    tree = queue_tree(cluster.cluster_index(), limit=10, stale="", shares=cluster.shares())
     (row,) = [row for row in tree.queues if row.name == "default"]
     assert (row.used["cpu"], row.requested["cpu"]) == ("4", "6")
 

@@ -19,7 +19,7 @@ from vc.clock import LoopClock
 from vc.dashboard import worker as heavy_module
 from vc.dashboard.config import Config
 from vc.dashboard.service import DashboardService, build
-from vc.dashboard.worker import ASKER, WAITING_MAX, BusyError, Worker
+from vc.dashboard.worker import CLIENT, WAITING_MAX, BusyError, Worker
 from vc.messages.sessions import entry_bytes, session_message
 from vc.model.api.kinds import CONFIGMAPS, JOBS, NAMESPACES, QUEUES
 from vc.runtime.hosting.context import Context
@@ -199,7 +199,7 @@ async def test_a_fault_of_ours_is_told_as_json_and_logged(
     async def broken() -> Any:
         raise ZeroDivisionError("nobody thought of it")
 
-    monkeypatch.setattr(service, "standing", broken)
+    monkeypatch.setattr(service, "shares", broken)
     async with (
         aiohttp.ClientSession(f"http://127.0.0.1:{service.port}") as client,
         client.get("/api/v1/queues") as answer,
@@ -230,8 +230,8 @@ async def test_too_many_trials_at_once_are_told_to_come_again(service: Dashboard
 
 def asked_by(client: str, service: DashboardService, release: threading.Event) -> Any:
     async def ask() -> bool:
-        ASKER.set(client)
-        return await service.heavy.run(release.wait, 10)
+        CLIENT.set(client)
+        return await service.worker.run(release.wait, 10)
 
     return asyncio.create_task(ask())
 
@@ -251,10 +251,10 @@ async def test_nobody_stands_in_line_for_ever(monkeypatch: pytest.MonkeyPatch) -
 async def test_shares_are_not_counted_again_while_nothing_changes(
     service: DashboardService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = await service.standing()
+    first = await service.shares()
     assert first.basis == "the default configuration"
     monkeypatch.setattr(service, "ground", None)
-    assert await service.standing() is first
+    assert await service.shares() is first
 
 
 async def sessions_of(client: aiohttp.ClientSession) -> list[str]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from vc.dashboard.logic.answers.future_answers import WhatIfQuestion
+from vc.dashboard.logic.answers.future_answers import WhatIfRequest
 from vc.dashboard.logic.shares import GaveUpError
 from vc.dashboard.logic.what_if import Ground, what_if
 from vc.scheduling.conf.model import Conf
@@ -14,8 +14,8 @@ def ground() -> Ground:
 
 def test_a_what_if_without_time_gives_up() -> None:
     with pytest.raises(GaveUpError, match="no time was left"):
-        what_if(ground(), WhatIfQuestion(), lambda: False)
+        what_if(ground(), WhatIfRequest(), lambda: False)
 
 
 def test_a_what_if_in_time_is_answered() -> None:
-    assert what_if(ground(), WhatIfQuestion(), lambda: True).jobs == []
+    assert what_if(ground(), WhatIfRequest(), lambda: True).jobs == []

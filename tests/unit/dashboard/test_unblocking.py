@@ -9,9 +9,12 @@ from typing import Final
 import msgspec
 
 from tests.unit.dashboard.asking import Asking
-from tests.unit.scheduling.scenarios.scenario import Scenario, play
+from tests.unit.scheduling.scenarios.scenario import Scenario
+from tests.unit.scheduling.scenarios.scenario import play
 from tests.unit.scheduling.scenarios.test_scenarios import EACH_WAIT
-from vc.dashboard.logic.answers.future_answers import WhatIf, WhatIfJob, WhatIfQuestion
+from vc.dashboard.logic.answers.future_answers import WhatIf
+from vc.dashboard.logic.answers.future_answers import WhatIfJob
+from vc.dashboard.logic.answers.future_answers import WhatIfRequest
 from vc.dashboard.logic.answers.reason_answers import AmountAnswer, ReasonAnswer, UnblockAnswer
 from vc.dashboard.logic.what_if import Ground, what_if
 from vc.messages.sessions import Amount, JobReason, Reason, Unblock
@@ -80,7 +83,7 @@ def _units_of(amount: AmountAnswer) -> Amount:
     return Amount(**fields)
 
 
-def _answer(ground: Ground, question: WhatIfQuestion) -> WhatIf:
+def _answer(ground: Ground, question: WhatIfRequest) -> WhatIf:
     answer = what_if(ground, question)
     assert answer.refused == []
     return answer

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from vc.dashboard.logic.answers.questions import QuestionError
-from vc.dashboard.logic.usage import UsageMemory, question_of, report
+from vc.dashboard.logic.answers.query_parameters import QueryError
+from vc.dashboard.logic.usage import UsageMemory, query_of, report
 from vc.messages.usage import UsageRow, usage_message
 
 HOUR = 1_800_000_000
@@ -52,7 +52,7 @@ CASES = [
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.sentence)
 def test_usage_is_added_up(case: Case) -> None:
-    question = question_of(case.query, limit=100)
+    question = query_of(case.query, limit=100)
     found = report(ROWS, question, stale="")
     cells = [tuple(getattr(line, cell) for cell in found.by) for line in found.lines]
     assert cells == case.wanted
@@ -61,13 +61,13 @@ def test_usage_is_added_up(case: Case) -> None:
 
 
 def test_hours_are_those_of_people_and_seconds_are_exact() -> None:
-    (line,) = report([row("x")], question_of({}, limit=10), stale="").lines
+    (line,) = report([row("x")], query_of({}, limit=10), stale="").lines
     assert (line.cpu_hours, line.memory_gib_hours) == (2.0, 1.0)
     assert line.unit_seconds["memory"] == str(3600 << 30)
 
 
 def test_the_rest_is_counted() -> None:
-    found = report(ROWS, question_of({"by": "job"}, limit=1), stale="old")
+    found = report(ROWS, query_of({"by": "job"}, limit=1), stale="old")
     assert (len(found.lines), found.total, found.stale) == (1, 3, "old")
 
 
@@ -81,8 +81,8 @@ def test_the_rest_is_counted() -> None:
     ],
 )
 def test_a_question_that_cannot_be_answered_is_named(query: dict[str, str], said: str) -> None:
-    with pytest.raises(QuestionError, match=said.replace("(", r"\(")):
-        question_of(query, limit=10)
+    with pytest.raises(QueryError, match=said.replace("(", r"\(")):
+        query_of(query, limit=10)
 
 
 def test_a_newer_row_replaces_and_none_takes_away() -> None:
@@ -104,7 +104,7 @@ def test_an_account_is_read_page_by_page_in_the_order_of_its_cells() -> None:
     seen: list[tuple[str, str]] = []
     after = ""
     for _ in range(len(ROWS)):
-        question = question_of({"by": "job,day", "after": after}, limit=2)
+        question = query_of({"by": "job,day", "after": after}, limit=2)
         page = report(ROWS, question, stale="")
         assert page.total == 3
         seen += [(line.job, line.day) for line in page.lines]
@@ -115,5 +115,5 @@ def test_an_account_is_read_page_by_page_in_the_order_of_its_cells() -> None:
 
 
 def test_a_place_to_go_on_from_has_as_many_cells_as_a_line() -> None:
-    with pytest.raises(QuestionError, match="after='x': write job, day of a line"):
-        question_of({"by": "job,day", "after": "x"}, limit=2)
+    with pytest.raises(QueryError, match="after='x': write job, day of a line"):
+        query_of({"by": "job,day", "after": "x"}, limit=2)

@@ -10,9 +10,15 @@ from tests.unit.scheduling.world import World
 from vc.dashboard.logic import sessions as sessions_module
 from vc.dashboard.logic.cluster_index import ClusterIndex, build_cluster_index
 from vc.dashboard.logic.explaining import waiting_list
-from vc.dashboard.logic.jobs import JobQuestion, describe_job, line_of, list_jobs, true_words
+from vc.dashboard.logic.jobs import (
+    JobQuery,
+    current_reasons,
+    describe_job,
+    list_jobs,
+    pending_order,
+)
 from vc.dashboard.logic.sessions import SESSIONS_MAX, SKEW_SECONDS_MAX, SessionMemory, leader_of
-from vc.dashboard.logic.shares import Standing
+from vc.dashboard.logic.shares import SharesAndOrder
 from vc.messages.sessions import JobReason, SessionRecord
 from vc.model.api.kinds import PODGROUPS
 from vc.model.api.scheduling import PodGroup, PodGroupCondition, Queue
@@ -48,7 +54,7 @@ def lined_up(
     cluster_index: ClusterIndex, memory: SessionMemory, queue: str = "default"
 ) -> list[str]:
     found = waiting_list(
-        cluster_index, memory.reasons(), queue, standing=Standing(), limit=100, stale=""
+        cluster_index, memory.reasons(), queue, shares=SharesAndOrder(), limit=100, stale=""
     )
     assert found.total == len(found.waiting)
     return [row.group for row in found.waiting]
@@ -169,7 +175,7 @@ def test_a_word_counts_only_while_its_group_waits(found: PodGroup, told: bool) -
     assert detail is not None
     assert (detail.explanation is not None) is told
     assert detail.position == int(told)
-    [row] = list_jobs(cluster_index, memory.reasons(), JobQuestion(), stale="").jobs
+    [row] = list_jobs(cluster_index, memory.reasons(), JobQuery(), stale="").jobs
     assert bool(row.reason) is told
     assert bool(lined_up(cluster_index, memory)) is told
 
@@ -189,12 +195,12 @@ def test_the_line_is_numbered_as_it_stands_now() -> None:
         return msgspec.structs.replace(waiting(name), position=position)
 
     cluster_index = pictured(*(group(name, phase="Pending") for name in "cde"))
-    words = true_words(
+    words = current_reasons(
         cluster_index, {f"ml/{w}": at(w, n) for w, n in (("c", 3), ("d", 2), ("e", 3))}
     )
     order = {"ml/c": 0, "ml/d": 1, "ml/e": 2}  # two that were before c have left since it was told
-    assert line_of(cluster_index, words, "default", order) == ["ml/c", "ml/d", "ml/e"]
-    assert line_of(cluster_index, words, "default", {}) == ["ml/d", "ml/c", "ml/e"]
+    assert pending_order(cluster_index, words, "default", order) == ["ml/c", "ml/d", "ml/e"]
+    assert pending_order(cluster_index, words, "default", {}) == ["ml/d", "ml/c", "ml/e"]
     detail = describe_job(cluster_index, words, "ml/c", stale="", order=order)
     assert detail is not None
     assert detail.position == 1
@@ -213,7 +219,7 @@ def test_whose_reason_is_yet_to_be_said_stands_in_the_line_with_its_condition() 
         cluster_index,
         memory.reasons(),
         "default",
-        standing=Standing(order={"ml/b": 0, "ml/a": 1}),
+        shares=SharesAndOrder(order={"ml/b": 0, "ml/a": 1}),
         limit=9,
         stale="",
     )

@@ -42,7 +42,7 @@ def test_a_counter_has_exactly_the_name_that_gos_client_gives_it() -> None:
 def test_a_counter_may_have_labels_and_a_neighbour_that_ends_in_total() -> None:
     registry = CollectorRegistry()
     counter = ShownCounter("a_count", "A.", ("job",), registry=registry)
-    PendingMetrics(registry, lives=lambda _: True)
+    PendingMetrics(registry, exists=lambda _: True)
     counter.show({("x",): 3.0})
     assert '# TYPE a_count counter\na_count{job="x"} 3.0\n' in page(registry)
     assert "# TYPE volcano_schedule_attempts_total counter" in page(registry)
@@ -61,7 +61,7 @@ def decided(*waiting: str, evictions: tuple[Eviction, ...] = ()) -> Decisions:
 
 def test_a_jobs_retries_stay_while_it_lives_and_go_when_it_goes() -> None:
     registry, alive = CollectorRegistry(), {"ml/a", "ml/b"}
-    meters = PendingMetrics(registry, lives=alive.__contains__)
+    meters = PendingMetrics(registry, exists=alive.__contains__)
     meters.session(decided("ml/a", "ml/b"))
     meters.session(decided("ml/a"))
     meters.session(decided())
@@ -73,7 +73,7 @@ def test_a_jobs_retries_stay_while_it_lives_and_go_when_it_goes() -> None:
 
 
 def test_retries_are_bounded_when_nobody_scrapes() -> None:
-    counted = JobRetries(CollectorRegistry(), lives=lambda _: False)
+    counted = JobRetries(CollectorRegistry(), exists=lambda _: False)
     for number in range(10 * RETRIES_MIN):
         counted.count([f"job-{number}"])
         assert len(counted._counts) <= RETRIES_MIN + 1

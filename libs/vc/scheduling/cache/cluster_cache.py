@@ -200,6 +200,7 @@ class ClusterCache:
 
     def unassume(self, key: str, uid: str, *, now: float | None) -> None:
         """Remove an assumed bind after a live read; with `now` the pod enters bind backoff."""
+        # The row is read again from the fact, because the assumed row replaced it.
         self.overlays.assumed.pop(uid, None)
         if now is not None:
             self.overlays.bind_backoff.failed(key, uid, now=now)

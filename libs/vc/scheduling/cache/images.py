@@ -39,7 +39,7 @@ class ImageTableBuilder:
     def __init__(self) -> None:
         self._ids: Ints = np.zeros(_FIRST, dtype=np.int64)
         self._sizes: Ints = np.zeros(_FIRST, dtype=np.int64)
-        self._asked: dict[str, int] = {}
+        self._requested: dict[str, int] = {}
         """By image: the number of waiting pods that use it."""
         self._found: dict[str, tuple[Ints, Ints]] = {}
         """By image in use: rows of the columns, and the sizes there."""
@@ -88,21 +88,21 @@ class ImageTableBuilder:
         for pod, sign in ((before, -1), (after, 1)):
             if pod is not None and pod.ours and pod.status is TaskStatus.PENDING:
                 for image in pod.shape.images:
-                    count = self._asked.get(image, 0) + sign
+                    count = self._requested.get(image, 0) + sign
                     if count:
-                        self._asked[image] = count
+                        self._requested[image] = count
                     else:
-                        del self._asked[image]
+                        del self._requested[image]
 
     # -- for a session ---------------------------------------------------------------------------
 
     def table(self, nodes: StaticTable) -> dict[str, ImageRow]:
         """The images that are in use and on some node, sorted by id."""
-        if not self._asked:
+        if not self._requested:
             return {}
-        self._look_up([image for image in self._asked if image not in self._found])
+        self._look_up([image for image in self._requested if image not in self._found])
         # Images that no waiting pod uses would otherwise accumulate.
-        for image in [image for image in self._found if image not in self._asked]:
+        for image in [image for image in self._found if image not in self._requested]:
             del self._found[image]
         told: dict[str, tuple[StaticTable, tuple[Ints, Ints], ImageRow]] = {}
         for image in sorted(self._found):

@@ -129,14 +129,17 @@ class PodAffinityIndex:
         else:
             self._namespaces[name] = labels
         changed = self._selecting and before != (None if gone else labels)
+        # A label change may move a namespace in or out of any selection. Which counts are affected
+        # is unknown, so all of them are invalid until the next session counts again.
         self._stale |= changed
         return changed
 
-    def _count_anew(self, pods: Iterable[PodRow]) -> None:
+    def _count_again(self, pods: Iterable[PodRow]) -> None:
         self._stale = False
         self._selections, self._new, self._matcher = {}, {}, Matcher()
         self._fresh, self._fresh_matcher, self._uncounted = {}, Matcher(), {}
         self._owners, self._pulls, self._ports = {}, {}, {}
+        # Selections of waiting pods are requested by this pass and counted by the following one.
         for pod in pods:
             self.replace(None, pod)
 
@@ -149,17 +152,20 @@ class PodAffinityIndex:
         # Everything will be counted again before the next session.
         if self._stale:
             return
+        # During a pass two sets of counts exist; both must see every change, or the new ones would
+        # be wrong as soon as they replace the old ones.
         if self._fresh:
             self._move(before, after)
-        if before is not None and _lies(before):
+        if before is not None and _is_placed(before):
             self._count(before, -1)
         if after is None:
             return
-        if _lies(after):
+        if _is_placed(after):
             self._count(after, 1)
         elif after.status is TaskStatus.PENDING and after.ours:
-            for term in after.shape.peering.terms:
+            for term in after.shape.pod_terms.terms:
                 selection = self._resolve(term, after)
+                # Counted once however many pods ask: selections are shared by their key.
                 if selection.key not in self._selections and selection.key not in self._fresh:
                     self._new[selection.key] = selection
 
@@ -168,12 +174,12 @@ class PodAffinityIndex:
         if self._selections:
             for selection in self._matcher.matching(pod.namespace, pod.labels):
                 _add(self._selections[selection.key][1], pod.node, sign)
-        peering = pod.shape.peering
-        for term in peering.anti:
+        pod_terms = pod.shape.pod_terms
+        for term in pod_terms.anti:
             self._own(self._owners, term, pod, sign)
-        for wish in peering.pulls:
-            self._own(self._pulls, wish.term, pod, sign * wish.weight)
-        for port in peering.ports:
+        for weighted in pod_terms.pulls:
+            self._own(self._pulls, weighted.term, pod, sign * weighted.weight)
+        for port in pod_terms.ports:
             taken = self._ports.setdefault(port, {})
             _add(taken, pod.node, sign)
             if not taken:
@@ -182,6 +188,7 @@ class PodAffinityIndex:
     def _own(self, owned: Owned, term: PodAffinityTerm, pod: PodRow, more: int) -> None:
         self._selecting |= term.namespace_selector is not None
         owner = owner_of(term, pod, self._namespaces)
+        # Placed pods of one job have the same term, so it is one entry with a number per node.
         known = owned.setdefault(owner.key, (owner, {}))
         _add(known[1], pod.node, more)
         if not known[1]:
@@ -190,7 +197,7 @@ class PodAffinityIndex:
     def table(self, pods: Mapping[str, PodRow]) -> PodAffinityTable:
         """The counts for a session. `pods` are all pods by key; those not counted yet are counted now."""
         if self._stale:
-            self._count_anew(pods.values())
+            self._count_again(pods.values())
         while self.count_some(pods, pods_max=len(pods)):
             pass  # selections that arrived during a pass need another pass
         return PodAffinityTable(
@@ -205,10 +212,11 @@ class PodAffinityIndex:
         """Count some pods for new selections, and return whether more remain."""
         if self._stale:
             return False  # everything will be counted again
+        # One pass at a time: selections that are requested meanwhile wait for the next one.
         if self._new and not self._fresh:
             self._begin(pods)
         for key in list(itertools.islice(self._uncounted, pods_max)):
-            if _lies(pods[key]):
+            if _is_placed(pods[key]):
                 self._count_fresh(pods[key], 1)
             del self._uncounted[key]
         if self._fresh and not self._uncounted:
@@ -224,6 +232,8 @@ class PodAffinityIndex:
         self._uncounted = dict.fromkeys(pods)  # filtering them would be a pass itself
 
     def _end(self) -> None:
+        # Only complete counts become visible. A session never reads a selection that covers some
+        # of the pods.
         for selection, _ in self._fresh.values():
             self._matcher.add(selection)
         self._selections.update(self._fresh)
@@ -233,10 +243,10 @@ class PodAffinityIndex:
         """A pod changes during the pass. From now on it is included in the new counts."""
         if before is not None:
             # A pod that the pass has not reached is not in the new counts, so nothing is subtracted.
-            if before.key not in self._uncounted and _lies(before):
+            if before.key not in self._uncounted and _is_placed(before):
                 self._count_fresh(before, -1)
             self._uncounted.pop(before.key, None)
-        if after is not None and _lies(after):
+        if after is not None and _is_placed(after):
             self._count_fresh(after, 1)
 
     def _count_fresh(self, pod: PodRow, sign: int) -> None:
@@ -249,14 +259,14 @@ class PodAffinityIndex:
             self._resolve(term, pod).key: None
             for pod in pods
             if pod.status is TaskStatus.PENDING and pod.ours
-            for term in pod.shape.peering.terms
+            for term in pod.shape.pod_terms.terms
         }
         kept = {key: known for key, known in self._selections.items() if key in wanted}
         self._selections = kept
         self._matcher = Matcher(selection for selection, _ in kept.values())
 
 
-def _lies(pod: PodRow) -> bool:
+def _is_placed(pod: PodRow) -> bool:
     return bool(pod.node) and pod.status in ON_NODE
 
 

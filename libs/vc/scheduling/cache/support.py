@@ -29,8 +29,8 @@ def unsupported_in_queue(queue: Queue) -> str:
 def unsupported_in_pod(pod: Pod) -> str:
     """The first field that prevents a pod from being bound; empty for none."""
     spec, annotations = pod.spec, pod.metadata.annotations
-    asked = spec.resource_claims or spec.scheduling_group or spec.workload_ref
-    if not asked and NUMA_TOPOLOGY_POLICY not in annotations:
+    used = spec.resource_claims or spec.scheduling_group or spec.workload_ref
+    if not used and NUMA_TOPOLOGY_POLICY not in annotations:
         return ""
     return _first("Pod", {"metadata": {"annotations": annotations}, "spec": to_json(spec)})
 

@@ -45,7 +45,7 @@ class VolumeTable:
     """Claim to node to the number of pods there that use it."""
     chosen: dict[str, ClaimChoice] = field(default_factory=dict)
     """By claim uid: choices that are not observed yet."""
-    asked: dict[str, int] = field(default_factory=dict)
+    requested: dict[str, int] = field(default_factory=dict)
     """Claims of waiting pods, and the number of these pods."""
     stuck: frozenset[str] = frozenset()
     """Claims that got a node or volume long ago and are not bound. Used for membership tests only."""
@@ -100,7 +100,7 @@ class VolumeTableBuilder:
         self._classes: dict[str, ClassRow] = {}
         self._limits: dict[str, dict[str, int]] = {}
         self._users: dict[str, dict[str, int]] = {}
-        self._asked: dict[str, int] = {}
+        self._requested: dict[str, int] = {}
         """Claims of waiting pods of ours, and the number of these pods."""
         self._given_at: dict[str, float] = {}
         """By claim key: since when it is known to have a node or volume without being bound."""
@@ -136,7 +136,7 @@ class VolumeTableBuilder:
         if after is not None and (after.bound or after.selected_node):
             self._choices.drop(after.uid)
         self._table = None
-        return key in self._asked and before != after
+        return key in self._requested and before != after
 
     def put_volume(self, volume: PersistentVolume, *, gone: bool) -> bool:
         """Apply a volume, and return whether a session could decide differently."""
@@ -153,7 +153,7 @@ class VolumeTableBuilder:
                 if kept is not None:
                     self._choices.drop(kept.uid)
         self._table = None
-        return bool(self._asked)
+        return bool(self._requested)
 
     def put_class(self, storage: StorageClass, *, gone: bool) -> bool:
         """Apply a storage class, and return whether a session could decide differently."""
@@ -162,7 +162,7 @@ class VolumeTableBuilder:
         if not gone:
             self._classes[name] = class_row(storage)
         self._table = None
-        return bool(self._asked) and before != self._classes.get(name)
+        return bool(self._requested) and before != self._classes.get(name)
 
     def put_node(self, drivers: CSINode, *, gone: bool) -> bool:
         """Apply the CSI drivers of a node, and return whether a session could decide differently."""
@@ -177,12 +177,12 @@ class VolumeTableBuilder:
         for driver_name, count in after.items():
             self._limits.setdefault(driver_name, {})[name] = count
         self._table = None
-        return bool(self._asked) and before != after
+        return bool(self._requested) and before != after
 
     def replace(self, before: PodRow | None, after: PodRow | None) -> None:
         """Replace the row of a pod, and update the users of its claims."""
         for row, sign in ((before, -1), (after, 1)):
-            if row is None or not row.shape.peering.claims:
+            if row is None or not row.shape.pod_terms.claims:
                 continue
             self._table = None
             for key in claims_of(row):
@@ -191,7 +191,7 @@ class VolumeTableBuilder:
                     if not self._users[key]:
                         del self._users[key]
                 elif row.status is TaskStatus.PENDING and row.ours:
-                    _add(self._asked, key, sign)
+                    _add(self._requested, key, sign)
 
     # -- what we did -----------------------------------------------------------------------------
 
@@ -211,7 +211,7 @@ class VolumeTableBuilder:
         if self._choices.expire(now):
             self._table = None
         # Copying all storage is expensive, and most sessions need none of it.
-        if not self._asked:
+        if not self._requested:
             self._given_at.clear()
             return VolumeTable()
         stuck = self._stuck(now)
@@ -224,7 +224,7 @@ class VolumeTableBuilder:
                 limits={driver: dict(nodes) for driver, nodes in self._limits.items()},
                 users={claim: dict(nodes) for claim, nodes in self._users.items()},
                 chosen=dict(self._choices.made),
-                asked=dict(self._asked),
+                requested=dict(self._requested),
                 stuck=stuck,
             )
         return self._table
@@ -232,7 +232,7 @@ class VolumeTableBuilder:
     def _stuck(self, now: float) -> frozenset[str]:
         """Record the claims that got a node or volume since the last call, drop those that are
         bound, and return those that wait too long."""
-        given = {key: None for key in self._asked if self._has_place(key)}
+        given = {key: None for key in self._requested if self._has_place(key)}
         self._given_at = {key: self._given_at.get(key, now) for key in given}
         return frozenset(k for k, at in self._given_at.items() if at + BIND_SECONDS_MAX <= now)
 

@@ -113,7 +113,7 @@ def _status(session: Session, group: GroupRow) -> StatusChange | None:
     # The actions of this session used the old phase, so another session has to follow soon.
     if goes_back or comes_in:
         session.wake(session.now + FOLLOW_UP_SECONDS)
-    tell = due.tell and reason is not None
+    tell = due.event and reason is not None
     return StatusChange(
         namespace=group.namespace,
         name=group.name,

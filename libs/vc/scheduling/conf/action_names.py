@@ -55,8 +55,8 @@ def with_own_names(written: Any, known: Collection[str]) -> tuple[Any, list[str]
             if entry["name"] not in named:
                 warnings.append(f"{at}: no effect: {entry['name']} is not among the actions")
                 continue
-            left, told = _read(entry, at)
-            warnings += told
+            left, found = _read(entry, at)
+            warnings += found
             # An entry without remaining arguments has no meaning for the reader.
             kept += [left] if left["arguments"] else []
             if _keeps_gangs(entry):
@@ -89,10 +89,10 @@ def _is_of(entry: Any, aliases: Collection[str]) -> bool:
 
 def _read(entry: dict[str, Any], at: str) -> tuple[dict[str, Any], list[str]]:
     """The entry under our name with the arguments that are not handled here, and warnings."""
-    told = entry.get("arguments") or {}
-    if not isinstance(told, dict):
+    written = entry.get("arguments") or {}
+    if not isinstance(written, dict):
         raise ActionArgumentError(f"{at}.arguments: must be a mapping")
-    arguments = dict(told)
+    arguments = dict(written)
     warnings: list[str] = []
     domains = arguments.pop(MAX_DOMAINS, None)
     if domains is not None:

@@ -44,8 +44,8 @@ def argument_warnings(conf: Conf) -> list[str]:
         if argument is None:
             owner = where.rpartition(" ")[2]
             known = [argument.name for argument in known_arguments(owner)]
-            told = did_you_mean(name, known) or f"; it takes {', '.join(known) or 'none'}"
-            found.append(f"{where}: argument {name!r} has no effect: it is not known{told}")
+            hint = did_you_mean(name, known) or f"; it takes {', '.join(known) or 'none'}"
+            found.append(f"{where}: argument {name!r} has no effect: it is not known{hint}")
         elif argument.case.answer is not Answer.EFFECT:
             found.append(f"{where}: argument {name!r} {argument.case.text}")
         elif not _READABLE[argument.kind](value):

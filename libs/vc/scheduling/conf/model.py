@@ -29,7 +29,7 @@ class PluginConf(msgspec.Struct, frozen=True, kw_only=True):
     """Upstream's switches in lower case and without prefix. A switch that is not named is on."""
 
     @property
-    def told(self) -> dict[str, str]:
+    def arguments_with_hierarchy(self) -> dict[str, str]:
         """Its arguments, including the hierarchy switch if it is configured."""
         # Without the switch, plugins use their own default.
         if HIERARCHY not in self.switches:

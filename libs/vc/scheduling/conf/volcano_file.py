@@ -196,12 +196,12 @@ def _shares(conf: Conf) -> bool:
 
 
 def _without_effect(conf: Conf) -> list[str]:
-    told = argument_warnings(conf)
-    told += [
+    warnings = argument_warnings(conf)
+    warnings += [
         f"metrics: {key!r} has no effect: no plugin here reads the usage of nodes"
         for key in sorted(conf.metrics)
     ]
-    return told + [
+    return warnings + [
         f"{plugin.name}: switch {switch!r} has no effect here: {IDLE_SWITCHES[switch]}"
         for plugin in conf.plugins
         for switch in sorted(plugin.switches)
@@ -227,7 +227,7 @@ def _late_sla(conf: Conf) -> list[str]:
             break
     if "sla" not in [plugin.name for plugin in conf.plugins]:
         return []
-    return ["sla after plugins that keep jobs out: move it to the first tier, or it lets nobody in"]
+    return ["sla after plugins that reject jobs: move it to the first tier, or it enqueues no job"]
 
 
 def _silent_tier(conf: Conf) -> list[str]:

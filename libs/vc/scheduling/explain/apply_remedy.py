@@ -26,10 +26,10 @@ from vc.scheduling.explain.cluster_objects import (
     CannotApplyError,
     Cluster,
     added,
-    asked_for,
     find,
     members,
     pods,
+    requests_of,
 )
 from vc.scheduling.model.amounts import PODS
 
@@ -139,10 +139,10 @@ def _lift_budget(cluster: Cluster, remedy: Unblock, group: str) -> None:
 # -- nodes -------------------------------------------------------------------------------------------
 
 
-def _add_room(cluster: Cluster, remedy: Unblock, group: str) -> None:
+def _add_nodes(cluster: Cluster, remedy: Unblock, group: str) -> None:
     """Add nodes, or enlarge the one node that the remedy selects."""
     del group
-    assert remedy.amounts, "room for what"
+    assert remedy.amounts, "nodes for what"
     where = remedy.where or Where()
     nodes = [obj for obj in cluster.objects() if isinstance(obj, Node)]
     known = next((n for n in nodes if n.metadata.name == where.node), None)
@@ -305,7 +305,7 @@ def _shrink_request(cluster: Cluster, remedy: Unblock, group: str) -> None:
     requests = dict(format_resources({n: a for n, a in remedy.amounts.items() if n != PODS}))
     saved: dict[str, int] = {}
     for pod in waiting:
-        for name, amount in asked_for(pod).items():
+        for name, amount in requests_of(pod).items():
             saved[name] = saved.get(name, 0) + amount - remedy.amounts.get(name, 0)
         # One container with the whole request has the same effect on scheduling as the original
         # ones.
@@ -347,8 +347,8 @@ _ACTIONS: Final[dict[str, Callable[[Cluster, Unblock, str], None]]] = {
     "allow-reclaim": _allow_reclaim,
     "raise-quota": _raise_quota,
     "lift-budget": _lift_budget,
-    "add-room": _add_room,
-    "reach-volume": _add_room,
+    "add-room": _add_nodes,
+    "reach-volume": _add_nodes,
     "create-pods": _create_pods,
     "lift-gates": _lift_gates,
     "create-peer": _create_peer,

@@ -15,7 +15,7 @@ from vc.model.api.kubernetes import PodDisruptionBudget, ResourceQuota
 from vc.model.api.pod import Pod
 from vc.model.api.scheduling import PodGroup, PriorityClass, Queue
 from vc.model.values.quantity import parse_resources
-from vc.scheduling.explain.cluster_objects import asked_for, group_of
+from vc.scheduling.explain.cluster_objects import group_of, requests_of
 from vc.scheduling.explain.simulation import Snapshot
 from vc.scheduling.model.amounts import AMOUNT_MAX, POD_UNITS, PODS, Amounts
 from vc.scheduling.plugins.queue_shares.tree import WEIGHT_MAX
@@ -34,7 +34,7 @@ PLENTY: Final = AMOUNT_MAX // 1024
 SHRINK_BY: Final = (2, 4, 8, 64)
 NODES_TIMES: Final = (1, 4, 16)
 """Multiples of the whole job for which nodes are added."""
-ROOM_SHAPES_MAX: Final = 64
+NODE_SHAPES_MAX: Final = 64
 """Maximum number of shapes of waiting pods for which nodes are proposed together."""
 
 
@@ -100,7 +100,7 @@ class Candidates:
         tasks: dict[str, Amounts] = {}
         for pod in self._own:
             task = next((v for k, v in pod.metadata.labels.items() if k.endswith("task-spec")), "")
-            tasks.setdefault(task, asked_for(pod))
+            tasks.setdefault(task, requests_of(pod))
         return [
             Unblock(
                 action="shrink-request",
@@ -150,11 +150,11 @@ class Candidates:
         if "reclaim" not in self._actions:
             return
         groups = {o.key: o.spec.queue for o in self._objects if isinstance(o, PodGroup)}
-        holding = {groups.get(group_of(p), "") for p in self._pods if p.spec.node_name}
+        holders = {groups.get(group_of(p), "") for p in self._pods if p.spec.node_name}
         closed = [
             name
             for name, known in sorted(self._queues.items())
-            if known.spec.reclaimable is False and name in holding
+            if known.spec.reclaimable is False and name in holders
         ]
         for name in closed:
             yield Unblock(action="allow-reclaim", target=name)
@@ -171,23 +171,23 @@ class Candidates:
 
     def shares(self) -> Iterator[Unblock]:
         """Yield a larger share for the queue and its ancestors: weights, then deserved amounts."""
-        line = self._line()
-        if "reclaim" not in self._actions or not line:
+        ancestors = self._ancestors()
+        if "reclaim" not in self._actions or not ancestors:
             return
         for times in (2, 10, WEIGHT_MAX):
             # Ancestors are raised together with the queue, because the share of a queue is a part
             # of its parent's share.
-            weights = [min(WEIGHT_MAX, queue.spec.weight * times) for queue in line]
+            weights = [min(WEIGHT_MAX, queue.spec.weight * times) for queue in ancestors]
             parts = [
                 Unblock(action="raise-weight", target=queue.key, weight=weight)
-                for queue, weight in zip(line, weights, strict=True)
+                for queue, weight in zip(ancestors, weights, strict=True)
                 if weight > queue.spec.weight
             ]
             if parts:
                 yield together(parts)
         needed = self._needed()
         yield together(
-            [Unblock(action="raise-deserved", target=q.key, amounts=needed) for q in line]
+            [Unblock(action="raise-deserved", target=q.key, amounts=needed) for q in ancestors]
         )
 
     def limits(self) -> Iterator[Unblock]:
@@ -199,29 +199,29 @@ class Candidates:
     def nodes(self) -> Iterator[Unblock]:
         """Yield nodes for the job, then for all waiting pods; each also with all limits removed."""
         unlimited = self._unlimited()
-        own = [self._rooms(self._own, times) for times in NODES_TIMES]
+        own = [self._nodes_for(self._own, times) for times in NODES_TIMES]
         # Multiples are tried because other jobs may use some of the new nodes first.
-        for node_capacity in (*own, *(self._rooms_for_all(times) for times in NODES_TIMES)):
+        for node_capacity in (*own, *(self._nodes_for_all(times) for times in NODES_TIMES)):
             if node_capacity:
                 yield together(node_capacity)
                 if unlimited:
                     yield together([*unlimited, *node_capacity])
 
-    def _rooms_for_all(self, times: int) -> list[Unblock]:
+    def _nodes_for_all(self, times: int) -> list[Unblock]:
         """Return nodes for every waiting pod.
 
         Jobs that come before this one, also in a FIFO queue, would use nodes that are meant for it.
         """
         waiting = {pod.key: pod for pod in (*self._pods, *self._own) if not pod.spec.node_name}
-        node_capacity = self._rooms([waiting[key] for key in sorted(waiting)], times)
-        return node_capacity if len(node_capacity) <= ROOM_SHAPES_MAX else []
+        node_capacity = self._nodes_for([waiting[key] for key in sorted(waiting)], times)
+        return node_capacity if len(node_capacity) <= NODE_SHAPES_MAX else []
 
-    def _rooms(self, pods: Sequence[Pod], times: int) -> list[Unblock]:
+    def _nodes_for(self, pods: Sequence[Pod], times: int) -> list[Unblock]:
         """Return the parts that add nodes for these pods, one per requests and node selector."""
         counts: dict[tuple[Pairs, Labels], int] = {}
         for pod in pods:
             if not pod.spec.node_name:
-                amounts = asked_for(pod) | {PODS: POD_UNITS}
+                amounts = requests_of(pod) | {PODS: POD_UNITS}
                 shape = (
                     tuple(sorted(amounts.items())),
                     tuple(sorted(pod.spec.node_selector.items())),
@@ -245,7 +245,7 @@ class Candidates:
                 target=queue.key,
                 amounts=dict.fromkeys(sorted(queue.spec.capability), PLENTY),
             )
-            for queue in self._line()
+            for queue in self._ancestors()
             if queue.spec.capability
         ]
         quotas = (o for o in self._objects if isinstance(o, ResourceQuota))
@@ -260,7 +260,7 @@ class Candidates:
         ]
         return parts
 
-    def _line(self) -> list[Queue]:
+    def _ancestors(self) -> list[Queue]:
         """Return the queue and its ancestors; a cycle of parents ends the list."""
         found: list[Queue] = []
         known = self._queues.get(self._group.spec.queue)
@@ -275,7 +275,7 @@ class Candidates:
         if total:
             return total
         for pod in self._own:
-            for name, amount in asked_for(pod).items():
+            for name, amount in requests_of(pod).items():
                 total[name] = total.get(name, 0) + amount
         return total
 

@@ -68,7 +68,7 @@ def _group_name(pod: Pod) -> str:
     return annotations.get(GROUP_NAME) or annotations.get(GROUP_NAME_ALTERNATIVE) or ""
 
 
-def asked_for(pod: Pod) -> Amounts:
+def requests_of(pod: Pod) -> Amounts:
     """Return the pod's request as the scheduler counts it, without the resource `pods`."""
     found = pod_request(pod.spec, Problems())
     return {name: amount for name, amount in found.items() if name != PODS}

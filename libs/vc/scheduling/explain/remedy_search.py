@@ -103,6 +103,7 @@ class RemedySearch:
         return self._allowed - self._left
 
     def _find(self) -> Finding:
+        # Without this check, any change would seem to start a job that the next session starts.
         before = self._unchanged or self._simulate(None)
         if self._group in before.started:
             return Finding(remedy=None, starts_anyway=True, after_seconds=before.after_seconds)
@@ -128,6 +129,8 @@ class RemedySearch:
         """Follow the proposals one after another; each simulation applies all of them."""
         parts: list[Unblock] = []
         for step in range(STEPS_MAX):
+            # Proposals come from the simulation with all former parts applied: what is refused next
+            # depends on what was changed so far.
             proposed = _proposed(reasons, self._group)
             merged = _merged(parts, proposed, doubling=step >= DOUBLING_FROM)
             if not proposed or merged == parts:
@@ -169,7 +172,7 @@ class RemedySearch:
     def _alternatives(self, remedy: Unblock) -> Iterator[Unblock]:
         """Yield at most one remedy of each other kind that also starts the job."""
         count = 0
-        # Limits and nodes are left out: they start almost any job and need an administrator.
+        # The last two kinds, limits and nodes, are left out: they start almost any job and need an administrator.
         for kind in self._candidates.kinds()[:-2]:
             try:
                 for candidate in kind():

@@ -21,7 +21,7 @@ def _step(part: Unblock) -> str:
     return text(part) if text is not None else f"{part.action} {part.target}".strip()
 
 
-def _room(part: Unblock) -> str:
+def _nodes(part: Unblock) -> str:
     place = shown_where(part.where) if part.where is not None else ""
     amounts = shown_all({name: n for name, n in part.amounts.items() if name != PODS})
     if part.pods:
@@ -82,9 +82,9 @@ def _named(form: str) -> Callable[[Unblock], str]:
 
 
 _TEXTS: Final[dict[str, Callable[[Unblock], str]]] = {
-    "add-room": _room,
+    "add-room": _nodes,
     "reach-volume": lambda part: (
-        f"{_room(part)}, where the volume of claim {part.target} is reached"
+        f"{_nodes(part)}, where the volume of claim {part.target} is reached"
     ),
     "raise-capability": _raise("capability of queue"),
     "raise-quota": _raise("ResourceQuota"),

@@ -76,14 +76,14 @@ def simulate(snapshot: Snapshot, group: str = "", remedy: Unblock | None = None)
     scene = Scene(snapshot)
     if remedy is not None:
         apply_remedy(scene, remedy, group)
-    trial = Simulation(
+    simulation = Simulation(
         scene.objects(),
         snapshot.conf,
         now=scene.now,
         scheduler_names=snapshot.scheduler_names,
         make_pods=snapshot.make_pods,
     )
-    outcome = trial.settle(until=group)
+    outcome = simulation.settle(until=group)
     placed, victims = list(outcome.placements), _victims(outcome, group)
     # A session may register a later time, such as the end of a bind backoff or a cooldown. The
     # clock advances to it, so that a remedy is not rejected only because it needs a moment.
@@ -91,15 +91,15 @@ def simulate(snapshot: Snapshot, group: str = "", remedy: Unblock | None = None)
         wake_at = outcome.wake_at
         if outcome.starts(group) or wake_at is None or wake_at > snapshot.now + HORIZON_SECONDS:
             break
-        trial.now = max(trial.now, wake_at)
-        outcome = trial.settle(until=group)
+        simulation.now = max(simulation.now, wake_at)
+        outcome = simulation.settle(until=group)
         placed += outcome.placements
         victims += _victims(outcome, group)
     return Simulated(
         # A group with placed pods that still has a reason lacks some of its minimum, so it did not
         # start.
         started={key: None for key in placed if key not in outcome.reasons},
-        after_seconds=trial.now - snapshot.now,
+        after_seconds=simulation.now - snapshot.now,
         victims=tuple(victims),
         reasons=outcome.reasons,
     )

@@ -27,7 +27,10 @@ class Framework:
         stopwatch: Stopwatch = NO_STOPWATCH,
     ) -> None:
         # Each plugin is constructed once and shared by all its extension points, so it can keep state.
-        tiers = [[(p, make_plugin(p.name, p.told, registry)) for p in tier] for tier in conf.tiers]
+        tiers = [
+            [(p, make_plugin(p.name, p.arguments_with_hierarchy, registry)) for p in tier]
+            for tier in conf.tiers
+        ]
         self.plugins: list[tuple[str, Plugin]] = [
             (plugin_conf.name, plugin) for tier in tiers for plugin_conf, plugin in tier
         ]

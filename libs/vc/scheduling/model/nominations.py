@@ -74,18 +74,18 @@ class Nomination(msgspec.Struct, frozen=True, kw_only=True):
 
 def nomination(places: Iterable[Place], *, uid: str, since: float, after: int = 0) -> Nomination:
     """The nomination for these planned nodes."""
-    told = ((p.task, p.shape, p.node) for p in places)
-    return gathered(told, uid=uid, since=since, after=after)
+    found = ((p.task, p.shape, p.node) for p in places)
+    return gathered(found, uid=uid, since=since, after=after)
 
 
 def nomination_on_pods(pods: Iterable[PodRow], *, uid: str, since: float) -> Nomination | None:
     """The nomination that is written on waiting pods; None if none of them has a nominated node."""
-    told = [(pod.task, pod.shape.key, pod.nominated) for pod in pods if pod.nominated]
-    if not told:
+    written = [(pod.task, pod.shape.key, pod.nominated) for pod in pods if pod.nominated]
+    if not written:
         return None
     # It is unknown whether all victims were evicted before the previous leader stopped, so only
     # free resources are reserved.
-    found = gathered(told, uid=uid, since=since)
+    found = gathered(written, uid=uid, since=since)
     return msgspec.structs.replace(found, incomplete=True, incomplete_since=since)
 
 

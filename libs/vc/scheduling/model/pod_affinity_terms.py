@@ -84,7 +84,7 @@ class Spread(msgspec.Struct, frozen=True):
     honor_taints: bool
 
 
-class Wish(msgspec.Struct, frozen=True):
+class WeightedTerm(msgspec.Struct, frozen=True):
     """A preferred term. The weight of an anti-affinity term is negative."""
 
     weight: int
@@ -106,7 +106,7 @@ class PodAffinityTerms(msgspec.Struct, frozen=True):
     anti: tuple[PodAffinityTerm, ...] = ()
     spread: tuple[Spread, ...] = ()
     ports: tuple[Port, ...] = ()
-    wishes: tuple[Wish, ...] = ()
+    preferred: tuple[WeightedTerm, ...] = ()
     soft_spread: tuple[Spread, ...] = ()
     """Spread constraints with ScheduleAnyway."""
     claims: tuple[ClaimName, ...] = ()
@@ -117,16 +117,16 @@ class PodAffinityTerms(msgspec.Struct, frozen=True):
             *self.affinity,
             *self.anti,
             *(spread.term for spread in (*self.spread, *self.soft_spread)),
-            *(wish.term for wish in self.wishes),
+            *(weighted.term for weighted in self.preferred),
         )
 
     @property
-    def pulls(self) -> tuple[Wish, ...]:
+    def pulls(self) -> tuple[WeightedTerm, ...]:
         """The terms of a placed pod that affect the scores of nodes for other pods."""
-        return (*self.wishes, *(Wish(REQUIRED_WEIGHT, term) for term in self.affinity))
+        return (*self.preferred, *(WeightedTerm(REQUIRED_WEIGHT, term) for term in self.affinity))
 
 
-NO_PEERING: Final = PodAffinityTerms()
+NO_POD_TERMS: Final = PodAffinityTerms()
 
 
 def resolve(
@@ -168,9 +168,9 @@ def read_pod_affinity_terms(spec: PodSpec, problems: Problems) -> PodAffinityTer
     """Parse the spec. Unreadable parts are reported as a problem of the pod."""
     affinity = spec.affinity or {}
     ports, claims = host_ports(spec), claim_names(spec)
-    # Most pods have none of these. The shared value makes the comparison with NO_PEERING cheap.
+    # Most pods have none of these. The shared value makes the comparison with NO_POD_TERMS cheap.
     if not (affinity or spec.topology_spread_constraints or ports or claims):
-        return NO_PEERING
+        return NO_POD_TERMS
     near = part_of(spec, "podAffinity", problems)
     far = part_of(spec, "podAntiAffinity", problems)
     hard = [c.when_unsatisfiable == _DO_NOT_SCHEDULE for c in spec.topology_spread_constraints]
@@ -181,13 +181,13 @@ def read_pod_affinity_terms(spec: PodSpec, problems: Problems) -> PodAffinityTer
             anti=_terms(far),
             spread=tuple(_spread(constraint) for is_hard, constraint in spread if is_hard),
             ports=ports,
-            wishes=(*_wishes(near, sign=1), *_wishes(far, sign=-1)),
+            preferred=(*_weighted_terms(near, sign=1), *_weighted_terms(far, sign=-1)),
             soft_spread=tuple(_spread(constraint) for is_hard, constraint in spread if not is_hard),
             claims=claims,
         )
     except Exception as error:  # noqa: BLE001 - free in its form
         problems.add(f"pod affinity: {describe(error)}")
-        return NO_PEERING
+        return NO_POD_TERMS
 
 
 def part_of(spec: PodSpec, name: str, problems: Problems) -> dict[str, Any]:
@@ -238,15 +238,15 @@ def _terms(written: Any) -> tuple[PodAffinityTerm, ...]:
     return tuple(_term(term) for term in (written or {}).get(_REQUIRED) or [])
 
 
-def _wishes(written: Any, *, sign: int) -> tuple[Wish, ...]:
+def _weighted_terms(written: Any, *, sign: int) -> tuple[WeightedTerm, ...]:
     listed = (written or {}).get(_PREFERRED) or []
     return tuple(
-        Wish(
-            sign * max(0, min(read_integer(wish.get("weight")) or 0, WEIGHT_MAX)),
-            _term(wish["podAffinityTerm"]),
+        WeightedTerm(
+            sign * max(0, min(read_integer(weighted.get("weight")) or 0, WEIGHT_MAX)),
+            _term(weighted["podAffinityTerm"]),
         )
-        for wish in listed
-        if wish.get("podAffinityTerm")
+        for weighted in listed
+        if weighted.get("podAffinityTerm")
     )
 
 

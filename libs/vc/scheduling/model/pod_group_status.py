@@ -62,7 +62,7 @@ class StatusDue(msgspec.Struct, frozen=True, kw_only=True):
 
     status: PodGroupStatus | None = None
     due_at: float | None = None
-    tell: bool = False
+    event: bool = False
     """Whether the refusal or its text is new, so that an event is sent with the write."""
 
 
@@ -122,7 +122,7 @@ def next_status(row: GroupRow, outlook: Outlook, *, session_id: str, now: float)
     )
     # Users and controllers react to phases and kinds of conditions, so these are not deferred.
     if phase != known.phase or _kinds(wanted) != _kinds(known) or _turned_back(known, wanted):
-        return StatusDue(status=wanted, tell=outlook.reason is not None)
+        return StatusDue(status=wanted, event=outlook.reason is not None)
     new_text = _texts(wanted) != _texts(known)
     if not new_text and _counters(wanted) == _counters(known):
         return StatusDue()
@@ -131,7 +131,7 @@ def next_status(row: GroupRow, outlook: Outlook, *, session_id: str, now: float)
     due_at = row.status_written_at + rest
     if now < due_at:
         return StatusDue(due_at=due_at)
-    return StatusDue(status=wanted, tell=new_text)
+    return StatusDue(status=wanted, event=new_text)
 
 
 def rests(row: GroupRow) -> bool:
@@ -173,17 +173,17 @@ def _conditions(
         if any(c.type == UNSCHEDULABLE for c in known.conditions):
             wanted[UNSCHEDULABLE] = _condition(UNSCHEDULABLE, _FALSE, reason=_READY_REASON)
     # A restarted gang must become complete again before a loss of members counts as one.
-    begins_anew = (
+    begins_again = (
         row.pods_total == row.pending and not row.completed_deleted and phase in (PENDING, INQUEUE)
     )
-    if begins_anew and not row.foreign and was_whole(row):
+    if begins_again and not row.foreign and was_whole(row):
         wanted[SCHEDULED] = _condition(SCHEDULED, _FALSE, reason=_GONE_REASON)
     # The order of existing conditions is kept, so that an unchanged status compares as equal.
     conditions = []
     for old in known.conditions:
         new = wanted.pop(old.type, None)
-        anew = old.type == UNSCHEDULABLE and phase != known.phase
-        conditions.append(_renew(old, new or old, stamp, anew=anew))
+        restarts = old.type == UNSCHEDULABLE and phase != known.phase
+        conditions.append(_renew(old, new or old, stamp, restarts=restarts))
     conditions += [
         msgspec.structs.replace(new, transition_id=stamp[0], last_transition_time=stamp[1])
         for new in wanted.values()
@@ -216,14 +216,14 @@ def _turned_back(known: PodGroupStatus, wanted: PodGroupStatus) -> bool:
 
 
 def _renew(
-    old: PodGroupCondition, new: PodGroupCondition, stamp: tuple[str, str], *, anew: bool
+    old: PodGroupCondition, new: PodGroupCondition, stamp: tuple[str, str], *, restarts: bool
 ) -> PodGroupCondition:
-    anew = anew or _to_come(old, stamp[1])
+    restarts = restarts or _to_come(old, stamp[1])
     same = (old.status, old.reason, old.message) == (new.status, new.reason, new.message)
-    if same and not anew:
+    if same and not restarts:
         return old
     # As in Kubernetes, a transition time changes only with the status of the condition.
-    since = old.last_transition_time if old.status == new.status and not anew else stamp[1]
+    since = old.last_transition_time if old.status == new.status and not restarts else stamp[1]
     return msgspec.structs.replace(new, transition_id=stamp[0], last_transition_time=since)
 
 

@@ -49,14 +49,14 @@ def _depths(parents: Mapping[str, str], circles: Mapping[str, None]) -> dict[str
     """The number of ancestors of each queue. Every queue is visited once."""
     depths: dict[str, int] = {}
     for start in parents:
-        line: list[str] = []
+        path: list[str] = []
         at = start
         while at in parents and at not in depths and at not in circles:
-            line.append(at)
+            path.append(at)
             at = parents[at]
         # A queue below a cycle is one level below the queue of the cycle, which counts as top level.
         above = depths.get(at, 0 if at in circles else -1)
-        for name in reversed(line):
+        for name in reversed(path):
             above = depths[name] = above + 1
     return depths
 

@@ -17,7 +17,7 @@ from vc.model.faults import describe
 from vc.model.values.bounded import read_integer
 from vc.scheduling.model.amounts import NOT_REQUESTED, Problems, pod_request
 from vc.scheduling.model.pod_affinity_terms import (
-    NO_PEERING,
+    NO_POD_TERMS,
     WEIGHT_MAX,
     PodAffinityTerms,
     claim_names,
@@ -60,7 +60,7 @@ class Shape(msgspec.Struct, frozen=True, eq=False):
     constraints_key: bytes
     preferred: tuple[tuple[int, NodeTerm], ...] = ()
     """Preferred node affinity terms with their weights."""
-    peering: PodAffinityTerms = NO_PEERING
+    pod_terms: PodAffinityTerms = NO_POD_TERMS
     """Terms about other pods, and host ports and claims."""
     problem: str = ""
     """Why a pod of this shape cannot be placed at all."""
@@ -143,19 +143,19 @@ def _read(spec: PodSpec) -> Shape:
         terms=_required_terms(spec, problems),
         tolerations=tuple(spec.tolerations),
     )
-    peering = read_pod_affinity_terms(spec, problems)
+    pod_terms = read_pod_affinity_terms(spec, problems)
     preferred = _preferred_terms(spec, problems)
     constraints_key = _encoder.encode(constraints)
     amounts = tuple(sorted(request.items()))
     problem = str(problems)
     return Shape(
         # A pod with a problem must not share the masks and capacities of valid pods.
-        key=_encoder.encode((amounts, problem, peering, preferred)) + constraints_key,
+        key=_encoder.encode((amounts, problem, pod_terms, preferred)) + constraints_key,
         request=amounts,
         constraints=constraints,
         constraints_key=constraints_key,
         preferred=preferred,
-        peering=peering,
+        pod_terms=pod_terms,
         problem=problem,
         images=_images(spec),
     )
@@ -211,9 +211,9 @@ def _preferred_terms(spec: PodSpec, problems: Problems) -> tuple[tuple[int, Node
     affinity = part_of(spec, "nodeAffinity", problems)
     found: list[tuple[int, NodeTerm]] = []
     try:
-        for wish in affinity.get("preferredDuringSchedulingIgnoredDuringExecution") or []:
-            term = _node_term(wish.get("preference") or {}, problems)
-            weight = _weight(wish)
+        for weighted in affinity.get("preferredDuringSchedulingIgnoredDuringExecution") or []:
+            term = _node_term(weighted.get("preference") or {}, problems)
+            weight = _weight(weighted)
             if term is not None and weight:
                 found.append((weight, term))
     except Exception as error:  # noqa: BLE001 - free in its form
@@ -221,9 +221,9 @@ def _preferred_terms(spec: PodSpec, problems: Problems) -> tuple[tuple[int, Node
     return tuple(found)
 
 
-def _weight(wish: Any) -> int:
+def _weight(weighted: Any) -> int:
     """The weight of a preferred term; 0 if it is not a number."""
-    return max(0, min(read_integer(wish.get("weight")) or 0, WEIGHT_MAX))
+    return max(0, min(read_integer(weighted.get("weight")) or 0, WEIGHT_MAX))
 
 
 def _requirements(written: Any) -> tuple[LabelSelectorRequirement, ...]:

@@ -96,13 +96,13 @@ def claims_of(pod: PodRow) -> tuple[str, ...]:
     """The keys of the claims of a pod. An ephemeral claim is named after its pod."""
     return tuple(
         object_key(pod.namespace, f"{pod.name}-{claim.name}" if claim.ephemeral else claim.name)
-        for claim in pod.shape.peering.claims
+        for claim in pod.shape.pod_terms.claims
     )
 
 
 def claim_row(claim: PersistentVolumeClaim) -> ClaimRow:
     spec = claim.spec
-    asked = spec.resources.get("requests")
+    requested = spec.resources.get("requests")
     return ClaimRow(
         key=claim.key,
         uid=claim.metadata.uid,
@@ -113,7 +113,7 @@ def claim_row(claim: PersistentVolumeClaim) -> ClaimRow:
         lost=claim.status.phase == "Lost",
         deleting=bool(claim.metadata.deletion_timestamp),
         selected_node=claim.metadata.annotations.get(SELECTED_NODE, ""),
-        size=_size(asked if isinstance(asked, dict) else {}),
+        size=_size(requested if isinstance(requested, dict) else {}),
         modes=tuple(spec.access_modes),
         block=spec.volume_mode == "Block",
         selector=spec.selector,

@@ -126,7 +126,7 @@ def _cure(
         labels = pod_affinity_labels(alone)
         target = "" if labels is None else shown_labels(labels)
         return Unblock(action="create-peer" if target else "fix", target=target)
-    claims = ",".join(claim.name for claim in shape.peering.claims)
+    claims = ",".join(claim.name for claim in shape.pod_terms.claims)
     volumes = beside.pod_affinity.claims.bound_volumes(beside.pod) if beside is not None else ()
     where = wanted_nodes(shape, node_capacity.nodes.static, volumes, taints=closed == TAINTS)
     if where is None:  # the conditions contradict each other, so the pod template must change

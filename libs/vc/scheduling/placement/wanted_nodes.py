@@ -141,7 +141,7 @@ def _taints(shape: Shape, nodes: StaticTable) -> list[str]:
 
 def beside_others(where: Where, pod_affinity: PodAffinity, pod: PodRow) -> Where:
     """The same, with the conditions of pod (anti-)affinity, host ports and topology spread."""
-    peering = pod.shape.peering
+    peering = pod.shape.pod_terms
     labels, apart, across = dict(where.labels), dict[str, None](), dict[str, None]()
     for term in peering.affinity:
         value = _domain(pod_affinity, term, pod)
@@ -183,7 +183,7 @@ def lonely(pod_affinity: PodAffinity, pod: PodRow) -> Selection | None:
     If the pod itself matches all its terms, the result is None too: the first pod of a group may
     start without others.
     """
-    found = [pod_affinity.selection(term, pod) for term in pod.shape.peering.affinity]
+    found = [pod_affinity.selection(term, pod) for term in pod.shape.pod_terms.affinity]
     if all(s.matches(pod.namespace, pod.labels) for s, _ in found):
         return None
     for selection, counts in found:

@@ -53,6 +53,7 @@ class FrameWriter:
         except BaseException:
             self.forget()
             raise
+        # Only a complete frame becomes the base of the next difference.
         self._last = snapshot
         return frame
 
@@ -65,6 +66,7 @@ class FrameWriter:
             parts.append(packer.compress(len(piece).to_bytes(LENGTH_BYTES, "big") + piece))
             size += len(parts[-1])
             self._pause()
+            # Checked per piece, so that a snapshot that is too large costs no more than the limit.
             if size > self._bytes_max:
                 raise FrameTooLargeError(f"its input takes more than {self._bytes_max} bytes")
         return b"".join([*parts, packer.flush()])
@@ -99,6 +101,8 @@ def _rows(field: str, before: dict[str, Any], after: dict[str, Any]) -> Iterator
         known = before.get(key)
         if known is None:
             new.append(key)
+        # Most rows are the same object as in the last snapshot, which is tested first because it is
+        # cheap. A row of a pod group compares by identity: once created again, it is written again.
         if known is None or (known is not row and known != row):
             yield _piece(frames.ROW, field, key, row)
     # The reader drops removed keys and appends new ones. The order is written only when that
@@ -127,6 +131,8 @@ def _nodes(before: NodeTable | None, after: NodeTable) -> Iterator[bytes]:
         yield _piece(frames.NODES, "resources", "", after.resources)
     for name in frames.node_arrays():
         new = getattr(after, name)
+        # A bind changes one row of a table of thousands, so changed rows are far smaller than the
+        # array.
         at = np.flatnonzero((getattr(before, name) != new).any(axis=1)) if same else None
         if at is None or len(at):
             changed = ChangedRows(at, new if at is None else new[at])

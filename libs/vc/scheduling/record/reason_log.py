@@ -58,19 +58,19 @@ class ReasonLog:
 
     def record(self, decisions: Decisions, timing: Timing) -> SessionRecord | None:
         """Return the record of a session, or None when nothing changed."""
-        said = self._recorded
+        recorded = self._recorded
         # Sorted, because the order of a set must not show in a record.
-        resolved = sorted(said.keys() - {job.group for job in decisions.reasons})
-        changed = [job for job in decisions.reasons if _is_new(job, said.get(job.group))]
+        resolved = sorted(recorded.keys() - {job.group for job in decisions.reasons})
+        changed = [job for job in decisions.reasons if _is_new(job, recorded.get(job.group))]
         # The oldest recorded reasons come first. The sort is stable, so equal ones keep the job
         # order.
-        changed.sort(key=lambda job: said.get(job.group, _NOTHING).number)
+        changed.sort(key=lambda job: recorded.get(job.group, _NOTHING).number)
         written = changed[:REASONS_RECORDED_MAX]
         self.incomplete = len(written) < len(changed)
         self._number += 1
         # Groups that no longer wait are dropped, and groups beyond the bound keep their old entry,
         # so that they still count as changed in the next session.
-        self._recorded = {job.group: said.get(job.group, _NOTHING) for job in decisions.reasons}
+        self._recorded = {job.group: recorded.get(job.group, _NOTHING) for job in decisions.reasons}
         self._recorded |= {job.group: _Recorded(self._number, job) for job in written}
         acted = (
             decisions.enqueued
@@ -116,9 +116,9 @@ class ReasonLog:
         self._recorded = {}
 
 
-def _is_new(job: JobReason, said: _Recorded | None) -> bool:
+def _is_new(job: JobReason, recorded: _Recorded | None) -> bool:
     """Whether the reason differs from the recorded one; the position in the queue does not count."""
-    known = said.job if said is not None else None
+    known = recorded.job if recorded is not None else None
     if known is None:
         return True
     return (known.uid, known.queue, known.reason) != (job.uid, job.queue, job.reason)

@@ -59,6 +59,7 @@ class FrameReader:
                 row = get_args(frames.fields_of(Snapshot)[piece.field])[1]
                 self._fields[piece.field][piece.key] = _decode(piece, row)
             case frames.GONE:
+                # A key that is not there shows a lost frame; the KeyError becomes a FrameError.
                 for key in _decode(piece, list[str]):
                     del self._fields[piece.field][key]
             case frames.ORDER:
@@ -116,6 +117,8 @@ class FrameReader:
             if get_origin(hints[name]) is np.ndarray:
                 values = np.array(values, dtype=frames.array_type(hints[name]))
             columns[name] = values
+        # Row numbers of the cache are not recorded: sessions use them only to find the same node in
+        # several tables, and here all tables are in the order of the names.
         rows = np.arange(len(self._names), dtype=np.int64)
         static = StaticTable(names=self._names, rows=rows, **columns)
         return NodeTable(static=static, resources=dict(self._resources), **self._arrays)
@@ -197,6 +200,8 @@ def replay(chain: Sequence[SessionEntry]) -> Replayed:
     # Bytes of other types might decode without an error and yield a wrong snapshot.
     if refused := frames.refusal(last.types, last.release):
         raise FrameError(refused)
+    # All frames are applied, but only the last snapshot is built: the ones between are inputs of
+    # other sessions.
     reader = FrameReader()
     for entry in chain:
         reader.take(entry.frame)

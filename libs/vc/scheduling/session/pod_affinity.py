@@ -18,7 +18,7 @@ from vc.scheduling.cache.pod_affinity_index import (
 )
 from vc.scheduling.model.node_table import Ints, StaticTable
 from vc.scheduling.model.pod_affinity_terms import (
-    NO_PEERING,
+    NO_POD_TERMS,
     PodAffinityTerm,
     Port,
     Selection,
@@ -76,7 +76,7 @@ class PodAffinity:
     def delicate(self, run: Run) -> bool:
         """Whether the pods of a run must be placed one by one, because each placement changes the
         next one."""
-        if run.shape.peering is not NO_PEERING and run.shape.peering != NO_PEERING:
+        if run.shape.pod_terms is not NO_POD_TERMS and run.shape.pod_terms != NO_POD_TERMS:
             return True
         return self._keeping.about_any(run.pods) or self._pulling.about_any(run.pods)
 
@@ -142,7 +142,7 @@ class PodAffinity:
         # Most clusters have no affinity terms, and a batch has one shape, so the first pod decides
         # for all.
         asked = bool(self._table.selections)
-        if not asked and pods and pods[0].shape.peering == NO_PEERING:
+        if not asked and pods and pods[0].shape.pod_terms == NO_POD_TERMS:
             return
         for pod, row in zip(pods, rows.tolist(), strict=True):
             self._put(pod, row, sign)
@@ -152,15 +152,15 @@ class PodAffinity:
             _, counts = self._table.selections[selection.key]
             self._array(selection.key, counts)[row] += sign
         # Terms of the placed pod itself now restrict later pods, so they are registered as well.
-        for term in pod.shape.peering.anti:
+        for term in pod.shape.pod_terms.anti:
             owner = owner_of(term, pod, self._table.namespaces)
             self._keeping.add(owner)
             self.owners(owner)[row] += sign
-        for wish in pod.shape.peering.pulls:
+        for wish in pod.shape.pod_terms.pulls:
             owner = owner_of(wish.term, pod, self._table.namespaces)
             self._pulling.add(owner)
             self.pulls(owner)[row] += sign * wish.weight
-        for port in pod.shape.peering.ports:
+        for port in pod.shape.pod_terms.ports:
             self.port(port)[row] += sign
-        if pod.shape.peering.claims:
+        if pod.shape.pod_terms.claims:
             self.claims.put(pod, row, sign)

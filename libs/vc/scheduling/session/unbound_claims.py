@@ -23,7 +23,7 @@ def awaits_claims(
     waiting: dict[str, None] = {}
     chosen: dict[str, ClaimChoice] = {}
     for run, pods, rows in placed:
-        if not run.shape.peering.claims:
+        if not run.shape.pod_terms.claims:
             continue
         for pod, row in zip(pods, rows.tolist(), strict=True):
             # Claims with an earlier choice also wait, but are not written again.

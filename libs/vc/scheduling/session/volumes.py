@@ -159,7 +159,7 @@ class Claims:
 
     def _possible(self, claim: ClaimRow) -> Mask:
         decided = self._decided(claim)
-        if decided is not None and self._table.asked.get(claim.key, 0) < 2:
+        if decided is not None and self._table.requested.get(claim.key, 0) < 2:
             return decided  # other pods may use a shared claim from further nodes
         mask = np.zeros(len(self._static.names), dtype=np.bool_)
         for volume in self._candidates(claim):
@@ -296,7 +296,7 @@ class Claims:
             if any(
                 self._decided(claim) is not None
                 for run in group.runs
-                if run.shape.peering.claims
+                if run.shape.pod_terms.claims
                 for pod in run.pods
                 for claim in self._unbound(pod)
             )

@@ -15,12 +15,12 @@ from aiohttp import web
 
 from vc.dashboard.callers import Callers, DeniedError
 from vc.dashboard.config import PORT
-from vc.dashboard.logic.answers.future_answers import WhatIfQuestion
+from vc.dashboard.logic.answers.future_answers import WhatIfRequest
 from vc.dashboard.logic.answers.openapi import openapi
 from vc.dashboard.logic.answers.page import STYLE, page
-from vc.dashboard.logic.answers.questions import (
+from vc.dashboard.logic.answers.query_parameters import (
     LIMIT_DEFAULT,
-    QuestionError,
+    QueryError,
     flag_of,
     limit_of,
     text_of,
@@ -31,12 +31,14 @@ from vc.dashboard.logic.cluster_index import ClusterIndex
 from vc.dashboard.logic.epochs import EpochMemory
 from vc.dashboard.logic.explaining import explain, starts_on, waiting_list
 from vc.dashboard.logic.invariants import Finding, Seen, report
-from vc.dashboard.logic.jobs import JobQuestion, describe_job, list_jobs
+from vc.dashboard.logic.jobs import describe_job
+from vc.dashboard.logic.jobs import list_jobs
 from vc.dashboard.logic.manifests import WhatIfManifestError
+from vc.dashboard.logic.jobs import JobQuery
 from vc.dashboard.logic.queues import queue_tree
 from vc.dashboard.logic.sessions import SessionMemory
-from vc.dashboard.logic.shares import GaveUpError, Standing
-from vc.dashboard.logic.usage import UsageMemory, question_of
+from vc.dashboard.logic.shares import GaveUpError, SharesAndOrder
+from vc.dashboard.logic.usage import UsageMemory, query_of
 from vc.dashboard.logic.usage import report as usage_report
 from vc.dashboard.logic.what_if import Ground, queue_shares, what_if
 from vc.dashboard.session_store import NotReplayableError, SessionStore
@@ -74,15 +76,15 @@ class Knowledge(Protocol):
     sessions: SessionMemory
     usage: UsageMemory
     epochs: EpochMemory
-    past: SessionStore
-    heavy: Worker
+    session_store: SessionStore
+    worker: Worker
     callers: Callers
 
     async def ground(self) -> Ground:
         """The input of a simulation."""
         ...
 
-    async def standing(self) -> Standing:
+    async def shares(self) -> SharesAndOrder:
         """Shares and order of queues and jobs, computed by the deciding
         plugins. It may be some seconds old."""
         ...
@@ -163,13 +165,13 @@ class DashboardServer:
         # The page shows queues of the whole cluster, so it needs that right as well.
         await self._visible.check_queues()
         reasons = self._knowledge.sessions.reasons()
-        question = JobQuestion(limit=LIMIT_DEFAULT)
+        query = JobQuery(limit=LIMIT_DEFAULT)
         # The restriction comes before the page is cut, so that totals count only visible jobs.
         seen = restricted(cluster_index, scope)
-        jobs = await asyncio.to_thread(list_jobs, seen, reasons, question, stale=stale)
-        standing = await self._knowledge.standing()
+        jobs = await asyncio.to_thread(list_jobs, seen, reasons, query, stale=stale)
+        shares = await self._knowledge.shares()
         queues = await asyncio.to_thread(
-            queue_tree, cluster_index, limit=LIMIT_DEFAULT, stale=stale, standing=standing
+            queue_tree, cluster_index, limit=LIMIT_DEFAULT, stale=stale, shares=shares
         )
         return web.Response(text=page(jobs, queues), content_type="text/html")
 
@@ -180,19 +182,19 @@ class DashboardServer:
         return web.Response(body=self._openapi, content_type="application/json")
 
     async def _jobs(self, request: web.Request) -> web.Response:
-        query = request.query
-        question = JobQuestion(
-            namespace=text_of(query, "namespace"),
-            queue=text_of(query, "queue"),
-            phase=text_of(query, "phase"),
-            after=text_of(query, "after"),
-            limit=limit_of(query),
+        written = request.query
+        query = JobQuery(
+            namespace=text_of(written, "namespace"),
+            queue=text_of(written, "queue"),
+            phase=text_of(written, "phase"),
+            after=text_of(written, "after"),
+            limit=limit_of(written),
         )
         reasons = self._knowledge.sessions.reasons()
         cluster_index, stale = await self._knowledge.cluster_index(), self._knowledge.stale()
-        scope = await self._visible.scope(cluster_index, namespace=question.namespace)
+        scope = await self._visible.scope(cluster_index, namespace=query.namespace)
         seen = restricted(cluster_index, scope)
-        found = await asyncio.to_thread(list_jobs, seen, reasons, question, stale=stale)
+        found = await asyncio.to_thread(list_jobs, seen, reasons, query, stale=stale)
         return await self._visible.shown(found, scope, cluster_index)
 
     async def _job(self, request: web.Request) -> web.Response:
@@ -203,7 +205,7 @@ class DashboardServer:
         # Rights are checked first, so that a caller cannot probe for names in other namespaces.
         if key not in cluster_index.jobs:
             return _problem(404, _no_job(key))
-        order, stale = (await self._knowledge.standing()).order, self._knowledge.stale()
+        order, stale = (await self._knowledge.shares()).order, self._knowledge.stale()
         found = describe_job(cluster_index, reasons, key, stale=stale, order=order)
         if found is None:
             return _problem(404, _no_job(key))
@@ -212,12 +214,12 @@ class DashboardServer:
     async def _queues(self, request: web.Request) -> web.Response:
         limit, stale = limit_of(request.query), self._knowledge.stale()
         await self._visible.check_queues()
-        cluster_index, standing = (
+        cluster_index, shares = (
             await self._knowledge.cluster_index(),
-            await self._knowledge.standing(),
+            await self._knowledge.shares(),
         )
         tree = await asyncio.to_thread(
-            queue_tree, cluster_index, limit=limit, stale=stale, standing=standing
+            queue_tree, cluster_index, limit=limit, stale=stale, shares=shares
         )
         return json_answer(tree)
 
@@ -225,25 +227,25 @@ class DashboardServer:
         limit, stale = limit_of(request.query), self._knowledge.stale()
         # Sessions name jobs of all namespaces and cannot be restricted.
         await self._visible.check_everything("sessions")
-        kept = await self._knowledge.past.kept()
+        kept = await self._knowledge.session_store.kept()
         return json_answer(self._knowledge.sessions.recent(limit=limit, stale=stale, kept=kept))
 
     async def _usage(self, request: web.Request) -> web.Response:
-        question = question_of(request.query, limit=limit_of(request.query))
-        await self._visible.check_usage(question.namespace)
+        query = query_of(request.query, limit=limit_of(request.query))
+        await self._visible.check_usage(query.namespace)
         rows, stale = self._knowledge.usage.rows(), self._knowledge.stale()
-        return json_answer(await asyncio.to_thread(usage_report, rows, question, stale=stale))
+        return json_answer(await asyncio.to_thread(usage_report, rows, query, stale=stale))
 
     async def _session(self, request: web.Request) -> web.Response:
         session_id = request.match_info["id"]
         await self._visible.check_everything("sessions")
-        found = await self._knowledge.past.detail(session_id)
+        found = await self._knowledge.session_store.detail(session_id)
         return json_answer(found) if found is not None else _no_session(session_id)
 
     async def _replay(self, request: web.Request) -> web.Response:
         session_id = request.match_info["id"]
         await self._visible.check_everything("sessions")
-        found = await self._knowledge.past.again(session_id)
+        found = await self._knowledge.session_store.again(session_id)
         return json_answer(found) if found is not None else _no_session(session_id)
 
     async def _explanation(self, request: web.Request) -> web.Response:
@@ -255,7 +257,7 @@ class DashboardServer:
         scope = await self._visible.scope(cluster_index, namespace=request.match_info["namespace"])
         # The input is read on the event loop, because the view may only be read there.
         ground = await self._knowledge.ground()
-        found = await self._knowledge.heavy.run(
+        found = await self._knowledge.worker.run(
             explain,
             cluster_index,
             reasons,
@@ -276,16 +278,16 @@ class DashboardServer:
         if queue not in cluster_index.queues:
             return _problem(404, f"there is no queue {queue[:253]!r}")
         scope = await self._visible.scope(cluster_index)
-        standing = await self._knowledge.standing()
+        shares = await self._knowledge.shares()
         reasons, stale = self._knowledge.sessions.reasons(), self._knowledge.stale()
         listed = functools.partial(
-            waiting_list, cluster_index, reasons, queue, standing=standing, limit=limit, stale=stale
+            waiting_list, cluster_index, reasons, queue, shares=shares, limit=limit, stale=stale
         )
         # Estimates need simulations, so they run only on request and in the worker.
         if not flag_of(request.query, "estimate"):
             return await self._visible.shown(await asyncio.to_thread(listed), scope, cluster_index)
         starts = starts_on(cluster_index, await self._knowledge.ground(), self._in_time())
-        found = await self._knowledge.heavy.run(listed, starts=starts)
+        found = await self._knowledge.worker.run(listed, starts=starts)
         return await self._visible.shown(found, scope, cluster_index)
 
     def _in_time(self, seconds: float = EXPLAIN_SECONDS_MAX) -> Callable[[], bool]:
@@ -296,23 +298,23 @@ class DashboardServer:
     async def _shares(self, _: web.Request) -> web.Response:
         await self._visible.check_queues()
         ground = await self._knowledge.ground()
-        return json_answer(await self._knowledge.heavy.run(queue_shares, ground))
+        return json_answer(await self._knowledge.worker.run(queue_shares, ground))
 
     async def _what_if(self, request: web.Request) -> web.Response:
         try:
-            question = msgspec.json.decode(await request.read(), type=WhatIfQuestion)
+            query = msgspec.json.decode(await request.read(), type=WhatIfRequest)
         # Deeply nested JSON raises RecursionError, which is an error of the request.
         except (msgspec.DecodeError, RecursionError) as error:
-            raise QuestionError(f"the question cannot be read: {error}") from None
+            raise QueryError(f"the request cannot be read: {error}") from None
         cluster_index = await self._knowledge.cluster_index()
         scope = await self._visible.scope(cluster_index)
         # The manifests could name objects of other namespaces and reveal their state.
-        check_named(question, scope)
+        check_named(query, scope)
         await self._visible.check_queues()
         ground = await self._knowledge.ground()
         try:
-            found = await self._knowledge.heavy.run(
-                what_if, ground, question, self._in_time(WHAT_IF_SECONDS_MAX)
+            found = await self._knowledge.worker.run(
+                what_if, ground, query, self._in_time(WHAT_IF_SECONDS_MAX)
             )
         except GaveUpError as error:
             raise TooSlowError(f"{error}; ask about less at a time") from None
@@ -338,7 +340,7 @@ class DashboardServer:
             # RFC 9110 requires this header with a 401.
             if error.status == web.HTTPUnauthorized.status_code:
                 response.headers["WWW-Authenticate"] = "Bearer"
-        except (QuestionError, WhatIfManifestError) as error:
+        except (QueryError, WhatIfManifestError) as error:
             response = _problem(400, str(error))
         except NotReplayableError as error:
             response = _problem(409, str(error))
@@ -353,7 +355,7 @@ class DashboardServer:
         except web.HTTPException as error:
             # The reason may quote the request, and answers are shown in browsers.
             response = _problem(error.status, html.escape(error.reason))
-        except Exception:  # noqa: BLE001 - whatever it is, whoever asks is told as always
+        except Exception:  # noqa: BLE001 - the client gets the usual error
             self._log.exception("%s %s cannot be answered", request.method, request.path)
             response = _problem(500, "this is a fault of the dashboard; its log says more")
         response.headers.update(HEADERS)

@@ -15,7 +15,7 @@ from vc.dashboard.logic.cluster_index import ClusterIndex, build_cluster_index
 from vc.dashboard.logic.epochs import EpochMemory
 from vc.dashboard.logic.invariants import Finding, Seen, find, remember
 from vc.dashboard.logic.sessions import SessionMemory
-from vc.dashboard.logic.shares import Standing, shares_of
+from vc.dashboard.logic.shares import SharesAndOrder, shares_of
 from vc.dashboard.logic.usage import UsageMemory
 from vc.dashboard.logic.what_if import Ground
 from vc.dashboard.server import DashboardServer
@@ -61,16 +61,16 @@ class DashboardService:
         )
         self.sessions = SessionMemory()
         self._long_lived = LongLived()
-        self.heavy = Worker()
-        self.past = SessionStore(context, self.heavy, config)
+        self.worker = Worker()
+        self.session_store = SessionStore(context, self.worker, config)
         self.usage = UsageMemory()
         self.epochs = EpochMemory()
-        self._picture: ClusterIndex | None = None
+        self._index: ClusterIndex | None = None
         self._drawing = asyncio.Lock()
         self._changes = 0
         """Number of changes, so that an index that was built during a change is not kept."""
         self._seen: Seen = {}
-        self._standing: tuple[float, int, Standing] | None = None
+        self._shares: tuple[float, int, SharesAndOrder] | None = None
         """Expiry time, number of changes at that time, and the value."""
         self._counting = asyncio.Lock()
         self.callers = Callers(context, anonymous_sees_all=config.anonymous_sees_all)
@@ -108,7 +108,7 @@ class DashboardService:
                 await self._take_record(record)
             self._long_lived.took(len(batch.changes))
             if batch.changes or batch.rebuilt:
-                self._picture = None
+                self._index = None
                 self._changes += 1
 
     async def _take_record(self, record: Record) -> None:
@@ -133,8 +133,8 @@ class DashboardService:
     async def cluster_index(self) -> ClusterIndex:
         """The cluster as in the current view. One index is built at a time."""
         async with self._drawing:
-            if self._picture is not None:
-                return self._picture
+            if self._index is not None:
+                return self._index
             # The view changes on the event loop, so the lists are copied before the thread starts.
             view, changes = self._follower.view, self._changes
             lists = [list(view.objects(kind)) for kind in (JOBS, PODGROUPS, PODS, QUEUES, NODES)]
@@ -143,7 +143,7 @@ class DashboardService:
                 build_cluster_index, jobs=jobs, groups=groups, pods=pods, queues=queues, nodes=nodes
             )
             # An index that was built during a change is used once and not kept.
-            self._picture = drawn if changes == self._changes else None
+            self._index = drawn if changes == self._changes else None
             return drawn
 
     async def findings(self) -> tuple[list[Finding], Seen, float]:
@@ -162,7 +162,7 @@ class DashboardService:
 
     async def ground(self) -> Ground:
         """The input of a simulation: all objects that a session reads, and its configuration."""
-        conf, basis = await self.past.conf(self._follower)
+        conf, basis = await self.session_store.conf(self._follower)
         view = self._follower.view
         objects = [obj for kind in KINDS for obj in view.objects(kind)]
         return Ground(
@@ -175,18 +175,18 @@ class DashboardService:
             scheduler_names=self._config.scheduler_names,
         )
 
-    async def standing(self) -> Standing:
+    async def shares(self) -> SharesAndOrder:
         """Shares and order of queues and jobs. One computation runs at a time."""
         async with self._counting:
-            known, changes = self._standing, self._changes
+            known, changes = self._shares, self._changes
             # An unchanged view gives the same result, however old it is.
             if known is not None and (known[1] == changes or self.seconds() < known[0]):
                 return known[2]
             began, ground = self.seconds(), await self.ground()
-            found = await asyncio.to_thread(_stand, ground)
+            found = await asyncio.to_thread(_computed_shares, ground)
             # The cache time grows with the cost, so that shares use at most a tenth of the time.
             rest = min(STANDING_SECONDS_MAX, STANDING_RESTS * (self.seconds() - began))
-            self._standing = (self.seconds() + rest, changes, found)
+            self._shares = (self.seconds() + rest, changes, found)
             return found
 
     def seconds(self) -> float:
@@ -198,8 +198,8 @@ class DashboardService:
         return self._follower.unready()
 
 
-def _stand(ground: Ground) -> Standing:
-    return shares_of(ground.trial(), ground.conf, basis=ground.basis)
+def _computed_shares(ground: Ground) -> SharesAndOrder:
+    return shares_of(ground.simulation(), ground.conf, basis=ground.basis)
 
 
 def build(context: Context, config: Config | None = None) -> DashboardService:

@@ -32,10 +32,10 @@ class NotReplayableError(Exception):
 class SessionStore:
     """Reads the ring of sessions in the snapshot store."""
 
-    def __init__(self, context: Context, heavy: Worker, config: Config) -> None:
+    def __init__(self, context: Context, worker: Worker, config: Config) -> None:
         self._context = context
         self._config = config
-        self._heavy = heavy
+        self._worker = worker
         self._conf: tuple[str, Conf] | None = None
         """Id of the session and its configuration."""
 
@@ -81,7 +81,7 @@ class SessionStore:
         """Replay a session, or None if it is not in the ring."""
         try:
             chain = await load_chain(self._context.snapshot, session_id)
-            return await self._heavy.run(_replayed, chain) if chain else None
+            return await self._worker.run(_replayed, chain) if chain else None
         except (ChainBrokenError, FrameError) as error:
             raise NotReplayableError(f"session {session_id}: {error}") from None
 

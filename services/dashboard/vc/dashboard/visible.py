@@ -9,11 +9,11 @@ import msgspec
 from aiohttp import web
 
 from vc.dashboard.callers import ANONYMOUS, Caller, Callers, DeniedError, token_of
-from vc.dashboard.logic.answers.future_answers import WhatIfQuestion
+from vc.dashboard.logic.answers.future_answers import WhatIfRequest
 from vc.dashboard.logic.answers.requests import refusal
 from vc.dashboard.logic.answers.scope import Scope, namespaces_of, redacted
 from vc.dashboard.logic.cluster_index import ClusterIndex
-from vc.dashboard.worker import ASKER
+from vc.dashboard.worker import CLIENT
 from vc.model.api.kinds import JOBS
 
 OPEN_PATHS: Final = frozenset({"/openapi.json", "/style.css"})
@@ -48,7 +48,7 @@ class Visible:
         open_to_all = request.path in OPEN_PATHS
         caller = ANONYMOUS if open_to_all else await self._callers().identify(token)
         _caller.set(caller)
-        ASKER.set(caller.name or request.remote or "")
+        CLIENT.set(caller.name or request.remote or "")
 
     async def scope(self, cluster_index: ClusterIndex, *, namespace: str = "") -> Scope:
         """What the caller may see. Raises DeniedError if the
@@ -110,10 +110,10 @@ class Visible:
         await self._callers().check_queues(_caller.get())
 
 
-def check_named(question: WhatIfQuestion, scope: Scope) -> None:
+def check_named(query: WhatIfRequest, scope: Scope) -> None:
     """Check that a what-if request names only namespaces that the caller may see."""
-    named = [key.partition("/")[0] for key in question.drop_jobs]
-    for document in question.documents:
+    named = [key.partition("/")[0] for key in query.drop_jobs]
+    for document in query.documents:
         metadata = document.get("metadata")
         if isinstance(metadata, dict):
             named.append(str(metadata.get("namespace") or DEFAULT_NAMESPACE))

@@ -21,7 +21,7 @@ WAITING_SECONDS_MAX: Final = 25.0
 RUNNING_SECONDS_MAX: Final = 20.0
 CLIENTS_REMEMBERED_MAX: Final = 1_000
 
-ASKER: Final[ContextVar[str]] = ContextVar("asker", default="")
+CLIENT: Final[ContextVar[str]] = ContextVar("client", default="")
 """The client: a user or an address. The server sets it for each request."""
 
 P = ParamSpec("P")
@@ -45,7 +45,7 @@ class Worker:
 
     def __init__(self) -> None:
         self._running = False
-        self._lines: dict[str, deque[asyncio.Future[None]]] = {}
+        self._queues: dict[str, deque[asyncio.Future[None]]] = {}
         """Waiting requests per client, never an empty queue. Invariant:
         at most `WAITING_MAX` in total."""
         self._served: dict[str, None] = {}
@@ -54,7 +54,7 @@ class Worker:
     async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """The result of the function. Raises ShareError or BusyError without a
         turn, TooSlowError after the limit."""
-        await self._turn(ASKER.get())
+        await self._turn(CLIENT.get())
         work = asyncio.ensure_future(asyncio.to_thread(function, *args, **kwargs))
         # The turn ends with the thread, not with the request: a thread cannot be interrupted.
         work.add_done_callback(self._ended)
@@ -76,7 +76,7 @@ class Worker:
             self._running = True
             self._note_served(client)
             return
-        turn = self._line_up(client)
+        turn = self._queue_up(client)
         try:
             await asyncio.wait({turn}, timeout=WAITING_SECONDS_MAX)
         except asyncio.CancelledError:
@@ -91,36 +91,36 @@ class Worker:
                 f"others were at work for {WAITING_SECONDS_MAX:.0f} seconds; try again later"
             )
 
-    def _line_up(self, client: str) -> "asyncio.Future[None]":
-        line = self._lines.get(client, deque())
+    def _queue_up(self, client: str) -> "asyncio.Future[None]":
+        queue = self._queues.get(client, deque())
         # Checked per client first, so that one client cannot cause a refusal for others.
-        if len(line) >= WAITING_EACH_MAX:
+        if len(queue) >= WAITING_EACH_MAX:
             raise ShareError(
                 f"{WAITING_EACH_MAX} of your questions wait already; try again when they are answered"
             )
-        if sum(map(len, self._lines.values())) >= WAITING_MAX:
+        if sum(map(len, self._queues.values())) >= WAITING_MAX:
             raise BusyError(f"{WAITING_MAX} others wait already; try again in some seconds")
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        line.append(turn)
-        self._lines[client] = line
+        queue.append(turn)
+        self._queues[client] = queue
         return turn
 
     def _leave(self, client: str, turn: "asyncio.Future[None]") -> None:
-        line = self._lines.get(client)
-        if line is not None and turn in line:
-            line.remove(turn)
-            if not line:
-                del self._lines[client]
+        queue = self._queues.get(client)
+        if queue is not None and turn in queue:
+            queue.remove(turn)
+            if not queue:
+                del self._queues[client]
 
     def _give_turn(self) -> None:
         """Pass the turn to the first request of the client that was served least recently."""
-        if not self._lines:
+        if not self._queues:
             self._running = False
             return
         # A client that was never served comes before all others.
         order = {client: number for number, client in enumerate(self._served)}
-        client = min(self._lines, key=lambda waiting: order.get(waiting, -1))
-        turn = self._lines[client][0]
+        client = min(self._queues, key=lambda waiting: order.get(waiting, -1))
+        turn = self._queues[client][0]
         self._leave(client, turn)
         self._note_served(client)
         turn.set_result(None)

@@ -31,7 +31,7 @@ class Observer:
     def __init__(self, context: Context, *, group_of: Callable[[str], ApiObject | None]) -> None:
         self._context = context
         self._group_of = group_of
-        self.metrics = SchedulerMetrics(context, lives=lambda key: group_of(key) is not None)
+        self.metrics = SchedulerMetrics(context, exists=lambda key: group_of(key) is not None)
         self._shares = ShareMetrics(context.metrics)
         self._stopwatch = SessionStopwatch(context.clock)
         self._figures: Figures | None = None

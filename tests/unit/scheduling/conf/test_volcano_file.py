@@ -115,7 +115,7 @@ def test_a_plugin_that_is_switched_off_is_not_asked() -> None:
         ("allocate", "gang, proportion, capacity", "the first one decides"),
         ("allocate", "predicates", "gang is off"),
         ("allocate, shuffle", "gang", "shuffle is not implemented"),
-        ("enqueue", "gang, overcommit | sla", "sla after plugins that keep jobs out"),
+        ("enqueue", "gang, overcommit | sla", "sla after plugins that reject jobs"),
         ("allocate", "gang, tdm", "plugin tdm is not implemented"),
         ("allocate", "gang, binpack {binpack.resources: 'cpu, memory'}", "binpack without accelerators"),
     ],

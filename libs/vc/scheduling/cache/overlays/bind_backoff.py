@@ -48,6 +48,7 @@ class BindBackoff:
         groups: list[str] = []
         for uid, entry in list(self._entries.items()):
             row = pods.get(entry.key)
+            # A pod that is bound or gone has no failures to remember; this also bounds the table.
             if row is None or row.uid != uid or row.status is not TaskStatus.PENDING:
                 self.drop(uid)
             elif entry.until <= now:

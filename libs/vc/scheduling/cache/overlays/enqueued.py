@@ -62,6 +62,8 @@ class EnqueuedGroups:
         known = self._claims.get(key) or self._ended.get(key) or self._pending.get(key)
         self.drop(key)
         self._changed(key)
+        # A group keeps the time of its first claim. Otherwise a client that resets the status again
+        # and again would renew the claim, and block its queue for ever.
         at = known.at if known is not None and known.uid == uid else now
         self._claims[key] = Claim(uid=uid, amounts=tuple(sorted(amounts.items())), at=at)
         if not amounts or now >= at + CLAIM_SECONDS:
@@ -91,6 +93,8 @@ class EnqueuedGroups:
         if laid.placed and not claim.had_minimum and len(laid.placed) >= laid.min_member:
             table = self._ended if claim.ended else self._claims
             table[row.key] = msgspec.structs.replace(claim, had_minimum=True)
+        # The group has what it was enqueued for. From now on its allocated resources count, and
+        # counting the claim too would charge the queue twice.
         if laid.placed and not laid.claimed:
             self._end(row.key)
         return laid
@@ -100,6 +104,7 @@ class EnqueuedGroups:
         if status.phase not in ("", PENDING):
             return
         claim = self._claims.pop(key, None) or self._ended.pop(key, None)
+        # A group that once had its minimum was not blocked by its claim, so it need not rest.
         if claim is not None and not claim.had_minimum:
             timed_out = says_timed_out(status)
             self._pending[key] = msgspec.structs.replace(claim, pending_at=now, timed_out=timed_out)

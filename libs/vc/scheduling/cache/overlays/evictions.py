@@ -74,6 +74,8 @@ class Evictions:
 
     def over(self, row: PodRow) -> PodRow:
         """The row with the overlay. It has no effect once the fact itself shows the deletion."""
+        # Only an allocated pod can be terminating because of us. A pod that has finished by itself
+        # frees its node anyway.
         if row.uid in self._before and row.status in ALLOCATED:
             return msgspec.structs.replace(row, status=TaskStatus.RELEASING)
         return row
@@ -105,6 +107,8 @@ class Evictions:
             pod = pods.get(victim.key)
             if pod is None or budget.covers(pod):
                 del self._refused[uid]
+        # A budget names pods, not gangs. Within its namespace any gang may profit, and a needless
+        # attempt costs one refused request.
         for group in [g for g in self._release_backoff if _namespace(g) == budget.namespace]:
             del self._release_backoff[group]
         # Any job may find victims among these pods, so no job waits longer.
@@ -126,6 +130,7 @@ class Evictions:
         """The API server kept victims of a job. The job waits before other victims are requested."""
         known = self._replans.get(group)
         failures = known.failures + 1 if known else 1
+        # The exponent is bounded, so that the number stays small after many failures.
         rest = REPLAN_SECONDS_FIRST * (1 << min(failures - 1, _DOUBLINGS_MAX))
         until = now + min(rest, EVICTION_COOLDOWN_SECONDS)
         self._replans[group] = Replan(failures, until)
@@ -151,6 +156,7 @@ class Evictions:
         """End nominations, and transfer their nodes to another job unless it is bound already."""
         for group in takeover.lost:
             self.nomination_ended(group)
+        # Without places the group is bound in the same session and needs no reservation.
         if takeover.places:
             self._nominated[takeover.group] = nomination(
                 takeover.places, uid=takeover.uid, since=now
@@ -171,6 +177,8 @@ class Evictions:
 
     def expire_nominations(self, now: float) -> frozenset[str]:
         """Drop expired nominations, and return their groups."""
+        # The groups are returned once, so that exactly one session withdraws the nominated nodes
+        # from their pods.
         over = [g for g, n in self._nominated.items() if n.begun + NOMINATION_SECONDS <= now]
         for group in over:
             del self._nominated[group]

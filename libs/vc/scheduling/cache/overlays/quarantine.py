@@ -40,6 +40,8 @@ class Quarantine:
         known = self._why.get(row.key)
         if known is None:
             return row
+        # The state is compared and not only its hash or version: our own status writes must not
+        # end the quarantine, or every second session would fail again.
         if known[0] != _state(row):
             del self._why[row.key]
             return row

@@ -22,6 +22,7 @@ class RemovedGates:
         process removed, until they are bound."""
         if row.uid not in self._removed:
             return msgspec.structs.replace(row, queue_reserved=False) if row.queue_reserved else row
+        # A bound pod is charged to its queue by its request, so the reservation ends.
         if row.status is not TaskStatus.PENDING:
             del self._removed[row.uid]
             return row

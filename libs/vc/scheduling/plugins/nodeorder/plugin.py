@@ -68,9 +68,9 @@ class NodeOrderPlugin:
 
     def node_order_scores(self, session: "Session", pod: PodRow, mask: Mask) -> Ints | None:
         """Return points from pod affinity and soft topology spread; None when neither applies."""
-        pod_affinity, peering = session.pod_affinity, pod.shape.peering
+        pod_affinity, peering = session.pod_affinity, pod.shape.pod_terms
         found: list[Ints] = []
-        if self._pod_affinity and (peering.wishes or pod_affinity.pulling(pod)):
+        if self._pod_affinity and (peering.preferred or pod_affinity.pulling(pod)):
             found.append(self._pod_affinity * affinity_scores(pod_affinity, pod, mask))
         if peering.soft_spread and self._spread:
             found.append(self._spread * spread_scores(pod_affinity, pod, mask))

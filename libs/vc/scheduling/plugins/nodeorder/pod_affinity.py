@@ -26,7 +26,7 @@ def affinity_scores(pod_affinity: PodAffinity, pod: PodRow, mask: Mask) -> Ints:
     The terms of placed pods that select this pod count as well.
     """
     score = np.zeros(len(pod_affinity.nodes.names), dtype=np.int64)
-    for preference in pod.shape.peering.wishes:
+    for preference in pod.shape.pod_terms.preferred:
         counts = pod_affinity.selection(preference.term, pod)[1]
         score += preference.weight * _around(pod_affinity, preference.term.topology_key, counts)
     for owner in pod_affinity.pulling(pod):
@@ -48,7 +48,7 @@ def spread_scores(pod_affinity: PodAffinity, pod: PodRow, mask: Mask) -> Ints:
     """Score domains with fewer pods higher; a node that lacks one of the keys has score 0."""
     crowd = np.zeros(len(pod_affinity.nodes.names), dtype=np.int64)
     keyed = np.ones(len(pod_affinity.nodes.names), dtype=np.bool_)
-    for spread in pod.shape.peering.soft_spread:
+    for spread in pod.shape.pod_terms.soft_spread:
         codes = pod_affinity.nodes.label(spread.term.topology_key).codes
         counts = domain_sums(codes, pod_affinity.selection(spread.term, pod)[1])[codes]
         # kube-scheduler's weight: a key with many domains, such as the host name, has few pods in

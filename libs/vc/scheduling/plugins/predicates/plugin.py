@@ -65,7 +65,7 @@ class Predicates:
 
     def pre_predicate_refusal(self, session: "Session", pod: PodRow) -> Reason | None:
         """Refuse a pod whose volume claim is missing or must first be bound by another component."""
-        if not self._binds_volumes or not pod.shape.peering.claims:
+        if not self._binds_volumes or not pod.shape.pod_terms.claims:
             return None
         obstacle = session.pod_affinity.claims.obstacle(pod)
         return reasons.claim_obstacle(obstacle) if obstacle is not None else None
@@ -94,9 +94,9 @@ class Predicates:
         # the checks before it have left.
         if self._pod_affinity:
             yield from affinity_checks(pod_affinity, pod)
-        if pod.shape.peering.claims:
+        if pod.shape.pod_terms.claims:
             yield from self._volume_checks(pod_affinity.claims, pod)
-        for spread in pod.shape.peering.spread if self._spread else ():
+        for spread in pod.shape.pod_terms.spread if self._spread else ():
             # Node inclusion policies decide which nodes form the domains that the skew compares.
             eligible = np.ones(len(pod_affinity.nodes.names), dtype=np.bool_)
             if spread.honor_affinity:

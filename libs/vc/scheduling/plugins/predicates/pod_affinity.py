@@ -24,14 +24,14 @@ TOPOLOGY_SPREAD = "topology spread"
 
 def port_checks(pod_affinity: PodAffinity, pod: PodRow) -> Iterable[tuple[str, Mask]]:
     """Yield the nodes on which all host ports of the pod are free."""
-    free = [pod_affinity.port(port) == 0 for port in pod.shape.peering.ports]
+    free = [pod_affinity.port(port) == 0 for port in pod.shape.pod_terms.ports]
     if free:
         yield HOST_PORTS, np.logical_and.reduce(free)
 
 
 def affinity_checks(pod_affinity: PodAffinity, pod: PodRow) -> Iterable[tuple[str, Mask]]:
     """Yield required affinity, the pod's anti-affinity, and the anti-affinity of placed pods."""
-    peering = pod.shape.peering
+    peering = pod.shape.pod_terms
     if peering.affinity:
         yield POD_AFFINITY, _near_all(pod_affinity, pod)
     if peering.anti:
@@ -51,7 +51,7 @@ def affinity_checks(pod_affinity: PodAffinity, pod: PodRow) -> Iterable[tuple[st
 
 def _near_all(pod_affinity: PodAffinity, pod: PodRow) -> Mask:
     """Return the nodes that satisfy all required affinity terms."""
-    terms = pod.shape.peering.affinity
+    terms = pod.shape.pod_terms.affinity
     found = [pod_affinity.selection(term, pod) for term in terms]
     # Without this exception no pod of a group with affinity to itself could ever be placed first.
     first = all(not counts.any() and s.matches(pod.namespace, pod.labels) for s, counts in found)

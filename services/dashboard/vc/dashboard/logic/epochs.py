@@ -12,7 +12,7 @@ from vc.messages.sessions import SessionRecord
 
 SESSIONS_REMEMBERED_MAX: Final = 10_000
 """Limit of remembered sessions. The oldest are dropped first."""
-TOLD_MAX: Final = 100
+REPORTED_MAX: Final = 100
 """Limit of remembered violations. The oldest are kept, because they explain the others."""
 
 
@@ -58,5 +58,5 @@ class EpochMemory:
 
     def _note(self, sentence: str) -> None:
         # The first sentences are kept, because they explain the others.
-        if sentence not in self.went_back and len(self.went_back) < TOLD_MAX:
+        if sentence not in self.went_back and len(self.went_back) < REPORTED_MAX:
             self.went_back.append(sentence)

@@ -18,20 +18,20 @@ from vc.dashboard.logic.answers.future_answers import Estimate, Explanation, Wai
 from vc.dashboard.logic.answers.reason_answers import answered_reason, answered_unblock
 from vc.dashboard.logic.cluster_index import ClusterIndex, capacity
 from vc.dashboard.logic.durations import Durations, End
-from vc.dashboard.logic.holders import holders_of, line_above
+from vc.dashboard.logic.holders import ancestors_of, holders_of
 from vc.dashboard.logic.jobs import (
+    current_reasons,
     describe_job,
-    line_of,
     newest_condition,
+    pending_order,
     reason_of_job,
-    true_words,
 )
 from vc.dashboard.logic.notes import beyond_minimum, controller_refusal, not_reclaimable
 from vc.dashboard.logic.remedies import find_remedy, refused_by_api_server
 from vc.dashboard.logic.shares import (
     BoundedSimulation,
     GaveUpError,
-    Standing,
+    SharesAndOrder,
     order_of,
     usable_nodes,
 )
@@ -80,14 +80,14 @@ def explain(
     # A started job may still have surplus pods that wait, which need a simulation to explain.
     more = group and cluster_index.members.get(group) and reason is None
     # Opening a session is expensive, so it is skipped if nothing waits or no time is left.
-    trial = ground.trial() if (reason is not None or more) and go_on() else None
-    look = _looked(trial, ground, group, reason)
+    simulation = ground.simulation() if (reason is not None or more) and go_on() else None
+    look = _looked(simulation, ground, group, reason)
     # Ends are known by job, but holders are PodGroups.
     ends = {end.job: end for end in durations.ends(now=ground.now)}
     ends = {of: ends[job] for of, job in jobs.items() if job in ends}
     holders = holders_of(cluster_index, reason, ends, but=group, nodes=look.nodes) if reason else []
-    line = _line(cluster_index, reasons, group, look.order)
-    before = line[: line.index(group)] if line else []
+    pending = _line(cluster_index, reasons, group, look.order)
+    before = pending[: pending.index(group)] if pending else []
     refusal = controller_refusal(cluster_index.jobs[key])
     # If the API server refuses the job's objects, no change of the cluster can help.
     remedy = None
@@ -100,11 +100,11 @@ def explain(
     estimate = _stuck(reason)
     # Some stages never change with time, and a simulation of ends would be wasted.
     if reason is not None and _waits(reason):
-        future = _Future(ground, trial, durations, jobs)
+        future = _Future(ground, simulation, durations, jobs)
         estimate = future.estimate(group, [holder.group for holder in holders], go_on)
     return Explanation(
         job=detail.job,
-        position=len(before) + 1 if line else 0,
+        position=len(before) + 1 if pending else 0,
         ahead=before[:AHEAD_SHOWN_MAX],
         explanation=detail.explanation,
         holders=holders[:HOLDERS_SHOWN_MAX],
@@ -114,7 +114,7 @@ def explain(
         remedy=remedy,
         notes=[*([refusal] if refusal else []), *look.notes],
         beyond_minimum=answered_reason(look.beyond) if look.beyond is not None else None,
-        pending_in_queue=len(line),
+        pending_in_queue=len(pending),
     )
 
 
@@ -130,12 +130,12 @@ class _Look(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _looked(
-    trial: BoundedSimulation | None, ground: Ground, group: str, reason: Reason | None
+    simulation: BoundedSimulation | None, ground: Ground, group: str, reason: Reason | None
 ) -> _Look:
-    if trial is None:
+    if simulation is None:
         return _Look()
     try:
-        session = trial.look(ground.conf)
+        session = simulation.look(ground.conf)
         return _Look(
             order=order_of(session),
             nodes=usable_nodes(session, group),
@@ -153,10 +153,10 @@ def _line(
     order: Mapping[str, int],
 ) -> list[str]:
     """The waiting PodGroups in the queue of this one, in order, or empty if it does not wait."""
-    words = true_words(cluster_index, reasons)
-    if group not in words:
+    current = current_reasons(cluster_index, reasons)
+    if group not in current:
         return []
-    return line_of(cluster_index, words, words[group].queue, order)
+    return pending_order(cluster_index, current, current[group].queue, order)
 
 
 def waiting_list(
@@ -164,33 +164,33 @@ def waiting_list(
     reasons: Mapping[str, JobReason],
     queue: str,
     *,
-    standing: Standing,
+    shares: SharesAndOrder,
     limit: int,
     stale: str,
     starts: Starts | None = None,
 ) -> WaitingList:
     """The waiting PodGroups of a queue in order, and its headroom.
     `starts` estimates their starts."""
-    words = true_words(cluster_index, reasons)
-    line = line_of(cluster_index, words, queue, standing.order)
+    current = current_reasons(cluster_index, reasons)
+    pending = pending_order(cluster_index, current, queue, shares.order)
     # Only shown rows need an estimate.
-    estimates = starts(line[:limit]) if starts is not None else {}
+    estimates = starts(pending[:limit]) if starts is not None else {}
     rows = [
-        _row(position, cluster_index.groups[key], words.get(key), estimates.get(key))
-        for position, key in enumerate(line[:limit], start=1)
+        _row(position, cluster_index.groups[key], current.get(key), estimates.get(key))
+        for position, key in enumerate(pending[:limit], start=1)
     ]
-    beyond = surplus_rows(cluster_index, queue, known=line)
+    beyond = surplus_rows(cluster_index, queue, known=pending)
     # Surplus pods follow the waiting jobs: their jobs run already.
-    for position, row in enumerate(beyond[: max(0, limit - len(rows))], start=len(line) + 1):
+    for position, row in enumerate(beyond[: max(0, limit - len(rows))], start=len(pending) + 1):
         rows.append(msgspec.structs.replace(row, position=position))
-    found = standing.queues.get(queue)
+    found = shares.queues.get(queue)
     return WaitingList(
         queue=queue,
-        headroom=shown(_headroom(cluster_index, standing, queue)),
+        headroom=shown(_headroom(cluster_index, shares, queue)),
         deserved=shown(found.deserved) if found is not None else {},
-        basis=standing.basis,
+        basis=shares.basis,
         waiting=rows,
-        total=len(line) + len(beyond),
+        total=len(pending) + len(beyond),
         stale=stale,
     )
 
@@ -201,16 +201,21 @@ def starts_on(cluster_index: ClusterIndex, ground: Ground, go_on: Callable[[], b
     def starts(groups: Collection[str]) -> dict[str, Estimate]:
         if not groups or not go_on():
             return {}
-        future = _Future(ground, ground.trial(), Durations(cluster_index), ground.jobs_of_groups())
+        future = _Future(
+            ground, ground.simulation(), Durations(cluster_index), ground.jobs_of_groups()
+        )
         return future.starts(groups, go_on)
 
     return starts
 
 
 def _row(
-    position: int, group: PodGroup, word: JobReason | None, estimate: Estimate | None
+    position: int, group: PodGroup, job_reason: JobReason | None, estimate: Estimate | None
 ) -> WaitingRow:
-    reason, condition = word.reason if word is not None else None, newest_condition(group)
+    reason, condition = (
+        job_reason.reason if job_reason is not None else None,
+        newest_condition(group),
+    )
     amounts = reason.amounts if reason is not None else []
     return WaitingRow(
         position=position,
@@ -225,7 +230,7 @@ def _row(
     )
 
 
-def _headroom(cluster_index: ClusterIndex, standing: Standing, queue: str) -> Amounts:
+def _headroom(cluster_index: ClusterIndex, shares: SharesAndOrder, queue: str) -> Amounts:
     """Resources that the queue and its ancestors leave.
 
     For each it is the limit, or the cluster's size, minus what the queue and its
@@ -233,9 +238,9 @@ def _headroom(cluster_index: ClusterIndex, standing: Standing, queue: str) -> Am
     """
     there = capacity(cluster_index)
     left: Amounts = {}
-    for name in line_above(cluster_index, queue):
-        if name in standing.queues:
-            found = standing.queues[name]
+    for name in ancestors_of(cluster_index, queue):
+        if name in shares.queues:
+            found = shares.queues[name]
             # Without its own limit, a queue may use the whole cluster.
             for resource, most in {**there, **found.real_capacity}.items():
                 room = max(0, most - found.allocated.get(resource, 0))
@@ -258,12 +263,12 @@ class _Future:
     def __init__(
         self,
         ground: Ground,
-        trial: BoundedSimulation | None,
+        simulation: BoundedSimulation | None,
         durations: Durations,
         jobs: Mapping[str, str],
     ) -> None:
         self._ground = ground
-        self._trial = trial
+        self._simulation = simulation
         self._durations = durations
         self._jobs = jobs
         """Key of the job by key of its PodGroup."""
@@ -276,10 +281,10 @@ class _Future:
         """Simulate until the PodGroup is placed, no further end is
         known, or the bound is reached."""
         # The estimate needs the simulated cluster, which was not built without time.
-        if self._trial is None:
+        if self._simulation is None:
             return _no("unknown (no time was left to simulate it: too many requests)")
         try:
-            for at, end, started in self._steps(self._trial, go_on):
+            for at, end, started in self._steps(self._simulation, go_on):
                 if group in started:
                     return self._yes(at, end)
         except GaveUpError as error:
@@ -289,10 +294,10 @@ class _Future:
     def starts(self, groups: Collection[str], go_on: Callable[[], bool]) -> dict[str, Estimate]:
         """Estimates of the PodGroups that are placed before the bound is reached."""
         found: dict[str, Estimate] = {}
-        if self._trial is None:
+        if self._simulation is None:
             return found
         try:
-            for at, end, started in self._steps(self._trial, go_on):
+            for at, end, started in self._steps(self._simulation, go_on):
                 found |= {key: self._yes(at, end) for key in started if key in groups}
                 if len(found) == len(groups):
                     break
@@ -301,23 +306,23 @@ class _Future:
         return found
 
     def _steps(
-        self, trial: BoundedSimulation, go_on: Callable[[], bool]
+        self, simulation: BoundedSimulation, go_on: Callable[[], bool]
     ) -> Iterator[tuple[float, End | None, Collection[str]]]:
         """Time, the job end before it, and the PodGroups that start
         then. The first step has no end."""
-        trial.bound(len(self._ground.objects), go_on)
+        simulation.bound(len(self._ground.objects), go_on)
         # First without any end: the job may start in the next sessions anyway.
-        yield self._ground.now, None, trial.settle().placements
+        yield self._ground.now, None, simulation.settle().placements
         coming = [(end.at, end.job, end) for end in self._durations.ends(now=self._ground.now)]
         heapq.heapify(coming)
         while coming and len(self._ended) < ENDS_TRIED_MAX:
             at, job, end = heapq.heappop(coming)
             # A job without a PodGroup of its own is dropped by its own key.
-            trial.drop_group(self._groups.get(job, job))
+            simulation.drop_group(self._groups.get(job, job))
             # Expected ends may be equal or unordered; simulated time never goes back.
-            trial.now = max(trial.now, at)
+            simulation.now = max(simulation.now, at)
             self._ended.append(job)
-            started = trial.settle().placements
+            started = simulation.settle().placements
             yield at, end, started
             # Jobs that start in the simulation end too, and free resources for later ones.
             for key in started:

@@ -58,7 +58,7 @@ def holders_of(
     ]
     found: list[tuple[tuple[int, ...], Holder]] = []
     for name, held in _held(cluster_index, somewhere).items():
-        if name == but or (full and full not in line_above(cluster_index, held.queue)):
+        if name == but or (full and full not in ancestors_of(cluster_index, held.queue)):
             continue
         wanted = {n: units for n, units in held.amounts.items() if n in missing and units}
         if wanted:
@@ -96,11 +96,11 @@ def _controller(pod: Pod) -> str:
     return f"{owner.kind} {object_key(pod.metadata.namespace, owner.name)}"
 
 
-def line_above(cluster_index: ClusterIndex, queue: str) -> list[str]:
+def ancestors_of(cluster_index: ClusterIndex, queue: str) -> list[str]:
     """The queue and its ancestors up to root. Each appears once,
     even if the parents form a cycle."""
-    line: list[str] = []
-    while queue in cluster_index.queues and queue not in line:
-        line.append(queue)
+    ancestors: list[str] = []
+    while queue in cluster_index.queues and queue not in ancestors:
+        ancestors.append(queue)
         queue = parent_of(cluster_index.queues[queue])
-    return line
+    return ancestors

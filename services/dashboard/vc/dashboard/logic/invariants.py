@@ -40,12 +40,12 @@ VIOLATIONS_SHOWN_MAX: Final = 100
 NODES_FIT: Final = "node used ≤ allocatable"
 QUEUES_FIT: Final = "queue used ≤ capability"
 GANGS_WHOLE: Final = "no partial gangs"
-QUEUES_TOLD: Final = "Σ queue allocated = Σ pods"
+QUEUES_ALLOCATED: Final = "Σ queue allocated = Σ pods"
 NO_ORPHANS: Final = "no orphan pods and pod groups"
 QUEUES_EXIST: Final = "every pod's queue exists"
 EPOCHS_GROW: Final = "epochs never go back"
 
-_EXCUSED: Final = frozenset({GANGS_WHOLE, QUEUES_TOLD, NO_ORPHANS, QUEUES_EXIST})
+_EXCUSED: Final = frozenset({GANGS_WHOLE, QUEUES_ALLOCATED, NO_ORPHANS, QUEUES_EXIST})
 """Invariants that may look violated for a moment."""
 
 
@@ -108,7 +108,7 @@ def report(
         NODES_FIT: len(cluster_index.nodes),
         QUEUES_FIT: len(cluster_index.queues),
         GANGS_WHOLE: len(cluster_index.groups),
-        QUEUES_TOLD: len(cluster_index.queues),
+        QUEUES_ALLOCATED: len(cluster_index.queues),
         NO_ORPHANS: len(cluster_index.pods) + len(cluster_index.groups),
         QUEUES_EXIST: len(cluster_index.groups),
         EPOCHS_GROW: epochs_checked,
@@ -236,7 +236,7 @@ def _wrong_queues(cluster_index: ClusterIndex) -> Iterator[Finding]:
                 )
         if parts:
             yield Finding(
-                invariant=QUEUES_TOLD,
+                invariant=QUEUES_ALLOCATED,
                 object=f"Queue {name}",
                 message="; ".join(parts),
                 numbers=numbers,
@@ -255,7 +255,7 @@ def _allocated(cluster_index: ClusterIndex) -> dict[str, Amounts]:
         for pod in cluster_index.members.get(key, ()):
             if _counts(pod):
                 add(own, {name: units for name, units in pod_amounts(pod.spec).items() if units})
-        for name in _line(cluster_index.queues, group.spec.queue or DEFAULT_QUEUE):
+        for name in _ancestors(cluster_index.queues, group.spec.queue or DEFAULT_QUEUE):
             add(total[name], own)
     return total
 
@@ -264,18 +264,18 @@ def _counts(pod: Pod) -> bool:
     return is_placed(pod) and pod.status.phase != "Unknown" and not pod.metadata.deletion_timestamp
 
 
-def _line(queues: Mapping[str, Queue], name: str) -> list[str]:
+def _ancestors(queues: Mapping[str, Queue], name: str) -> list[str]:
     """The queue and its ancestors, as far as they exist. Each appears once, even in a cycle.
 
     `root` counts the pods of a queue that does not exist.
     """
-    line: list[str] = []
+    ancestors: list[str] = []
     # The scheduler charges pods of a missing queue to root.
     name = name if name in queues else ROOT_QUEUE
-    while name in queues and name not in line:
-        line.append(name)
+    while name in queues and name not in ancestors:
+        ancestors.append(name)
         name = queues[name].spec.parent
-    return line
+    return ancestors
 
 
 def _orphans(cluster_index: ClusterIndex) -> Iterator[Finding]:

@@ -19,7 +19,7 @@ PODS_SHOWN_MAX: Final = 1000
 _NO_ORDER: Final[Mapping[str, int]] = {}
 
 
-class JobQuestion(msgspec.Struct, frozen=True, kw_only=True):
+class JobQuery(msgspec.Struct, frozen=True, kw_only=True):
     """Filter and page of a list of jobs."""
 
     namespace: str = ""
@@ -32,15 +32,15 @@ class JobQuestion(msgspec.Struct, frozen=True, kw_only=True):
 def list_jobs(
     cluster_index: ClusterIndex,
     reasons: Mapping[str, JobReason],
-    question: JobQuestion,
+    query: JobQuery,
     *,
     stale: str,
 ) -> JobList:
     """A page of jobs."""
-    chosen = [job for job in cluster_index.jobs.values() if _matches(job, question)]
+    chosen = [job for job in cluster_index.jobs.values() if _matches(job, query)]
     # The page continues after a key, so inserts and deletes do not shift it.
-    rest = [job for job in chosen if job.key > question.after]
-    page = rest[: question.limit]
+    rest = [job for job in chosen if job.key > query.after]
+    page = rest[: query.limit]
     groups = _groups_by_owner(cluster_index)
     return JobList(
         jobs=[_row(job, groups.get(job.metadata.uid), reasons) for job in page],
@@ -50,11 +50,11 @@ def list_jobs(
     )
 
 
-def _matches(job: Job, question: JobQuestion) -> bool:
+def _matches(job: Job, query: JobQuery) -> bool:
     return (
-        question.namespace in ("", job.metadata.namespace)
-        and question.queue in ("", job.spec.queue)
-        and question.phase in ("", job.status.state.phase)
+        query.namespace in ("", job.metadata.namespace)
+        and query.queue in ("", job.spec.queue)
+        and query.phase in ("", job.status.state.phase)
     )
 
 
@@ -67,7 +67,7 @@ def _groups_by_owner(cluster_index: ClusterIndex) -> dict[str, PodGroup]:
     }
 
 
-def true_words(
+def current_reasons(
     cluster_index: ClusterIndex, reasons: Mapping[str, JobReason]
 ) -> dict[str, JobReason]:
     """Reasons of PodGroups that exist and still wait.
@@ -76,12 +76,12 @@ def true_words(
     check of the PodGroup a reason would outlive its cause.
     """
     found = ((key, _reason_of(cluster_index.groups.get(key), reasons)) for key in reasons)
-    return {key: word for key, word in found if word is not None}
+    return {key: job_reason for key, job_reason in found if job_reason is not None}
 
 
-def line_of(
+def pending_order(
     cluster_index: ClusterIndex,
-    words: Mapping[str, JobReason],
+    current: Mapping[str, JobReason],
     queue: str,
     order: Mapping[str, int],
 ) -> list[str]:
@@ -90,10 +90,14 @@ def line_of(
     `order` contains the current order of the plugins. For a PodGroup that it lacks, the position at
     the time of its reason is used.
     """
-    places = {word.group: word.position for word in words.values() if word.queue == queue}
+    places = {
+        job_reason.group: job_reason.position
+        for job_reason in current.values()
+        if job_reason.queue == queue
+    }
     for key, group in cluster_index.groups.items():
         # A record is bounded, so some waiting PodGroups have only a condition.
-        if group.spec.queue == queue and key not in words and is_refused(group):
+        if group.spec.queue == queue and key not in current and is_refused(group):
             places[key] = len(cluster_index.groups)
     # PodGroups that the plugins do not know come last.
     last = len(order)
@@ -148,11 +152,11 @@ def _position(
     group: PodGroup | None,
     order: Mapping[str, int],
 ) -> int:
-    words = true_words(cluster_index, reasons)
-    if group is None or not (group.key in words or is_refused(group)):
+    current = current_reasons(cluster_index, reasons)
+    if group is None or not (group.key in current or is_refused(group)):
         return 0
-    queue = words[group.key].queue if group.key in words else group.spec.queue
-    return 1 + line_of(cluster_index, words, queue, order).index(group.key)
+    queue = current[group.key].queue if group.key in current else group.spec.queue
+    return 1 + pending_order(cluster_index, current, queue, order).index(group.key)
 
 
 def _reason_of(group: PodGroup | None, reasons: Mapping[str, JobReason]) -> JobReason | None:

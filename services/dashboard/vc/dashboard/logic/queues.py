@@ -5,7 +5,7 @@ from typing import Final
 from vc.dashboard.logic.amounts import Amounts, add, shown
 from vc.dashboard.logic.answers.shapes import QueueRow, QueueTree
 from vc.dashboard.logic.cluster_index import ClusterIndex, capacity, used_by_queue, waiting_by_queue
-from vc.dashboard.logic.shares import Standing
+from vc.dashboard.logic.shares import SharesAndOrder
 from vc.model.api.keys import ROOT_QUEUE
 from vc.model.api.scheduling import Queue
 from vc.model.api.struct import ResourceList
@@ -67,10 +67,10 @@ def with_below(cluster_index: ClusterIndex, own: dict[str, Amounts]) -> dict[str
 
 
 def queue_tree(
-    cluster_index: ClusterIndex, *, limit: int, stale: str, standing: Standing | None = None
+    cluster_index: ClusterIndex, *, limit: int, stale: str, shares: SharesAndOrder | None = None
 ) -> QueueTree:
     """The tree, cut after `limit` queues."""
-    standing = standing or Standing()
+    shares = shares or SharesAndOrder()
     used = used_with_below(cluster_index)
     requested = with_below(cluster_index, waiting_by_queue(cluster_index))
     # Requested includes what is used already.
@@ -87,7 +87,7 @@ def queue_tree(
             requested=requested[name],
             depth=depth,
             children=children.get(name, []),
-            deserved=_deserved(cluster_index.queues[name], standing),
+            deserved=_deserved(cluster_index.queues[name], shares),
         )
         for name, depth in order[:limit]
     ]
@@ -96,7 +96,7 @@ def queue_tree(
         queues=rows,
         total=len(order) + len(missing_queues(cluster_index)),
         capacity=shown(capacity(cluster_index)),
-        basis=standing.basis,
+        basis=shares.basis,
         stale=stale,
     )
 
@@ -128,9 +128,9 @@ def _missing(cluster_index: ClusterIndex) -> list[QueueRow]:
     ]
 
 
-def _deserved(queue: Queue, standing: Standing) -> ResourceList:
+def _deserved(queue: Queue, shares: SharesAndOrder) -> ResourceList:
     """Deserved as computed, and as written for resources that are not computed."""
-    counted = standing.queues.get(queue.metadata.name)
+    counted = shares.queues.get(queue.metadata.name)
     return {**queue.spec.deserved, **(shown(counted.deserved) if counted is not None else {})}
 
 

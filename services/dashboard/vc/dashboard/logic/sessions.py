@@ -5,7 +5,7 @@ the start time of the session decides which reason is the latest. A new leader d
 the previous one reported and never withdraws it. Its reports take precedence, and when it has
 reported every waiting PodGroup, reports of older leaders are dropped.
 
-Readers must also check the view (`jobs.true_words`): a PodGroup may have started or be
+Readers must also check the view (`jobs.current_reasons`): a PodGroup may have started or be
 gone without a further report.
 """
 
@@ -38,7 +38,7 @@ deleted, and epochs start at 1 again.
 """
 
 
-class _Word(msgspec.Struct, frozen=True):
+class _RecordedReason(msgspec.Struct, frozen=True):
     leader: int
     at: float
     reason: JobReason | None
@@ -50,15 +50,15 @@ class SessionMemory:
 
     def __init__(self) -> None:
         self._sessions: dict[str, SessionRow] = {}
-        self._words: dict[str, _Word] = {}
+        self._reasons: dict[str, _RecordedReason] = {}
         """Reports of waiting PodGroups."""
-        self._resolved: dict[str, _Word] = {}
+        self._resolved: dict[str, _RecordedReason] = {}
         """Reports of PodGroups that no longer wait. Invariant: no PodGroup is in both."""
         self._leader = 0
         """The epoch of the current leader."""
         self._spoke_at = float("-inf")
         self._own = 0
-        """Reports of the current leader. Invariant: the number of its entries in `_words`."""
+        """Reports of the current leader. Invariant: the number of its entries in `_reasons`."""
         self._alone = False
         """The leader has reported every waiting PodGroup, so reports of others no longer count."""
 
@@ -77,41 +77,43 @@ class SessionMemory:
         if leader != self._leader and self._alone:
             return  # a late record of an earlier leader
         for group in record.resolved:
-            self._hear(group, _Word(leader, at, None))
+            self._hear(group, _RecordedReason(leader, at, None))
         for reason in record.reasons:
-            self._hear(reason.group, _Word(leader, at, reason))
+            self._hear(reason.group, _RecordedReason(leader, at, reason))
         # The record names how many wait, so the leader's own reports are complete at that number.
         if leader == self._leader and not self._alone and self._own >= record.waiting:
             self._alone = True
-            said = self._words.items()
-            self._words = {group: word for group, word in said if word.leader == leader}
+            said = self._reasons.items()
+            self._reasons = {
+                group: job_reason for group, job_reason in said if job_reason.leader == leader
+            }
 
-    def _hear(self, group: str, word: _Word) -> None:
-        known = self._words.get(group) or self._resolved.get(group)
-        if known is not None and self._weight(known) > self._weight(word):
+    def _hear(self, group: str, job_reason: _RecordedReason) -> None:
+        known = self._reasons.get(group) or self._resolved.get(group)
+        if known is not None and self._weight(known) > self._weight(job_reason):
             return
         self._drop(group)
-        if word.reason is None:
-            self._resolved[group] = word
+        if job_reason.reason is None:
+            self._resolved[group] = job_reason
             if len(self._resolved) > RESOLVED_MAX:
                 del self._resolved[next(iter(self._resolved))]
             return
-        self._words[group] = word
-        self._own += word.leader == self._leader
-        if len(self._words) > GROUPS_MAX:
-            self._drop(next(iter(self._words)))
+        self._reasons[group] = job_reason
+        self._own += job_reason.leader == self._leader
+        if len(self._reasons) > GROUPS_MAX:
+            self._drop(next(iter(self._reasons)))
 
-    def _weight(self, word: _Word) -> tuple[bool, float]:
-        return (word.leader == self._leader, word.at)
+    def _weight(self, job_reason: _RecordedReason) -> tuple[bool, float]:
+        return (job_reason.leader == self._leader, job_reason.at)
 
     def _drop(self, group: str) -> None:
         self._resolved.pop(group, None)
-        gone = self._words.pop(group, None)
+        gone = self._reasons.pop(group, None)
         self._own -= gone is not None and gone.leader == self._leader
 
     def reasons(self) -> Mapping[str, JobReason]:
         """The latest reason of each waiting PodGroup."""
-        return {group: w.reason for group, w in self._words.items() if w.reason is not None}
+        return {group: w.reason for group, w in self._reasons.items() if w.reason is not None}
 
     def recent(self, *, limit: int, stale: str, kept: Collection[str] = ()) -> SessionList:
         """The newest sessions first, with whether they are in the ring."""

@@ -1,7 +1,7 @@
 """Shares of queues, order of jobs and usable nodes, computed by the deciding plugins.
 
 A session is opened over the facts, and nothing is decided. This costs about as much as opening a
-session, so the shell caches a `Standing` for some seconds. The session itself is not kept.
+session, so the shell caches a `SharesAndOrder` for some seconds. The session itself is not kept.
 """
 
 from collections.abc import Callable, Mapping
@@ -60,7 +60,7 @@ class BoundedSimulation(Simulation):
         return Session(snapshot, Framework(conf, plugins.REGISTRY), self.now)
 
 
-class Standing(msgspec.Struct, frozen=True, kw_only=True):
+class SharesAndOrder(msgspec.Struct, frozen=True, kw_only=True):
     """Shares of queues, and the order of jobs, as the plugins compute them."""
 
     queues: dict[str, QueueFigures] = {}
@@ -70,15 +70,15 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """Source of the configuration, or why nothing is known."""
 
 
-def shares_of(trial: BoundedSimulation, conf: Conf, *, basis: str) -> Standing:
+def shares_of(simulation: BoundedSimulation, conf: Conf, *, basis: str) -> SharesAndOrder:
     """Shares and order. If a plugin is missing or raises, only the
     shares are missing in the answer."""
     try:
-        session = trial.look(conf)
+        session = simulation.look(conf)
         found = figures(session.snapshot, conf, session.now).queues
-        return Standing(queues=found, order=order_of(session), basis=basis)
+        return SharesAndOrder(queues=found, order=order_of(session), basis=basis)
     except Exception as error:  # noqa: BLE001 - whatever third parties' plugins may raise
-        return Standing(basis=f"nothing is known of shares: {describe(error)}")
+        return SharesAndOrder(basis=f"nothing is known of shares: {describe(error)}")
 
 
 def order_of(session: Session) -> dict[str, int]:

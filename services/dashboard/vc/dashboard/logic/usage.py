@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from vc.dashboard.logic.answers.questions import QuestionError, text_of
+from vc.dashboard.logic.answers.query_parameters import QueryError, text_of
 from vc.dashboard.logic.answers.shapes import UsageLine, UsageReport
 from vc.messages.usage import HOUR_SECONDS, UsageRow
 from vc.model.values.quantity import decimals_of
@@ -29,7 +29,7 @@ _DECIMALS: Final = 3
 Key = tuple[str, ...]
 
 
-class UsageQuestion(msgspec.Struct, frozen=True, kw_only=True):
+class UsageQuery(msgspec.Struct, frozen=True, kw_only=True):
     """Filter, grouping and page of a usage report."""
 
     by: tuple[str, ...] = (BY_DEFAULT,)
@@ -75,19 +75,19 @@ class UsageMemory:
         self._rows = {key: row for key, row in self._rows.items() if row.hour != oldest}
 
 
-def question_of(query: Mapping[str, str], *, limit: int) -> UsageQuestion:
-    """Parse the query parameters. QuestionError names the invalid one."""
+def query_of(query: Mapping[str, str], *, limit: int) -> UsageQuery:
+    """Parse the query parameters. QueryError names the invalid one."""
     by = tuple(cell for cell in text_of(query, "by").split(",") if cell) or (BY_DEFAULT,)
     # The names become attributes of rows, so unknown ones are refused.
     for cell in by:
         if cell not in CELLS:
-            raise QuestionError(f"by={cell[:40]!r}: write any of {', '.join(CELLS)}, with commas")
+            raise QueryError(f"by={cell[:40]!r}: write any of {', '.join(CELLS)}, with commas")
     begin, end = time_of(query, "from"), time_of(query, "to", through=True)
     if begin is not None and end is not None and end <= begin:
-        raise QuestionError("to: must be after from")
+        raise QueryError("to: must be after from")
     # The order of cells is fixed, so that equal requests have equal pages.
     cells = tuple(cell for cell in CELLS if cell in by)
-    return UsageQuestion(
+    return UsageQuery(
         by=cells,
         begin=begin or 0,
         end=end,
@@ -103,7 +103,7 @@ def _after(text: str, cells: tuple[str, ...]) -> Key:
     """The cells of the line after which the page starts, or empty for the first page."""
     key = tuple(text.split(",")) if text else ()
     if key and len(key) != len(cells):
-        raise QuestionError(f"after={text[:40]!r}: write {', '.join(cells)} of a line, with commas")
+        raise QueryError(f"after={text[:40]!r}: write {', '.join(cells)} of a line, with commas")
     return key
 
 
@@ -115,7 +115,7 @@ def time_of(query: Mapping[str, str], name: str, *, through: bool = False) -> in
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise QuestionError(
+        raise QueryError(
             f"{name}={text[:40]!r}: write a day (2026-11-16) or a time (2026-11-16T14:00:00Z)"
         ) from None
     # A time without a zone is UTC, like all hours of the ledger.
@@ -125,12 +125,12 @@ def time_of(query: Mapping[str, str], name: str, *, through: bool = False) -> in
             moment += timedelta(days=1)
         seconds = int(moment.timestamp())
     except OverflowError:
-        raise QuestionError(f"{name}={text[:40]!r}: no calendar goes that far") from None
+        raise QueryError(f"{name}={text[:40]!r}: no calendar goes that far") from None
     # Rows cover whole hours, so an end within an hour includes that hour.
     return -(-seconds // HOUR_SECONDS) * HOUR_SECONDS if through else seconds
 
 
-def report(rows: list[UsageRow], question: UsageQuestion, *, stale: str) -> UsageReport:
+def report(rows: list[UsageRow], query: UsageQuery, *, stale: str) -> UsageReport:
     """Sum the rows in exact integers. The largest use of devices, then of CPU, comes first.
 
     Pages are in the order of cells instead, because the order by use may change between two pages.
@@ -140,37 +140,37 @@ def report(rows: list[UsageRow], question: UsageQuestion, *, stale: str) -> Usag
     for row in rows:
         # Even rows that the filter excludes show how far hours are closed.
         until = max(until, row.hour + HOUR_SECONDS) if row.closed else until
-        if not _is_asked_for(row, question):
+        if not _is_asked_for(row, query):
             continue
-        held = sums.setdefault(tuple(_cell(row, cell) for cell in question.by), {})
+        held = sums.setdefault(tuple(_cell(row, cell) for cell in query.by), {})
         for resource, units in row.held.items():
             held[resource] = held.get(resource, 0) + int(units)
-    after = question.after
+    after = query.after
     # Keys are sorted, and the page continues after the last one.
     keys = [key for key in sorted(sums) if not after or key > after]
     if after is not None:
-        keys = keys[: question.limit]
-    lines = [_line(question.by, key, sums[key]) for key in keys]
+        keys = keys[: query.limit]
+    lines = [_line(query.by, key, sums[key]) for key in keys]
     if after is None:
         # Devices are the scarcest resource, so they decide first.
         lines.sort(key=lambda line: (-sum(line.device_hours.values()), -line.cpu_hours))
     return UsageReport(
-        by=list(question.by),
-        lines=lines[: question.limit],
+        by=list(query.by),
+        lines=lines[: query.limit],
         total=len(sums),
         closed_until=format_time(until) if until else "",
         stale=stale,
     )
 
 
-def _is_asked_for(row: UsageRow, question: UsageQuestion) -> bool:
+def _is_asked_for(row: UsageRow, query: UsageQuery) -> bool:
     return (
         # A begin within an hour includes that hour.
-        row.hour >= question.begin // HOUR_SECONDS * HOUR_SECONDS
-        and (question.end is None or row.hour < question.end)
-        and question.queue in ("", row.queue)
-        and question.namespace in ("", row.namespace)
-        and question.job in ("", row.job)
+        row.hour >= query.begin // HOUR_SECONDS * HOUR_SECONDS
+        and (query.end is None or row.hour < query.end)
+        and query.queue in ("", row.queue)
+        and query.namespace in ("", row.namespace)
+        and query.job in ("", row.job)
     )
 
 

@@ -13,7 +13,7 @@ from vc.dashboard.logic.answers.future_answers import (
     QueueShares,
     WhatIf,
     WhatIfJob,
-    WhatIfQuestion,
+    WhatIfRequest,
 )
 from vc.dashboard.logic.answers.reason_answers import answered_reason
 from vc.dashboard.logic.manifests import (
@@ -54,7 +54,7 @@ class Ground(msgspec.Struct, frozen=True, kw_only=True):
     scheduler_names: tuple[str, ...] = DEFAULT_SCHEDULER_NAMES
     """Names of the scheduler whose logic is run. Only pods that name one of them are placed."""
 
-    def trial(self) -> BoundedSimulation:
+    def simulation(self) -> BoundedSimulation:
         """A simulated cluster. Pods of enqueued jobs are created as by the job-controller."""
         return BoundedSimulation(
             self.objects,
@@ -119,24 +119,24 @@ def _in_group(pod: Pod, group: str) -> Pod:
 
 
 def what_if(
-    ground: Ground, question: WhatIfQuestion, go_on: Callable[[], bool] | None = None
+    ground: Ground, query: WhatIfRequest, go_on: Callable[[], bool] | None = None
 ) -> WhatIf:
     """Run the simulation.
 
     Raises WhatIfManifestError if the request is invalid, and GaveUpError when
     `go_on` returns that no time is left.
     """
-    if len(question.documents) > DOCUMENTS_MAX:
+    if len(query.documents) > DOCUMENTS_MAX:
         raise WhatIfManifestError(f"documents: at most {DOCUMENTS_MAX} at a time")
     # A manifest that admission refuses would never reach the scheduler.
-    refused = refusals(question.documents)
+    refused = refusals(query.documents)
     if refused:
         return WhatIf(
             jobs=[], victims_total=0, sessions=0, stable=True, refused=refused, notes=[],
             basis=ground.basis, stale=ground.stale,
         )  # fmt: skip
     made = make(
-        question.documents,
+        query.documents,
         queues={o.key: o for o in ground.objects if isinstance(o, Queue)},
         priorities=ground.priorities(),
         quotas={o.key: o for o in ground.objects if isinstance(o, ResourceQuota)},
@@ -144,11 +144,11 @@ def what_if(
         now=ground.now,
         scheduler_names=ground.scheduler_names,
     )
-    trial = ground.trial()
-    trial.go_on = go_on
+    simulation = ground.simulation()
+    simulation.go_on = go_on
     # The state without the change shows which jobs start only because of it.
-    before = trial.settle()
-    outcome = _changed(trial, ground, question, made).settle()
+    before = simulation.settle()
+    outcome = _changed(simulation, ground, query, made).settle()
     asked, jobs = [job.key for job in made.jobs], ground.jobs_of_groups()
     # Jobs of the request are shown anyway; here the effect on others counts.
     waited = [key for key in before.reasons if jobs.get(key, key) not in asked]
@@ -162,23 +162,25 @@ def what_if(
         sessions=outcome.sessions,
         stable=outcome.stable,
         refused=[],
-        notes=[*made.notes, *_problems(trial, made.objects)],
+        notes=[*made.notes, *_problems(simulation, made.objects)],
         basis=ground.basis,
         stale=ground.stale,
     )
 
 
-def _changed(trial: Simulation, ground: Ground, question: WhatIfQuestion, made: Made) -> Simulation:
-    if question.add_nodes is not None:
+def _changed(
+    simulation: Simulation, ground: Ground, query: WhatIfRequest, made: Made
+) -> Simulation:
+    if query.add_nodes is not None:
         known = {o.key: o for o in ground.objects if isinstance(o, Node)}
-        more = question.add_nodes
-        trial.put(more_nodes(known, count=more.count, like=more.like))
+        more = query.add_nodes
+        simulation.put(more_nodes(known, count=more.count, like=more.like))
     groups: dict[str, list[str]] = {}
     # A job may have PodGroups of several names, from different controllers.
     for group, job_key in ground.jobs_of_groups().items():
         groups.setdefault(job_key, []).append(group)
-    for key in question.drop_jobs:
-        dropped = [trial.drop_group(group) for group in groups.get(key, [key])]
+    for key in query.drop_jobs:
+        dropped = [simulation.drop_group(group) for group in groups.get(key, [key])]
         if not any(dropped):
             raise WhatIfManifestError(
                 f"dropJobs: there is no pod group {key!r}; write namespace/name"
@@ -186,15 +188,17 @@ def _changed(trial: Simulation, ground: Ground, question: WhatIfQuestion, made: 
     for job in made.jobs:  # a job that is applied again replaces the existing one
         # A PodGroup under either name would count the job twice.
         for group in [*groups.get(job.key, []), job.key]:
-            trial.drop_group(group)
-    trial.put(made.objects)
-    return trial
+            simulation.drop_group(group)
+    simulation.put(made.objects)
+    return simulation
 
 
-def _problems(trial: Simulation, objects: Iterable[ApiObject]) -> list[str]:
+def _problems(simulation: Simulation, objects: Iterable[ApiObject]) -> list[str]:
     # Problems of objects that the request did not touch are not its concern.
     ours = {obj.key for obj in objects}
-    found = [(what.partition(" ")[2], what, why) for what, why in sorted(trial.problems.items())]
+    found = [
+        (what.partition(" ")[2], what, why) for what, why in sorted(simulation.problems.items())
+    ]
     return [f"{what}: {why}" for key, what, why in found if key in ours]
 
 
@@ -223,7 +227,7 @@ def _victim(victim: Victim) -> EvictedPod:
 
 def queue_shares(ground: Ground) -> QueueShares:
     """The shares of queues, computed by the deciding plugins."""
-    figures = ground.trial().figures()
+    figures = ground.simulation().figures()
     return QueueShares(
         queues=[_share(name, of) for name, of in sorted(figures.queues.items())],
         basis=ground.basis,

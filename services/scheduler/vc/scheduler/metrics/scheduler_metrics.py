@@ -22,11 +22,11 @@ NO_PARTS: Final[Mapping[tuple[str, str], float]] = {}
 class SchedulerMetrics:
     """Metrics of sessions and binds."""
 
-    def __init__(self, context: Context, *, lives: Callable[[str], bool]) -> None:
-        """Register the metrics; counts of a job end when `lives` returns False for it."""
+    def __init__(self, context: Context, *, exists: Callable[[str], bool]) -> None:
+        """Register the metrics; counts of a job end when `exists` returns False for it."""
         registry = context.metrics
         self._times = DurationMetrics(registry)
-        waiting = PendingMetrics(registry, lives=lives)
+        waiting = PendingMetrics(registry, exists=exists)
         self._of_sessions = (SizeMetrics(registry), waiting, EvictionMetrics(registry))
         self._binds = Counter(
             "pyroclast_binds",
@@ -59,8 +59,8 @@ class SchedulerMetrics:
     ) -> None:
         """Record a finished session."""
         self._times.session(took_seconds, parts)
-        for meters in self._of_sessions:
-            meters.session(decisions)
+        for metrics in self._of_sessions:
+            metrics.session(decisions)
 
     def assumed(self, pods: int, *, after_seconds: float) -> None:
         """Record that pods of a gang are assumed."""

@@ -46,8 +46,8 @@ class SizeMetrics:
 class PendingMetrics:
     """Placed pods, waiting jobs, their reasons and retries."""
 
-    def __init__(self, registry: CollectorRegistry, *, lives: Callable[[str], bool]) -> None:
-        """Register the metrics; `lives` returns whether a job still exists."""
+    def __init__(self, registry: CollectorRegistry, *, exists: Callable[[str], bool]) -> None:
+        """Register the metrics; `exists` returns whether a job still exists."""
         self._attempts = Counter(
             "volcano_schedule_attempts",
             "Pods by what a session made of them.",
@@ -63,7 +63,7 @@ class PendingMetrics:
             ("job_id",),
             registry=registry,
         )
-        self._retries = JobRetries(registry, lives=lives)
+        self._retries = JobRetries(registry, exists=exists)
         self._reasons = ShownGauge(
             "pyroclast_waiting_jobs",
             "Jobs that wait, by stage and code of their reason.",
@@ -90,8 +90,8 @@ class JobRetries(ShownCounter):
     count.
     """
 
-    def __init__(self, registry: CollectorRegistry, *, lives: Callable[[str], bool]) -> None:
-        self._lives = lives
+    def __init__(self, registry: CollectorRegistry, *, exists: Callable[[str], bool]) -> None:
+        self._exists = exists
         self._counts: dict[tuple[str], float] = {}
         self._kept_max = RETRIES_MIN
         super().__init__(
@@ -117,7 +117,7 @@ class JobRetries(ShownCounter):
 
     def _forget(self) -> None:
         """Remove deleted jobs."""
-        self._counts = {key: count for key, count in self._counts.items() if self._lives(key[0])}
+        self._counts = {key: count for key, count in self._counts.items() if self._exists(key[0])}
         self._kept_max = max(RETRIES_MIN, 2 * len(self._counts))
 
 

@@ -336,12 +336,12 @@ class Writers:
         while True:
             bind = await self._unknown_binds.get()
             attempt = 0
-            while not await self._settle(bind):
+            while not await self._check_bind(bind):
                 attempt += 1
                 await self._context.clock.sleep(delay_seconds(attempt, self._context.rng))
             self._wanted.set()
 
-    async def _settle(self, bind: BindPod) -> bool:
+    async def _check_bind(self, bind: BindPod) -> bool:
         """Read the pod live; False when the API server does not answer, and the bind stays assumed."""
         key = pod_key(bind)
         try:

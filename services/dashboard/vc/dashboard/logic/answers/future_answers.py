@@ -113,7 +113,7 @@ class QueueShares(Answer, frozen=True, kw_only=True):
 
 
 class Holder(Answer, frozen=True, kw_only=True):
-    """Somebody who has some of what a job waits for, on nodes that the job could use."""
+    """A job that has some of what another waits for, on nodes that the job could use."""
 
     group: str
     """A pod group's key; of pods without one, the kind and key of what controls them."""
@@ -177,7 +177,7 @@ class AddNodes(
     """A node they are like; without one, the most common kind of node."""
 
 
-class WhatIfQuestion(
+class WhatIfRequest(
     msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True
 ):
     """Changes to the cluster as it is."""

@@ -5,7 +5,7 @@ from typing import Any, Final
 import msgspec
 
 from vc.dashboard.logic.answers import future_answers, shapes
-from vc.dashboard.logic.answers.questions import LIMIT_DEFAULT, LIMIT_MAX
+from vc.dashboard.logic.answers.query_parameters import LIMIT_DEFAULT, LIMIT_MAX
 from vc.model.api.struct import JsonObject
 
 VERSION: Final = "1.0.0"
@@ -124,7 +124,7 @@ WHAT_IF: Final = "/api/v1/what-if"
 def openapi() -> JsonObject:
     """The OpenAPI document."""
     types = [answer for _, _, answer, _ in OPERATIONS.values()]
-    types += [shapes.Problem, future_answers.WhatIf, future_answers.WhatIfQuestion]
+    types += [shapes.Problem, future_answers.WhatIf, future_answers.WhatIfRequest]
     _, schemas = msgspec.json.schema_components(types, ref_template=_REFERENCE)
     return {
         "openapi": "3.1.0",
@@ -145,7 +145,7 @@ def openapi() -> JsonObject:
 
 
 def _what_if() -> JsonObject:
-    question = {"$ref": _REFERENCE.format(name=future_answers.WhatIfQuestion.__name__)}
+    question = {"$ref": _REFERENCE.format(name=future_answers.WhatIfRequest.__name__)}
     summary = (
         "Try jobs, queues, nodes, quotas and storage on the cluster as it is; nothing is changed."
     )

@@ -177,7 +177,7 @@ class Violation(Answer, frozen=True, kw_only=True):
 
 
 class Invariant(Answer, frozen=True, kw_only=True):
-    """A promise and whether it holds."""
+    """An invariant and whether it holds."""
 
     name: str
     holds: bool

@@ -8,7 +8,7 @@ LIMIT_MAX: Final = 1000
 TEXT_CHARACTERS_MAX: Final = 512
 
 
-class QuestionError(ValueError):
+class QueryError(ValueError):
     """An invalid parameter. The message names it and what to write."""
 
 
@@ -17,7 +17,7 @@ def limit_of(query: Mapping[str, str]) -> int:
     text = query.get("limit", str(LIMIT_DEFAULT))
     # Long digit strings would be slow to convert, and int() has its own limit.
     if not (text.isascii() and text.isdecimal() and len(text) <= 9 and 1 <= int(text) <= LIMIT_MAX):
-        raise QuestionError(f"limit={text[:20]!r}: write a number from 1 to {LIMIT_MAX}")
+        raise QueryError(f"limit={text[:20]!r}: write a number from 1 to {LIMIT_MAX}")
     return int(text)
 
 
@@ -25,7 +25,7 @@ def text_of(query: Mapping[str, str], name: str) -> str:
     """A text parameter, or empty if it is absent."""
     text = query.get(name, "")
     if len(text) > TEXT_CHARACTERS_MAX:
-        raise QuestionError(f"{name}: at most {TEXT_CHARACTERS_MAX} characters")
+        raise QueryError(f"{name}: at most {TEXT_CHARACTERS_MAX} characters")
     return text
 
 
@@ -33,5 +33,5 @@ def flag_of(query: Mapping[str, str], name: str) -> bool:
     """A parameter with `true` or `false`. It is false if it is absent."""
     text = query.get(name, "false")
     if text not in ("true", "false"):
-        raise QuestionError(f"{name}={text[:20]!r}: write true or false")
+        raise QueryError(f"{name}={text[:20]!r}: write true or false")
     return text == "true"
