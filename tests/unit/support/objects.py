@@ -7,10 +7,10 @@ from typing import Any, Final
 import msgspec
 
 from tests.unit.admission.objects import ask, job, queue, template, world
-from tests.unit.admission.test_other_kinds import cron, flow, hypernode, member
 from tests.unit.scheduler.objects import gang, nodes
 from tests.unit.scheduler.objects import queue as queue_row
 from tests.unit.scheduler.world import World, reason_of
+from tests.unit.validation.kinds import cron, flow, hypernode, member
 from vc.admission.logic.webhook.wire import ReviewResponse
 from vc.jobs.podgroup import podgroup_spec
 from vc.jobs.pods.pod_maker import PodMaker
