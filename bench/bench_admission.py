@@ -115,7 +115,7 @@ async def _serve_until_told(pipe: "Connection[Any, Any]") -> None:
     service = build(context("admission"), Config(port=0, create_configurations=True))
     watcher = build_watcher(context("watcher"), WatcherConfig())
     tasks = [asyncio.create_task(each.run()) for each in (watcher, service)]
-    while service.unready() or service.knowledge.follower.unready():  # noqa: ASYNC110 - no event
+    while service.unready() or service.world_source.follower.unready():  # noqa: ASYNC110 - no event
         await asyncio.sleep(0.05)
     secret = await cluster.get(SECRETS, name="volcano-admission-certs", namespace="volcano-system")
     pipe.send((service.port, secret["data"]["ca.crt"]))

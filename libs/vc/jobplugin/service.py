@@ -145,6 +145,7 @@ class PluginService:
         end = (await bus.end_offsets(PLUGIN_REGISTRY.name))[0]
         reader = await bus.reader({TopicPartition(PLUGIN_REGISTRY.name, 0): position})
         newest: Record | None = None
+        # The registry is compacted and small, so it is read to its end each time.
         try:
             while position < end:
                 records = await reader.poll(
@@ -177,6 +178,7 @@ class PluginService:
                 away = isinstance(error, BusUnavailableError)
                 why = "bus unavailable" if away else "topics were wiped or changed"
                 forbidden = isinstance(error, BusForbiddenError)
+                # Missing rights do not heal by themselves, so they are logged, once per cause.
                 if forbidden and self._not_ready != str(error):
                     self._context.log.error("%s", error)
                 await self._back_off(str(error) if forbidden else f"{why}: {error}")
@@ -214,6 +216,7 @@ class PluginService:
         if not polled.records:
             return
         taken = self._context.clock.wall()
+        # Requests of different jobs are independent and mostly wait for the API server.
         async with asyncio.TaskGroup() as group:
             tasks = [
                 group.create_task(self._answer(record))
@@ -300,6 +303,7 @@ class PluginService:
             return decorated
         outcomes = await self._applier.apply(decorated.effects)
         failed = [o for o in outcomes if o.status in _FAILED]
+        # A retry repeats all effects, which are idempotent, so one temporary failure is enough.
         if any(o.status in _TEMPORARY for o in failed):
             return None
         return Decorated(problem=_problem_of(failed[0])) if failed else decorated

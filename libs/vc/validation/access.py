@@ -13,11 +13,11 @@ from vc.model.queue_access import allow_list
 from vc.validation.class_quotas import is_of_class, leaves_none
 from vc.validation.request import ReviewRequest, UserInfo
 from vc.validation.result import ValidationResult
-from vc.validation.world import AccessQuestion, World, parent_of
+from vc.validation.world import AccessCheck, World, parent_of
 
 USE: Final = "use"
 UPDATE_QUEUE: Final = "update"
-GROUPS_ASKED_MAX: Final = 64
+GROUPS_SENT_MAX: Final = 64
 _SYSTEM_CLASS: Final = "system-"
 _CONTROLLERS: Final = f"system:serviceaccount:{KUBE_SYSTEM}:"
 _DEPTH_MAX: Final = 64
@@ -28,11 +28,11 @@ def is_ours(request: ReviewRequest, world: World) -> bool:
     return request.user_info.username in world.settings.accounts
 
 
-def question(user: UserInfo, *, verb: str, queue: str) -> AccessQuestion:
-    """The access question for a user, with a bounded number of groups."""
+def access_check(user: UserInfo, *, verb: str, queue: str) -> AccessCheck:
+    """The right of a user to check at the API server, with a bounded number of groups."""
     # Bounded: the review is sent to the API server, and groups may be any number.
-    groups = tuple(user.groups[:GROUPS_ASKED_MAX])
-    return AccessQuestion(username=user.username, groups=groups, verb=verb, queue=queue)
+    groups = tuple(user.groups[:GROUPS_SENT_MAX])
+    return AccessCheck(username=user.username, groups=groups, verb=verb, queue=queue)
 
 
 def pod_user(user: UserInfo, *, namespace: str, account: str) -> UserInfo:
@@ -58,7 +58,7 @@ def check_queue_allowed(
             value=queue,
         )
     # The right was queried before the rules ran; an absent answer counts as no.
-    if needs_use(user, world) and question(user, verb=USE, queue=queue) not in world.granted:
+    if needs_use(user, world) and access_check(user, verb=USE, queue=queue) not in world.granted:
         found.refuse(
             path,
             f"{user.username!r} may not {USE} this queue; grant the verb {USE!r} on "

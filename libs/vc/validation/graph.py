@@ -39,10 +39,10 @@ def _walk(following: Mapping[str, str]) -> list[str]:
     """Follow the names. Every name leads to another, and the first
     repeated one closes the cycle."""
     path: list[str] = []
-    places: dict[str, int] = {}
+    positions: dict[str, int] = {}
     name = min(following)
-    while name not in places:
-        places[name] = len(path)
+    while name not in positions:
+        positions[name] = len(path)
         path.append(name)
         name = following[name]
-    return [*path[places[name] :], name]
+    return [*path[positions[name] :], name]

@@ -27,7 +27,7 @@ _NOT_SHOWN: Final = msgspec.UNSET
 
 
 class FieldProblem(msgspec.Struct, frozen=True, kw_only=True):
-    """One broken rule."""
+    """One broken rule: where it is, what is wrong, and what to write instead."""
 
     path: str
     value: str

@@ -52,7 +52,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return self.allocated_pods_check
 
 
-class AccessQuestion(msgspec.Struct, frozen=True, kw_only=True):
+class AccessCheck(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a user may apply a verb to a queue. It is answered by a SubjectAccessReview."""
 
     username: str
@@ -80,7 +80,7 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     objects_there: int | None = None
     """Existing objects of the request's kind and namespace, counted up
     to the maximum, if one is set."""
-    granted: frozenset[AccessQuestion] = frozenset()
+    granted: frozenset[AccessCheck] = frozenset()
     """The rights that the API server confirmed for the request."""
     quotas: Mapping[str, tuple[ResourceQuota, ...]] = {}
     """Quotas by namespace whose scope is a priority class."""

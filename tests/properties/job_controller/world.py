@@ -169,11 +169,11 @@ class World:
         self.pods[name] = msgspec.structs.replace(known, status=status)
 
     def vanish(self, name: str) -> None:
-        """Its node is gone, or somebody deleted it; or its grace period is over."""
+        """Its node is gone, or a user deleted it; or its grace period is over."""
         del self.pods[name]
 
     def order(self, action: str) -> None:
-        """Somebody makes a Command."""
+        """A user creates a Command."""
         self.made += 1
         uid = f"command-{self.made}"
         self.commands[uid] = Command(

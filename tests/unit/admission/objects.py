@@ -1,4 +1,4 @@
-"""Small valid objects to break in one place, and a way to ask about them."""
+"""Small valid objects to break in one place, and a function that reviews them."""
 
 import copy
 from typing import Any
@@ -18,7 +18,7 @@ from vc.validation.world import Settings, World
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):
-    """What is asked, and what the answer must say; nothing means: accepted."""
+    """An object, and the text of its refusal; empty if it is accepted."""
 
     says: str
     object: JsonObject

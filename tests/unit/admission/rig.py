@@ -1,4 +1,4 @@
-"""Admission on loopback, in front of an embedded cluster, for tests that ask it over the wire."""
+"""Admission on loopback, in front of an embedded cluster, for tests that call it over HTTPS."""
 
 import asyncio
 import base64

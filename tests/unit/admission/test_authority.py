@@ -56,7 +56,7 @@ def test_an_old_authority_gets_a_successor_and_stays_trusted(made: Certificates)
 
 
 @pytest.mark.parametrize("part", ["ca_bundle", "ca_key", "certificate", "key"])
-def test_a_broken_secret_is_made_anew(made: Certificates, part: str) -> None:
+def test_a_broken_secret_is_created_again(made: Certificates, part: str) -> None:
     broken = msgspec.structs.replace(made, **{part: b"broken"})
     following = renewed(broken, HOSTS, now=NOW)
     assert following is not None

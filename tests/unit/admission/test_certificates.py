@@ -55,7 +55,7 @@ async def test_a_renewal_by_one_replica_reaches_the_other(cluster: StoreCluster)
     assert await secret(cluster) == after
 
 
-async def test_a_damaged_secret_is_mended(cluster: StoreCluster) -> None:
+async def test_a_damaged_secret_is_repaired(cluster: StoreCluster) -> None:
     await keeper(cluster).refresh()
     await cluster.patch(
         SECRETS,

@@ -215,8 +215,8 @@ async def is_scaled_by_its_file(plane: ControlPlane) -> None:
         assert done.returncode == 0, done.stderr
     found = await kubectl(plane, "get", "vcjob", "scaled", "-n", "ml", "-o", "json")
     (made,) = json.loads(found.stdout)["spec"]["tasks"]
-    told = {name: made[name] for name in ("name", "replicas", "minAvailable", "maxRetry")}
-    assert told == {"name": "default0", "replicas": 5, "minAvailable": 5, "maxRetry": 3}
+    shown = {name: made[name] for name in ("name", "replicas", "minAvailable", "maxRetry")}
+    assert shown == {"name": "default0", "replicas": 5, "minAvailable": 5, "maxRetry": 3}
 
 
 async def absent(plane: ControlPlane) -> None:

@@ -9,7 +9,6 @@ from prometheus_client import generate_latest
 from tests.unit.admission.rig import Rig
 from tests.unit.admission.test_service import pod
 from vc.admission.config import Config
-from vc.admission.knowledge import Knowledge
 from vc.admission.logic.webhook.endpoints import ENDPOINTS
 from vc.admission.logic.webhook.pod_conditions import (
     EXPRESSION_CHARACTERS_MAX,
@@ -24,6 +23,7 @@ from vc.admission.logic.webhook.webhook_configurations import (
     configuration,
 )
 from vc.admission.registration import Registration
+from vc.admission.world_source import WorldSource
 from vc.cluster import NotFoundError
 from vc.model.api.keys import QUEUE_ALLOCATION_GATE
 from vc.model.api.kinds import CONFIGMAPS, NAMESPACES, PODS
@@ -51,12 +51,12 @@ def namespace_of(name: str) -> JsonObject:
 
 def registration(rig: Rig) -> Registration:
     context = rig.context("admission")
-    return Registration(context, Config(), Knowledge(context, Config()), port=lambda: 1)
+    return Registration(context, Config(), WorldSource(context, Config()), port=lambda: 1)
 
 
 async def test_the_authority_goes_into_the_charts_configurations(rig: Rig) -> None:
     replica = registration(rig)
-    assert await replica.look(BUNDLE) == [
+    assert await replica.restore(BUNDLE) == [
         f"MutatingWebhookConfiguration {NAME}",
         f"ValidatingWebhookConfiguration {NAME}",
     ]
@@ -64,11 +64,11 @@ async def test_the_authority_goes_into_the_charts_configurations(rig: Rig) -> No
     for kind in CONFIGURATIONS:
         body = configuration(kind, name=NAME, clients=clients, scheduler_names=("volcano",))
         await rig.cluster.create(kind, body)
-    assert await replica.look(BUNDLE) == []
+    assert await replica.restore(BUNDLE) == []
     found = await rig.cluster.get(VALIDATING, name=NAME)
     assert all(webhook["clientConfig"]["caBundle"] for webhook in found["webhooks"])
     assert found["webhooks"][0]["clientConfig"]["service"]["name"] == "svc"
-    await replica.look(BUNDLE)
+    await replica.restore(BUNDLE)
     again = await rig.cluster.get(VALIDATING, name=NAME)
     assert again["metadata"]["resourceVersion"] == found["metadata"]["resourceVersion"]
 
@@ -83,7 +83,7 @@ def group(key: str, *values: str, name: str = "") -> ResourceGroup:
 
 
 CASES = [
-    ("nobody without groups and gate", (), False, {}, "ml", False),
+    ("no pod without groups and gate", (), False, {}, "ml", False),
     ("a namespace that is listed", (group("namespace", "ml", "x"),), False, {}, "ml", True),
     ("another namespace", (group("namespace", "x"),), False, {}, "ml", False),
     ("an annotation that is listed", (group("annotation", "k: v"),), False, {"k": "v"}, "ml", True),
@@ -91,7 +91,7 @@ CASES = [
     ("no annotations at all", (group("annotation", "k: v"),), False, {}, "ml", False),
     ("a group by its name", (group("", name="g"),), False, {"volcano.sh/resource-group": "g"}, "ml", True),
     ("a gate that may be asked for", (), True, {QUEUE_ALLOCATION_GATE: "true"}, "ml", True),
-    ("a gate that nobody grants", (), False, {QUEUE_ALLOCATION_GATE: "true"}, "ml", False),
+    ("a gate that is not enabled", (), False, {QUEUE_ALLOCATION_GATE: "true"}, "ml", False),
     ("a quote in a value", (group("annotation", 'k: a"b'),), False, {"k": 'a"b'}, "ml", True),
     ("more groups than are worth it", tuple(group("annotation", f"key-{n}: v") for n in range(100)), False, {}, "ml", True),
 ]  # fmt: skip
@@ -136,7 +136,7 @@ def reviews(text: str) -> list[str]:
     ]
 
 
-async def test_pods_are_asked_about_only_while_there_are_groups_that_match(rig: Rig) -> None:
+async def test_pods_are_sent_only_while_there_are_groups_that_match(rig: Rig) -> None:
     async with rig.watcher(), rig.admission() as service:
         await becomes(rig, "false")
         await rig.cluster.create(
@@ -165,7 +165,7 @@ async def test_pods_are_asked_about_only_while_there_are_groups_that_match(rig: 
 async def test_configurations_that_vanish_are_back_within_seconds(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vc.admission.registration.LOOK_SECONDS", 0.2)
+    monkeypatch.setattr("vc.admission.registration.CHECK_SECONDS", 0.2)
     async with rig.admission():
         for kind in CONFIGURATIONS:
             await rig.cluster.delete(kind, name=NAME)

@@ -64,7 +64,7 @@ async def test_one_file_applies_cold_with_and_without_the_view(rig: Rig) -> None
         await rig.cluster.create(NAMESPACES, NAMESPACE)
         for number in range(20):
             if number == 10:
-                await until(lambda: not service.knowledge.follower.unready())
+                await until(lambda: not service.world_source.follower.unready())
             parent, child = f"dept-{number}", f"team-{number}"
             await rig.cluster.create(QUEUES, queue(parent, deserved={"cpu": 4}))
             await rig.cluster.create(QUEUES, queue(child, parent=parent, deserved={"cpu": 3}))
@@ -118,7 +118,7 @@ async def test_a_queue_whose_pod_groups_cannot_be_counted_is_not_deleted(
         async def fails(_: str) -> int:
             raise ServerError("etcd is away")
 
-        monkeypatch.setattr(service.knowledge, "_count_unfinished", fails)
+        monkeypatch.setattr(service.world_source, "_count_unfinished", fails)
         with pytest.raises(ClusterError, match="etcd is away"):
             await rig.cluster.delete(QUEUES, name="team")
         assert await rig.cluster.get(QUEUES, name="team")
@@ -135,12 +135,14 @@ async def test_a_refusal_is_logged_with_the_job_and_its_trace(
             await rig.cluster.create(JOBS, job("odd", minAvailable=7), namespace="ml")
         with pytest.raises(ForbiddenError):
             await rig.cluster.delete(QUEUES, name="default")
-    of_job, of_queue = [r.__dict__ for r in caplog.records if r.getMessage().startswith("refused")]
+    of_job, of_queue = [
+        r.__dict__ for r in caplog.records if r.getMessage().startswith("review refused")
+    ]
     assert (of_job["job"], of_job["operation"]) == ("ml/odd", "CREATE")
     assert (of_queue["queue"], of_queue["operation"]) == ("default", "DELETE")
 
 
-async def test_warnings_reach_whoever_asked(rig: Rig) -> None:
+async def test_warnings_reach_the_client(rig: Rig) -> None:
     async with rig.admission():
         await rig.cluster.create(NAMESPACES, NAMESPACE)
         await rig.cluster.create(QUEUES, queue("default"))

@@ -38,7 +38,7 @@ FORGED = {
 
 @pytest.fixture(params=list(Compat), ids=lambda compat: compat.value)
 def settings(request: pytest.FixtureRequest) -> Settings:
-    """What tenants may do is the same under Volcano's letter."""
+    """What tenants may do is the same in upstream mode."""
     return Settings(accounts=(SCHEDULER,), compat=request.param)
 
 
@@ -144,7 +144,7 @@ async def test_only_who_may_update_a_queue_orders_it_about(rig: Rig, settings: S
         await alice.create(COMMANDS, order(), namespace="volcano-system")
 
 
-async def test_the_api_server_is_asked_about_this_user_and_this_queue(
+async def test_the_access_review_names_this_user_and_this_queue(
     rig: Rig, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With all that its authorizers look at: a right to another queue or verb is none to this."""
@@ -189,12 +189,14 @@ async def test_classes_of_the_system_are_for_its_namespaces(rig: Rig, settings: 
                 {"scopeName": "PriorityClass", "operator": "In", "values": [critical, "high"]}]}},
         }  # fmt: skip
         await rig.cluster.create(QUOTAS, quota, namespace="ml")
-        await until(lambda: service.knowledge.follower.view.get(QUOTAS, "ml/critical") is not None)
+        await until(
+            lambda: service.world_source.follower.view.get(QUOTAS, "ml/critical") is not None
+        )
         admitted = group("admitted", priorityClassName=critical)
         await alice.create(PODGROUPS, admitted, namespace="ml")
         none = {"spec": {"hard": {"pods": "0"}}}
         await rig.cluster.patch(QUOTAS, none, name="critical", namespace="ml")
-        view = service.knowledge.follower.view
+        view = service.world_source.follower.view
 
         def is_seen() -> bool:
             found = view.get(QUOTAS, "ml/critical")
@@ -222,13 +224,13 @@ def pod(**notes: str) -> JsonObject:
         {"volcano.sh/allowed-namespaces": ""},
     ],
 )
-async def test_a_queue_with_an_allow_list_takes_nobody_else(
+async def test_a_queue_with_an_allow_list_refuses_other_namespaces(
     rig: Rig, settings: Settings, notes: JsonObject
 ) -> None:
     alice = as_user(rig)
     made = queue("team")
     made["metadata"]["annotations"] = notes
-    nobody = "(((" in str(notes) or not next(iter(notes.values()))
+    allows_none = "(((" in str(notes) or not next(iter(notes.values()))
     await rig.cluster.create(QUEUES, made)
     async with rig.admission(settings=settings):
         await alice.create(JOBS, job("free"), namespace="ml")
@@ -242,7 +244,7 @@ async def test_a_queue_with_an_allow_list_takes_nobody_else(
         await alice.create(PODGROUPS, group("mover"), namespace="ml")
         with pytest.raises(ForbiddenError, match="may not use queue 'team'"):
             await alice.patch(PODGROUPS, {"spec": {"queue": "team"}}, name="mover", namespace="ml")
-        if not nobody:
+        if not allows_none:
             await alice.create(PODGROUPS, group(queue="team"), namespace="other")
 
 
@@ -256,7 +258,7 @@ async def test_a_list_above_holds_below(rig: Rig, settings: Settings) -> None:
             await as_user(rig).create(PODGROUPS, group(queue="leaf"), namespace="ml")
 
 
-async def test_the_verb_use_is_asked_where_it_is_switched_on(rig: Rig, settings: Settings) -> None:
+async def test_the_verb_use_is_checked_where_it_is_enabled(rig: Rig, settings: Settings) -> None:
     settings = msgspec.structs.replace(settings, queue_use_review=True)
     alice, administrator = as_user(rig), as_user(rig, "pyroclast-admin")
     controller = as_user(rig, "system:serviceaccount:kube-system:replicaset-controller")

@@ -77,7 +77,7 @@ MALFORMED = (
 
 
 @pytest.mark.parametrize("case", MALFORMED, ids=case_id)
-def test_malformed_reviews_are_told_what_is_wrong(case: Malformed) -> None:
+def test_malformed_reviews_get_the_reason(case: Malformed) -> None:
     with pytest.raises(ReviewError) as caught:
         parse_review(case.body, endpoint=JOBS)
     assert case.error in str(caught.value)

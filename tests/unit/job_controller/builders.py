@@ -4,6 +4,7 @@ from typing import Final
 
 import msgspec
 
+from vc.job_controller.logic import decide
 from vc.job_controller.logic.observed import Decision, ObservedJob
 from vc.messages.effects import CreateObject, DeleteObject, PatchObject, RecordEvent
 from vc.messages.plugins import PluginReply
@@ -14,6 +15,7 @@ from vc.model.api.kinds import JOBS, PODGROUPS, PODS
 from vc.model.api.meta import ObjectMeta, OwnerReference
 from vc.model.api.pod import ContainerState, ContainerStatus, Pod, PodStatus, TerminatedState
 from vc.model.api.scheduling import PodGroup, PodGroupStatus, Queue
+from vc.model.api.struct import JsonObject
 from vc.model.values.times import format_time
 
 NOW: Final = 1_800_000_000.0
@@ -36,7 +38,7 @@ def policy(action: str, *events: str, **others: object) -> LifecyclePolicy:
 
 
 def task(name: str = "worker", replicas: int = 2, **others: object) -> TaskSpec:
-    """A task of pods that ask for one CPU."""
+    """A task of pods that request one CPU."""
     return TaskSpec(name=name, replicas=replicas, template=TEMPLATE, **others)  # type: ignore[arg-type]
 
 
@@ -94,7 +96,7 @@ def pod(
     uid: str = "",
     created_at: float = NOW - 60,
 ) -> Pod:
-    """The pod at a place of the job."""
+    """The pod of a task at an index."""
     annotations = {
         keys.TASK_SPEC: of,
         keys.TASK_INDEX: str(index),
@@ -128,7 +130,7 @@ def pod(
 
 
 def podgroup(phase: str = "Inqueue", *, version: int = 0, uid: str = "pg-1") -> PodGroup:
-    """The job's pod group, let in by the scheduler."""
+    """The job's pod group, enqueued by the scheduler."""
     return PodGroup(
         metadata=ObjectMeta(
             name="j",
@@ -155,14 +157,14 @@ def command(action: str, *, uid: str = "command-1", target: str = UID, age: floa
 
 
 def observed(of: Job, *pods: Pod, **others: object) -> ObservedJob:
-    """With a queue and the job as it was read, and nothing else, unless told."""
+    """With a queue and the job as it was read, and nothing else, unless given."""
     others.setdefault("manifest", of)
     others.setdefault("queue", Queue(metadata=ObjectMeta(name="default")))
     return ObservedJob(job=of, pods=pods, **others)  # type: ignore[arg-type]
 
 
 def reply(plugin: str, to: ObservedJob, **others: object) -> PluginReply:
-    """An answer about the job as it is."""
+    """A reply about the current spec of the job."""
     from vc.job_controller.logic.observation import observe
 
     return PluginReply(
@@ -188,17 +190,17 @@ def written_status(before: Job, decision: Decision) -> JobStatus:
 
 
 def created(decision: Decision) -> list[str]:
-    """Names of the pods it makes."""
+    """Names of the pods it creates."""
     return [e.name for e in decision.effects if isinstance(e, CreateObject) and e.kind is PODS]
 
 
 def deleted(decision: Decision) -> list[str]:
-    """Names of the pods it ends."""
+    """Names of the pods it deletes."""
     return [e.name for e in decision.effects if isinstance(e, DeleteObject) and e.kind is PODS]
 
 
 def group_effects(decision: Decision) -> list[str]:
-    """What becomes of the pod group."""
+    """Types of its effects on the PodGroup."""
     return [
         type(e).__name__
         for e in decision.effects
@@ -207,5 +209,18 @@ def group_effects(decision: Decision) -> list[str]:
 
 
 def events(decision: Decision) -> list[str]:
-    """Reasons that are told."""
+    """Reasons of its Events."""
     return [e.reason for e in decision.effects if isinstance(e, RecordEvent)]
+
+
+def failed(index: int = 0, code: int = 3, **others: object) -> Pod:
+    """A failed pod with an exit code."""
+    return pod(index, "Failed", exit_code=code, **others)  # type: ignore[arg-type]
+
+
+def group_spec(of: Job, *pods: object, **others: object) -> JsonObject:
+    """The spec of the PodGroup that a decision creates."""
+    decision = decide(observed(of, *pods, **others), now=NOW)  # type: ignore[arg-type]
+    made = [e for e in decision.effects if isinstance(e, CreateObject) and e.kind is PODGROUPS]
+    spec: JsonObject = made[0].body["spec"]
+    return spec

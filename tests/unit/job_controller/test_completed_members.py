@@ -105,9 +105,7 @@ def test_a_place_that_is_to_run_again_is_taken_off_the_list_before_its_pod_is_ma
     assert kinds.index(PODGROUPS) < kinds.index(PODS)
 
 
-def test_a_group_that_is_made_anew_lists_what_was_done_before_and_nothing_that_the_job_says() -> (
-    None
-):
+def test_a_new_group_lists_completed_members_and_ignores_the_annotation_of_the_job() -> None:
     of = done_job(version=1)
     forged = {keys.COMPLETED_MEMBERS: '{"last":"0"}', keys.JOB_VERSION: "7", "team": "a"}
     metadata = msgspec.structs.replace(of.metadata, annotations=forged)

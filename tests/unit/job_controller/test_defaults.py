@@ -9,7 +9,6 @@ from vc.job_controller.config import Config
 from vc.job_controller.logic import decide
 from vc.job_controller.logic.observation import observe
 from vc.job_controller.plugin_requests import PluginRequests
-from vc.jobs.defaults import with_defaults
 from vc.messages.effects import CreateObject
 from vc.model.api.kinds import PODS
 from vc.model.api.struct import JsonObject
@@ -37,8 +36,3 @@ def test_answers_of_plugins_are_about_the_job_as_it_is_defaulted_here() -> None:
     asked = PluginRequests("mine").hash_of(of.key, of)
     assert asked == observe(observed(of, scheduler_name="mine")).hash
     assert asked != observe(observed(of)).hash
-
-
-def test_twice_is_once() -> None:
-    once = with_defaults(job("Pending"), "mine")
-    assert with_defaults(once, "another") == once

@@ -15,7 +15,7 @@ from tests.unit.job_controller.builders import (
     policy,
     written_status,
 )
-from tests.unit.job_controller.test_service import failing, on_stack, phase
+from tests.unit.job_controller.stack import failing, on_stack, phase
 from vc.job_controller.decision_log import blocker_of
 from vc.job_controller.logic import Blocker, Decision, decide
 from vc.messages.effects import CreateObject, DeleteObject, Effect, PatchObject, RecordEvent
@@ -55,14 +55,14 @@ def test_a_refused_create_is_an_event_before_the_create_is_tried_again() -> None
     )
 
 
-def test_a_refused_create_that_the_status_already_names_is_not_told_again() -> None:
+def test_a_refused_create_that_the_status_already_names_has_no_second_event() -> None:
     of = job("Pending")
     first = decide(observed(of, podgroup=podgroup(), blocker=REFUSED), now=NOW)
-    told = msgspec.structs.replace(of, status=written_status(of, first))
-    assert recorded(decide(observed(told, podgroup=podgroup(), blocker=REFUSED), now=NOW)) == []
+    reported = msgspec.structs.replace(of, status=written_status(of, first))
+    assert recorded(decide(observed(reported, podgroup=podgroup(), blocker=REFUSED), now=NOW)) == []
 
 
-def test_an_action_of_a_policy_is_told_once() -> None:
+def test_an_action_of_a_policy_has_one_event() -> None:
     of = job("Running", policies=[policy("RestartJob", "PodFailed")], notes={"alive-worker": "0-1"})
     seen = observed(of, pod(0, "Failed", exit_code=3), pod(1), podgroup=podgroup("Running"))
     decision = decide(seen, now=NOW)
@@ -70,7 +70,9 @@ def test_an_action_of_a_policy_is_told_once() -> None:
     assert [event[0] for event in executed] == ["Normal"]
     assert executed[0][2].startswith("Start to execute action RestartJob")
     assert "PodFailed with exit code 3 of worker-0" in executed[0][2]
-    assert isinstance(decision.effects[0], PatchObject), "the intent is written before it is told"
+    assert isinstance(decision.effects[0], PatchObject), (
+        "the intent is written before it has an Event"
+    )
     after = msgspec.structs.replace(of, status=written_status(of, decision))
     again = decide(observed(after, pod(1), podgroup=podgroup("Running")), now=NOW)
     assert "ExecuteAction" not in [event[1] for event in recorded(again)]
@@ -103,13 +105,13 @@ def test_a_refused_write_has_the_event_reason_of_its_verb(
     assert blocker_of(outcome) == Blocker("WriteRefused", "Pod 'p': exceeded quota", reason)
 
 
-def test_a_name_that_another_object_has_is_told_without_an_event() -> None:
+def test_a_name_that_another_object_has_is_reported_without_an_event() -> None:
     outcome = Outcome(effect=_create(), status=OutcomeStatus.FOREIGN, error="Pod 'p' is not ours")
     assert blocker_of(outcome) == Blocker("NameTaken", "Pod 'p' is not ours")
 
 
 @pytest.mark.parametrize("status", [OutcomeStatus.DONE, OutcomeStatus.UNAVAILABLE])
-def test_a_write_that_is_done_or_tried_again_is_no_trouble(status: OutcomeStatus) -> None:
+def test_a_write_that_is_done_or_retried_is_no_blocker(status: OutcomeStatus) -> None:
     assert blocker_of(Outcome(effect=_create(), status=status, error="timeout")) is None
 
 
@@ -122,7 +124,7 @@ def test_a_refused_patch_has_no_event_of_its_own() -> None:
 # -- on the stack --------------------------------------------------------------------------------
 
 
-def test_pods_that_the_api_server_refuses_are_told_with_its_words() -> None:
+def test_refused_pods_are_reported_with_the_message_of_the_api_server() -> None:
     async def scenario(stack: Stack) -> None:
         manifest = gang_job("a", replicas=2, plugins={})
         manifest["spec"]["tasks"][0]["template"]["spec"]["priorityClassName"] = "missing"
@@ -139,7 +141,7 @@ def test_pods_that_the_api_server_refuses_are_told_with_its_words() -> None:
     on_stack(scenario)
 
 
-def test_actions_and_the_failure_of_a_job_are_told() -> None:
+def test_actions_and_the_failure_of_a_job_have_events() -> None:
     async def scenario(stack: Stack) -> None:
         await stack.submit(failing("a", event="PodFailed", action="RestartJob"))
         await phase(stack, "a", "Failed", seconds=120)

@@ -1,4 +1,4 @@
-"""Whole jobs are read once, kept within a bound, and believed only as the very job that was observed."""
+"""Whole jobs are read once, kept within a bound, and used only if they are the observed job."""
 
 import asyncio
 import itertools
@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from tests.simulation.stack import Stack, gang_job
-from tests.unit.job_controller.test_service import on_stack, phase
+from tests.unit.job_controller.stack import on_stack, phase
 from vc.clock import LoopClock, run_virtual
 from vc.cluster import (
     ClusterError,
@@ -103,7 +103,9 @@ def test_a_job_is_read_once_and_is_whole() -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_nothing_else_is_believed(read: JsonObject | ClusterError, why: str) -> None:
+def test_a_job_that_differs_from_the_observed_one_is_not_used(
+    read: JsonObject | ClusterError, why: str
+) -> None:
     async def main() -> None:
         subject, job = manifests(Server(read)), observed(body())
         unread = await subject.read(job)
@@ -115,10 +117,10 @@ def test_nothing_else_is_believed(read: JsonObject | ClusterError, why: str) -> 
     run_virtual(main())
 
 
-def test_only_what_people_have_to_mend_is_told_on_the_job_and_the_server_says_when() -> None:
+def test_only_permanent_errors_become_blockers_and_retry_after_is_obeyed() -> None:
     async def main() -> None:
         job = observed(body())
-        for error, told, seconds in (
+        for error, permanent, seconds in (
             (ForbiddenError("no right"), True, 0.0),
             (ServerError("away"), False, 0.0),
             (NotFoundError("gone"), False, 0.0),
@@ -136,14 +138,14 @@ def test_only_what_people_have_to_mend_is_told_on_the_job_and_the_server_says_wh
             await asyncio.sleep(5.0)
             await subject.read(job)
             assert len(server.asked) == 2
-            assert (unread.blocker is not None) == told
+            assert (unread.blocker is not None) == permanent
             assert unread.retry_after_seconds == seconds
 
     run_virtual(main())
 
 
 def test_a_changed_template_is_read_again() -> None:
-    """Its outline may be the same: only the generation tells that a value in it has changed."""
+    """Its outline may be the same: only the generation shows that a value in it has changed."""
     newer = body(generation=2)
     container = newer["spec"]["tasks"][0]["template"]["spec"]["containers"][0]
     container["env"][0]["value"] = "another"
@@ -277,7 +279,7 @@ def test_pods_wait_for_a_server_that_does_not_give_the_job_and_come_when_it_does
     assert waits[-1] > waits[1], "longer and longer"
 
 
-def test_a_refused_read_is_told_on_the_job() -> None:
+def test_a_refused_read_is_a_blocker() -> None:
     async def scenario(stack: Stack) -> None:
         real = stack.cluster.get
         refusing = True
@@ -290,7 +292,7 @@ def test_a_refused_read_is_told_on_the_job() -> None:
         stack.cluster.get = get  # type: ignore[method-assign]
         await stack.submit(secret_job("a", replicas=2, run_seconds=1))
         await stack.until(
-            lambda: stack.job("a").status.state.reason == "ReadRefused", seconds=30, what="told"
+            lambda: stack.job("a").status.state.reason == "ReadRefused", seconds=30, what="reported"
         )
         assert "no right to get" in stack.job("a").status.state.message
         refusing = False

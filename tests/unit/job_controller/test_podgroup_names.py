@@ -73,7 +73,7 @@ class Case:
     id: str
     groups: tuple[PodGroup, ...]
     chosen: str | None
-    spare: tuple[str, ...] = ()
+    superfluous: tuple[str, ...] = ()
     pods: tuple[Pod, ...] = ()
 
 
@@ -94,9 +94,9 @@ CASES = [
 
 @pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
 def test_the_group_of_a_job_is_found_by_its_owner(case: Case) -> None:
-    chosen, spare = choose_podgroup(job(), case.groups, case.pods)
+    chosen, superfluous = choose_podgroup(job(), case.groups, case.pods)
     assert (chosen.metadata.name if chosen else None) == case.chosen
-    assert tuple(group.metadata.name for group in spare) == case.spare
+    assert tuple(group.metadata.name for group in superfluous) == case.superfluous
 
 
 @pytest.mark.parametrize("phase", ["Pending", "Running", "Completed"])

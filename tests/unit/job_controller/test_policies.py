@@ -9,6 +9,7 @@ from tests.unit.job_controller.builders import (
     NOW,
     created,
     deleted,
+    failed,
     group_effects,
     job,
     observed,
@@ -20,7 +21,7 @@ from tests.unit.job_controller.builders import (
 )
 from vc.job_controller.logic import decide
 from vc.job_controller.logic.notes import read_notes
-from vc.model.api.job import Job, JobStatus, PartitionPolicy
+from vc.model.api.job import Job, JobStatus
 from vc.model.api.pod import Pod
 
 ALIVE = {"alive-worker": "0-1"}
@@ -33,10 +34,6 @@ class Case:
     pods: tuple[Pod, ...]
     becomes: str
     group: str = "Running"
-
-
-def failed(index: int = 0, code: int = 3, **others: object) -> Pod:
-    return pod(index, "Failed", exit_code=code, **others)  # type: ignore[arg-type]
 
 
 CASES = [
@@ -64,7 +61,7 @@ CASES = [
         "Terminating",
     ),
     Case(
-        "a task's policy for something else leaves the word to the job's",
+        "a task's policy for something else leaves the decision to the job's",
         job(
             "Running",
             tasks=[task(policies=[policy("TerminateJob", "PodEvicted")])],
@@ -172,7 +169,7 @@ CASES = [
         group="Unknown",
     ),
     Case(
-        "under the seeds' name",
+        "under its other name JobUnknown",
         job("Running", policies=[policy("AbortJob", "JobUnknown")]),
         (pod(0), pod(1)),
         "Aborting",
@@ -324,33 +321,11 @@ def test_restarting_a_pod_restarts_no_other() -> None:
     assert deleted(decision) == ["j-worker-1"]
 
 
-def test_restarting_a_partition_restarts_its_pods() -> None:
-    parts = PartitionPolicy(total_partitions=2, partition_size=2)
-    of = job(
-        "Running",
-        tasks=[task(replicas=4, partition_policy=parts)],
-        policies=[policy("RestartPartition", "PodFailed")],
-    )
-    seen = observed(of, pod(0), pod(1), failed(2), pod(3), podgroup=podgroup())
-    decision = decide(seen, now=NOW)
-    assert written_status(of, decision).controlled_resources["restart"] == "partition/worker/1/2"
-    assert deleted(decision) == ["j-worker-2", "j-worker-3"]
-
-
 def test_a_pod_of_this_retry_is_not_restarted_again() -> None:
     of = job("Restarting", retry=1, notes={"restart": "task/worker"})
     seen = observed(of, pod(0, retry=1), pod(1, retry=0, going=True), podgroup=podgroup())
     decision = decide(seen, now=NOW)
     assert deleted(decision) == []
-
-
-def test_the_last_attempt_leaves_its_finished_pods_for_their_logs() -> None:
-    of = job("Running", retry=2, max_retry=3, policies=[policy("RestartJob", "PodFailed")])
-    seen = observed(of, failed(0), pod(1), podgroup=podgroup())
-    decision = decide(seen, now=NOW)
-    status = written_status(of, decision)
-    assert (status.state.phase, status.retry_count, status.version) == ("Restarting", 3, 0)
-    assert deleted(decision) == ["j-worker-1"]
 
 
 def test_a_pod_that_only_seems_lost_is_neither_evicted_nor_made_again() -> None:

@@ -76,8 +76,8 @@ def test_only_what_leaves_pending_is_a_run(before: str, phase: str) -> None:
 
 
 def test_records_are_read_as_they_were_written() -> None:
-    resources = {"run-1": RECORD, "run-x": "somebody else's", "plugin-env": "env"}
+    resources = {"run-1": RECORD, "run-x": "another writer's", "plugin-env": "env"}
     notes = read_notes(resources)
     assert notes.runs == {"1": RECORD}
-    assert notes.others == {"run-x": "somebody else's", "plugin-env": "env"}
+    assert notes.others == {"run-x": "another writer's", "plugin-env": "env"}
     assert write_notes(notes) == resources

@@ -1,79 +1,21 @@
-"""The shell on the in-memory stack: real watcher, real plugins, a scheduler that lets everybody in."""
+"""The shell on the in-memory stack: real watcher, real plugins, a scheduler that enqueues all jobs."""
 
 import asyncio
-import contextlib
-from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any
 
 import pytest
 
 from tests.simulation.stack import Stack, gang_job
-from tests.unit.job_controller.small_scheduler import schedule
-from vc.clock import run_virtual
-from vc.cluster import NotFoundError
+from tests.unit.job_controller.stack import (
+    SERVICES_NEEDED,
+    WITH_ALL_PLUGINS,
+    calls,
+    exists,
+    failing,
+    on_stack,
+    phase,
+)
 from vc.job_controller.config import Config
-from vc.model.api.kinds import COMMANDS, CONFIGMAPS, JOBS, PODGROUPS, PODS, SECRETS, SERVICES, Kind
-from vc.model.api.struct import JsonObject
-
-SERVICES_NEEDED = ("watcher", "job-controller", "queue-controller", "plugin-env")
-WITH_ALL_PLUGINS = (
-    *SERVICES_NEEDED, "plugin-svc", "plugin-ssh", "plugin-pytorch", "plugin-mpi",
-)  # fmt: skip
-
-
-@contextlib.asynccontextmanager
-async def running(
-    services: tuple[str, ...] = SERVICES_NEEDED, **options: Any
-) -> AsyncIterator[Stack]:
-    async with Stack(services=services, **options) as stack:
-        scheduler = asyncio.create_task(schedule(stack))
-        try:
-            yield stack
-        finally:
-            scheduler.cancel()
-
-
-def on_stack(
-    scenario: Callable[[Stack], Awaitable[None]],
-    services: tuple[str, ...] = SERVICES_NEEDED,
-    **options: Any,
-) -> Stack:
-    """Run a scenario to its end in virtual time; nothing raised on the way."""
-    stacks: list[Stack] = []
-
-    async def main() -> None:
-        async with running(services, **options) as stack:
-            stacks.append(stack)
-            await scenario(stack)
-
-    run_virtual(main())
-    ended = [p for p in stacks[0].problems if "over-committed" not in p]  # no real scheduler here
-    assert ended == []
-    return stacks[0]
-
-
-async def phase(stack: Stack, name: str, wanted: str, *, seconds: float = 30) -> None:
-    def holds() -> bool:
-        try:
-            return stack.job(name).status.state.phase == wanted
-        except NotFoundError:
-            return False
-
-    await stack.until(holds, seconds=seconds, what=f"{name} is {wanted}")
-
-
-def exists(stack: Stack, kind: Kind, name: str) -> bool:
-    try:
-        stack.api.get(stack.api.registry.for_kind(kind), name=name, namespace="default")
-    except NotFoundError:
-        return False
-    return True
-
-
-def calls(stack: Stack, service: str = "job-controller") -> Counter[str]:
-    points = [p for life in stack.lives[service] for p in life.points]
-    return Counter(p.removeprefix("after ") for p in points if p.startswith("after cluster."))
+from vc.model.api.kinds import JOBS, PODGROUPS, PODS, SECRETS, SERVICES
 
 
 def test_a_gang_completes_with_few_writes() -> None:
@@ -106,55 +48,7 @@ def test_more_jobs_than_are_worked_on_at_a_time_all_get_their_turn() -> None:
     assert set(on_stack(scenario).created.values()) == {1}
 
 
-def failing(name: str, **policy: Any) -> JsonObject:
-    manifest = gang_job(name, replicas=2, run_seconds=1, plugins={})
-    manifest["spec"]["policies"] = [policy]
-    template = manifest["spec"]["tasks"][0]["template"]
-    template["metadata"]["annotations"]["sim.pyroclast.io/exit-code"] = "3"
-    return manifest
-
-
-def test_a_failing_job_restarts_until_its_budget_is_spent() -> None:
-    async def scenario(stack: Stack) -> None:
-        await stack.submit(failing("a", event="PodFailed", action="RestartJob"))
-        await phase(stack, "a", "Failed", seconds=120)
-        job = stack.job("a")
-        assert (job.status.retry_count, job.status.version) == (3, 2)
-        assert {p.status.phase for p in stack.pods()} == {"Failed"}  # kept for their logs
-
-    stack = on_stack(scenario)
-    assert sum(stack.created.values()) == 6
-
-
-def test_suspend_and_resume() -> None:
-    def order(action: str) -> JsonObject:
-        return {
-            "apiVersion": COMMANDS.api_version,
-            "kind": COMMANDS.kind,
-            "metadata": {"generateName": "a-"},
-            "action": action,
-        }
-
-    async def scenario(stack: Stack) -> None:
-        made = await stack.submit(gang_job("a", run_seconds=20))
-        target = {k: made[k] for k in ("apiVersion", "kind")}
-        target |= {"name": "a", "uid": made["metadata"]["uid"]}
-        await phase(stack, "a", "Running")
-        abort = {**order("AbortJob"), "target": target}
-        await stack.cluster.create(COMMANDS, abort, namespace="default")
-        await phase(stack, "a", "Aborted", seconds=60)
-        assert stack.pods() == []
-        resume = {**order("ResumeJob"), "target": target}
-        await stack.cluster.create(COMMANDS, resume, namespace="default")
-        await phase(stack, "a", "Completed", seconds=60)
-        assert stack.job("a").status.retry_count == 1
-        await stack.clock.sleep(2)
-        assert not stack.api.list(stack.api.registry.for_kind(COMMANDS)).items
-
-    on_stack(scenario)
-
-
-def test_a_plugin_that_is_down_holds_up_its_own_jobs_only() -> None:
+def test_a_plugin_that_is_down_blocks_only_its_own_jobs() -> None:
     async def scenario(stack: Stack) -> None:
         await stack.clock.sleep(3)
         stack.pause("plugin-env")
@@ -184,29 +78,6 @@ def test_a_job_made_again_under_its_name_gets_pods_of_its_own() -> None:
         assert owners == {second["metadata"]["uid"]}
 
     on_stack(scenario)
-
-
-def test_a_scaled_job_follows() -> None:
-    async def scenario(stack: Stack) -> None:
-        await stack.submit(gang_job("a", replicas=2, run_seconds=600, plugins={"svc": []}))
-        await phase(stack, "a", "Running")
-        hosts = _configmap(stack)["VC_WORKER_HOSTS"]
-        assert hosts == "a-worker-0.a,a-worker-1.a"
-        spec = gang_job("a", replicas=3, min_available=2, run_seconds=600)["spec"]
-        patch = {"spec": {"tasks": spec["tasks"], "minAvailable": 2}}
-        await stack.cluster.patch(JOBS, patch, name="a", namespace="default")
-        await stack.until(lambda: len(stack.pods()) == 3, seconds=20, what="three pods")
-        assert _configmap(stack)["VC_WORKER_NUM"] == "3"
-
-    on_stack(scenario, WITH_ALL_PLUGINS)
-
-
-def _configmap(stack: Stack) -> dict[str, str]:
-    found = stack.api.get(
-        stack.api.registry.for_kind(CONFIGMAPS), name="a-svc", namespace="default"
-    )
-    data: dict[str, str] = found["data"]
-    return data
 
 
 def test_a_foreign_service_of_the_jobs_name_is_a_condition_and_stays() -> None:

@@ -74,8 +74,8 @@ def test_an_unknown_argument_is_ignored_and_named(
     assert parsed.problem == ""
     assert parsed.text("name") == "y"
     assert len(parsed.ignored) == len(said)
-    for text, told in zip(parsed.ignored, said, strict=True):
-        assert told in text
+    for text, part in zip(parsed.ignored, said, strict=True):
+        assert part in text
         assert "MIIE" not in text
 
 

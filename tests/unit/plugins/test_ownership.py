@@ -31,7 +31,7 @@ def test_what_another_owner_has_is_neither_used_nor_removed(foreign: dict[str, o
 
 @pytest.mark.parametrize("foreign", FOREIGN)
 def test_what_another_owner_has_is_never_patched(foreign: dict[str, object]) -> None:
-    """It is asked for anew, for this job: whether the name is free is found out when it is written."""
+    """It is created again for this job: whether the name is free shows when it is written."""
     hosts = ObjectReference(CONFIGMAPS, "ns", "j-svc")
     kept = {**foreign, "data": {"VC_GONE_NUM": "1"}}
     found = [answer(SvcCore(), found={hosts: kept})]

@@ -156,7 +156,7 @@ def nothing() -> Decorated:
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """A core that fails on one job, and what that job is told."""
+    """A core that fails on one job, and the problem that the job gets."""
 
     id: str
     mood: Callable[[], Decorated] | None
@@ -177,7 +177,7 @@ FAILURES = [
 
 
 @pytest.mark.parametrize("case", FAILURES, ids=lambda case: case.id)
-def test_a_job_on_which_the_plugin_fails_is_told_and_holds_up_nobody(case: Failure) -> None:
+def test_a_job_on_which_the_plugin_fails_gets_the_error_and_blocks_no_other(case: Failure) -> None:
     async def main() -> None:
         core = Moody(case.mood)
         core.blind = case.blind

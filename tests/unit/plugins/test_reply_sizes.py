@@ -113,12 +113,12 @@ def test_a_shared_answer_makes_the_same_pods_as_one_task_by_task() -> None:
     assert [pod["spec"]["subdomain"] for pod in pods(of, once)] == ["j", "j", "mine", "mine"]
 
 
-def test_who_does_not_take_it_once_is_told_before_it_is_made() -> None:
+def test_an_older_sender_gets_a_problem_before_the_reply_is_built() -> None:
     of = of_tasks(TASKS)
-    told: list[Decorated] = []
-    assert peak_bytes(lambda: told.append(answered(of, takes_shared=False))) < 16 * MIB
-    assert "spec.tasks has 1000 tasks" in told[0].problem
-    assert str(MESSAGE_BYTES_MAX) in told[0].problem
+    replies: list[Decorated] = []
+    assert peak_bytes(lambda: replies.append(answered(of, takes_shared=False))) < 16 * MIB
+    assert "spec.tasks has 1000 tasks" in replies[0].problem
+    assert str(MESSAGE_BYTES_MAX) in replies[0].problem
     assert answered(of_tasks(100), takes_shared=False).problem == ""
 
 

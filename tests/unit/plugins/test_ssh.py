@@ -54,7 +54,7 @@ def test_rsa_by_flag_and_another_path() -> None:
     [({}, 1000), ({"runAsGroup": 7}, 7), ({"runAsGroup": 7, "fsGroup": 9}, 9)],
     ids=["nothing said", "the group it runs as", "the group of its files"],
 )
-def test_another_user_reads_keys_through_the_pods_group_and_nobody_else_does(
+def test_another_user_reads_keys_through_the_group_of_the_pod_only(
     security: dict[str, int], group: int
 ) -> None:
     template = {"spec": {"securityContext": security, "containers": []}}

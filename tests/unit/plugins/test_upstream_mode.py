@@ -1,4 +1,4 @@
-"""What plugins do under Volcano's letter, and on jobs that were made under the other setting."""
+"""What plugins do in upstream mode, and on jobs that were made under the other setting."""
 
 import base64
 

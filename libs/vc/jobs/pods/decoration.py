@@ -120,20 +120,21 @@ class IndexMarks:
         for section in _CONTAINERS:
             for at, container in enumerate(spec.get(section) or ()):
                 env = container.get("env") or ()
-                marked = [place for place, variable in enumerate(env) if _is_marked(variable)]
+                marked = [position for position, variable in enumerate(env) if _is_marked(variable)]
                 if marked:
                     self._marked[section, at] = marked
 
     def filled(self, index: int) -> JsonObject:
         """The spec of one pod with its index filled in. Its shared parts must not be changed."""
         spec = dict(self._spec)
-        for (section, at), places in self._marked.items():
+        for (section, at), positions in self._marked.items():
             if spec[section] is self._spec[section]:
                 spec[section] = list(self._spec[section])
             container = spec[section][at]
             env = list(container["env"])
-            for place in places:
-                env[place] = {**env[place], "value": _filled(env[place]["value"], index)}
+            for position in positions:
+                variable = env[position]
+                env[position] = {**variable, "value": _filled(variable["value"], index)}
             spec[section][at] = {**container, "env": env}
         return spec
 

@@ -36,18 +36,18 @@ def check_tasks(found: ValidationResult, spec: JobSpec, *, job_name: str, compat
     if len(spec.tasks) > TASKS_MAX:
         found.refuse("spec.tasks", f"more than {TASKS_MAX} tasks; raise replicas instead")
         return
-    places: dict[str, int] = {}
+    positions: dict[str, int] = {}
     for index, task in enumerate(spec.tasks):
         path = f"spec.tasks[{index}]"
         # Pods are named after their task, so equal names would collide.
-        if task.name in places:
+        if task.name in positions:
             found.refuse(
                 f"{path}.name",
-                f"is also the name of tasks[{places[task.name]}]; give each task its own",
+                f"is also the name of tasks[{positions[task.name]}]; give each task its own",
                 value=task.name,
                 upstream=f"duplicated task name {task.name}",
             )
-        places.setdefault(task.name, index)
+        positions.setdefault(task.name, index)
         check_sizes(found, path, task)
         _check_task(found, path, task, compat=compat)
         _check_pod_name(found, path, f"{job_name}-{task.name}", position=index, task=task)

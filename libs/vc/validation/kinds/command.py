@@ -2,7 +2,7 @@
 
 from vc.model.api.job import Command
 from vc.model.api.kinds import QUEUES
-from vc.validation.access import UPDATE_QUEUE, is_ours, question
+from vc.validation.access import UPDATE_QUEUE, access_check, is_ours
 from vc.validation.request import ReviewRequest
 from vc.validation.result import ValidationResult
 from vc.validation.world import World
@@ -31,10 +31,10 @@ def check_command(
     # A Command for a job is in the namespace of the job, so the right to create it is enough.
     if not queue or not needs_right(request, world):
         return
-    if question(request.user_info, verb=UPDATE_QUEUE, queue=queue) not in world.granted:
+    if access_check(request.user_info, verb=UPDATE_QUEUE, queue=queue) not in world.granted:
         found.refuse(
             "target.name",
             f"{request.user_info.username!r} may not update this queue, and so may not open or close "
-            "it; ask for that right, or somebody who has it",
+            "it; have that right granted, or let a user who has it send the Command",
             value=queue,
         )

@@ -12,7 +12,7 @@ from typing import Final
 from vc.model.api.keys import ROOT_QUEUE
 from vc.model.api.scheduling import Queue
 from vc.validation.amounts import Amounts, excess, known_amounts, sum_amounts, text
-from vc.validation.queue.shares import Shares, shares_of
+from vc.validation.queue.shares import WrittenShares, shares_of
 from vc.validation.result import ValidationResult
 from vc.validation.world import World, parent_of
 
@@ -72,14 +72,14 @@ def _check_parent(found: ValidationResult, queue: Queue, *, world: World) -> boo
         else:
             found.warn("spec.parent", f"queue {parent!r} is not in the files; it was not checked")
         return False
-    line = [above.metadata.name for above in ancestors(queue, world)]
+    above_names = [above.metadata.name for above in ancestors(queue, world)]
     # The queue must not become its own ancestor.
-    if name in line:
+    if name in above_names:
         found.refuse(
             "spec.parent", "lies below this queue, which makes a cycle; name another", value=parent
         )
         return False
-    _check_depth(found, queue, above=len(line), world=world)
+    _check_depth(found, queue, above=len(above_names), world=world)
     _check_parent_is_idle(found, world.queues[parent], world=world)
     return True
 
@@ -162,11 +162,11 @@ def _ceiling(queue: Queue, world: World) -> tuple[Amounts, dict[str, str]]:
 
 def _check_sums(
     found: ValidationResult,
-    members: list[Shares],
+    members: list[WrittenShares],
     *,
-    limits: Shares,
+    limits: WrittenShares,
     whose: str,
-    own: Shares | None,
+    own: WrittenShares | None,
 ) -> None:
     """Check the sums of guarantee and deserved. With `own`, only
     resources that it names are reported."""

@@ -11,7 +11,7 @@ from vc.model.compat import Compat
 from vc.validation.amounts import Amounts, known_amounts
 
 
-class Shares(msgspec.Struct, frozen=True, kw_only=True):
+class WrittenShares(msgspec.Struct, frozen=True, kw_only=True):
     """Capability, guarantee and deserved in exact units."""
 
     capability: Amounts
@@ -19,7 +19,7 @@ class Shares(msgspec.Struct, frozen=True, kw_only=True):
     deserved: Amounts
 
 
-def shares_of(queue: Queue, *, compat: Compat) -> Shares:
+def shares_of(queue: Queue, *, compat: Compat) -> WrittenShares:
     """The shares of a queue. Invalid amounts are reported where the queue itself is checked."""
     guarantee = known_amounts(queue.spec.guarantee.resource)
     deserved = known_amounts(queue.spec.deserved)
@@ -27,6 +27,6 @@ def shares_of(queue: Queue, *, compat: Compat) -> Shares:
     if compat is Compat.LENIENT:
         keys = guarantee.keys() | deserved.keys()
         deserved = {key: max(guarantee.get(key, 0), deserved.get(key, 0)) for key in keys}
-    return Shares(
+    return WrittenShares(
         capability=known_amounts(queue.spec.capability), guarantee=guarantee, deserved=deserved
     )

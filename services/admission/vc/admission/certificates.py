@@ -22,7 +22,7 @@ from vc.model.api.kinds import SECRETS
 from vc.model.api.struct import JsonObject
 from vc.runtime.hosting.context import Context
 
-LOOK_SECONDS: Final = 60.0
+CHECK_SECONDS: Final = 60.0
 """How often the Secret or the files are read."""
 
 RACES_MAX: Final = 10
@@ -50,7 +50,7 @@ class CertificateKeeper:
         if found != self._current:
             _load(self.tls, found)
             self._current = found
-            self._context.log.info("serving with a new certificate")
+            self._context.log.info("certificate loaded")
         return found.ca_bundle
 
     def _from_files(self) -> Certificates:

@@ -107,7 +107,7 @@ ALLOCATED_PODS_CHECK: Final = variables.switch(
 ALLOCATION_GATE: Final = variables.switch(
     "ADMISSION_QUEUE_ALLOCATION_GATE",
     default=False,
-    meaning="give pods Volcano's scheduling gate until their queue has room",
+    meaning="give pods Volcano's scheduling gate until their queue has free resources",
 )
 TASKS: Final = variables.integer(
     "ADMISSION_MAX_TASKS_PER_JOB", 0, low=0, high=1000, meaning="tasks of a vcjob; 0: 1000"
@@ -136,13 +136,13 @@ GROUPS_THERE: Final = variables.integer(
 ACCOUNTS: Final = variables.names(
     "ADMISSION_ACCOUNTS",
     (),
-    meaning="user names of our services, separated by commas: of pod groups that anybody else writes, "
+    meaning="user names of our services, separated by commas: if other users write PodGroups, "
     "status and our annotations are restored; without it nothing is",
 )
 QUEUE_USE_REVIEW: Final = variables.switch(
     "ADMISSION_QUEUE_USE_REVIEW",
     default=False,
-    meaning="whoever submits to a queue needs the verb `use` on it (SubjectAccessReview)",
+    meaning="a user who submits to a queue needs the verb `use` on it (SubjectAccessReview)",
 )
 VARIABLES: Final[tuple[AnyVariable, ...]] = (
     HOST,

@@ -19,13 +19,13 @@ class AdmissionMetrics:
     def __init__(self, context: Context) -> None:
         self._answers = Counter(
             "pyroclast_admission_reviews_total",
-            "Questions of the API server by path and answer: allowed, refused, no review, unavailable.",
+            "Requests of the API server by path and answer: allowed, refused, no review, unavailable.",
             ("path", "answer"),
             registry=context.metrics,
         )
         self._seconds = Histogram(
             "pyroclast_admission_review_seconds",
-            "From a question's body to its answer.",
+            "From a request's body to its answer.",
             ("path",),
             buckets=_SECONDS,
             registry=context.metrics,
@@ -37,10 +37,10 @@ class AdmissionMetrics:
         )
 
     def answered(self, path: str, answer: str, *, seconds: float) -> None:
-        """Count one request."""
+        """Count one request with its answer and duration."""
         self._answers.labels(path, answer).inc()
         self._seconds.labels(path).observe(seconds)
 
-    def registered(self, *, holds: bool) -> None:
+    def registered(self, *, complete: bool) -> None:
         """Set whether both webhook configurations lead to this service."""
-        self._registered.set(1.0 if holds else 0.0)
+        self._registered.set(1.0 if complete else 0.0)

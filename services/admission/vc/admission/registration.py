@@ -18,7 +18,6 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from vc.admission.config import Config
-from vc.admission.knowledge import Knowledge
 from vc.admission.logic.webhook.endpoints import ENDPOINTS
 from vc.admission.logic.webhook.pod_conditions import steering_condition
 from vc.admission.logic.webhook.webhook_configurations import (
@@ -29,12 +28,13 @@ from vc.admission.logic.webhook.webhook_configurations import (
     is_by_address,
     kept,
 )
+from vc.admission.world_source import WorldSource
 from vc.cluster import AlreadyExistsError, ConflictError, NotFoundError, Preconditions
 from vc.model.api.kinds import Kind
 from vc.model.api.struct import JsonObject
 from vc.runtime.hosting.context import Context
 
-LOOK_SECONDS: Final = 5.0
+CHECK_SECONDS: Final = 5.0
 """Time between two checks. For so long admission may be without requests after a deletion."""
 
 WITHDRAW_SECONDS_MAX: Final = 4.0
@@ -52,18 +52,23 @@ class Registration:
     """The webhook configurations of this service."""
 
     def __init__(
-        self, context: Context, config: Config, knowledge: Knowledge, *, port: Callable[[], int]
+        self,
+        context: Context,
+        config: Config,
+        world_source: WorldSource,
+        *,
+        port: Callable[[], int],
     ) -> None:
         self._context = context
         self._config = config
-        self._knowledge = knowledge
+        self._world_source = world_source
         self._port = port
 
     async def wait(self) -> None:
         """Wait until the next check is due."""
         try:
-            async with asyncio.timeout(LOOK_SECONDS):
-                await self._knowledge.groups_changed.wait()
+            async with asyncio.timeout(CHECK_SECONDS):
+                await self._world_source.groups_changed.wait()
         except TimeoutError:
             return
 
@@ -84,7 +89,7 @@ class Registration:
         # belongs to its own replicas.
         if not is_by_address(found):
             self._context.log.warning(
-                "%s %s is not changed: a chart made it, and it leads to a Service", kind.kind, name
+                "webhook configuration of a chart is not changed kind=%s name=%s", kind.kind, name
             )
             return
         # Labels are restored too: they mark the configuration as ours for later processes.
@@ -101,7 +106,9 @@ class Registration:
         """Delete what we created, unless another replica answers at that address."""
         # Another replica at the same address still needs the webhooks.
         if await self._is_answered(ca_bundle):
-            self._context.log.info("%s still answers: webhooks stay", self._config.url)
+            self._context.log.info(
+                "webhooks kept, another replica answers url=%s", self._config.url
+            )
             return
         await self._delete_where(url=self._config.url)
 
@@ -118,7 +125,9 @@ class Registration:
                     uid=metadata["uid"], resource_version=metadata["resourceVersion"]
                 )
                 await cluster.delete(kind, name=name, preconditions=version)
-                self._context.log.info("%s %s deleted", kind.kind, name)
+                self._context.log.info(
+                    "webhook configuration deleted kind=%s name=%s", kind.kind, name
+                )
             except (NotFoundError, ConflictError):
                 continue  # another process deleted it, or has replaced it just now
 
@@ -139,14 +148,14 @@ class Registration:
         writer.close()
         return True
 
-    async def look(self, ca_bundle: bytes) -> list[str]:
+    async def restore(self, ca_bundle: bytes) -> list[str]:
         """Restore both configurations. Returns the names of missing ones."""
         # Cleared before the read, so that a change during the read causes another check.
-        self._knowledge.groups_changed.clear()
-        found = [await self._look_at(kind, ca_bundle) for kind in CONFIGURATIONS]
+        self._world_source.groups_changed.clear()
+        found = [await self._restore_one(kind, ca_bundle) for kind in CONFIGURATIONS]
         return [missing for missing in found if missing]
 
-    async def _look_at(self, kind: Kind, ca_bundle: bytes) -> str:
+    async def _restore_one(self, kind: Kind, ca_bundle: bytes) -> str:
         cluster, name = self._context.cluster, self._config.configuration_name
         try:
             found = await cluster.get(kind, name=name)
@@ -162,7 +171,9 @@ class Registration:
                 name=name,
                 preconditions=Preconditions(resource_version=found["metadata"]["resourceVersion"]),
             )
-            self._context.log.info("%s %s put right", kind.kind, name)
+            self._context.log.info(
+                "webhook configuration restored kind=%s name=%s", kind.kind, name
+            )
         except NotFoundError:
             return f"{kind.kind} {name}"
         except ConflictError:
@@ -171,7 +182,7 @@ class Registration:
 
     def _steering(self) -> JsonObject | None:
         """The condition on pods, or None while our own configuration is not known."""
-        groups = self._knowledge.resource_groups()
+        groups = self._world_source.resource_groups()
         if groups is None:
             return None
         gate = self._config.settings.queue_allocation_gate

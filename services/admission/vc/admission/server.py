@@ -12,12 +12,12 @@ from typing import Final
 from aiohttp import web
 
 from vc.admission.config import PORT
-from vc.admission.knowledge import Knowledge
 from vc.admission.logic.lookups import Lookups, needed, to_count
 from vc.admission.logic.review import review
 from vc.admission.logic.webhook.endpoints import ENDPOINTS, Endpoint
 from vc.admission.logic.webhook.wire import BODY_BYTES_MAX, ReviewError, answer, parse_review
 from vc.admission.metrics import ALLOWED, NO_REVIEW, REFUSED, UNAVAILABLE, AdmissionMetrics
+from vc.admission.world_source import WorldSource
 from vc.cluster import ClusterError
 from vc.model.api.kinds import JOBS
 from vc.model.api.meta import object_key
@@ -35,10 +35,12 @@ SHUTDOWN_SECONDS_MAX: Final = 5.0
 class AdmissionServer:
     """Serves the webhooks: reads requests, applies the rules, answers."""
 
-    def __init__(self, context: Context, knowledge: Knowledge, meters: AdmissionMetrics) -> None:
+    def __init__(
+        self, context: Context, world_source: WorldSource, metrics: AdmissionMetrics
+    ) -> None:
         self._context = context
-        self._meters = meters
-        self._knowledge = knowledge
+        self._metrics = metrics
+        self._world_source = world_source
         self._runner: web.AppRunner | None = None
 
     async def start(self, *, host: str, port: int, tls: ssl.SSLContext) -> int:
@@ -69,9 +71,9 @@ class AdmissionServer:
         async def handle(http_request: web.Request) -> web.Response:
             body = await http_request.read()
             begun = self._context.clock.monotonic()
-            response, answered = await self._answer(body, endpoint)
+            response, result = await self._answer(body, endpoint)
             took = self._context.clock.monotonic() - begun
-            self._meters.answered(endpoint.path, answered, seconds=took)
+            self._metrics.answered(endpoint.path, result, seconds=took)
             return response
 
         return handle
@@ -82,18 +84,18 @@ class AdmissionServer:
         except ReviewError as error:
             return web.Response(status=400, text=f"{error}\n"), NO_REVIEW
         try:
-            world = await self._knowledge.world()
+            world = await self._world_source.world()
             # Live reads come before the rules, because the rules are pure and cannot read.
             lookups = needed(request, world, endpoint=endpoint)
             if lookups != Lookups():
-                world = await self._knowledge.look_up(lookups, world)
+                world = await self._world_source.look_up(lookups, world)
             # Counting is a live list, so it is done only where a maximum is set.
-            asked = to_count(request, world.settings.maxima, endpoint=endpoint)
-            if asked is not None:
-                world = await self._knowledge.count(asked, world)
+            wanted = to_count(request, world.settings.maxima, endpoint=endpoint)
+            if wanted is not None:
+                world = await self._world_source.count(wanted, world)
         except ClusterError as error:
-            self._context.log.warning("cannot answer %s: %s", endpoint.path, error)
-            text = f"the cluster could not be asked: {error}\n"
+            self._context.log.warning("review failed path=%s error=%s", endpoint.path, error)
+            text = f"the API server could not be queried: {error}\n"
             return web.Response(status=503, text=text), UNAVAILABLE
         response = review(request, world, endpoint=endpoint)
         # A fault of our rules is recorded as a problem row, so that it is seen and fixed.
@@ -102,7 +104,7 @@ class AdmissionServer:
             self._context.problems.caught(DECIDE, endpoint.kind.short, key, error=response.fault)
         if not response.allowed:
             self._context.log.info(
-                "refused %s of %s %s/%s: %s",
+                "review refused operation=%s kind=%s object=%s/%s message=%s",
                 request.operation,
                 endpoint.kind.kind,
                 request.namespace,
@@ -110,8 +112,8 @@ class AdmissionServer:
                 response.message,
                 extra=_fields(request, endpoint),
             )
-        answered = ALLOWED if response.allowed else REFUSED
-        return web.Response(body=answer(request, response), content_type=JSON), answered
+        result = ALLOWED if response.allowed else REFUSED
+        return web.Response(body=answer(request, response), content_type=JSON), result
 
 
 def _fields(request: ReviewRequest, endpoint: Endpoint) -> dict[str, str | int]:

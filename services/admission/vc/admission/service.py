@@ -9,14 +9,14 @@ import asyncio
 import os
 
 from vc.runtime.hosting.backoff import delay_seconds
-
-from vc.admission.certificates import LOOK_SECONDS, CertificateKeeper
+from vc.admission.certificates import CertificateKeeper
+from vc.admission.certificates import CHECK_SECONDS
 from vc.admission.config import ACCOUNTS, Config
-from vc.admission.knowledge import Knowledge
 from vc.admission.logic.webhook.webhook_configurations import BY_ADDRESS
 from vc.admission.metrics import AdmissionMetrics
 from vc.admission.registration import WITHDRAW_SECONDS_MAX, Registration
 from vc.admission.server import AdmissionServer
+from vc.admission.world_source import WorldSource
 from vc.cluster import AlreadyExistsError, ClusterError
 from vc.model.api.kinds import NAMESPACES
 from vc.model.api.struct import JsonObject
@@ -25,7 +25,7 @@ from vc.runtime.hosting.context import Context
 
 
 class AdmissionService:
-    """The admission service."""
+    """One replica of admission: certificates, HTTPS server, view and webhook configurations."""
 
     name = "admission"
 
@@ -34,23 +34,25 @@ class AdmissionService:
         self.metrics = context.metrics
         self._config = config
         self._keeper = CertificateKeeper(context, config)
-        self.knowledge = Knowledge(context, config)
-        self._meters = AdmissionMetrics(context)
-        self._server = AdmissionServer(context, self.knowledge, self._meters)
-        self._registration = Registration(context, config, self.knowledge, port=lambda: self.port)
+        self.world_source = WorldSource(context, config)
+        self._metrics = AdmissionMetrics(context)
+        self._server = AdmissionServer(context, self.world_source, self._metrics)
+        self._registration = Registration(
+            context, config, self.world_source, port=lambda: self.port
+        )
         self._missing: list[str] = []
         """Webhook configurations that were missing at the last check."""
-        self._trouble = "not started"
+        self._not_ready = "not started"
         self.port = 0
         """The listening port, or 0 before it listens."""
 
     def unready(self) -> str:
         """Why the service cannot answer. A view that is behind is no
         reason: it only causes live reads."""
-        return self._trouble
+        return self._not_ready
 
     async def run(self) -> None:
-        """Serve until cancelled."""
+        """Serve until cancelled, then delete the webhooks that only this process answers."""
         # Registering an address that cannot be reached would block all writes of our kinds.
         if self._config.create_configurations and not self._config.is_reachable:
             await self._stand_by()
@@ -60,18 +62,18 @@ class AdmissionService:
         )
         if not self._config.settings.accounts:
             self._context.log.warning(
-                "%s is not set: of pod groups that others write, status and annotations of ours are "
-                "not restored; name the accounts of our services",
+                "%s is not set: if other users write PodGroups, our status and annotations are not "
+                "restored; name the accounts of our services",
                 ACCOUNTS.name,
             )
-        self._context.log.info("answering on https://%s:%d", self._config.host, self.port)
+        self._context.log.info("serving address=https://%s:%d", self._config.host, self.port)
         try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(self.knowledge.follow())
+                group.create_task(self.world_source.follow())
                 # The follower starts first, so that requests after the
                 # registration can use the view.
                 await self._register(ca_bundle)
-                self._trouble = ""
+                self._not_ready = ""
                 group.create_task(self._keep_registered(ca_bundle))
         except asyncio.CancelledError:
             # Stop answering first: whether another replica answers decides
@@ -84,7 +86,7 @@ class AdmissionService:
             await self._stop()
 
     async def _stop(self) -> None:
-        self._trouble = "stopped"
+        self._not_ready = "stopped"
         await self._server.stop()
 
     async def _stand_by(self) -> None:
@@ -98,15 +100,15 @@ class AdmissionService:
                 break
             except ClusterError as error:
                 attempt += 1
-                self._trouble = f"the cluster does not answer: {error}"
+                self._not_ready = f"the cluster does not answer: {error}"
                 await self._context.clock.sleep(delay_seconds(attempt, self._context.rng))
         self._context.log.warning(
-            "no webhooks are registered, since the API server of this cluster is not known to reach "
-            "us: jobs get no defaults and are not validated. ADMISSION_URL=https://HOST:PORT names "
-            "an address that it reaches"
+            "no webhooks are registered: no address is known by which the API server of this cluster "
+            "reaches us. Jobs get no defaults and are not validated. Set "
+            "ADMISSION_URL=https://HOST:PORT to an address that it reaches"
         )
-        self._meters.registered(holds=False)
-        self._trouble = ""
+        self._metrics.registered(complete=False)
+        self._not_ready = ""
         await asyncio.Event().wait()
 
     async def _withdraw(self, ca_bundle: bytes) -> None:
@@ -135,7 +137,7 @@ class AdmissionService:
                 return await self._keeper.refresh()
             except ClusterError as error:
                 attempt += 1
-                self._trouble = f"no certificates yet: {error}"
+                self._not_ready = f"no certificates yet: {error}"
                 await self._context.clock.sleep(delay_seconds(attempt, self._context.rng))
 
     async def _ensure_namespace(self) -> None:
@@ -158,25 +160,28 @@ class AdmissionService:
                 # Existing configurations may lead to the port of an earlier process.
                 if self._config.create_configurations:
                     await self._registration.create(ca_bundle)
-                await self._look(ca_bundle)
+                await self._check(ca_bundle)
             except ClusterError as error:
                 attempt += 1
-                self._trouble = f"not registered yet: {error}"
+                self._not_ready = f"not registered yet: {error}"
                 await self._context.clock.sleep(delay_seconds(attempt, self._context.rng))
                 continue
             return
 
-    async def _look(self, ca_bundle: bytes) -> None:
+    async def _check(self, ca_bundle: bytes) -> None:
         """Check once, and log missing configurations when they change."""
-        missing = await self._registration.look(ca_bundle)
-        self._meters.registered(holds=not missing)
+        missing = await self._registration.restore(ca_bundle)
+        self._metrics.registered(complete=not missing)
         if missing and missing != self._missing:
-            self._context.log.warning("not found, so nobody calls us: %s", ", ".join(missing))
+            # Without them the API server does not call this service, and nothing is validated.
+            self._context.log.warning(
+                "webhook configurations not found missing=%s", ", ".join(missing)
+            )
         self._missing = missing
 
     async def _keep_registered(self, ca_bundle: bytes) -> None:
         """Restore deleted configurations, and renew certificates in time."""
-        refresh_at = self._context.clock.monotonic() + LOOK_SECONDS
+        refresh_at = self._context.clock.monotonic() + CHECK_SECONDS
         while True:
             await self._registration.wait()
             try:
@@ -185,12 +190,12 @@ class AdmissionService:
                     if self._missing and self._config.create_configurations:
                         await self._ensure_namespace()  # the whole cluster may have been wiped
                     ca_bundle = await self._keeper.refresh()
-                    refresh_at = self._context.clock.monotonic() + LOOK_SECONDS
+                    refresh_at = self._context.clock.monotonic() + CHECK_SECONDS
                 if self._missing and self._config.create_configurations:
                     await self._registration.create(ca_bundle)
-                await self._look(ca_bundle)
+                await self._check(ca_bundle)
             except (ClusterError, OSError) as error:
-                self._context.log.warning("certificates not looked at: %s", describe(error))
+                self._context.log.warning("certificates not checked error=%s", describe(error))
                 await self._context.clock.sleep(delay_seconds(1, self._context.rng))
 
 

@@ -7,12 +7,13 @@ data and is discarded with the view.
 from typing import TypeVar
 
 from vc.messages.partition import owning_key, vcjob_owner
-from vc.messages.view import Change
-from vc.model.api.job import Command
+from vc.messages.view import Change, View
+from vc.model.api.job import Command, Job
 from vc.model.api.kinds import COMMANDS, PODS
 from vc.model.api.meta import ApiObject
 from vc.model.api.pod import Pod
 from vc.model.api.scheduling import PodGroup
+from vc.model.values.bounded import read_version
 
 T = TypeVar("T")
 
@@ -80,3 +81,15 @@ def _job_key(change: Change, obj: ApiObject) -> str:
     if change.kind in (PODS, COMMANDS) and vcjob_owner(obj) is None:
         return ""
     return owning_key(obj)
+
+
+def pods_as_new_as(job: Job, view: View) -> bool:
+    """Whether the observed pods are at least as new as the job.
+
+    Topics are read independently. While the pods are behind, a pod may only seem gone.
+    """
+    progress = view.progress(PODS)
+    reached = read_version(progress.resource_version if progress else "")
+    wanted = read_version(job.metadata.resource_version)
+    # Without both versions nothing can be compared, and decisions must go on.
+    return not reached or not wanted or reached >= wanted

@@ -23,8 +23,8 @@ from vc.job_controller.logic.observed import sooner
 from vc.job_controller.logic.podgroup import choose_podgroup
 from vc.job_controller.manifests import Manifests, Unread
 from vc.job_controller.metrics import JobMetrics
-from vc.job_controller.ownership import Ownership
-from vc.job_controller.pacing import Pacing
+from vc.job_controller.ownership import Ownership, pods_as_new_as
+from vc.job_controller.pacing import Pacing, coalesce_seconds
 from vc.job_controller.plugin_requests import PluginRequests
 from vc.job_controller.shared_objects import SharedObjects
 from vc.job_controller.spans import LifecycleSpans
@@ -37,7 +37,6 @@ from vc.messages.topics import PLUGIN_REPLIES
 from vc.model.api.job import Job
 from vc.model.api.keys import DEFAULT_QUEUE
 from vc.model.api.kinds import COMMANDS, JOBS, PODGROUPS, PODS
-from vc.model.values.bounded import read_version
 from vc.runtime.applying.effects import EffectApplier, Outcome, OutcomeStatus
 from vc.runtime.applying.expectations import Expectations
 from vc.runtime.applying.workqueue import WorkQueue
@@ -64,12 +63,6 @@ UNSEEN_SECONDS: Final = 0.25
 
 WAKE_SECONDS_MIN: Final = 0.01
 """Shortest wake-up. Without it, a time-out that is nearly over would cause a busy loop."""
-
-LARGE_JOB_PODS: Final = 500
-COALESCE_SECONDS_PER_POD: Final = 2e-5
-COALESCE_SECONDS_MAX: Final = 0.25
-"""Delay of a large job after a change, so that one decision covers many changes. A decision costs
-about 8 µs a pod, and a job of ten thousand pods must not use the whole event loop."""
 
 COMMIT_PERIOD_SECONDS: Final = 1.0
 
@@ -181,9 +174,7 @@ class JobController:
     def _wake(self, keys: Iterable[str]) -> None:
         """Reconcile at once, or a large job a little later: its changes arrive by the thousand."""
         for key in sorted(keys):
-            pods = self._ownership.pod_count(key)
-            delay = min(pods * COALESCE_SECONDS_PER_POD, COALESCE_SECONDS_MAX)
-            self._queue.add(key, delay=delay if pods >= LARGE_JOB_PODS else 0.0)
+            self._queue.add(key, delay=coalesce_seconds(self._ownership.pod_count(key)))
 
     async def _commit_when_idle(self) -> None:
         now = self._context.clock.monotonic()
@@ -297,7 +288,7 @@ class JobController:
             replies=self._plugin_requests.replies(key),
             open_requests=self._plugin_requests.open_requests(key, now=now),
             spec_hash=spec_hash,
-            pods_complete=self._pods_as_new_as(job),
+            pods_complete=pods_as_new_as(job, view),
             counters_due=self._pacing.is_due(
                 key, now=now, pods=self._ownership.pod_count(key), busy=self._at_capacity()
             ),
@@ -306,20 +297,6 @@ class JobController:
             scheduler_name=self._config.scheduler_name,
             traceparent=entry.identity.traceparent,
         )
-
-    def _pods_as_new_as(self, job: Job) -> bool:
-        """Whether the observed pods are at least as new as the job.
-
-        Topics are read independently, so a pod may only seem gone.
-        """
-        progress = self._jobs.view.progress(PODS)
-        reached, wanted = (
-            progress.resource_version if progress else "",
-            job.metadata.resource_version,
-        )
-        if not read_version(reached) or not read_version(wanted):
-            return True
-        return read_version(reached) >= read_version(wanted)
 
     # -- applying --------------------------------------------------------------------------------
 

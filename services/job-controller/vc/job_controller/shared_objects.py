@@ -42,7 +42,7 @@ class SharedObjects:
         return self._follower.unready()
 
     async def close(self) -> None:
-        """Stop reading."""
+        """Stop reading and release the reader of the bus."""
         await self._follower.close()
 
     async def poll(self) -> News:

@@ -24,6 +24,7 @@ class EnvCore(MakesNothing):
 
     def decorate(self, request: PluginRequest, found: Found) -> Decorated:  # noqa: ARG002
         """The same variables for every task, with its own number of pods."""
+        # It has no flags; parsing reports each argument as ignored.
         parsed = parse(request.arguments, (), compat=self._compat)
         tasks = {task.name: _variables(task) for task in request.job.spec.tasks}
         return Decorated(decoration=JobDecoration(tasks=tasks), warnings=parsed.ignored)
@@ -34,6 +35,7 @@ def _variables(task: TaskSpec) -> TaskDecoration:
         env=[
             EnvVar(name="VC_TASK_INDEX", index_plus=0),
             EnvVar(name="VC_TASK_NUM", value=str(task.replicas)),
+            # Volcano's older names, which images of users still read.
             EnvVar(name="VK_TASK_INDEX", index_plus=0),
             EnvVar(name="VK_TASK_NUM", value=str(task.replicas)),
         ]

@@ -37,6 +37,7 @@ class MpiCore(MakesNothing):
         if problem:
             return Decorated(problem=problem)
         master, worker = tasks_of["master"], tasks_of.get("worker")
+        # As in Volcano, the port is opened on every task and not only on the workers.
         port = {"name": PORT_NAME, "containerPort": parsed.number("port"), "protocol": "TCP"}
         listening = TaskDecoration(ports=[port], ports_in_init_containers=True)
         tasks = {task.name: listening for task in job.spec.tasks}

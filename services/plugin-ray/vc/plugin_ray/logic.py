@@ -52,6 +52,7 @@ class RayCore:
         worker = _workers(job, parsed)
         assert head is not None, "a job without its head is a problem"
         tasks = {head.name: _head(parsed)}
+        # Workers join by the host name of the head, which is why ray forces svc.
         if worker is not None:
             tasks[worker.name] = _worker(parsed, address=next(iter(hosts(job, head)), ""))
         service = {"spec": _service(job, parsed)}

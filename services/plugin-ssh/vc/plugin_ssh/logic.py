@@ -156,6 +156,7 @@ def _wrong(parsed: Parsed) -> str:
     key_type = parsed.text(KEY_TYPE)
     if key_type not in PRIVATE_FILE:
         return f"argument --ssh-key-type={key_type[:20]}: write {ED25519} or {RSA}"
+    # Half a pair would be mounted, and every login would fail.
     if bool(parsed.text("ssh-private-key")) != bool(parsed.text("ssh-public-key")):
         return "arguments --ssh-private-key and --ssh-public-key belong together: give both"
     return ""
@@ -214,6 +215,7 @@ def _keep_secret(
                 uid=existing["metadata"]["uid"],
             )
         ]
+    # A key of the user wins over a generated one.
     pair = _given(parsed) or fresh
     assert pair is not None, "wants_key said that a pair is needed"
     data = {

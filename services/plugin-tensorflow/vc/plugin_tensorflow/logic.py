@@ -67,5 +67,6 @@ def _decoration(cluster: Mapping[str, list[str]], kind: str) -> TaskDecoration:
     """One text for all pods of a task, with a symbol where JSON requires the index."""
     config = {"cluster": cluster, "task": {"type": kind, "index": _INDEX}}
     text = msgspec.json.encode(config).decode()
+    # One variable for all pods keeps the reply small, however many replicas the task has.
     variable = EnvVar(name=VARIABLE, text_with_index=text)
     return TaskDecoration(env=[variable], env_in_init_containers=False)

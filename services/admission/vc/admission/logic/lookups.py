@@ -18,16 +18,16 @@ from vc.model.api.struct import Json
 from vc.validation.access import (
     UPDATE_QUEUE,
     USE,
+    access_check,
     has_allow_list,
     needs_use,
     pod_user,
-    question,
 )
 from vc.validation.kinds.command import needs_right
 from vc.validation.maxima import Maxima
 from vc.validation.queue_choice import OPEN, state_of
 from vc.validation.request import CREATE, DELETE, ReviewRequest, UserInfo
-from vc.validation.world import AccessQuestion, World
+from vc.validation.world import AccessCheck, World
 
 
 class Lookups(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,7 +38,7 @@ class Lookups(msgspec.Struct, frozen=True, kw_only=True):
     """A queue whose unfinished PodGroups are to be counted."""
     queue: str = ""
     namespace: str = ""
-    access: AccessQuestion | None = None
+    access: AccessCheck | None = None
     """The right of the user to check at the API server."""
 
 
@@ -93,17 +93,17 @@ def _of_use(request: ReviewRequest, user: UserInfo, queue: str, world: World) ->
     """The namespace whose labels an allow list may select, and the right to use the queue."""
     namespace = _text(request.object, "metadata", "namespace") or request.namespace
     unknown = namespace not in world.namespaces and has_allow_list(queue, world)
-    asked = question(user, verb=USE, queue=queue) if needs_use(user, world) else None
-    return Lookups(namespace=namespace if unknown else "", access=asked)
+    access = access_check(user, verb=USE, queue=queue) if needs_use(user, world) else None
+    return Lookups(namespace=namespace if unknown else "", access=access)
 
 
-def _right_to_order(request: ReviewRequest, world: World) -> AccessQuestion | None:
+def _right_to_order(request: ReviewRequest, world: World) -> AccessCheck | None:
     if _text(request.object, "target", "kind") != kinds.QUEUES.kind:
         return None
     if not needs_right(request, world):
         return None
     queue = _text(request.object, "target", "name")
-    return question(request.user_info, verb=UPDATE_QUEUE, queue=queue)
+    return access_check(request.user_info, verb=UPDATE_QUEUE, queue=queue)
 
 
 def _name(request: ReviewRequest) -> str:

@@ -73,8 +73,8 @@ def parse_review(body: bytes, *, endpoint: Endpoint) -> ReviewRequest:
         raise ReviewError("the request's uid is missing or too long")
     # A request on the wrong path would be validated by rules of another kind.
     if (request.kind.group, request.kind.kind) != (endpoint.kind.group, endpoint.kind.kind):
-        asked = cut(f"{request.kind.kind} of {request.kind.group!r}", _ERROR_CHARACTERS_MAX)
-        raise ReviewError(f"{endpoint.path} answers about {endpoint.kind.kind}, not {asked}")
+        given = cut(f"{request.kind.kind} of {request.kind.group!r}", _ERROR_CHARACTERS_MAX)
+        raise ReviewError(f"{endpoint.path} answers about {endpoint.kind.kind}, not {given}")
     # Recursive code must never see such an object.
     if too_deep(request.object) or too_deep(request.old_object):
         raise ReviewError(f"the object is nested deeper than {NESTING_MAX} levels")

@@ -87,7 +87,7 @@ def test_the_hosts_network_gets_its_dns_policy() -> None:
     assert default(raw)["tasks"][0]["template"]["spec"]["dnsPolicy"] == "ClusterFirstWithHostNet"
 
 
-def test_devices_get_their_limits_in_the_seeds_mode_only() -> None:
+def test_devices_get_their_limits_in_lenient_mode_only() -> None:
     container = {"name": "c", "image": "i", "resources": {"requests": {"nvidia.com/gpu": "1"}}}
     raw = job(tasks=[task(template={"spec": {"containers": [container]}})])
     resources = default(raw)["tasks"][0]["template"]["spec"]["containers"][0]["resources"]

@@ -62,7 +62,7 @@ SEEDS = {
 }  # fmt: skip
 
 
-def test_the_seeds_are_accepted_in_their_order() -> None:
+def test_the_documents_of_users_are_accepted_in_their_order() -> None:
     reports = validate_documents(SEEDS.values())
     assert [report.problems for report in reports] == [[]] * len(SEEDS)
     assert [report.name for report in reports][:2] == ["training-queue", "ml-training"]
@@ -96,7 +96,7 @@ def test_lists_are_opened_and_other_kinds_are_passed_over() -> None:
     assert second.problems == []
 
 
-def test_a_document_that_is_no_object_is_told() -> None:
+def test_a_document_that_is_no_object_is_reported() -> None:
     (report,) = validate_documents(["text"])
     assert "is not an object" in str(report.problems[0])
 

@@ -43,7 +43,7 @@ def with_env() -> Job:
     return job("Pending", plugins={"env": []})
 
 
-def test_plugins_are_asked_at_once_and_pods_wait_for_them() -> None:
+def test_plugins_get_requests_at_once_and_pods_wait_for_replies() -> None:
     seen = observed(with_env(), podgroup=podgroup())
     decision = decide(seen, now=NOW)
     assert [(q.plugin, q.verb) for q in decision.requests] == [("env", "apply")]
@@ -58,7 +58,7 @@ def test_plugins_are_asked_at_once_and_pods_wait_for_them() -> None:
     assert created(decision) == ["j-worker-0", "j-worker-1"]
 
 
-def test_a_plugin_is_asked_again_only_after_a_while() -> None:
+def test_a_request_is_repeated_only_after_a_while() -> None:
     soon = observed(with_env(), open_requests={("apply", "env"): RequestAge(1.0, 1.0)})
     assert decide(soon, now=NOW).requests == ()
     assert decide(soon, now=NOW).wake_after_seconds == 1.0
@@ -75,7 +75,7 @@ def test_a_plugin_that_does_not_answer_is_named() -> None:
     assert events(decision) == ["PluginPending"]
 
 
-def test_a_plugin_nobody_knows_is_named() -> None:
+def test_an_unknown_plugin_is_named() -> None:
     of = job("Pending", plugins={"nope": []})
     state = written_status(of, decide(observed(of), now=NOW)).state
     assert state.reason == "PluginUnknown"
@@ -113,9 +113,9 @@ def test_an_answer_about_another_spec_is_none() -> None:
         (["mpi"], ["mpi", "ssh", "svc"]),
         (["env"], ["env"]),
     ],
-    ids=["torch needs names", "mpi needs names and keys", "env needs nobody"],
+    ids=["torch needs names", "mpi needs names and keys", "env forces none"],
 )
-def test_plugins_bring_the_plugins_they_need(asked: list[str], wanted: list[str]) -> None:
+def test_plugins_force_other_plugins(asked: list[str], wanted: list[str]) -> None:
     of = job("Pending", plugins={name: [] for name in asked})
     assert [q.plugin for q in decide(observed(of), now=NOW).requests] == wanted
 
@@ -154,7 +154,7 @@ def test_what_the_user_wrote_wins_over_decorations() -> None:
     assert (body["hostname"], body["subdomain"]) == ("own", "j")
 
 
-def test_plugins_are_told_to_take_away_what_they_made_when_the_job_is_over() -> None:
+def test_plugins_get_a_removal_request_when_the_job_is_over() -> None:
     of = job("Completed", plugins={"svc": []}, notes={"plugin-svc": "svc"})
     seen = observed(of)
     assert [(q.plugin, q.verb) for q in decide(seen, now=NOW).requests] == [("svc", "remove")]
@@ -170,7 +170,7 @@ def test_a_private_key_does_not_go_on_the_bus() -> None:
     assert question.arguments == ["--ssh-private-key=<redacted>", "--ssh-port=23"]
 
 
-def test_a_plugin_that_makes_nothing_is_not_asked_to_take_it_away() -> None:
+def test_a_plugin_without_objects_gets_no_removal_request() -> None:
     of = job("Running", plugins={"env": [], "svc": []}, notes=PLUGIN_NOTES)
     registry = {"env": PluginAnnouncement(plugin="env", version="1", makes_nothing=True)}
     over = observed(of, pod(0, "Succeeded"), pod(1, "Succeeded"), registry=registry)
@@ -182,7 +182,7 @@ def test_a_plugin_that_makes_nothing_is_not_asked_to_take_it_away() -> None:
     assert noted == ["plugin-svc"], "it went with the phase, in one write"
 
 
-def test_a_plugin_whose_answer_was_not_noted_yet_is_asked_to_take_away_what_it_made() -> None:
+def test_a_plugin_whose_reply_was_not_noted_yet_gets_a_removal_request() -> None:
     of = job("Terminated", plugins={"svc": []})
     seen = observed(of)
     made = reply("svc", seen, decoration=JobDecoration())

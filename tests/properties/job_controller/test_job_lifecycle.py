@@ -94,7 +94,7 @@ class JobLife(RuleBasedStateMachine):
         self.world.run(self.old)
         self.old = None
 
-    # -- everybody else --------------------------------------------------------------------------
+    # -- others ---------------------------------------------------------------------------------
 
     @rule(phase=st.sampled_from(["Inqueue", "Running", "Running", "Unknown", "Pending"]))
     def scheduler_speaks(self, phase: str) -> None:

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 import msgspec
 import pytest
 
+from tests.simulation.stack import Stack, gang_job
 from tests.unit.job_controller.builders import (
     NOW,
+    created,
     deleted,
     job,
     observed,
@@ -16,10 +18,15 @@ from tests.unit.job_controller.builders import (
     task,
     written_status,
 )
+from tests.unit.job_controller.stack import WITH_ALL_PLUGINS, on_stack, phase
 from vc.job_controller.logic import ObservedJob, decide
 from vc.job_controller.logic.observation import observe
 from vc.messages.plugins import JobDecoration
 from vc.model.api.job import Job
+from vc.model.api.kinds import (
+    CONFIGMAPS,
+    JOBS,
+)
 
 ALL = ("j-worker-0", "j-worker-1", "j-worker-2")
 
@@ -60,7 +67,7 @@ class Case:
 
 SURPLUS = ("j-worker-1", "j-worker-2")
 CASES = [
-    Case("nobody has answered: the plugins are asked, no pod goes", scaled(), (), ("env", "svc")),
+    Case("no plugin has replied: requests are sent, no pod is deleted", scaled(), (), ("env", "svc")),
     Case("one has answered: still none", with_answers(scaled(), "env"), (), ("svc",)),
     Case("all have answered: the surplus goes", with_answers(scaled(), "env", "svc"), SURPLUS, ()),
     Case("answers were noted before a restart of ours", scaled(applied=True), SURPLUS, ()),
@@ -69,7 +76,7 @@ CASES = [
         with_answers(scaled(applied=True), "svc", about="of-three"), (), ("env", "svc"),
     ),
     Case("answers about another spec are none", with_answers(scaled(), "env", "svc", about="of-three"), (), ("env", "svc")),
-    Case("its queue is gone: asked all the same", without_queue(scaled()), (), ("env", "svc")),
+    Case("its queue is gone: requests are sent all the same", without_queue(scaled()), (), ("env", "svc")),
     Case("its queue is gone, all have answered", without_queue(with_answers(scaled(), "env", "svc")), SURPLUS, ()),
     Case("a job that ends waits for no plugin", scaled(phase="Terminating"), ALL, ()),
 ]  # fmt: skip
@@ -116,3 +123,37 @@ def test_a_restart_deletes_what_it_restarts_at_once_and_the_surplus_after_the_an
     assert deleted(first) == ["j-worker-0"]
     assert [question.plugin for question in first.requests] == ["svc"]
     assert deleted(decide(with_answers(restarting(1, 2), "svc"), now=NOW)) == list(SURPLUS)
+
+
+def test_scaling_down_ends_the_highest_and_up_makes_new_ones() -> None:
+    of = job("Running", tasks=[task(replicas=1)])
+    assert deleted(decide(observed(of, pod(0), pod(1), podgroup=podgroup()), now=NOW)) == [
+        "j-worker-1"
+    ]
+    of = job("Running", tasks=[task(replicas=3)], min_available=2)
+    assert created(decide(observed(of, pod(0), pod(1), podgroup=podgroup()), now=NOW)) == [
+        "j-worker-2"
+    ]
+
+
+def test_a_scaled_job_follows() -> None:
+    async def scenario(stack: Stack) -> None:
+        await stack.submit(gang_job("a", replicas=2, run_seconds=600, plugins={"svc": []}))
+        await phase(stack, "a", "Running")
+        hosts = _configmap(stack)["VC_WORKER_HOSTS"]
+        assert hosts == "a-worker-0.a,a-worker-1.a"
+        spec = gang_job("a", replicas=3, min_available=2, run_seconds=600)["spec"]
+        patch = {"spec": {"tasks": spec["tasks"], "minAvailable": 2}}
+        await stack.cluster.patch(JOBS, patch, name="a", namespace="default")
+        await stack.until(lambda: len(stack.pods()) == 3, seconds=20, what="three pods")
+        assert _configmap(stack)["VC_WORKER_NUM"] == "3"
+
+    on_stack(scenario, WITH_ALL_PLUGINS)
+
+
+def _configmap(stack: Stack) -> dict[str, str]:
+    found = stack.api.get(
+        stack.api.registry.for_kind(CONFIGMAPS), name="a-svc", namespace="default"
+    )
+    data: dict[str, str] = found["data"]
+    return data

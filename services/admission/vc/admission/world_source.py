@@ -45,7 +45,7 @@ from vc.validation.resource_groups import (
     ResourceGroupsError,
     parse_resource_groups,
 )
-from vc.validation.world import AccessQuestion, World, children_of
+from vc.validation.world import AccessCheck, World, children_of
 
 _NAME_SHOWN_MAX: Final = 253
 LIVE_LIST_SECONDS: Final = 1.0
@@ -62,7 +62,7 @@ PLUGINS_MAX: Final = 1000
 CONFIGURATION_KEY: Final = "volcano-admission.conf"
 
 
-class Knowledge:
+class WorldSource:
     """The objects that admission knows, and live reads of others."""
 
     def __init__(self, context: Context, config: Config) -> None:
@@ -96,7 +96,7 @@ class Knowledge:
             await self.follower.close()
 
     async def take(self, batch: Batch) -> None:
-        """Apply one batch."""
+        """Apply one batch of the bus, and make a new world if anything changed."""
         for record in batch.records:
             await self._take_plugin(record)
         # A new world is made only after a change, so requests share one value.
@@ -140,7 +140,9 @@ class Knowledge:
             groups = parse_resource_groups(text)
         # A broken configuration must not drop the groups that are in force.
         except ResourceGroupsError as error:
-            self._context.log.warning("%s of %s is not used: %s", CONFIGURATION_KEY, key, error)
+            self._context.log.warning(
+                "configuration ignored configmap=%s key=%s error=%s", key, CONFIGURATION_KEY, error
+            )
             return
         if groups != self._groups:
             self._groups = groups
@@ -186,20 +188,19 @@ class Knowledge:
             world = msgspec.structs.replace(world, granted=frozenset({lookups.access}))
         return world
 
-    async def _is_granted(self, asked: AccessQuestion) -> bool:
-        """Ask the API server's authorizers. The answer is not cached, so
-        a revoked right counts at once."""
+    async def _is_granted(self, check: AccessCheck) -> bool:
+        """Send a SubjectAccessReview. The answer is not cached, so a revoked right counts at once."""
         body: JsonObject = {
             "apiVersion": ACCESS_REVIEWS.api_version,
             "kind": ACCESS_REVIEWS.kind,
             "spec": {
-                "user": asked.username,
-                "groups": list(asked.groups),
+                "user": check.username,
+                "groups": list(check.groups),
                 "resourceAttributes": {
-                    "verb": asked.verb,
+                    "verb": check.verb,
                     "group": QUEUES.group,
                     "resource": QUEUES.plural,
-                    "name": asked.queue,
+                    "name": check.queue,
                 },
             },
         }
@@ -235,14 +236,14 @@ class Knowledge:
             counted += unfinished
         return counted
 
-    async def count(self, asked: Count, world: World) -> World:
+    async def count(self, wanted: Count, world: World) -> World:
         """The world with the number of existing objects, counted up to the requested limit."""
         counted, token = 0, ""
         # More than the limit need not be counted: the answer is the same.
-        while counted < asked.most:
-            limit = min(PAGE_OBJECTS, asked.most - counted)
+        while counted < wanted.most:
+            limit = min(PAGE_OBJECTS, wanted.most - counted)
             page = await self._context.cluster.list(
-                asked.kind, namespace=asked.namespace, limit=limit, continue_token=token
+                wanted.kind, namespace=wanted.namespace, limit=limit, continue_token=token
             )
             counted, token = counted + len(page.items), page.continue_token
             if not token:

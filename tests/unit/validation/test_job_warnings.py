@@ -1,4 +1,4 @@
-"""Warnings: accepted, and told."""
+"""Warnings of a vcjob that is accepted but will not do what its author expects."""
 
 from typing import Any
 

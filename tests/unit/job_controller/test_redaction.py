@@ -1,4 +1,4 @@
-"""Refusals quote what they refuse; what may not travel is taken out before anybody is told."""
+"""Refusals quote what they refuse; content that is not published is removed before a refusal is reported."""
 
 import asyncio
 from typing import Any
@@ -7,8 +7,8 @@ import pytest
 
 from tests.simulation.stack import Stack
 from tests.simulation.test_key_material import everything_on
+from tests.unit.job_controller.stack import on_stack
 from tests.unit.job_controller.test_manifests import SECRET, secret_job
-from tests.unit.job_controller.test_service import on_stack
 from vc.cluster import InvalidError
 from vc.job_controller.logic.redaction import conceal
 from vc.messages.effects import CreateObject, DeleteObject
@@ -28,7 +28,7 @@ def create(kind: Kind = PODS, **body: Any) -> CreateObject:
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("text", "published"),
     [
         ("main: TOKEN is token-123", "main: TOKEN is <redacted>"),
         ('Invalid value: "pass\\"word\\nsecond line"', 'Invalid value: "<redacted>"'),
@@ -38,10 +38,10 @@ def create(kind: Kind = PODS, **body: Any) -> CreateObject:
         ("", ""),
     ],
 )
-def test_values_that_are_the_pods_own_are_taken_out(said: str, told: str) -> None:
+def test_values_that_are_the_pods_own_are_taken_out(text: str, published: str) -> None:
     annotations = {"example.com/x": "secret-note", "volcano.sh/y": "annotation"}
     pod = create(metadata={"annotations": annotations}, spec={"containers": [CONTAINER]})
-    assert conceal(said, pod) == told
+    assert conceal(text, pod) == published
 
 
 def test_of_a_claim_all_of_its_spec_and_of_other_effects_nothing() -> None:
@@ -51,7 +51,7 @@ def test_of_a_claim_all_of_its_spec_and_of_other_effects_nothing() -> None:
     assert conceal("no my-secret", gone) == "no my-secret"
 
 
-def test_a_refused_pod_is_told_without_its_secret(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_refused_pod_is_reported_without_its_secret(caplog: pytest.LogCaptureFixture) -> None:
     async def scenario(stack: Stack) -> None:
         real = stack.cluster.create
 
@@ -63,7 +63,9 @@ def test_a_refused_pod_is_told_without_its_secret(caplog: pytest.LogCaptureFixtu
         stack.cluster.create = create  # type: ignore[method-assign]
         await stack.submit(secret_job("a", replicas=2))
         await stack.until(
-            lambda: stack.job("a").status.state.reason == "WriteRefused", seconds=30, what="told"
+            lambda: stack.job("a").status.state.reason == "WriteRefused",
+            seconds=30,
+            what="reported",
         )
         await asyncio.sleep(5)
         said = stack.job("a").status.state.message
@@ -78,7 +80,7 @@ def test_a_refused_pod_is_told_without_its_secret(caplog: pytest.LogCaptureFixtu
         on_stack(scenario)
 
 
-def test_a_template_that_no_pod_can_be_made_of_is_told_without_its_secret(
+def test_an_unusable_template_is_reported_without_its_secret(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def scenario(stack: Stack) -> None:
@@ -88,9 +90,9 @@ def test_a_template_that_no_pod_can_be_made_of_is_told_without_its_secret(
         await stack.submit(job)
         await asyncio.sleep(20)
         context: Any = stack.running["job-controller"]
-        told = str(context._context.problems.rows())
-        assert "no pod can be made of its template" in told
-        for place in (told.encode(), await everything_on(stack.bus), caplog.text.encode()):
+        rows = str(context._context.problems.rows())
+        assert "no pod can be made of its template" in rows
+        for place in (rows.encode(), await everything_on(stack.bus), caplog.text.encode()):
             assert SECRET.encode() not in place
 
     with caplog.at_level("DEBUG"):

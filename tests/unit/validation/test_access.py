@@ -22,7 +22,7 @@ from vc.admission.logic.webhook.wire import ReviewResponse
 from vc.model.api.kinds import COMMANDS, PODGROUPS, QUEUES
 from vc.model.api.kubernetes import ResourceQuota
 from vc.model.api.struct import JsonObject
-from vc.validation.access import GROUPS_ASKED_MAX, question
+from vc.validation.access import GROUPS_SENT_MAX, access_check
 from vc.validation.class_quotas import by_namespace
 from vc.validation.request import CREATE, UPDATE, ReviewRequest, UserInfo
 from vc.validation.world import World
@@ -70,7 +70,7 @@ NOTED: JsonObject = {"volcano.sh/job-version": "2", "volcano.sh/completed-member
         pytest.param("alice", (OURS,), True, id="a tenant does not"),
         pytest.param(OURS + "-2", (OURS,), True, id="nor an account whose name begins like ours"),
         pytest.param(OURS[:-1], (OURS,), True, id="nor one whose name is the beginning of ours"),
-        pytest.param("", (OURS,), True, id="nor nobody"),
+        pytest.param("", (OURS,), True, id="an empty name"),
         pytest.param("alice", (), False, id="without accounts nothing is restored"),
     ],
 )
@@ -122,7 +122,7 @@ def order(kind: str = "Queue") -> JsonObject:
         (OURS, "ml", "Queue", False),
     ],
 )
-def test_a_command_for_a_queue_needs_a_right_that_is_asked_for(
+def test_a_command_for_a_queue_needs_a_right_that_is_checked(
     user: str, namespace: str, kind: str, asks: bool
 ) -> None:
     """What is asked for is what the rule looks at: else it would never be granted, or always."""
@@ -142,9 +142,9 @@ def test_a_command_for_a_queue_needs_a_right_that_is_asked_for(
         assert ask("/commands/validate", order(kind), granted, by=by, namespace=namespace).allowed
 
 
-def test_groups_of_a_user_are_asked_about_up_to_a_bound() -> None:
-    many = UserInfo(username="u", groups=[f"g{n}" for n in range(GROUPS_ASKED_MAX + 1)])
-    assert len(question(many, verb="use", queue="q").groups) == GROUPS_ASKED_MAX
+def test_groups_of_a_user_are_sent_up_to_a_bound() -> None:
+    many = UserInfo(username="u", groups=[f"g{n}" for n in range(GROUPS_SENT_MAX + 1)])
+    assert len(access_check(many, verb="use", queue="q").groups) == GROUPS_SENT_MAX
 
 
 # -- priority classes --------------------------------------------------------------------------------
@@ -263,7 +263,7 @@ def test_no_queue_is_the_default_queue(path: str) -> None:
     ("account", "user"),
     [("", "system:serviceaccount:ml:default"), ("runner", "system:serviceaccount:ml:runner")],
 )
-def test_the_right_to_use_is_asked_about_the_account_of_a_controllers_pod(
+def test_the_right_to_use_is_checked_for_the_account_of_a_controllers_pod(
     account: str, user: str
 ) -> None:
     known = world(queue_use_review=True)

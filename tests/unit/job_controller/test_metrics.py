@@ -1,4 +1,4 @@
-"""Volcano's meters, and that they do not grow without end."""
+"""Volcano's metrics, and that their samples are bounded."""
 
 import msgspec
 import pytest
@@ -32,8 +32,8 @@ def outcome(effect: Effect, status: OutcomeStatus = OutcomeStatus.DONE) -> Outco
     return Outcome(effect=effect, status=status)
 
 
-def value(registry: CollectorRegistry, meter: str, name: str = "j") -> float | None:
-    return registry.get_sample_value(meter, {"job_name": f"ns/{name}", "queue_name": "q"})
+def value(registry: CollectorRegistry, metric: str, name: str = "j") -> float | None:
+    return registry.get_sample_value(metric, {"job_name": f"ns/{name}", "queue_name": "q"})
 
 
 def test_a_job_that_completes_or_fails_is_counted_until_it_is_deleted() -> None:
