@@ -29,10 +29,11 @@ from vc.model.api.scheduling import PodGroup, PodGroupStatus
 from vc.model.completed_members import read_completed, remembered
 from vc.model.values.bounded import read_version
 from vc.model.values.index_runs import Runs
+from vc.model.values.resources import Resources
 from vc.scheduling.cache.overlays.pod_conditions import ConditionOverlay
 from vc.scheduling.cache.snapshot import QueueUse
 from vc.scheduling.cache.support import unsupported_in_group
-from vc.scheduling.model.amounts import Amounts, Problems, read_amounts, unreadable
+from vc.scheduling.model.amounts import Problems, read_amounts, unreadable
 from vc.scheduling.model.pod_group_status import read_time, rests
 from vc.scheduling.model.rows import (
     ALLOCATED,
@@ -113,7 +114,7 @@ def _read_group(group: PodGroup) -> GroupSpec:
     # Upstream ignores minTaskMember if its sum exceeds minMember.
     applies = sum(n for _, n in minimums) <= spec.min_member
     resources = None
-    amounts: Amounts = {}
+    amounts: dict[str, int] = {}
     if spec.min_resources is not None:
         read = read_amounts(spec.min_resources, problems)
         amounts = {name: amount for name, amount in read.items() if amount}  # 0 requests nothing
@@ -233,13 +234,13 @@ class _Counts:
     def __init__(self, pods: list[PodRow], held: frozenset[str]) -> None:
         self.by_status: dict[Task, int] = {}
         self.placed: list[PodRow] = []
-        self.allocated: Amounts = {}
+        self.allocated = Resources()
         self.pending = self.held = self.gated = self.broken = self.elsewhere = 0
         self.broken_why = self.unsupported = self.unsupported_name = ""
         self.set_aside: list[PodRow] = []
-        self.gated_request: Amounts = {}
+        self.gated_request = Resources()
         self.gate_names: dict[str, None] = {}
-        self.reserved: Amounts = {}
+        self.reserved = Resources()
         self.reserved_pods: dict[bytes, int] = {}
         self._candidates: list[PodRow] = []
         self._ready: dict[str, int] = {}
@@ -257,8 +258,7 @@ class _Counts:
             self.priority = min(lowest, pod.class_priority)
         if pod.status in ALLOCATED:
             self.placed.append(pod)
-            for name, amount in pod.shape.request:
-                self.allocated[name] = self.allocated.get(name, 0) + amount
+            self.allocated.add(pod.shape.request)
         if pod.status in ALLOCATED or pod.status is Task.SUCCEEDED:
             self._ready[pod.role] = self._ready.get(pod.role, 0) + 1
         elif pod.status is Task.PENDING and pod.ours:
@@ -284,12 +284,12 @@ class _Counts:
     def _count_pending(self, pod: PodRow, held: frozenset[str]) -> None:
         self.pending += 1
         if pod.queue_reserved:
-            _add(self.reserved, pod)
+            self.reserved.add(pod.shape.request)
             key = pod.shape.key
             self.reserved_pods[key] = self.reserved_pods.get(key, 0) + 1
         # Reserved pods are in the account of the queue; the requests of other gated pods are not charged.
         elif pod.gated or pod.queue_gated:
-            _add(self.gated_request, pod)
+            self.gated_request.add(pod.shape.request)
         # The first matching cause wins. Gates come first: a gated pod is not checked further.
         if pod.gated:
             self.gated += 1
@@ -352,29 +352,24 @@ class _Counts:
         )
 
 
-def _add(total: Amounts, pod: PodRow) -> None:
-    for name, amount in pod.shape.request:
-        total[name] = total.get(name, 0) + amount
-
-
 def use_of(row: GroupRow) -> QueueUse:
     """The resources that a group uses of its queue.
 
     Only what this process enqueued it with counts as enqueued resources. A running group with
     finished members claims no more, and a stranger claims nothing.
     """
-    allocated = dict(row.allocated)
-    elastic: Amounts = {}
+    allocated = Resources(row.allocated)
+    elastic = Resources()
     claims = not row.stranger and (
         row.status.phase == INQUEUE
         or (row.status.phase == RUNNING and len(row.placed) >= row.min_member)
     )
-    promised = row.claimed if claims else {}
+    promised = row.claimed if claims else Resources()
     for name, least in row.min_resources or ():
-        has = allocated.get(name, 0)
+        has = allocated[name]
         # A group that still claims a resource has no surplus of it.
         if name not in promised and has > least:
             elastic[name] = has - least
     return QueueUse(
-        allocated=allocated, promised=promised, elastic=elastic, reserved=dict(row.reserved)
+        allocated=allocated, promised=promised, elastic=elastic, reserved=Resources(row.reserved)
     )

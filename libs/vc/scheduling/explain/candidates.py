@@ -15,6 +15,7 @@ from vc.model.api.kubernetes import PodDisruptionBudget, ResourceQuota
 from vc.model.api.pod import Pod
 from vc.model.api.scheduling import PodGroup, PriorityClass, Queue
 from vc.model.values.quantity import parse_resources
+from vc.model.values.resources import Resources
 from vc.scheduling.explain.cluster_objects import asked_for, group_of
 from vc.scheduling.explain.simulation import Snapshot
 from vc.scheduling.model.amounts import AMOUNT_MAX, POD_UNITS, PODS, Amounts
@@ -271,13 +272,8 @@ class Candidates:
 
     def _needed(self) -> Amounts:
         """Return minResources, or the sum of the requests of the job's pods."""
-        total = dict(parse_resources(self._group.spec.min_resources or {}))
-        if total:
-            return total
-        for pod in self._own:
-            for name, amount in asked_for(pod).items():
-                total[name] = total.get(name, 0) + amount
-        return total
+        written = parse_resources(self._group.spec.min_resources or {})
+        return written or Resources.total(asked_for(pod) for pod in self._own)
 
 
 def together(parts: Sequence[Unblock]) -> Unblock:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from vc.messages.sessions import Reason
+from vc.model.values.resources import Resources
 from vc.scheduling.model.amounts import Amounts
 from vc.scheduling.model.rows import GroupRow, QueueRow
 from vc.scheduling.model.shapes import Shape
@@ -46,7 +47,7 @@ class Limits:
         # The second check ignores preemptable amounts. A job that may preempt must be enqueued
         # first, or preempt would never see it.
         lower = {
-            name: {n: amount - freed.get(n, 0) for n, amount in amounts.items()}
+            name: Resources(amounts) - Resources(freed).only(amounts)
             for name, amounts in taken.items()
         }
         if self._holds(line, needed, lower):

@@ -6,6 +6,7 @@ reclaim would never run. The actions simulate the actual evictions later.
 
 from typing import TYPE_CHECKING, Final
 
+from vc.model.values.resources import Resources
 from vc.scheduling.model.amounts import NOT_REQUESTED, Amounts
 from vc.scheduling.model.rows import INQUEUE, RUNNING, GroupRow
 from vc.scheduling.plugins.queue_shares.reclaim_rules import taking_back
@@ -21,7 +22,7 @@ The pods of a job are normally created within seconds.
 """
 
 
-def unbacked(session: "Session") -> dict[str, Amounts]:
+def unbacked(session: "Session") -> dict[str, Resources]:
     """Return by namespace the claims of Inqueue groups that still have no pod after the time limit.
 
     ResourceQuotas limit pods and their priority classes. A group without pods is limited by
@@ -29,7 +30,7 @@ def unbacked(session: "Session") -> dict[str, Amounts]:
     groups of other namespaces. They do count against groups of the same namespace; otherwise the
     next group without pods would claim the capacity at once.
     """
-    found: dict[str, Amounts] = {}
+    found: dict[str, Resources] = {}
     for group in session.snapshot.everybody.values():  # one whose minimum is 0 waits for nothing
         if group.valid or session.phase(group) not in (INQUEUE, RUNNING):
             continue
@@ -41,9 +42,7 @@ def unbacked(session: "Session") -> dict[str, Amounts]:
         if session.now < over_at:
             session.wake(over_at)
             continue
-        total = found.setdefault(group.namespace, {})
-        for name, amount in promised.items():
-            total[name] = total.get(name, 0) + amount
+        found.setdefault(group.namespace, Resources()).add(promised)
     return found
 
 
@@ -62,12 +61,11 @@ def reclaimable(session: "Session", group: GroupRow) -> Amounts:
     needed = {name: n for name, n in group.min_resources or () if name not in NOT_REQUESTED}
     rule = taking_back(shares, session, group.queue, needed)
     line = [row.name for row in session.line(group.queue)]
-    total: Amounts = {}
+    total = Resources()
     for name, row in session.snapshot.queues.items():
         # A queue without jobs of its own is skipped: its amounts are those of its descendants,
         # which are counted separately.
         if name in line or not row.reclaimable or name not in session.snapshot.use:
             continue
-        for resource, amount in rule.spare(row).items():
-            total[resource] = total.get(resource, 0) + amount
+        total.add(rule.spare(row))
     return rule.takes(total)

@@ -16,6 +16,7 @@ import msgspec
 
 from vc.messages.usage import HOUR_SECONDS, UsageKey
 from vc.model.api.struct import JsonObject
+from vc.model.values.resources import Resources
 from vc.queue_controller.logic.ledger import LedgerState
 from vc.queue_controller.logic.ledger_accounts import Account, Asked, EndKnown
 from vc.queue_controller.logic.ledger_rows import Rows, fold_small
@@ -95,7 +96,9 @@ def unpack_hour(packed: bytes) -> Rows:
     entries = _unpack(packed, list[_Entry])
     try:
         return {
-            UsageKey(e.queue, e.namespace, e.job): {n: int(text) for n, text in e.held.items()}
+            UsageKey(e.queue, e.namespace, e.job): Resources(
+                (name, int(text)) for name, text in e.held.items()
+            )
             for e in entries
         }
     except ValueError as error:

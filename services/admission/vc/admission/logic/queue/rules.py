@@ -1,11 +1,12 @@
 """Rules for the creation and change of one queue."""
 
 import math
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
 
-from vc.admission.logic.amounts import Amounts, known_amounts, read_amounts, text
+from vc.admission.logic.amounts import known_amounts, read_amounts, text
 from vc.admission.logic.findings import Findings
 from vc.admission.logic.names import check_subdomain
 from vc.admission.logic.queue.hierarchy import check_place
@@ -53,9 +54,9 @@ class _Pair(msgspec.Struct, frozen=True, kw_only=True):
     """An amount and its upper limit."""
 
     path: str
-    amounts: Amounts
+    amounts: Mapping[str, int]
     limit_path: str
-    limit: Amounts
+    limit: Mapping[str, int]
 
 
 def _check_amounts(found: Findings, queue: Queue, *, compat: Compat) -> None:
