@@ -38,7 +38,7 @@ from vc.queue_controller.logic.ledger_rows import Rows, rows_of_hour, usage_row
 from vc.queue_controller.metrics import ignored_labels
 from vc.runtime.containment.boundaries import APPLY
 from vc.runtime.hosting.context import Context
-from vc.runtime.hosting.off_loop import aside
+from vc.runtime.hosting.off_loop import run_off_loop
 from vc.snapshot import SnapshotUnavailableError
 
 OPEN_PERIOD_SECONDS: Final = 60.0
@@ -233,8 +233,10 @@ class LedgerKeeper:
     async def _close_hours(self, now: float) -> None:
         while (hour := self.ledger.closable(now=now)) is not None:
             accounts = tuple(self.ledger.accounts.values())
-            rows = await aside(rows_of_hour, accounts, hour=hour, now=now)
-            ours, packed = await aside(pack_hour, rows, jobs_max=self._config.usage_jobs_per_hour)
+            rows = await run_off_loop(rows_of_hour, accounts, hour=hour, now=now)
+            ours, packed = await run_off_loop(
+                pack_hour, rows, jobs_max=self._config.usage_jobs_per_hour
+            )
             kept = await self._store.add_hour(hour, packed)
             # If another leader has closed this hour before, its entry counts and ours is dropped.
             rows = ours if kept == packed else self._unpacked(kept, hour)
@@ -266,7 +268,7 @@ class LedgerKeeper:
     async def _tell_open(self, now: float) -> None:
         accounts = tuple(self.ledger.accounts.values())
         for hour in self.ledger.open_hours(now=now):
-            rows = await aside(rows_of_hour, accounts, hour=hour, now=now)
+            rows = await run_off_loop(rows_of_hour, accounts, hour=hour, now=now)
             before = self._published.get(hour, {})
             await self._publish(_replaced(before, rows, hour, closed=False))
             self._published[hour] = rows

@@ -21,6 +21,7 @@ from vc.cluster import ClusterError, NotFoundError
 from vc.messages.effects import BindPod, Effect, PatchObject
 from vc.model.api.kinds import PODGROUPS, PODS
 from vc.model.api.meta import ApiObject, object_key
+from vc.model.values.backoff import delay_seconds
 from vc.runtime.applying.effects import (
     CONCURRENCY_MAX,
     EffectApplier,
@@ -29,7 +30,6 @@ from vc.runtime.applying.effects import (
     OutcomeStatus,
 )
 from vc.runtime.applying.slots import Slots
-from vc.runtime.hosting.backoff import delay_seconds
 from vc.runtime.hosting.context import Context
 from vc.scheduler.background_writer import View
 from vc.scheduler.config import PodEvents

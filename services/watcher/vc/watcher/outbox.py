@@ -17,7 +17,7 @@ import msgspec
 from vc.bus import BusUnavailableError
 from vc.messages.record import Message
 from vc.model.api.job import Job
-from vc.runtime.hosting.backoff import delay_seconds
+from vc.model.values.backoff import delay_seconds
 from vc.runtime.hosting.context import Context
 from vc.watcher.config import Config
 from vc.watcher.meters import WatcherMetrics

@@ -13,8 +13,8 @@ from typing import Final
 from vc.cli.pyroclast.stack.members import Member
 from vc.clock import Clock
 from vc.model.faults import describe
+from vc.model.values.backoff import delay_seconds
 from vc.parts.errors import PartError
-from vc.runtime.hosting.backoff import delay_seconds
 
 PAUSE_SECONDS_FIRST: Final = 0.25
 PAUSE_SECONDS_MAX: Final = 15.0

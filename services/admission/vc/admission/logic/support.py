@@ -9,8 +9,8 @@ from typing import Final
 from vc.admission.logic.findings import Findings
 from vc.admission.logic.webhook.endpoints import CREATE
 from vc.model.api.struct import JsonObject
-from vc.model.support import Answer, ask
-from vc.model.support.asking import unknown_in
+from vc.model.support import Answer, look_up
+from vc.model.support.lookup import unknown_in
 
 WHOLE: Final = "object"
 """Path of an answer that concerns a whole kind."""
@@ -18,7 +18,7 @@ WHOLE: Final = "object"
 
 def answer(found: Findings, kind: str, written: JsonObject, *, operation: str) -> None:
     """Report what the table says. A change of an existing object is not refused."""
-    for item in ask(kind, written):
+    for item in look_up(kind, written):
         # An existing object must stay changeable, even if it has a field that is refused now.
         if item.case.answer is Answer.REFUSED and operation == CREATE:
             found.refuse(item.path or WHOLE, item.case.text)

@@ -14,7 +14,7 @@ from vc.admission.logic.pods.resource_groups import ResourceGroup
 from vc.model.api.keys import QUEUE_ALLOCATION_GATE, QUEUE_NAME_ANNOTATION
 from vc.model.api.struct import JsonObject
 from vc.model.support import ENTRIES
-from vc.model.support.asking import METADATA, POD
+from vc.model.support.lookup import METADATA, POD
 
 RESOURCE_GROUP: Final = "volcano.sh/resource-group"
 STEERED: Final = "is-steered-or-gated"
