@@ -29,7 +29,7 @@ from vc.messages.checkpoints import Chunker
 from vc.messages.facts import Stamp, fact_message
 from vc.messages.progress import Progress, progress_message
 from vc.messages.topics import ALL
-from vc.messages.view import Change, Entry, View, ViewState
+from vc.messages.view import Change, View, ViewEntry, ViewState
 from vc.model.api.kinds import PODS
 from vc.model.api.meta import ApiObject
 from vc.parts import RedisServer, require_or_skip_reason
@@ -138,7 +138,7 @@ def changed(state: ViewState, *, every: int) -> ViewState:
     for key in sorted(pods)[: CHANGED * every : every]:
         entry = pods[key]
         newer = msgspec.structs.replace(entry.identity, resource_version="999999")
-        pods[key] = Entry(object=entry.object, identity=newer, partition=entry.partition)
+        pods[key] = ViewEntry(object=entry.object, identity=newer, partition=entry.partition)
     return msgspec.structs.replace(state, tables={**state.tables, PODS.topic: pods})
 
 

@@ -14,7 +14,7 @@ from vc.bus.errors import (
     TopicMismatchError,
     TopicMissingError,
 )
-from vc.bus.interface import Bus, Member, Polled, Reader
+from vc.bus.interface import Bus, GroupMember, Polled, Reader
 
 __all__ = [
     "Bus",
@@ -22,7 +22,7 @@ __all__ = [
     "BusError",
     "BusForbiddenError",
     "BusUnavailableError",
-    "Member",
+    "GroupMember",
     "OffsetGoneError",
     "OversizeError",
     "Polled",

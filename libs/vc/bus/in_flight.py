@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from vc.bus.errors import BusUnavailableError
-from vc.bus.waiting import settle, wait_until
+from vc.bus.waiting import resolve, wait_until
 from vc.clock import Clock
 
 IN_FLIGHT_BYTES_MAX: Final = 32 * 1024 * 1024
@@ -34,7 +34,7 @@ class InFlight:
         return len(self._waiting)
 
     @asynccontextmanager
-    async def room(self, size: int, *, wait_seconds: float) -> AsyncIterator[None]:
+    async def reserve(self, size: int, *, wait_seconds: float) -> AsyncIterator[None]:
         """Acquire this many bytes for the duration of the block;
         a batch larger than the limit is sent alone.
         """
@@ -62,7 +62,7 @@ class InFlight:
         if place in self._waiting:
             self._give_up(place)
             raise BusUnavailableError(
-                f"no room to publish for {wait_seconds:g} s: "
+                f"no free in-flight bytes for {wait_seconds:g} s: "
                 f"{self.bytes} bytes are not acknowledged yet"
             )
 
@@ -79,4 +79,4 @@ class InFlight:
         while self._waiting and self.bytes + self._waiting[0][0] <= self._bytes_max:
             held, turn = self._waiting.popleft()
             self.bytes += held
-            settle(turn)
+            resolve(turn)

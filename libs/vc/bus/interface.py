@@ -2,7 +2,7 @@
 
 There are three ways to use it. *Publish* waits until every message is acknowledged, so a cursor
 that is committed afterwards never precedes its effect. A *Reader* follows whole logs from given
-positions without a group; views use it. A *Member* shares partitions with the other members of its
+positions without a group; views use it. A *GroupMember* shares partitions with the other members of its
 group. On every change of the assignment `generation` grows, and the logs in `from_start` are read
 from the beginning, because a partition is materialised before a decision is based on it.
 
@@ -46,7 +46,7 @@ class Reader(Protocol):
         ...
 
 
-class Member(Protocol):
+class GroupMember(Protocol):
     """Shares partitions with the other members of its group."""
 
     async def poll(self, *, max_records: int, wait_seconds: float) -> Polled:
@@ -105,7 +105,7 @@ class Bus(Protocol):
         *,
         from_start: Iterable[str] = (),
         from_end: Iterable[str] = (),
-    ) -> Member:
+    ) -> GroupMember:
         """Join a group. Topics in neither set are read from the group's committed offsets, or from
         the beginning if there are none.
         """

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from vc.bus.interface import Bus, Member, Polled, Reader
+from vc.bus.interface import Bus, GroupMember, Polled, Reader
 from vc.messages.record import Message, Record, TopicPartition
 from vc.messages.topics import Topic
 
@@ -55,7 +55,7 @@ class PrefixedBus:
         *,
         from_start: Iterable[str] = (),
         from_end: Iterable[str] = (),
-    ) -> Member:
+    ) -> GroupMember:
         outer = self._names.outer
         member = await self._bus.member(
             outer(group),
@@ -122,9 +122,9 @@ class _PrefixedReader:
 
 
 class _PrefixedMember:
-    """See `vc.bus.interface.Member`."""
+    """See `vc.bus.interface.GroupMember`."""
 
-    def __init__(self, member: Member, names: _Names) -> None:
+    def __init__(self, member: GroupMember, names: _Names) -> None:
         self._member = member
         self._names = names
 

@@ -5,7 +5,7 @@ import asyncio
 from vc.clock import Clock
 
 
-def settle(waiter: asyncio.Future[None]) -> None:
+def resolve(waiter: asyncio.Future[None]) -> None:
     """Resolve the future; does nothing if it is done."""
     if not waiter.done():
         waiter.set_result(None)
@@ -17,7 +17,7 @@ async def wait_until(waiter: asyncio.Future[None], *, clock: Clock, seconds: flo
     """
     timer = asyncio.ensure_future(clock.sleep(seconds))
     # The timer resolves the same future, so one await covers both cases.
-    timer.add_done_callback(lambda _: settle(waiter))
+    timer.add_done_callback(lambda _: resolve(waiter))
     try:
         await waiter
     finally:

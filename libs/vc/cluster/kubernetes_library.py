@@ -45,7 +45,7 @@ def library() -> Library:
     try:
         return _part()
     except (ImportError, AttributeError) as error:
-        _log.warning("kubernetes-asyncio is not built as expected, loading all of it: %s", error)
+        _log.warning("kubernetes-asyncio not built as expected, loading all of it error=%s", error)
         return _whole()
 
 

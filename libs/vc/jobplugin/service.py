@@ -21,7 +21,7 @@ from typing import Final
 import msgspec
 from vc.runtime.hosting.backoff import delay_seconds
 
-from vc.bus import BusError, BusForbiddenError, BusUnavailableError, Member, OversizeError
+from vc.bus import BusError, BusForbiddenError, BusUnavailableError, GroupMember, OversizeError
 from vc.bus.limits import checked_bytes
 from vc.clock import VirtualLoop
 from vc.cluster import ClusterError, NotFoundError
@@ -46,12 +46,13 @@ from vc.messages.record import Message, Record, TopicPartition
 from vc.messages.topics import PLUGIN_REGISTRY, PLUGINS, plugin_requests
 from vc.messages.trace import plugin_span
 from vc.model.api.struct import JsonObject
+from vc.model.values.backoff import delay_seconds
 from vc.runtime.applying.effects import EffectApplier, Outcome, OutcomeStatus
 from vc.runtime.consuming.dead_letters import dead_letter
 from vc.runtime.consuming.topics_owner import TopicsOwner
 from vc.runtime.hosting.context import Context
 from vc.runtime.hosting.job_fields import job_fields
-from vc.runtime.hosting.tracing import Span, Teller
+from vc.runtime.hosting.tracing import Span, SpanReporter
 
 REQUESTS_PER_POLL_MAX: Final = 256
 POLL_SECONDS: Final = 0.25
@@ -101,11 +102,11 @@ class PluginService:
         self._applier = EffectApplier(
             context, concurrency=(config or PluginConfig()).requests_at_once
         )
-        self._teller = Teller(context.tracer)
+        self._reporter = SpanReporter(context.tracer)
         self._owner = TopicsOwner(context) if acts else None
         self._ours = asyncio.Event()
         """Set while the topics are known to belong to our cluster."""
-        self._member: Member | None = None
+        self._member: GroupMember | None = None
         self._failures = 0
         self._not_ready = "not started"
 
@@ -243,7 +244,7 @@ class PluginService:
             self._context.log.info("request answered verb=%s", request.verb, extra=_fields(request))
             if request.verb != APPLY:
                 continue
-            self._teller.tell(
+            self._reporter.report(
                 Span(
                     request.job.metadata.uid,
                     plugin_span(request.plugin),

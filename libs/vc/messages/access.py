@@ -1,4 +1,4 @@
-"""Access table behind the ACLs: topics, consumer groups and Redis keys of each service.
+"""DataAccess table behind the ACLs: topics, consumer groups and Redis keys of each service.
 
 Producers and consumers come from `topics`; this module adds the kinds of facts that a service
 follows. `vc.cli.pyroclast.acls` turns it into commands, the chart contains them, and tests run all
@@ -57,7 +57,7 @@ PURE_PLUGINS: Final = frozenset(
 """Plugins that do not check which cluster owns the topics."""
 
 
-class Access(msgspec.Struct, frozen=True, kw_only=True):
+class DataAccess(msgspec.Struct, frozen=True, kw_only=True):
     """The rights of one service on the bus. Names are without the topic prefix."""
 
     service: str
@@ -68,7 +68,7 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     """Topics that the service creates, and whose settings it verifies."""
 
 
-def access_of(service: str) -> Access:
+def access_of(service: str) -> DataAccess:
     """The rights of one of our services, or of a third-party plugin."""
     topics = topics_of(service)
     # Every follower needs progress to know its incarnation.
@@ -80,7 +80,7 @@ def access_of(service: str) -> Access:
     writes = [t.name for t in topics if _produces(service, t)]
     if service.startswith(PLUGIN):
         reads.append(PLUGIN_REGISTRY.name)  # to check that its announcement is present
-    return Access(
+    return DataAccess(
         service=service,
         reads=tuple(sorted(reads)),
         writes=tuple(sorted(writes)),

@@ -22,7 +22,7 @@ from vc.messages.facts import Identity, Stamp
 from vc.messages.published import PROJECTION
 from vc.messages.record import TopicPartition
 from vc.messages.topics import BY_NAME, PARTITIONS, fact_partitions
-from vc.messages.view import Entry, ViewState
+from vc.messages.view import ViewEntry, ViewState
 from vc.model.api.kinds import BY_TOPIC, Kind
 from vc.model.faults import describe
 from vc.model.values.bounded import read_count, shown
@@ -59,7 +59,7 @@ class _Row(msgspec.Struct, Generic[_ObjectT], frozen=True, array_like=True, gc=F
 class _Slice(NamedTuple):
     """A chunk with the rows that it encodes, to detect changes."""
 
-    rows: list[tuple[str, Entry]]
+    rows: list[tuple[str, ViewEntry]]
     chunk: bytes
 
 
@@ -86,7 +86,7 @@ class Chunker:
                     yield f"{kind.topic}/{partition}/{number}", made.chunk
         self._slices = kept
 
-    def _slice(self, log: TopicPartition, rows: list[tuple[str, Entry]]) -> _Slice:
+    def _slice(self, log: TopicPartition, rows: list[tuple[str, ViewEntry]]) -> _Slice:
         known = self._slices.get((log, rows[0][0]))
         # Entries are immutable, so equal rows encode to equal bytes.
         if known is not None and known.rows == rows:
@@ -123,7 +123,7 @@ class Restorer:
         self._epoch = epoch
         self._offsets = offsets
         self._head: _Head | None = None
-        self._tables: dict[str, dict[str, Entry]] = {kind.topic: {} for kind in self._kinds}
+        self._tables: dict[str, dict[str, ViewEntry]] = {kind.topic: {} for kind in self._kinds}
         self._stamps: dict[int, Stamp] = {}
 
     def take(self, name: str, chunk: bytes) -> None:
@@ -147,7 +147,7 @@ class Restorer:
                 stamp=self._stamp(row.epoch),
                 traceparent=row.traceparent,
             )
-            table[row.key] = Entry(object=row.object, identity=identity, partition=partition)
+            table[row.key] = ViewEntry(object=row.object, identity=identity, partition=partition)
 
     def _stamp(self, epoch: int) -> Stamp:
         """One shared stamp for all rows of an epoch, to save memory."""
@@ -205,7 +205,7 @@ def _by_log(kinds: tuple[Kind, ...], numbers: Mapping[str, list[int]]) -> dict[T
     }
 
 
-def _keys_by_partition(table: dict[str, Entry]) -> list[list[str]]:
+def _keys_by_partition(table: dict[str, ViewEntry]) -> list[list[str]]:
     """Keys by partition. Pairs of key and entry would
     trigger the garbage collector at 50,000 rows.
     """
@@ -227,7 +227,7 @@ def _cut(keys: list[str]) -> Iterator[list[str]]:
             begin = end
 
 
-def _row_of(key: str, entry: Entry) -> _Row[Any]:
+def _row_of(key: str, entry: ViewEntry) -> _Row[Any]:
     identity = entry.identity
     return _Row(
         key,

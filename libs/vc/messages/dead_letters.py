@@ -36,7 +36,7 @@ def dead_letter_message(record: Record, *, service: str, error: str) -> Message:
     value = record.value
     # The bytes are for inspection only; the original stays in its topic.
     truncated = value is not None and len(value) > _VALUE_BYTES_MAX
-    letter = DeadLetter(
+    message = DeadLetter(
         service=service,
         topic=record.topic,
         partition=record.partition,
@@ -51,6 +51,6 @@ def dead_letter_message(record: Record, *, service: str, error: str) -> Message:
         topic=DEAD_LETTERS.name,
         partition=partition_of_key(record.key),
         key=record.key,
-        value=encode(letter),
+        value=encode(message),
         headers=wire_headers(),
     )

@@ -38,9 +38,9 @@ class ForeignClusterError(CodecError):
         self.cluster = cluster
 
 
-def new_incarnation(cluster: str, birth: int) -> str:
-    """The incarnation of newly created topics; `birth` is 64 random bits."""
-    return f"{cluster}{_SEPARATOR}{birth:016x}"
+def new_incarnation(cluster: str, random_bits: int) -> str:
+    """The incarnation of newly created topics; `random_bits` is 64 random bits."""
+    return f"{cluster}{_SEPARATOR}{random_bits:016x}"
 
 
 def cluster_of(incarnation: str) -> str:

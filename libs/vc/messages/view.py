@@ -26,7 +26,7 @@ from vc.model.api.meta import ApiObject
 from vc.model.values.bounded import read_version
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class ViewEntry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """An accepted object, its identity and its partition."""
 
     object: ApiObject
@@ -58,7 +58,7 @@ class ViewState(msgspec.Struct, frozen=True, kw_only=True):
     """The next offset of every log of the view's kinds."""
     epochs: dict[TopicPartition, int]
     """The highest epoch seen in each log; logs without any are absent."""
-    tables: dict[str, dict[str, Entry]]
+    tables: dict[str, dict[str, ViewEntry]]
     """Entries by topic and key."""
 
 
@@ -94,7 +94,7 @@ class View:
         """Whether facts arrived before any progress;
         they were ignored, so they must be read again.
         """
-        self._tables: dict[str, dict[str, Entry]] = {kind.topic: {} for kind in self.kinds}
+        self._tables: dict[str, dict[str, ViewEntry]] = {kind.topic: {} for kind in self.kinds}
         self._epochs: dict[TopicPartition, int] = {}
         self._progress: dict[str, Progress] = {}
         self._progress_received_at: dict[str, float] = {}
@@ -110,7 +110,7 @@ class View:
         entry = self._tables[kind.topic].get(key)
         return entry.object if entry else None
 
-    def entries(self, kind: Kind) -> Mapping[str, Entry]:
+    def entries(self, kind: Kind) -> Mapping[str, ViewEntry]:
         """Objects with their identities, by key."""
         return self._tables[kind.topic]
 
@@ -203,16 +203,16 @@ class View:
         if table is None or kind is None:
             raise CodecError(f"{record.topic} is not among the kinds of this view")
         identity = identity_of(record)
-        if not self._believes(record, identity) or record.key == FENCE_KEY:
+        if not self._accepts(record, identity) or record.key == FENCE_KEY:
             return None
         known = table.get(record.key)
         if record.value is None:
-            return self._bury(kind, record, identity, known)
+            return self._delete(kind, record, identity, known)
         # Duplicates, and older versions from another partition, must not count as changes.
         if known is not None and _known_better(known, identity, record.partition):
             return None
         obj = object_of(record)
-        table[record.key] = Entry(object=obj, identity=identity, partition=record.partition)
+        table[record.key] = ViewEntry(object=obj, identity=identity, partition=record.partition)
         return Change(
             kind=kind,
             key=record.key,
@@ -222,7 +222,7 @@ class View:
             traceparent=identity.traceparent,
         )
 
-    def _believes(self, record: Record, identity: Identity) -> bool:
+    def _accepts(self, record: Record, identity: Identity) -> bool:
         """Whether the incarnation matches and no newer watcher
         has written to this partition before.
         """
@@ -237,8 +237,8 @@ class View:
         self._epochs[record.log] = identity.stamp.epoch
         return True
 
-    def _bury(
-        self, kind: Kind, record: Record, identity: Identity, known: Entry | None
+    def _delete(
+        self, kind: Kind, record: Record, identity: Identity, known: ViewEntry | None
     ) -> Change | None:
         """Apply a tombstone; it deletes only the record for which it was written."""
         if (
@@ -285,8 +285,8 @@ class View:
         """Seconds since the last live progress of the kind that was silent longest;
         infinite before the first.
         """
-        heard = [self._progress_received_at.get(kind.short) for kind in self.kinds]
-        return max((now - at if at is not None else math.inf for at in heard), default=math.inf)
+        received = [self._progress_received_at.get(kind.short) for kind in self.kinds]
+        return max((now - at if at is not None else math.inf for at in received), default=math.inf)
 
     # -- readiness -------------------------------------------------------------------------------
 
@@ -329,7 +329,7 @@ class View:
         return ""
 
 
-def _news(kind: Kind, key: str, entry: Entry) -> Change:
+def _news(kind: Kind, key: str, entry: ViewEntry) -> Change:
     return Change(
         kind=kind,
         key=key,
@@ -344,7 +344,7 @@ def _order(progress: Progress) -> tuple[int, int]:
     return (progress.stamp.epoch, progress.sequence)
 
 
-def _known_better(known: Entry, identity: Identity, partition: int) -> bool:
+def _known_better(known: ViewEntry, identity: Identity, partition: int) -> bool:
     """Whether a record is older than the known entry or a duplicate of it.
 
     Within a partition the log order decides, and an equal version is a duplicate. An object that

@@ -8,49 +8,49 @@ that parses amounts, because the handling of invalid quantities differs: admissi
 object, the scheduler records a problem of the pod.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from vc.model.api.pod import PodSpec
 from vc.model.api.struct import ResourceList
 from vc.model.values.quantity import QuantityError, decimals_of, parse_quantity
+from vc.model.values.resources import Resources
 
-Amounts = dict[str, int]
-Read = Callable[[ResourceList], Amounts]
+Read = Callable[[ResourceList], Resources]
 
 
-class _Resources(Protocol):
+class _Requirements(Protocol):
     @property
     def requests(self) -> ResourceList: ...
     @property
     def limits(self) -> ResourceList: ...
 
 
-class AskingContainer(Protocol):
+class ContainerLike(Protocol):
     """A container, whichever struct it was decoded into."""
 
     @property
-    def resources(self) -> _Resources: ...
+    def resources(self) -> _Requirements: ...
     @property
     def restart_policy(self) -> str | None: ...
 
 
-class AskingSpec(Protocol):
+class PodSpecLike(Protocol):
     """A pod's spec, whichever struct it was decoded into."""
 
     @property
-    def containers(self) -> Sequence[AskingContainer]: ...
+    def containers(self) -> Sequence[ContainerLike]: ...
     @property
-    def init_containers(self) -> Sequence[AskingContainer]: ...
+    def init_containers(self) -> Sequence[ContainerLike]: ...
     @property
-    def resources(self) -> _Resources: ...
+    def resources(self) -> _Requirements: ...
     @property
     def overhead(self) -> ResourceList: ...
 
 
-def read_known(amounts: ResourceList) -> Amounts:
+def read_known(amounts: ResourceList) -> Resources:
     """The valid amounts; invalid ones count as absent."""
-    units: Amounts = {}
+    units = Resources()
     for resource, text in amounts.items():
         try:
             units[resource] = parse_quantity(text, decimals=decimals_of(resource))
@@ -59,54 +59,41 @@ def read_known(amounts: ResourceList) -> Amounts:
     return units
 
 
-def pod_requests(spec: AskingSpec, read: Read = read_known) -> Amounts:
+def pod_requests(spec: PodSpecLike, read: Read = read_known) -> Resources:
     """Requests by resource, in the units of `vc.model.values.quantity.decimals_of`."""
     # During a resize the node still holds more than the spec requests.
     if isinstance(spec, PodSpec) and spec.held_requests:
         return read(spec.held_requests)
-    total = containers_sum(spec, lambda container: asked(container.resources, read))
+    total = containers_sum(spec, lambda container: requests_of(container.resources, read))
     # Pod-level requests replace the sum of the containers, resource by resource.
-    total.update(asked(spec.resources, read))
-    add(total, read(spec.overhead))
+    total.update(requests_of(spec.resources, read))
+    total.add(read(spec.overhead))
     return total
 
 
-def containers_sum(spec: AskingSpec, each: Callable[[AskingContainer], Amounts]) -> Amounts:
+def containers_sum(spec: PodSpecLike, each: Callable[[ContainerLike], Resources]) -> Resources:
     """All containers with the sidecars, or the largest step of the start, whichever is larger;
     `each` returns the amounts of a container.
     """
-    total: Amounts = {}
+    total = Resources()
     for container in spec.containers:
-        add(total, each(container))
-    sidecars: Amounts = {}
-    peak: Amounts = {}
+        total.add(each(container))
+    sidecars = Resources()
+    peak = Resources()
     for container in spec.init_containers:
         # Init containers run one after the other, beside the sidecars started so far.
-        step = dict(sidecars)
-        add(step, each(container))
+        step = sidecars + each(container)
         # A sidecar keeps running, so it counts in all later steps and beside the containers.
         if container.restart_policy == "Always":
             sidecars = step
-        raise_to(peak, step)
-    add(total, sidecars)
-    raise_to(total, peak)
+        peak.raise_to(step)
+    total.add(sidecars)
+    total.raise_to(peak)
     return total
 
 
-def asked(resources: _Resources, read: Read) -> Amounts:
+def requests_of(resources: _Requirements, read: Read) -> Resources:
     """The requests, and the limits of resources without a request."""
     if not resources.limits:
         return read(resources.requests)
     return read({**resources.limits, **resources.requests})
-
-
-def add(total: Amounts, more: Mapping[str, int]) -> None:
-    """Add amounts to a total in place."""
-    for resource, units in more.items():
-        total[resource] = total.get(resource, 0) + units
-
-
-def raise_to(floor: Amounts, other: Mapping[str, int]) -> None:
-    """Raise each amount in place to at least the other's."""
-    for resource, units in other.items():
-        floor[resource] = max(floor.get(resource, 0), units)

@@ -18,16 +18,14 @@ import msgspec
 from vc.model.api.pod import ContainerStatus, Pod, PodStatus
 from vc.model.api.struct import ResourceList
 from vc.model.pod_requests import (
-    Amounts,
-    AskingContainer,
-    add,
-    asked,
+    ContainerLike,
     containers_sum,
     pod_requests,
-    raise_to,
     read_known,
+    requests_of,
 )
 from vc.model.values.quantity import format_resources
+from vc.model.values.resources import Resources
 
 RESIZE_PENDING: Final = "PodResizePending"
 INFEASIBLE: Final = "Infeasible"
@@ -61,41 +59,38 @@ def _held_requests(pod: Pod) -> ResourceList:
         for c in status.conditions
     )
 
-    def each(container: AskingContainer) -> Amounts:
+    def each(container: ContainerLike) -> Resources:
         return _of_container(container, statuses, infeasible=infeasible)
 
     total = containers_sum(bare, each)
-    whole = asked(bare.resources, read_known)
+    whole = requests_of(bare.resources, read_known)
     # Pod-level resources replace the sum of the containers for the resources that they name.
     holds = _largest(status)
-    total.update(
-        _held(whole, {k: v for k, v in holds.items() if k in whole}, infeasible=infeasible)
-    )
-    add(total, read_known(bare.overhead))
+    total.update(_held(whole, holds.only(whole), infeasible=infeasible))
+    total.add(read_known(bare.overhead))
     # Publish only a difference: the field is empty for almost all pods.
     return format_resources(total) if total != wanted else {}
 
 
 def _of_container(
-    container: AskingContainer, statuses: dict[str, ContainerStatus], *, infeasible: bool
-) -> Amounts:
-    wanted = asked(container.resources, read_known)
+    container: ContainerLike, statuses: dict[str, ContainerStatus], *, infeasible: bool
+) -> Resources:
+    wanted = requests_of(container.resources, read_known)
     known = statuses.get(getattr(container, "name", ""))
     return wanted if known is None else _held(wanted, _largest(known), infeasible=infeasible)
 
 
-def _held(wanted: Amounts, holds: Amounts, *, infeasible: bool) -> Amounts:
+def _held(wanted: Resources, holds: Resources, *, infeasible: bool) -> Resources:
     if infeasible:
-        return {**wanted, **holds}
-    raise_to(holds, wanted)
-    return holds
+        return Resources({**wanted, **holds})
+    return holds.largest(wanted)
 
 
-def _largest(known: ContainerStatus | PodStatus) -> Amounts:
+def _largest(known: ContainerStatus | PodStatus) -> Resources:
     """The larger of the allocated and the used amounts, by resource."""
     holds = read_known(known.allocated_resources)
     if known.resources is not None:
-        raise_to(holds, asked(known.resources, read_known))
+        holds.raise_to(requests_of(known.resources, read_known))
     return holds
 
 

@@ -6,13 +6,12 @@ from vc.model.api.struct import ResourceList
 from vc.model.values.human_amounts import human_amount
 from vc.model.values.quantity import QuantityError, decimals_of, parse_quantity
 from vc.validation.result import ValidationResult
+from vc.model.values.resources import Resources
 
-Amounts = dict[str, int]
 
-
-def read_amounts(found: ValidationResult, path: str, amounts: ResourceList) -> Amounts:
+def read_amounts(found: ValidationResult, path: str, amounts: ResourceList) -> Resources:
     """The valid amounts. Invalid and negative ones are refused."""
-    read: Amounts = {}
+    read = Resources()
     for resource, text in amounts.items():
         try:
             units = parse_quantity(text, decimals=decimals_of(resource))
@@ -27,7 +26,7 @@ def read_amounts(found: ValidationResult, path: str, amounts: ResourceList) -> A
     return read
 
 
-def known_amounts(amounts: ResourceList) -> Amounts:
+def known_amounts(amounts: ResourceList) -> Resources:
     """The amounts of an object that was admitted before. Invalid amounts count as absent."""
     return read_amounts(ValidationResult(), "", amounts)
 
@@ -37,19 +36,9 @@ def text(resource: str, units: int) -> str:
     return human_amount(resource, units)
 
 
-def sum_amounts(amounts: list[Amounts]) -> Amounts:
-    """The sum per resource."""
-    total: Amounts = {}
-    for each in amounts:
-        for resource, units in each.items():
-            total[resource] = total.get(resource, 0) + units
-    return total
-
-
-def excess(wanted: Mapping[str, int], limit: Mapping[str, int]) -> list[tuple[str, int, int]]:
+def excess(wanted: Resources, limit: Mapping[str, int]) -> list[tuple[str, int, int]]:
     """Resource, wanted amount and limit wherever the limit is exceeded. A missing limit is zero."""
     return [
         (resource, wanted[resource], limit.get(resource, 0))
-        for resource in sorted(wanted)
-        if wanted[resource] > limit.get(resource, 0)
+        for resource in sorted(wanted.missing_in(limit))
     ]

@@ -7,10 +7,11 @@ also where admission was not called.
 from typing import Final
 
 from vc.model.api.struct import JsonObject
-from vc.model.support import Answer, ask
-from vc.model.support.asking import unknown_in
+from vc.model.support import Answer
 from vc.validation.request import CREATE
 from vc.validation.result import ValidationResult
+from vc.model.support import look_up
+from vc.model.support.lookup import unknown_in
 
 WHOLE: Final = "object"
 """Path of an answer that concerns a whole kind."""
@@ -18,7 +19,7 @@ WHOLE: Final = "object"
 
 def answer(found: ValidationResult, kind: str, written: JsonObject, *, operation: str) -> None:
     """Report what the table says. A change of an existing object is not refused."""
-    for item in ask(kind, written):
+    for item in look_up(kind, written):
         # An existing object must stay changeable, even if it has a field that is refused now.
         if item.case.answer is Answer.REFUSED and operation == CREATE:
             found.refuse(item.path or WHOLE, item.case.text)

@@ -4,7 +4,7 @@ import asyncio
 import secrets
 from collections.abc import Callable, Sequence
 
-from vc.bus import Bus, Member, Reader
+from vc.bus import Bus, GroupMember, Reader
 from vc.messages.record import Message, Record, TopicPartition
 from vc.messages.topics import Split, Topic
 
@@ -72,7 +72,7 @@ async def read(reader: Reader, count: int) -> list[Record]:
     return records
 
 
-async def until_error(reader: Reader | Member, kind: type[Exception]) -> Exception:
+async def until_error(reader: Reader | GroupMember, kind: type[Exception]) -> Exception:
     """Poll until it answers with an error of that kind."""
     deadline = asyncio.get_running_loop().time() + WAIT_SECONDS_MAX
     while asyncio.get_running_loop().time() < deadline:
@@ -86,7 +86,7 @@ async def until_error(reader: Reader | Member, kind: type[Exception]) -> Excepti
 class Participant:
     """A member with what it was told in its current generation."""
 
-    def __init__(self, member: Member) -> None:
+    def __init__(self, member: GroupMember) -> None:
         self.member = member
         self.records: list[Record] = []
         self.assigned: frozenset[TopicPartition] = frozenset()

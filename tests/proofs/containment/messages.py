@@ -22,7 +22,7 @@ from vc.messages.record import Message, Record, TopicPartition
 from vc.messages.sessions import entry_of, session_of
 from vc.messages.topics import ALL, PARTITIONS, fact_partitions
 from vc.messages.usage import usage_of
-from vc.messages.view import Entry, ViewState
+from vc.messages.view import ViewEntry, ViewState
 from vc.model.api.kinds import PODS, QUEUES, WATCHED, Kind
 from vc.runtime.consuming.follower import Follower
 from vc.snapshot import redis
@@ -189,11 +189,11 @@ def read_cache(rng: random.Random, count: int) -> int:
 @functools.cache
 def _checkpoint() -> tuple[bytes, dict[str, bytes], ViewState]:
     kinds = (PODS, QUEUES)
-    tables: dict[str, dict[str, Entry]] = {}
+    tables: dict[str, dict[str, ViewEntry]] = {}
     for kind in kinds:
         obj = decode(fact_value(kind), into=kind.type, headers=wire_headers())
         identity = Identity(uid="u", resource_version="7", stamp=STAMP)
-        tables[kind.topic] = {obj.key: Entry(object=obj, identity=identity, partition=0)}
+        tables[kind.topic] = {obj.key: ViewEntry(object=obj, identity=identity, partition=0)}
     logs = [TopicPartition(k.topic, p) for k in kinds for p in range(fact_partitions(k))]
     state = ViewState(
         incarnation=STAMP.incarnation, epoch=3, positions=dict.fromkeys(logs, 1), epochs={},

@@ -27,6 +27,7 @@ from vc.model.api.pod import (
     ResourceRequirements,
     TerminatedState,
 )
+from vc.model.values.resources import Resources
 from vc.model.values.times import format_time
 from vc.usage_ledger.logic.documents import (
     pack_hour,
@@ -36,7 +37,9 @@ from vc.usage_ledger.logic.documents import (
     unpack_state,
 )
 from vc.usage_ledger.logic.ledger import UsageLedger
-from vc.usage_ledger.logic.rows import Held, Rows, rows_of_hour
+from vc.usage_ledger.logic.rows import Held
+from vc.usage_ledger.logic.rows import Rows
+from vc.usage_ledger.logic.rows import rows_of_hour
 
 EPOCH = 1_800_000_000 // HOUR_SECONDS * HOUR_SECONDS
 LENGTH = 4 * HOUR_SECONDS
@@ -233,9 +236,7 @@ class Keeper:
 
 def _add(total: Rows, rows: Rows) -> None:
     for key, held in rows.items():
-        mine = total.setdefault(key, {})
-        for resource, units in held.items():
-            mine[resource] = mine.get(resource, 0) + units
+        total.setdefault(key, Resources()).add(held)
 
 
 def brute_force(lives: list[Life], until: int) -> Rows:
@@ -243,7 +244,9 @@ def brute_force(lives: list[Life], until: int) -> Rows:
     total: Rows = {}
     for life in lives:
         seconds = sum(1 for second in range(until) if life.bound <= second < life.end)
-        held: Held = {"cpu": life.cpu * 1000 * seconds, "nvidia.com/gpu": life.gpu * 1000 * seconds}
+        held = Resources(
+            {"cpu": life.cpu * 1000 * seconds, "nvidia.com/gpu": life.gpu * 1000 * seconds}
+        )
         if seconds:
             _add(total, {life.key: held})
     return total
@@ -330,6 +333,6 @@ def test_what_happens_while_nobody_looks_is_never_charged_too_much(
     surely = brute_force(seen, closed)
     for key, held in truth.items():
         for resource, units in held.items():
-            charged = kept.get(key, {}).get(resource, 0)
-            assert surely.get(key, {}).get(resource, 0) <= charged <= units
+            charged = kept.get(key, Resources())[resource]
+            assert surely.get(key, Resources())[resource] <= charged <= units
     assert set(kept) <= set(truth)

@@ -19,7 +19,7 @@ def test_who_does_not_fit_waits_for_room_in_order() -> None:
         order: list[int] = []
 
         async def publisher(who: int, size: int) -> None:
-            async with in_flight.room(size, wait_seconds=100):
+            async with in_flight.reserve(size, wait_seconds=100):
                 order.append(who)
                 assert in_flight.bytes <= 10
                 await clock.sleep(1)
@@ -35,9 +35,9 @@ def test_waiting_for_room_is_bounded() -> None:
     async def main() -> None:
         clock = LoopClock()
         in_flight = InFlight(clock, bytes_max=10)
-        async with in_flight.room(10, wait_seconds=1):
-            with pytest.raises(BusUnavailableError, match="no room to publish for 3 s"):
-                async with in_flight.room(1, wait_seconds=3):
+        async with in_flight.reserve(10, wait_seconds=1):
+            with pytest.raises(BusUnavailableError, match="no free in-flight bytes for 3 s"):
+                async with in_flight.reserve(1, wait_seconds=3):
                     raise AssertionError("there was no room")
             assert in_flight.publishers_waiting == 0
         assert in_flight.bytes == 0
@@ -53,7 +53,7 @@ def test_cancelled_publishers_leave_no_bytes_behind(seed: int) -> None:
         in_flight = InFlight(clock, bytes_max=10)
 
         async def publisher() -> None:
-            async with in_flight.room(dice.randint(1, 12), wait_seconds=dice.uniform(0, 4)):
+            async with in_flight.reserve(dice.randint(1, 12), wait_seconds=dice.uniform(0, 4)):
                 assert in_flight.bytes <= 10
                 await clock.sleep(dice.uniform(0, 1))
 

@@ -26,7 +26,7 @@ from vc.bus import (
 )
 from vc.bus.kafka.broker import KNOWN_TOPICS_SECONDS, Broker
 from vc.bus.kafka.config import KafkaConfig
-from vc.bus.kafka.connections import QUESTION_SECONDS_MAX, _Kept
+from vc.bus.kafka.connections import QUERY_SECONDS_MAX, _Kept
 from vc.bus.kafka.ending import END_SECONDS_MAX, end
 from vc.bus.kafka.errors import translated
 from vc.clock import LoopClock, run_virtual
@@ -68,7 +68,7 @@ class Clients:
         client.ended = True
 
     async def ask(self, *, seconds: float = 0.0) -> int:
-        async with self.kept.asked("asking", seconds=QUESTION_SECONDS_MAX) as client:
+        async with self.kept.query("asking", seconds=QUERY_SECONDS_MAX) as client:
             number: int = await client.answer(seconds)
             return number
 
@@ -129,7 +129,7 @@ def test_many_who_wait_for_a_connection_wait_once() -> None:
             *(clients.ask() for _ in range(CALLERS)), return_exceptions=True
         )
         assert {type(each) for each in said} == {BusUnavailableError}
-        assert asyncio.get_running_loop().time() - began < 2 * QUESTION_SECONDS_MAX
+        assert asyncio.get_running_loop().time() - began < 2 * QUERY_SECONDS_MAX
 
     run_virtual(main())
 
@@ -158,7 +158,7 @@ class SlowBroker(Broker):
 
     async def _described(self, names: set[str]) -> tuple[dict[str, int], set[str]]:
         self.questions += 1
-        await asyncio.sleep(QUESTION_SECONDS_MAX)
+        await asyncio.sleep(QUERY_SECONDS_MAX)
         raise BusUnavailableError("looking for topics: nobody there")
 
 
@@ -170,7 +170,7 @@ def test_that_nobody_answers_is_asked_once_for_all_who_wait() -> None:
             *(broker.check_there(["t"]) for _ in range(CALLERS)), return_exceptions=True
         )
         assert {str(each) for each in said} == {"looking for topics: nobody there"}
-        assert asyncio.get_running_loop().time() - began < QUESTION_SECONDS_MAX + 1
+        assert asyncio.get_running_loop().time() - began < QUERY_SECONDS_MAX + 1
         assert broker.questions == 1
         await asyncio.sleep(2 * KNOWN_TOPICS_SECONDS)
         with pytest.raises(BusUnavailableError):
@@ -236,7 +236,7 @@ def test_settings_that_may_not_be_seen_are_said_and_the_service_goes_on(
     with caplog.at_level(logging.WARNING):
         checked({1: (ClusterAuthorizationFailedError.errno, "")})
     (said,) = caplog.messages
-    assert "auto.create.topics.enable of broker 1 cannot be seen" in said
+    assert "setting=auto.create.topics.enable broker=1" in said
     assert "CLUSTER_AUTHORIZATION_FAILED" in said
 
 

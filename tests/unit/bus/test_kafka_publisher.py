@@ -15,7 +15,7 @@ from vc.bus import BusUnavailableError
 from vc.bus.kafka import publisher as publishing
 from vc.bus.kafka.config import KafkaConfig
 from vc.bus.kafka.ending import END_SECONDS_MAX
-from vc.bus.kafka.publisher import ACKNOWLEDGED_SECONDS_MAX, Publisher
+from vc.bus.kafka.publisher import ACKNOWLEDGED_SECONDS_MAX, KafkaPublisher
 from vc.clock import LoopClock, run_virtual
 
 HANG_SECONDS = 1e6
@@ -88,9 +88,9 @@ def moods(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return left
 
 
-def new_publisher() -> Publisher:
+def new_publisher() -> KafkaPublisher:
     config = KafkaConfig(bootstrap_servers="nowhere:1")
-    return Publisher(config, broker=Topics(), clock=LoopClock())  # type: ignore[arg-type]
+    return KafkaPublisher(config, broker=Topics(), clock=LoopClock())  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("mood", [MUTE, ENDLESS])

@@ -1,6 +1,7 @@
 """When a log counts as stuck, told by positions and ends alone; time is virtual."""
 
 import asyncio
+import math
 from collections.abc import Callable, Iterable
 
 import msgspec
@@ -10,8 +11,8 @@ from vc.bus import BusUnavailableError
 from vc.bus.kafka.watchdog import (
     CATCHING_UP_RECORDS,
     COMPARE_SECONDS,
-    PATIENCE_DOUBLINGS_MAX,
     STALL_SECONDS,
+    STALL_SECONDS_MAX,
     Watchdog,
 )
 from vc.clock import LoopClock, run_virtual
@@ -19,7 +20,7 @@ from vc.messages.record import TopicPartition
 
 BUSY, STUCK = TopicPartition("t", 0), TopicPartition("t", 1)
 POLL_SECONDS = 0.5
-ASKED = 100
+REQUESTED = 100
 NOTICED_SECONDS = STALL_SECONDS + 3 * COMPARE_SECONDS
 
 
@@ -59,9 +60,9 @@ def steady_news(logs: Logs, _number: int) -> int:
 
 def full_hands(logs: Logs, _number: int) -> int:
     """As much comes as was asked for."""
-    logs.ends_now[BUSY] += ASKED
-    logs.positions[BUSY] += ASKED
-    return ASKED
+    logs.ends_now[BUSY] += REQUESTED
+    logs.positions[BUSY] += REQUESTED
+    return REQUESTED
 
 
 def catching_up(logs: Logs, _number: int) -> int:
@@ -111,7 +112,7 @@ async def watched(logs: Logs, step: Step, *, seconds: float) -> Watchdog:
         await watchdog.look()
         if watchdog.due():
             await watchdog.stalled(logs.positions)
-        watchdog.took(step(logs, number), asked=ASKED)
+        watchdog.took(step(logs, number), requested=REQUESTED)
         await asyncio.sleep(POLL_SECONDS)
     return watchdog
 
@@ -133,8 +134,9 @@ def test_a_log_that_no_rebuild_moves_is_rebuilt_ever_more_rarely() -> None:
         logs.ends_now[STUCK] = 1
         seconds = 4 * 3600.0
         watchdog = await watched(logs, steady_news, seconds=seconds)
-        rarely = seconds / (STALL_SECONDS * 2**PATIENCE_DOUBLINGS_MAX)
-        assert PATIENCE_DOUBLINGS_MAX < watchdog.rebuilds <= PATIENCE_DOUBLINGS_MAX + rarely
+        doublings = round(math.log2(STALL_SECONDS_MAX / STALL_SECONDS))
+        rarely = seconds / STALL_SECONDS_MAX
+        assert doublings < watchdog.rebuilds <= doublings + rarely
 
     run_virtual(main())
 

@@ -6,14 +6,14 @@ import msgspec
 import pytest
 
 from tests.contracts.bus.steps import message, new_topic, numbered
-from vc.bus import Member
+from vc.bus import GroupMember
 from vc.bus.memory import MemoryBus
 from vc.bus.memory.group import SESSION_SECONDS
 from vc.clock import LoopClock, run_virtual
 from vc.messages.record import TopicPartition
 
 
-async def numbers(member: Member, *, wait_seconds: float = 0.0) -> list[int]:
+async def numbers(member: GroupMember, *, wait_seconds: float = 0.0) -> list[int]:
     polled = await member.poll(max_records=100, wait_seconds=wait_seconds)
     return sorted(at.partition for at in polled.assigned)
 

@@ -17,7 +17,7 @@ from vc.messages.codec import CodecError
 from vc.messages.facts import Identity, Stamp
 from vc.messages.record import TopicPartition
 from vc.messages.topics import fact_partitions
-from vc.messages.view import Entry, ViewState
+from vc.messages.view import ViewEntry, ViewState
 from vc.model.api.kinds import NODES, PODS
 from vc.model.api.meta import ObjectMeta
 from vc.model.api.pod import Pod
@@ -29,15 +29,15 @@ STAMP = Stamp(incarnation="one", epoch=2)
 Chunks = dict[str, bytes]
 
 
-def entry(name: str, *, version: str = "1") -> Entry:
-    return Entry(
+def entry(name: str, *, version: str = "1") -> ViewEntry:
+    return ViewEntry(
         object=Pod(metadata=ObjectMeta(name=name, uid=f"uid-{name}", resource_version=version)),
         identity=Identity(uid=f"uid-{name}", resource_version=version, stamp=STAMP),
         partition=0,
     )
 
 
-def state_of(pods: dict[str, Entry]) -> ViewState:
+def state_of(pods: dict[str, ViewEntry]) -> ViewState:
     logs = [TopicPartition(kind.topic, p) for kind in KINDS for p in range(fact_partitions(kind))]
     return ViewState(
         incarnation="one",
@@ -58,11 +58,11 @@ def restored(state: ViewState, chunks: Chunks) -> ViewState:
 
 
 @pytest.fixture(scope="module")
-def pods() -> dict[str, Entry]:
+def pods() -> dict[str, ViewEntry]:
     return {name: entry(name) for name in (f"pod-{n:05}" for n in range(ROWS))}
 
 
-def test_a_large_state_comes_back_and_no_chunk_is_large(pods: dict[str, Entry]) -> None:
+def test_a_large_state_comes_back_and_no_chunk_is_large(pods: dict[str, ViewEntry]) -> None:
     state = state_of(pods)
     chunks = dict(Chunker(KINDS).chunks(state))
     assert restored(state, chunks) == state
@@ -71,28 +71,28 @@ def test_a_large_state_comes_back_and_no_chunk_is_large(pods: dict[str, Entry]) 
     assert max(rows) <= SLICE_ROWS_MAX
 
 
-def test_the_order_in_which_rows_came_does_not_show(pods: dict[str, Entry]) -> None:
+def test_the_order_in_which_rows_came_does_not_show(pods: dict[str, ViewEntry]) -> None:
     turned = dict(reversed(pods.items()))
     assert dict(Chunker(KINDS).chunks(state_of(turned))) == dict(
         Chunker(KINDS).chunks(state_of(pods))
     )
 
 
-def _change(pods: dict[str, Entry]) -> None:
+def _change(pods: dict[str, ViewEntry]) -> None:
     pods["pod-03000"] = entry("pod-03000", version="2")
 
 
-def _add(pods: dict[str, Entry]) -> None:
+def _add(pods: dict[str, ViewEntry]) -> None:
     pods["pod-03000-a"] = entry("pod-03000-a")
 
 
-def _remove(pods: dict[str, Entry]) -> None:
+def _remove(pods: dict[str, ViewEntry]) -> None:
     del pods["pod-03000"]
 
 
 @pytest.mark.parametrize("happens", [_change, _add, _remove])
 def test_one_change_makes_one_chunk_anew(
-    pods: dict[str, Entry], happens: Callable[[dict[str, Entry]], None]
+    pods: dict[str, ViewEntry], happens: Callable[[dict[str, ViewEntry]], None]
 ) -> None:
     chunker = Chunker(KINDS)
     before = {id(chunk): chunk for _, chunk in chunker.chunks(state_of(pods))}

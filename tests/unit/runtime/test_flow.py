@@ -20,26 +20,26 @@ from vc.runtime.applying.flow import (
     RESERVED_SHARE,
     SLOW_SECONDS,
     WINDOW_MIN,
-    Flow,
+    FlowControl,
     Lane,
-    Priority,
     Window,
+    WritePriority,
     lane_of,
 )
 from vc.runtime.applying.slots import Slots
 
 REQUESTS = 16
-BINDS = Lane(Priority.BIND, "bind")
-CREATES = Lane(Priority.CREATE, "create pods")
-STATUSES = Lane(Priority.STATUS, "patch podgroups")
-EVENTS = Lane(Priority.EVENT, "event")
+BINDS = Lane(WritePriority.BIND, "bind")
+CREATES = Lane(WritePriority.CREATE, "create pods")
+STATUSES = Lane(WritePriority.STATUS, "patch podgroups")
+EVENTS = Lane(WritePriority.EVENT, "event")
 
 
 class Line:
     """Who was let go, in order."""
 
     def __init__(self, requests: int = REQUESTS) -> None:
-        self.flow = Flow(requests)
+        self.flow = FlowControl(requests)
         self.gone: list[tuple[Lane, int]] = []
 
     def wait(self, lane: Lane, turn: int) -> None:
@@ -57,19 +57,19 @@ def place(name: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("effect", "priority"),
     [
-        (BindPod(**place("p"), uid="u", node="n"), Priority.BIND),
-        (CreateObject(kind=PODS, **place("p"), body={}), Priority.CREATE),
-        (DeleteObject(kind=PODS, **place("p"), uid="u"), Priority.CREATE),
-        (EvictPod(**place("p"), uid="u", reason="r"), Priority.CREATE),
-        (PatchObject(kind=PODGROUPS, **place("g"), patch={"spec": {}}), Priority.CREATE),
-        (PatchObject(kind=JOBS, **place("j"), patch={"status": {}}), Priority.STATUS),
+        (BindPod(**place("p"), uid="u", node="n"), WritePriority.BIND),
+        (CreateObject(kind=PODS, **place("p"), body={}), WritePriority.CREATE),
+        (DeleteObject(kind=PODS, **place("p"), uid="u"), WritePriority.CREATE),
+        (EvictPod(**place("p"), uid="u", reason="r"), WritePriority.CREATE),
+        (PatchObject(kind=PODGROUPS, **place("g"), patch={"spec": {}}), WritePriority.CREATE),
+        (PatchObject(kind=JOBS, **place("j"), patch={"status": {}}), WritePriority.STATUS),
         (
             RecordEvent(kind=PODS, **place("p"), uid="u", type="Normal", reason="r", message="m"),
-            Priority.EVENT,
+            WritePriority.EVENT,
         ),
     ],
 )
-def test_binds_before_objects_before_statuses(effect: Effect, priority: Priority) -> None:
+def test_binds_before_objects_before_statuses(effect: Effect, priority: WritePriority) -> None:
     assert lane_of(effect).priority is priority
 
 

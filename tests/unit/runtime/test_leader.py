@@ -14,8 +14,8 @@ from vc.messages.record import Message
 from vc.messages.topics import ALL, PROGRESS
 from vc.model.api.kinds import LEASES, NAMESPACES, WATCHED
 from vc.runtime.leading.election import (
-    BIRTH_ROUNDS_MAX,
     LEASE_SECONDS,
+    NEW_CLUSTER_ROUNDS_MAX,
     RENEW_SECONDS,
     REQUEST_SECONDS_MAX,
     Leadership,
@@ -60,7 +60,7 @@ class World:
         """More progress than a cluster tells while it is being born."""
         await self.bus.ensure_topics(ALL)
         told = Message(topic=PROGRESS.name, partition=0, key="pods", value=b"{}")
-        await self.bus.publish([told] * (BIRTH_ROUNDS_MAX * len(WATCHED) + 1))
+        await self.bus.publish([told] * (NEW_CLUSTER_ROUNDS_MAX * len(WATCHED) + 1))
 
     async def stop(self) -> None:
         for task in self.tasks:

@@ -71,7 +71,7 @@ def test_a_letter_that_the_bus_does_not_take_is_counted_and_told(
 
     with caplog.at_level(logging.ERROR):
         run_virtual(main())
-    assert "dead letter of cluster.pods[3]@7 'ns/p' not delivered" in caplog.messages[-1]
+    assert "dead letter not delivered record=cluster.pods[3]@7 'ns/p'" in caplog.messages[-1]
 
 
 def test_a_question_that_a_plugin_cannot_read_is_counted_and_kept() -> None:

@@ -8,7 +8,7 @@ import pytest
 from tests.builders.contexts import memory_context
 from vc.clock import run_virtual
 from vc.model.api.kinds import EVENTS, PODS
-from vc.runtime.consuming.problem_events import tell_problems
+from vc.runtime.consuming.problem_events import report_problems
 from vc.runtime.containment.boundaries import APPLY
 from vc.runtime.containment.problems import ROWS_MAX, SHOWN_MAX
 
@@ -52,7 +52,7 @@ def test_rows_are_bounded_and_each_is_said_once(caplog: pytest.LogCaptureFixture
 def test_each_row_is_one_event_on_its_object() -> None:
     async def main() -> None:
         context = memory_context("scheduler")
-        telling = asyncio.create_task(tell_problems(context))
+        telling = asyncio.create_task(report_problems(context))
         for _ in range(3):
             context.problems.caught(APPLY, PODS, "default/p", uid="u", error=ValueError("odd"))
             await context.clock.sleep(1)

@@ -14,8 +14,8 @@ from vc.messages.topics import ALL, PROGRESS, fact_partitions
 from vc.messages.view import View
 from vc.model.api.kinds import CONFIGMAPS, NAMESPACES, PODS, WATCHED, Kind
 from vc.runtime.leading.election import (
-    BIRTH_ROUNDS_MAX,
     LEASE_SECONDS,
+    NEW_CLUSTER_ROUNDS_MAX,
     REQUEST_SECONDS_MAX,
     Leadership,
 )
@@ -132,7 +132,7 @@ def test_who_makes_the_first_lease_of_an_old_cluster_waits_for_its_view() -> Non
         await world.cluster.create(NAMESPACES, SYSTEM)
         await world.bus.ensure_topics(ALL)
         told = Message(topic=PROGRESS.name, partition=0, key="pods", value=b"{}")
-        await world.bus.publish([told] * (BIRTH_ROUNDS_MAX * len(WATCHED) + 1))
+        await world.bus.publish([told] * (NEW_CLUSTER_ROUNDS_MAX * len(WATCHED) + 1))
         takeover, leading = await world.lead("one")
         for kind in KINDS:
             world.tell(kind, "1")

@@ -14,10 +14,10 @@ from vc.messages.facts import fact_message, fence_message, tombstone_message
 from vc.messages.progress import PROGRESS_STALE_SECONDS, Progress, progress_message
 from vc.messages.record import Message
 from vc.messages.topics import DEAD_LETTERS, fact_partitions
-from vc.messages.view import Entry
+from vc.messages.view import ViewEntry
 from vc.model.api.kinds import NODES, QUEUES, WATCHED, Kind
 from vc.model.api.meta import ApiObject
-from vc.runtime.consuming.refusals import LETTERS_PER_TOPIC_MAX
+from vc.runtime.consuming.refusals import DEAD_LETTERS_PER_TOPIC_MAX
 
 NEXT = str(SCHEMA_VERSION_READ_MAX + 1)
 
@@ -33,7 +33,7 @@ def named(obj: ApiObject, name: str) -> ApiObject:
     return msgspec.structs.replace(obj, metadata=metadata)
 
 
-async def known_queue(stack: Stack, reader: Reader) -> Entry:
+async def known_queue(stack: Stack, reader: Reader) -> ViewEntry:
     await stack.cluster.create(QUEUES, queue("a"))
     await reader.until_queues({"a"})
     return reader.follower.view.entries(QUEUES)["a"]
@@ -97,7 +97,7 @@ def test_many_facts_of_a_newer_release_are_a_few_letters() -> None:
         await stack.until(
             lambda: "holds 500 records" in reader.follower.unready(), seconds=3, what="all"
         )
-        assert len(await read_all(stack, DEAD_LETTERS.name)) == LETTERS_PER_TOPIC_MAX
+        assert len(await read_all(stack, DEAD_LETTERS.name)) == DEAD_LETTERS_PER_TOPIC_MAX
         stack.resume("watcher")
 
     run(test)
@@ -117,7 +117,7 @@ def test_progress_of_a_newer_release_is_refused_for_as_long_as_it_comes() -> Non
         await refused(stack, reader, of="cluster.progress")
         assert started_late.follower.unready(), "not even its incarnation may be believed"
         letters = await read_all(stack, DEAD_LETTERS.name)
-        assert len(letters) <= 2 * LETTERS_PER_TOPIC_MAX
+        assert len(letters) <= 2 * DEAD_LETTERS_PER_TOPIC_MAX
         telling.cancel()
         stack.resume("watcher")
         await reader.until_queues({"a"})

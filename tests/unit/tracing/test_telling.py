@@ -2,46 +2,46 @@
 
 from tests.unit.tracing.heard import Heard
 from vc.messages.trace import ROOT_SPAN, attempt_span, session_trace, span_id, trace_id, traceparent
-from vc.runtime.hosting.tracing import TOLD_MAX, NoTracer, Span, Teller
+from vc.runtime.hosting.tracing import REPORTED_MAX, NoTracer, Span, SpanReporter
 
 
 def test_a_span_is_told_once() -> None:
     heard = Heard()
-    teller = Teller(heard)
+    reporter = SpanReporter(heard)
     for ended in (2.0, 3.0):
-        teller.tell(Span("uid", "bind", started=1.0, ended=ended))
-    teller.tell(Span("other", "bind", started=1.0, ended=4.0))
+        reporter.report(Span("uid", "bind", started=1.0, ended=ended))
+    reporter.report(Span("other", "bind", started=1.0, ended=4.0))
     assert heard.spans == [("uid", "bind", 1.0, 2.0), ("other", "bind", 1.0, 4.0)]
 
 
 def test_another_edition_is_told_again() -> None:
     heard = Heard()
-    teller = Teller(heard)
+    reporter = SpanReporter(heard)
     for phase in ("Aborted", "Aborted", "Completed"):
-        teller.tell(Span("uid", ROOT_SPAN, started=1.0, ended=2.0), edition=phase)
+        reporter.report(Span("uid", ROOT_SPAN, started=1.0, ended=2.0), edition=phase)
     assert len(heard.spans) == 2
 
 
 def test_a_start_from_a_clock_ahead_of_ours_gives_no_negative_span() -> None:
     heard = Heard()
-    Teller(heard).tell(Span("uid", "watch", started=5.0, ended=4.0))
+    SpanReporter(heard).report(Span("uid", "watch", started=5.0, ended=4.0))
     assert heard.spans == [("uid", "watch", 4.0, 4.0)]
 
 
 def test_the_memory_of_what_was_told_is_bounded() -> None:
     heard = Heard()
-    teller = Teller(heard)
-    for number in range(TOLD_MAX + 1):
-        teller.tell(Span(str(number), "bind", started=1.0, ended=2.0))
-    assert not teller.has_told("0", "bind")
-    assert teller.has_told("1", "bind")
+    reporter = SpanReporter(heard)
+    for number in range(REPORTED_MAX + 1):
+        reporter.report(Span(str(number), "bind", started=1.0, ended=2.0))
+    assert not reporter.has_reported("0", "bind")
+    assert reporter.has_reported("1", "bind")
 
 
 def test_nobody_listening_remembers_nothing() -> None:
-    teller = Teller(NoTracer())
-    teller.tell(Span("uid", "bind", started=1.0, ended=2.0))
-    assert not teller.enabled
-    assert not teller.has_told("uid", "bind")
+    reporter = SpanReporter(NoTracer())
+    reporter.report(Span("uid", "bind", started=1.0, ended=2.0))
+    assert not reporter.enabled
+    assert not reporter.has_reported("uid", "bind")
 
 
 def test_attempts_and_sessions_have_identities_of_their_own() -> None:

@@ -5,6 +5,7 @@ import random
 import pytest
 
 from vc.messages.usage import UsageKey
+from vc.model.values.resources import Resources
 from vc.usage_ledger.logic.documents import (
     OPEN_PARTS_MAX,
     PART_BYTES_MAX,
@@ -29,10 +30,9 @@ HOUR = 1_800_000_000
 def rows_of(jobs: int) -> Rows:
     rng = random.Random(7)
     return {
-        UsageKey(f"q{n % 5}", f"team-{n % 11}", f"job-{rng.getrandbits(60):x}"): {
-            "cpu": (n + 1) * 3_600_000,
-            "memory": (n + 1) << 60,
-        }
+        UsageKey(f"q{n % 5}", f"team-{n % 11}", f"job-{rng.getrandbits(60):x}"): Resources(
+            cpu=(n + 1) * 3_600_000, memory=(n + 1) << 60
+        )
         for n in range(jobs)
     }
 

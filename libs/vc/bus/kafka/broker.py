@@ -48,8 +48,8 @@ class Broker:
         self._config = config
         self._clock = clock
         self._connections = Connections(config)
-        self._asking = asyncio.Lock()
-        self._asked: set[str] = set()
+        self._querying = asyncio.Lock()
+        self._queried: set[str] = set()
         self._partitions: dict[str, int] = {}
         self._known_at = float("-inf")
         self._away = ""
@@ -126,7 +126,7 @@ class Broker:
         for code, settings, node in [answer for answer in answers if answer is not None]:
             if code:
                 _log.warning(
-                    "%s of broker %s cannot be seen (%s); it must be false",
+                    "broker setting not readable, it must be false setting=%s broker=%s error=%s",
                     AUTOMATIC_CREATION,
                     node,
                     for_code(code).message,
@@ -136,10 +136,10 @@ class Broker:
     async def _settings(self, names: Sequence[str]) -> dict[str, dict[str, str]]:
         if not names:
             return {}
-        asked = [ConfigResource(ConfigResourceType.TOPIC, name) for name in names]
+        resources = [ConfigResource(ConfigResourceType.TOPIC, name) for name in names]
         found: dict[str, dict[str, str]] = {}
         async with self._connections.admin("describing topics") as admin:
-            for response in await admin.describe_configs(asked):
+            for response in await admin.describe_configs(resources):
                 for code, _, _, name, entries, *_ in response.resources:
                     if code:
                         raise for_code(code)(name)
@@ -177,23 +177,24 @@ class Broker:
     async def partitions(self, names: Iterable[str]) -> dict[str, int]:
         """The partition counts of existing topics, at most a second old."""
         wanted = set(names)
-        async with self._asking:
+        async with self._querying:
             now = self._clock.monotonic()
             # The lock makes concurrent callers share one query.
-            if now - self._known_at > KNOWN_TOPICS_SECONDS or not wanted <= self._asked:
-                await self._ask(wanted)
+            if now - self._known_at > KNOWN_TOPICS_SECONDS or not wanted <= self._queried:
+                await self._query(wanted)
             if self._away:
                 raise BusUnavailableError(self._away)
         return self.last_known(wanted)
 
-    async def _ask(self, wanted: set[str]) -> None:
+    async def _query(self, wanted: set[str]) -> None:
         """Query all topics of interest. A failure is cached too;
         otherwise each waiting caller would query again.
         """
-        self._asked |= wanted
+        self._queried |= wanted
         try:
-            self._partitions, denied = await self._described(self._asked)
-            self._asked -= denied  # a denied topic must not make the queries for other topics fail
+            self._partitions, denied = await self._described(self._queried)
+            # A denied topic must not make the queries for other topics fail.
+            self._queried -= denied
             self._away = ""
             if denied & wanted:
                 with translated("looking for topics"):
@@ -222,18 +223,18 @@ class Broker:
     # -- offsets ---------------------------------------------------------------------------------
 
     async def starts(self, logs: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        async with self._connections.offsets("asking for the starts of logs") as consumer:
+        async with self._connections.offsets("reading the starts of logs") as consumer:
             found = await consumer.beginning_offsets([KafkaPartition(*at) for at in logs])
         return {TopicPartition(*at): offset for at, offset in found.items()}
 
     async def ends(self, logs: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        async with self._connections.offsets("asking for the ends of logs") as consumer:
+        async with self._connections.offsets("reading the ends of logs") as consumer:
             found = await consumer.end_offsets([KafkaPartition(*at) for at in logs])
         return {TopicPartition(*at): offset for at, offset in found.items()}
 
     async def committed(self, group: str) -> dict[TopicPartition, int]:
         """The committed offsets of a group; logs without a commit are left out."""
-        async with self._connections.admin(f"asking for the commits of {group}") as admin:
+        async with self._connections.admin(f"reading the commits of {group}") as admin:
             found = await admin.list_consumer_group_offsets(group)
         return {TopicPartition(*at): kept.offset for at, kept in found.items() if kept.offset >= 0}
 
@@ -246,7 +247,7 @@ async def _metadata(admin: AIOKafkaAdminClient, topics: list[str]) -> Any:
     aiokafka's own request would create missing topics.
     """
     request = MetadataRequest(topics, allow_auto_topic_creation=False)
-    return await admin._send_request(request)  # noqa: SLF001 - it takes the flag from nobody
+    return await admin._send_request(request)  # noqa: SLF001 - aiokafka has no parameter for the flag
 
 
 async def _creation_settings(
@@ -255,10 +256,10 @@ async def _creation_settings(
     """Whether a broker creates topics: error code, settings and node id;
     None if it is unreachable.
     """
-    asked = ConfigResource(ConfigResourceType.BROKER, str(node), {AUTOMATIC_CREATION: ""})
+    resource = ConfigResource(ConfigResourceType.BROKER, str(node), {AUTOMATIC_CREATION: ""})
     try:
         async with asyncio.timeout(SETTINGS_SECONDS_MAX):
-            (response,) = await admin.describe_configs([asked])
+            (response,) = await admin.describe_configs([resource])
     except KAFKA_FAULTS:
         return None
     ((code, _, _, _, entries, *_),) = response.resources

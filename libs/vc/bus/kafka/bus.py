@@ -11,7 +11,7 @@ from vc.bus.kafka.broker import Broker
 from vc.bus.kafka.config import KafkaConfig
 from vc.bus.kafka.errors import naming_user
 from vc.bus.kafka.member import KafkaMember
-from vc.bus.kafka.publisher import Publisher
+from vc.bus.kafka.publisher import KafkaPublisher
 from vc.bus.kafka.reader import KafkaReader
 from vc.clock import Clock
 from vc.messages.record import Message, TopicPartition
@@ -28,7 +28,7 @@ class KafkaBus:
         self._config = config
         self._clock = clock
         self._broker = Broker(config, clock=clock)
-        self._publisher = Publisher(config, broker=self._broker, clock=clock)
+        self._publisher = KafkaPublisher(config, broker=self._broker, clock=clock)
         self._clients: set[KafkaReader | KafkaMember] = set()
         self._closed = False
         self._forbidden: dict[str, str] = {}

@@ -22,7 +22,7 @@ from vc.bus.kafka.ending import end
 from vc.bus.kafka.errors import KAFKA_FAULTS, as_bus_error
 
 Client = TypeVar("Client", AIOKafkaAdminClient, AIOKafkaConsumer)
-QUESTION_SECONDS_MAX: Final = REQUEST_SECONDS_MAX
+QUERY_SECONDS_MAX: Final = REQUEST_SECONDS_MAX
 """Time limit of one query, including connecting and waiting for another caller that connects."""
 
 
@@ -35,16 +35,16 @@ class Connections:
         self._offsets = _Kept(self._new_offsets, end=stop)
 
     def admin(
-        self, what: str, *, seconds: float = QUESTION_SECONDS_MAX
+        self, what: str, *, seconds: float = QUERY_SECONDS_MAX
     ) -> AbstractAsyncContextManager[AIOKafkaAdminClient]:
         """A client for queries about topics and groups;
         errors are BusErrors that name the query `what`.
         """
-        return self._admin.asked(what, seconds=seconds)
+        return self._admin.query(what, seconds=seconds)
 
     def offsets(self, what: str) -> AbstractAsyncContextManager[AIOKafkaConsumer]:
         """A client for queries about the offsets of logs."""
-        return self._offsets.asked(what, seconds=QUESTION_SECONDS_MAX)
+        return self._offsets.query(what, seconds=QUERY_SECONDS_MAX)
 
     async def _new_admin(self) -> AIOKafkaAdminClient:
         admin = AIOKafkaAdminClient(**self._config.client_settings())
@@ -83,27 +83,27 @@ class _Kept(Generic[Client]):
         self._connecting = asyncio.Lock()
         self._client: Client | None = None
         self._closed = False
-        self._askers: Counter[Client] = Counter()
+        self._pending: Counter[Client] = Counter()
         """Number of pending queries by client, including dropped clients."""
 
     @asynccontextmanager
-    async def asked(self, what: str, *, seconds: float) -> AsyncIterator[Client]:
+    async def query(self, what: str, *, seconds: float) -> AsyncIterator[Client]:
         """Use the client within the time limit; a client that does not answer is dropped."""
         client: Client | None = None
         try:
             async with asyncio.timeout(seconds):
                 client = await self._connected()
-                self._askers[client] += 1
+                self._pending[client] += 1
                 yield client
         except KAFKA_FAULTS as error:
-            said = as_bus_error(error, what=what)
+            bus_error = as_bus_error(error, what=what)
             # Only a client that did not answer is suspect; a denied query says nothing about it.
-            if isinstance(said, BusUnavailableError) and self._client is client:
+            if isinstance(bus_error, BusUnavailableError) and self._client is client:
                 self._client = None
-            raise said from error
+            raise bus_error from error
         finally:
             if client is not None:
-                await self._left(client)
+                await self._release(client)
 
     async def _connected(self) -> Client:
         async with self._connecting:
@@ -120,11 +120,11 @@ class _Kept(Generic[Client]):
         if self._closed:
             raise BusClosedError("this bus was closed")
 
-    async def _left(self, client: Client) -> None:
-        self._askers[client] -= 1
-        if self._askers[client] > 0:
+    async def _release(self, client: Client) -> None:
+        self._pending[client] -= 1
+        if self._pending[client] > 0:
             return
-        del self._askers[client]
+        del self._pending[client]
         # The last user of a dropped client closes it.
         if client is not self._client:
             await self._end(client)
@@ -132,5 +132,5 @@ class _Kept(Generic[Client]):
     async def close(self) -> None:
         self._closed = True
         client, self._client = self._client, None
-        if client is not None and client not in self._askers:
+        if client is not None and client not in self._pending:
             await self._end(client)

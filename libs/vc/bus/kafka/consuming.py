@@ -43,7 +43,7 @@ def fetch_settings(config: KafkaConfig) -> dict[str, Any]:
 async def start(consumer: AIOKafkaConsumer) -> None:
     """Connect; on failure the consumer is closed."""
     read_leniently()
-    pace_metadata(consumer._client)  # noqa: SLF001 - a consumer shows its client to nobody
+    pace_metadata(consumer._client)  # noqa: SLF001 - a consumer has no public access to its client
     with translated("connecting"):
         try:
             await consumer.start()
@@ -83,19 +83,19 @@ async def fetch(
     return got
 
 
-async def standing(
+async def current_positions(
     consumer: AIOKafkaConsumer, known: Mapping[TopicPartition, int | None]
 ) -> dict[TopicPartition, int]:
     """The consumer's position in each log; 0 if it is unknown.
 
     It may be beyond the last record that we read, because cleaned records leave empty batches.
     """
-    places = {at: offset or 0 for at, offset in known.items()}
+    positions = {at: offset or 0 for at, offset in known.items()}
     with suppress(TimeoutError, KafkaError):
         async with asyncio.timeout(POSITION_SECONDS_MAX):
-            for at in places:
-                places[at] = max(places[at], await consumer.position(KafkaPartition(*at)))
-    return places
+            for at in positions:
+                positions[at] = max(positions[at], await consumer.position(KafkaPartition(*at)))
+    return positions
 
 
 def records_of(batches: Mapping[KafkaPartition, Sequence[ConsumerRecord]]) -> list[Record]:

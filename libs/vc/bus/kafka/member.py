@@ -20,11 +20,11 @@ from vc.bus.errors import BusClosedError, BusUnavailableError
 from vc.bus.interface import Polled
 from vc.bus.kafka.broker import Broker
 from vc.bus.kafka.config import REQUEST_SECONDS_MAX, KafkaConfig
-from vc.bus.kafka.consuming import fetch, fetch_settings, records_of, standing, start, stop
+from vc.bus.kafka.consuming import current_positions, fetch, fetch_settings, records_of, start, stop
 from vc.bus.kafka.errors import FORBIDDEN, as_bus_error, naming_user, translated
 from vc.bus.kafka.reader import RECONNECT_SECONDS
 from vc.bus.kafka.watchdog import LOOK_SECONDS, Watchdog
-from vc.bus.waiting import settle, wait_until
+from vc.bus.waiting import resolve, wait_until
 from vc.clock import Clock
 from vc.messages.record import Record, TopicPartition
 
@@ -105,24 +105,24 @@ class KafkaMember(ConsumerRebalanceListener):  # type: ignore[misc]
         """Seek in all assigned logs.
         The old positions are replaced only after all seeks succeeded.
         """
-        places: dict[TopicPartition, int] = {}
+        positions: dict[TopicPartition, int] = {}
         to_end: list[KafkaPartition] = []
         for at in sorted(logs):
             if at.topic in self._from_start:
                 # An offset before the start is reset to the start, by `auto_offset_reset`.
-                places[at] = 0
+                positions[at] = 0
             elif at.topic in self._from_end and at in self._positions:
-                places[at] = self._positions[at]
+                positions[at] = self._positions[at]
             elif at.topic in self._from_end:
                 to_end.append(KafkaPartition(*at))
-        for at, offset in places.items():
+        for at, offset in positions.items():
             consumer.seek(KafkaPartition(*at), offset)
         if to_end:
             await consumer.seek_to_end(*to_end)
             for place in to_end:
-                places[TopicPartition(*place)] = await consumer.position(place)
+                positions[TopicPartition(*place)] = await consumer.position(place)
         # Replaced only now: a failed seek must not lose the old positions.
-        self._positions = places
+        self._positions = positions
 
     def _fail_assignment(self, consumer: AIOKafkaConsumer) -> None:
         """Without valid positions nothing may be read: the next poll joins again soon."""
@@ -132,7 +132,7 @@ class KafkaMember(ConsumerRebalanceListener):  # type: ignore[misc]
 
     def _wake(self) -> None:
         if self._waiter is not None:
-            settle(self._waiter)
+            resolve(self._waiter)
 
     def _begin_rebalance(self) -> None:
         self._rebalancing_since = self._clock.monotonic()
@@ -150,11 +150,11 @@ class KafkaMember(ConsumerRebalanceListener):  # type: ignore[misc]
                 raise BusClosedError("this member was closed")
             with naming_user(self._config.sasl_username):
                 await self.watchdog.look()
-            if await self._stands_still():
+            if await self._is_stalled():
                 await self._end_consumer()
             rest = max(0.0, deadline - self._clock.monotonic())
             records = await self._fetch(max_records, wait_seconds=min(rest, LOOK_SECONDS))
-            self.watchdog.took(len(records), asked=max_records)
+            self.watchdog.took(len(records), requested=max_records)
             if records or self._generation != known or self._clock.monotonic() >= deadline:
                 return Polled(records=records, assigned=self._assigned, generation=self._generation)
 
@@ -203,7 +203,7 @@ class KafkaMember(ConsumerRebalanceListener):  # type: ignore[misc]
             if batch and at in consumer.assignment():
                 consumer.seek(at, batch[0].offset)
 
-    async def _stands_still(self) -> bool:
+    async def _is_stalled(self) -> bool:
         """Whether there was no assignment for too long, or a log with lag does not advance.
 
         Checked before anything is fetched, so that a poll that is abandoned loses no records.
@@ -218,11 +218,11 @@ class KafkaMember(ConsumerRebalanceListener):  # type: ignore[misc]
         if not self.watchdog.due():
             return False
         known = {at: self._positions.get(at) for at in self._assigned}
-        return self._lost_sight(consumer) or await self.watchdog.stalled(
-            await standing(consumer, known)
+        return self._misses_topic(consumer) or await self.watchdog.stalled(
+            await current_positions(consumer, known)
         )
 
-    def _lost_sight(self, consumer: AIOKafkaConsumer) -> bool:
+    def _misses_topic(self, consumer: AIOKafkaConsumer) -> bool:
         """Whether aiokafka considers a topic missing that exists.
 
         A group that is joined between a topic's deletion and its creation gets no partitions of it,

@@ -53,7 +53,7 @@ def verify(topic: Topic, *, partitions: int, settings: Mapping[str, str]) -> Non
     if partitions != topic.partitions:
         raise TopicMismatchError(
             f"{topic.name}: it has {partitions} partitions, declared are {topic.partitions}; "
-            f"the partition owns a job, so it must be deleted and made anew"
+            f"the partition owns a job, so it must be deleted and created again"
         )
     for name, wanted in settings_of(topic).items():
         found = settings.get(name, "")

@@ -31,7 +31,7 @@ from vc.messages.record import Message, TopicPartition
 
 BATCH_BYTES_MAX: Final = 512 * 1024
 """A batch is sent when it is full; a larger message gets its own batch."""
-ROOM_SECONDS_MAX: Final = 10.0
+IN_FLIGHT_SECONDS_MAX: Final = 10.0
 """How long a publish waits for free in-flight bytes, and for its turn to submit a batch."""
 ACKNOWLEDGED_SECONDS_MAX: Final = 2 * REQUEST_SECONDS_MAX
 """From the submission of the last batch to all acknowledgements:
@@ -46,7 +46,7 @@ many callers its measurement of their waiting time runs ahead of the clock, so c
 """
 
 
-class Publisher:
+class KafkaPublisher:
     """Owns the one producer of a bus."""
 
     def __init__(self, config: KafkaConfig, *, broker: Broker, clock: Clock) -> None:
@@ -66,7 +66,7 @@ class Publisher:
             return []
         # Check before waiting for in-flight bytes, which a missing topic would only hold.
         await self._check_logs(messages)
-        async with self.in_flight.room(size, wait_seconds=ROOM_SECONDS_MAX):
+        async with self.in_flight.reserve(size, wait_seconds=IN_FLIGHT_SECONDS_MAX):
             producer = await self._healthy_producer()
             self._under_way += 1
             try:
@@ -189,7 +189,7 @@ class _Sending:
         """The open batch of each log, and the batch's number."""
         self._futures: dict[int, asyncio.Future[object]] = {}
         self._batches = 0
-        self._places: list[tuple[int, int]] = []
+        self._offsets: list[tuple[int, int]] = []
         """For each message the number of its batch and its position in the batch."""
 
     async def add(self, message: Message) -> None:
@@ -216,7 +216,7 @@ class _Sending:
         )
         if added is None:
             return False
-        self._places.append((number, added.offset))
+        self._offsets.append((number, added.offset))
         return True
 
     async def submit_all(self) -> None:
@@ -227,7 +227,7 @@ class _Sending:
         batch, number = self._open.pop(log)
         batch.close()  # type: ignore[attr-defined]
         # Batches of one log are submitted one at a time, which keeps their order.
-        async with asyncio.timeout(ROOM_SECONDS_MAX), self._turns[log]:
+        async with asyncio.timeout(IN_FLIGHT_SECONDS_MAX), self._turns[log]:
             self._futures[number] = await self._producer.send_batch(
                 batch, log.topic, partition=log.partition
             )
@@ -251,11 +251,11 @@ class _Sending:
             error = future.exception()
             if error is not None:
                 raise as_bus_error(error, what="publishing") from error
-        if len(self._places) < count:
+        if len(self._offsets) < count:
             return []
         first = {number: future.result() for number, future in self._futures.items()}
         return [
             first[number].offset + place  # type: ignore[attr-defined]
-            for number, place in self._places
+            for number, place in self._offsets
             if number in first
         ]

@@ -14,7 +14,7 @@ from aiokafka.errors import KafkaError, OffsetOutOfRangeError
 from vc.bus.errors import BusClosedError, BusUnavailableError
 from vc.bus.kafka.broker import Broker
 from vc.bus.kafka.config import KafkaConfig
-from vc.bus.kafka.consuming import fetch, fetch_settings, records_of, standing, start, stop
+from vc.bus.kafka.consuming import current_positions, fetch, fetch_settings, records_of, start, stop
 from vc.bus.kafka.errors import FORBIDDEN, as_bus_error, naming_user
 from vc.bus.kafka.watchdog import LOOK_SECONDS, Watchdog
 from vc.clock import Clock
@@ -56,7 +56,7 @@ class KafkaReader:
             await self._rebuild_if_stalled()
             rest = max(0.0, deadline - self._clock.monotonic())
             records = await self._fetch(max_records, wait_seconds=min(rest, LOOK_SECONDS))
-            self.watchdog.took(len(records), asked=max_records)
+            self.watchdog.took(len(records), requested=max_records)
             if records or self._clock.monotonic() >= deadline:
                 return records
 
@@ -67,7 +67,7 @@ class KafkaReader:
         consumer = self._consumer
         if consumer is None or not self.watchdog.due():
             return
-        if await self.watchdog.stalled(await standing(consumer, self._positions)):
+        if await self.watchdog.stalled(await current_positions(consumer, self._positions)):
             await self._end_consumer()
 
     async def _fetch(self, max_records: int, *, wait_seconds: float) -> list[Record]:

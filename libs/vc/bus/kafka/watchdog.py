@@ -18,6 +18,7 @@ from vc.bus.errors import BusUnavailableError
 from vc.bus.kafka.broker import Broker
 from vc.clock import Clock
 from vc.messages.record import TopicPartition
+from vc.model.values.backoff import exponential_seconds
 
 LOOK_SECONDS: Final = 1.0
 """Interval of the check that topics exist."""
@@ -25,7 +26,7 @@ COMPARE_SECONDS: Final = 3.0
 """Interval of the comparison of positions with the ends of logs."""
 STALL_SECONDS: Final = 6.0
 """If a log with lag does not advance for this time, the consumer is rebuilt."""
-PATIENCE_DOUBLINGS_MAX: Final = 9
+STALL_SECONDS_MAX: Final = STALL_SECONDS * 2**9
 """If a rebuild does not help, the time limit doubles, up to most of an hour. This happens for a log
 whose last records were cleaned away: its end is beyond anything that can be read.
 """
@@ -33,7 +34,7 @@ CATCHING_UP_RECORDS: Final = 1000
 """A log that advances and has more lag than this is served before others."""
 
 
-class _Place(msgspec.Struct, frozen=True):
+class _Lagging(msgspec.Struct, frozen=True):
     """Our offset in a log with lag, and since when."""
 
     offset: int
@@ -60,7 +61,7 @@ class Watchdog:
         self._compared_at = clock.monotonic()
         self._excused_at = clock.monotonic()
         """Time before this does not count as stalled."""
-        self._places: dict[TopicPartition, _Place] = {}
+        self._lagging: dict[TopicPartition, _Lagging] = {}
         """The positions of all logs that had lag at the last comparison."""
         self._tried: dict[TopicPartition, _Tried] = {}
         """Logs that have not advanced since a rebuild because of them."""
@@ -68,11 +69,11 @@ class Watchdog:
     def restart_consumer(self) -> None:
         """Reset the timers, because the consumer is new or has other logs."""
         self._compared_at = self._clock.monotonic()
-        self._places = {}
+        self._lagging = {}
 
-    def took(self, count: int, *, asked: int) -> None:
+    def took(self, count: int, *, requested: int) -> None:
         """Record the size of a poll. If it was full, logs may only wait for the next poll."""
-        if count >= asked:
+        if count >= requested:
             self._excused_at = self._clock.monotonic()
 
     async def look(self) -> None:
@@ -104,10 +105,10 @@ class Watchdog:
         # While one log catches up, others may wait for their turn without being stuck.
         if any(lag > CATCHING_UP_RECORDS for at, lag in lags.items() if self._moves(at, positions)):
             self._excused_at = now
-        self._places = {at: self._place(at, positions[at], now=now) for at in lags}
+        self._lagging = {at: self._place(at, positions[at], now=now) for at in lags}
         # A log that advanced after its rebuild gets the normal time limit again.
         self._tried = {at: t for at, t in self._tried.items() if positions.get(at, 0) <= t.offset}
-        stuck = [at for at, place in self._places.items() if self._is_stuck(at, place, now=now)]
+        stuck = [at for at, place in self._lagging.items() if self._is_stuck(at, place, now=now)]
         if not stuck:
             return False
         # Count the rebuild per log, so that a log it does not help gets more time.
@@ -118,15 +119,19 @@ class Watchdog:
         return True
 
     def _moves(self, at: TopicPartition, positions: Mapping[TopicPartition, int]) -> bool:
-        return at in self._places and self._places[at].offset != positions[at]
+        return at in self._lagging and self._lagging[at].offset != positions[at]
 
-    def _place(self, at: TopicPartition, offset: int, *, now: float) -> _Place:
-        known = self._places.get(at)
-        return known if known is not None and known.offset == offset else _Place(offset, now)
+    def _place(self, at: TopicPartition, offset: int, *, now: float) -> _Lagging:
+        known = self._lagging.get(at)
+        return known if known is not None and known.offset == offset else _Lagging(offset, now)
 
-    def _is_stuck(self, at: TopicPartition, place: _Place, *, now: float) -> bool:
-        doublings = min(self._rebuilds_at(at, place.offset), PATIENCE_DOUBLINGS_MAX)
-        return now - max(place.since, self._excused_at) >= STALL_SECONDS * (1 << doublings)
+    def _is_stuck(self, at: TopicPartition, place: _Lagging, *, now: float) -> bool:
+        limit = exponential_seconds(
+            self._rebuilds_at(at, place.offset) + 1,
+            first_seconds=STALL_SECONDS,
+            longest_seconds=STALL_SECONDS_MAX,
+        )
+        return now - max(place.since, self._excused_at) >= limit
 
     def _rebuilds_at(self, at: TopicPartition, offset: int) -> int:
         tried = self._tried.get(at)

@@ -22,7 +22,7 @@ from vc.bus.memory.clients import MemoryMember, MemoryReader
 from vc.bus.memory.faults import FaultDice, Faults
 from vc.bus.memory.group import SESSION_SECONDS, Group
 from vc.bus.memory.log import PartitionLog
-from vc.bus.waiting import settle, wait_until
+from vc.bus.waiting import resolve, wait_until
 from vc.clock import Clock
 from vc.messages.record import Message, TopicPartition
 from vc.messages.topics import Topic
@@ -34,9 +34,9 @@ UNAVAILABLE_AFTER_SECONDS: Final = 10.0
 class _TopicState:
     """An existing topic: its declaration, a number for its creation, and its logs."""
 
-    def __init__(self, topic: Topic, *, birth: int) -> None:
+    def __init__(self, topic: Topic, *, generation: int) -> None:
         self.declared = topic
-        self.birth = birth
+        self.generation = generation
         self.logs = [PartitionLog(topic, number) for number in range(topic.partitions)]
 
 
@@ -59,7 +59,7 @@ class MemoryBus:
         self._session_seconds = session_seconds
         self._unavailable_after_seconds = unavailable_after_seconds
         self._topics: dict[str, _TopicState] = {}
-        self._births = 0
+        self._generations = 0
         self._groups: dict[str, Group] = {}
         self._stopped = False
         self._outage_waiters: dict[asyncio.Future[None], None] = {}
@@ -76,8 +76,8 @@ class MemoryBus:
                 _verify(topic, self._topics[topic.name].declared)
         missing = [topic for topic in wanted if topic.name not in self._topics]
         for topic in missing:
-            self._births += 1
-            self._topics[topic.name] = _TopicState(topic, birth=self._births)
+            self._generations += 1
+            self._topics[topic.name] = _TopicState(topic, generation=self._generations)
         return [topic.name for topic in missing]
 
     async def missing_topics(self, topics: Iterable[Topic]) -> list[str]:
@@ -92,9 +92,9 @@ class MemoryBus:
         await self.reached()
         return [log.end for log in self._state(topic).logs]
 
-    def birth_of(self, topic: str) -> int | None:
+    def generation_of(self, topic: str) -> int | None:
         state = self._topics.get(topic)
-        return state.birth if state else None
+        return state.generation if state else None
 
     def _state(self, topic: str) -> _TopicState:
         state = self._topics.get(topic)
@@ -115,7 +115,7 @@ class MemoryBus:
 
     async def publish(self, messages: Sequence[Message]) -> list[int]:
         size = sum(checked_bytes(message) for message in messages)
-        async with self.in_flight.room(size, wait_seconds=self._unavailable_after_seconds):
+        async with self.in_flight.reserve(size, wait_seconds=self._unavailable_after_seconds):
             await asyncio.sleep(0)  # so that a publisher in a loop does not starve other tasks
             await self.reached()
             # Look up all logs first: a missing topic must not leave half of the batch published.
@@ -227,7 +227,7 @@ class MemoryBus:
         """End the outage, and resume all waiting calls."""
         self._stopped = False
         for waiter in self._outage_waiters:
-            settle(waiter)
+            resolve(waiter)
         self._wake_readers()
 
     def compact(self) -> None:

@@ -1,5 +1,5 @@
 """Clients of the in-memory broker:
-a Reader follows given logs, a Member the logs its group assigns.
+a Reader follows given logs, a GroupMember the logs its group assigns.
 """
 
 import asyncio
@@ -8,20 +8,20 @@ from typing import Protocol
 
 from vc.bus.errors import BusClosedError, TopicMissingError
 from vc.bus.interface import Polled
-from vc.bus.memory.following import Follower
+from vc.bus.memory.following import LogFollower
 from vc.bus.memory.group import Group
 from vc.bus.memory.log import PartitionLog
 from vc.clock import Clock
 from vc.messages.record import Record, TopicPartition
 
 
-class Broker(Protocol):
+class MemoryBroker(Protocol):
     """The part of the broker that a client uses."""
 
     @property
     def running(self) -> bool: ...
 
-    def birth_of(self, topic: str) -> int | None:
+    def generation_of(self, topic: str) -> int | None:
         """The number of the topic's creation; None if it does not exist."""
         ...
 
@@ -33,10 +33,12 @@ class Broker(Protocol):
 class MemoryReader:
     """See `vc.bus.interface.Reader`."""
 
-    def __init__(self, clock: Clock, *, broker: Broker, logs: Mapping[PartitionLog, int]) -> None:
+    def __init__(
+        self, clock: Clock, *, broker: MemoryBroker, logs: Mapping[PartitionLog, int]
+    ) -> None:
         self._clock = clock
         self._broker = broker
-        self._follower = Follower(clock, reset_to_start=False)
+        self._follower = LogFollower(clock, reset_to_start=False)
         self._follower.follow(logs)
         self._closed = False
 
@@ -63,13 +65,13 @@ class MemoryReader:
 
 
 class MemoryMember:
-    """See `vc.bus.interface.Member`."""
+    """See `vc.bus.interface.GroupMember`."""
 
     def __init__(
         self,
         clock: Clock,
         *,
-        broker: Broker,
+        broker: MemoryBroker,
         group: Group,
         topics: Iterable[str],
         from_start: Iterable[str],
@@ -84,8 +86,8 @@ class MemoryMember:
         self._from_start = frozenset(from_start)
         self._from_end = frozenset(from_end)
         # A topic that is deleted and created again has a new number, which reveals the wipe.
-        self._births = {topic: broker.birth_of(topic) for topic in self.topics}
-        self._follower = Follower(clock, reset_to_start=True)
+        self._generations = {topic: broker.generation_of(topic) for topic in self.topics}
+        self._follower = LogFollower(clock, reset_to_start=True)
         self._assigned: frozenset[TopicPartition] = frozenset()
         self._generation = 0
         self._outdated = False
@@ -148,8 +150,8 @@ class MemoryMember:
     def _check(self) -> None:
         if self._closed:
             raise BusClosedError("this member was closed")
-        for topic, birth in self._births.items():
-            if self._broker.birth_of(topic) != birth:
+        for topic, generation in self._generations.items():
+            if self._broker.generation_of(topic) != generation:
                 raise TopicMissingError(f"{topic} was deleted while its group read it")
 
     async def commit(self, positions: Mapping[TopicPartition, int]) -> None:

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 
 from vc.bus.errors import OffsetGoneError, TopicMissingError
 from vc.bus.memory.log import PartitionLog
-from vc.bus.waiting import settle, wait_until
+from vc.bus.waiting import resolve, wait_until
 from vc.clock import Clock
 from vc.messages.record import Record, TopicPartition
 
 
-class Follower:
+class LogFollower:
     """Positions in logs, and the logs that may have more records."""
 
     def __init__(self, clock: Clock, *, reset_to_start: bool) -> None:
@@ -57,7 +57,7 @@ class Follower:
     def wake(self) -> None:
         """End a pending `wait` early."""
         if self._waiter is not None:
-            settle(self._waiter)
+            resolve(self._waiter)
 
     def take(self, max_records: int) -> list[Record]:
         """The records that are readable now, one log after the other; sets `ready_at`."""

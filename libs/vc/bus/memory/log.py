@@ -37,7 +37,7 @@ class Stored(NamedTuple):
     visible_at: float
 
 
-class Batch(NamedTuple):
+class LogBatch(NamedTuple):
     """Records, the next position,
     and when more records are visible (None at the end of the log).
     """
@@ -93,7 +93,7 @@ class PartitionLog:
         for listener in self.listeners:
             listener.log_changed(self.at)
 
-    def read(self, position: int, *, limit: int, now: float) -> Batch:
+    def read(self, position: int, *, limit: int, now: float) -> LogBatch:
         """The next records at or after a position."""
         entries = self._entries
         index = self._index_of(position)
@@ -102,12 +102,12 @@ class PartitionLog:
         while index < len(entries) and len(records) < limit and size < POLL_BYTES_MAX:
             stored = entries[index]
             if stored.visible_at > now:
-                return Batch(records, position, stored.visible_at)
+                return LogBatch(records, position, stored.visible_at)
             records.append(self._rebuild(stored))
             size += len(stored.packed)
             position = stored.offset + 1
             index += 1
-        return Batch(records, position, now if index < len(entries) else None)
+        return LogBatch(records, position, now if index < len(entries) else None)
 
     def _index_of(self, position: int) -> int:
         entries = self._entries

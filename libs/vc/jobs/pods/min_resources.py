@@ -6,7 +6,6 @@ limits, so that quotas can be compared with the result: `cpu` and `requests.cpu`
 are counted in the order of their priority.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -15,6 +14,7 @@ from vc.model.api.outline import pod_spec_of
 from vc.model.api.scheduling import PriorityClass
 from vc.model.api.struct import JsonObject, ResourceList
 from vc.model.values.quantity import MILLI, format_resources, parse_resources
+from vc.model.values.resources import Resources
 
 _NATIVE: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
 _ONE: Final = 10**MILLI
@@ -31,11 +31,10 @@ def min_resources(
     # The scheduler starts pods in this order, so these are the pods that the gang starts with.
     ordered = sorted(tasks, key=lambda task: -_priority(job, task, priorities))
     counts = _gang(ordered, member_count)
-    total: Counter[str] = Counter()
+    total = Resources()
     for task, count in zip(ordered, counts, strict=True):
         if count:
-            for name, amount in pod_usage(task.template).items():
-                total[name] += amount * count
+            total.add(pod_usage(task.template), times=count)
     return format_resources(total)
 
 
@@ -73,32 +72,31 @@ def pod_usage(template: JsonObject) -> dict[str, int]:
     return usage
 
 
-def _effective(spec: JsonObject, side: str) -> Counter[str]:
+def _effective(spec: JsonObject, side: str) -> Resources:
     """Effective amounts of a pod, as Kubernetes computes them.
 
     Containers are summed, init containers run one after another, and sidecars keep running.
     """
-    main: Counter[str] = Counter()
-    for container in spec.get("containers") or []:
-        main.update(_amounts(container, side))
-    sidecars: Counter[str] = Counter()
-    peak: Counter[str] = Counter()
+    total = Resources.total(_amounts(container, side) for container in spec.get("containers") or [])
+    sidecars = Resources()
+    peak = Resources()
     for container in spec.get("initContainers") or []:
-        amounts = _amounts(container, side)
+        # An init container runs beside the sidecars that were started before it.
+        step = sidecars + _amounts(container, side)
         if container.get("restartPolicy") == "Always":
-            sidecars.update(amounts)
-            peak |= sidecars
-        else:
-            # An init container runs beside the sidecars that were started before it.
-            peak |= sidecars + amounts
+            sidecars = step
+        peak.raise_to(step)
+    total.add(sidecars)
     # Init containers run before the others, so the larger of both sums counts.
-    total = (main + sidecars) | peak
-    total.update(parse_resources(spec.get("overhead")))
+    total.raise_to(peak)
+    # A quota does not count what the pod requests none of.
+    total = total.positive()
+    total.add(parse_resources(spec.get("overhead")))
     return total
 
 
-def _amounts(container: JsonObject, side: str) -> Counter[str]:
+def _amounts(container: JsonObject, side: str) -> Resources:
     resources = container.get("resources") or {}
     limits = resources.get("limits") or {}
     given = {**limits, **(resources.get("requests") or {})} if side == "requests" else limits
-    return Counter(parse_resources(given))
+    return parse_resources(given)

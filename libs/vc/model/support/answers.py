@@ -27,7 +27,7 @@ class Answer(enum.Enum):
     WARNING = "warning"
 
 
-class Place(msgspec.Struct, frozen=True, kw_only=True):
+class FieldValue(msgspec.Struct, frozen=True, kw_only=True):
     """A value and its position in the object."""
 
     value: Json
@@ -36,10 +36,10 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     root: Json = None
 
 
-Match: TypeAlias = Callable[[Place], bool]
+Match: TypeAlias = Callable[[FieldValue], bool]
 
 
-def always(place: Place) -> bool:
+def always(place: FieldValue) -> bool:
     """Matches every value."""
     del place
     return True
@@ -80,7 +80,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
         """Whether some value has an answer other than an effect."""
         return any(case.answer is not Answer.EFFECT for case in self.cases)
 
-    def case_of(self, place: Place) -> Case:
+    def case_of(self, place: FieldValue) -> Case:
         """The answer for a value."""
         return next(case for case in self.cases if case.match(place))
 

@@ -3,7 +3,16 @@
 from typing import Final
 
 from vc.model.api.keys import ALLOW_UNSUPPORTED
-from vc.model.support.answers import UNSUPPORTED, Case, Entry, Place, effect, refused, waits, warned
+from vc.model.support.answers import (
+    UNSUPPORTED,
+    Case,
+    Entry,
+    FieldValue,
+    effect,
+    refused,
+    waits,
+    warned,
+)
 from vc.model.support.matching import is_partition_gang, is_soft, names_job_updated, one_of
 
 TOPOLOGY_CASES: Final = (
@@ -63,7 +72,7 @@ def job(path: str, *cases: Case, below: bool = False) -> Entry:
     return Entry(scope="Job", path=path, cases=cases, below=below)
 
 
-def _allowed(place: Place) -> bool:
+def _allowed(place: FieldValue) -> bool:
     metadata = place.value.get("metadata") if isinstance(place.value, dict) else None
     annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
     return isinstance(annotations, dict) and annotations.get(ALLOW_UNSUPPORTED) == "true"

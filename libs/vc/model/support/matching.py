@@ -3,13 +3,13 @@
 from typing import Final
 
 from vc.model.api.struct import Json
-from vc.model.support.answers import Match, Place
+from vc.model.support.answers import FieldValue, Match
 from vc.model.values.times import DurationError, parse_duration
 
 NO_NUMA_POLICY: Final = ("", "none")
 
 
-def is_unset(place: Place) -> bool:
+def is_unset(place: FieldValue) -> bool:
     """The value is absent or empty."""
     return not place.value
 
@@ -17,24 +17,24 @@ def is_unset(place: Place) -> bool:
 def one_of(*values: str) -> Match:
     """The value is exactly one of these texts."""
 
-    def match(place: Place) -> bool:
+    def match(place: FieldValue) -> bool:
         return place.value in values
 
     return match
 
 
-def in_template(place: Place) -> bool:
+def in_template(place: FieldValue) -> bool:
     """Whether a label or annotation is in a pod template of a job, not on a pod."""
     return place.root is not None
 
 
-def names_job_updated(place: Place) -> bool:
+def names_job_updated(place: FieldValue) -> bool:
     """The event JobUpdated, which is never emitted, or a list that contains it."""
     value = place.value
     return value == "JobUpdated" or (isinstance(value, list) and "JobUpdated" in value)
 
 
-def is_duration(place: Place) -> bool:
+def is_duration(place: FieldValue) -> bool:
     """A duration in Go's syntax."""
     try:
         return isinstance(place.value, str) and parse_duration(place.value) >= 0
@@ -42,12 +42,12 @@ def is_duration(place: Place) -> bool:
         return False
 
 
-def is_soft(place: Place) -> bool:
+def is_soft(place: FieldValue) -> bool:
     """A network topology with mode soft; the default mode is hard."""
     return isinstance(place.value, dict) and place.value.get("mode") == "soft"
 
 
-def is_partition_gang(place: Place) -> bool:
+def is_partition_gang(place: FieldValue) -> bool:
     """Whether whole partitions are needed that the gang of the job does not ensure.
 
     If every replica belongs to the gang, all partitions start completely or not at all. The minimum
@@ -66,7 +66,7 @@ def is_partition_gang(place: Place) -> bool:
     return not (every_replica and (not written or written >= minimums))
 
 
-def is_sub_gang(place: Place) -> bool:
+def is_sub_gang(place: FieldValue) -> bool:
     """Whether a number of whole sub-groups is needed."""
     return isinstance(place.value, dict) and number(place.value.get("minSubGroups")) > 0
 

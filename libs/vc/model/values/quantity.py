@@ -12,6 +12,8 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
+from vc.model.values.resources import Resources
+
 if TYPE_CHECKING:
     from vc.model.api.struct import ResourceList
 
@@ -85,9 +87,9 @@ def _fraction(text: str | float) -> tuple[int, int]:
     return (value * 10**exponent, 1) if exponent >= 0 else (value, 10**-exponent)
 
 
-def parse_resources(amounts: Mapping[str, str | int | float] | None) -> dict[str, int]:
+def parse_resources(amounts: Mapping[str, str | int | float] | None) -> Resources:
     """A resource list in our integer units; the error names the resource."""
-    parsed: dict[str, int] = {}
+    parsed = Resources()
     for name, text in (amounts or {}).items():
         try:
             parsed[name] = parse_quantity(text, decimals=decimals_of(name))

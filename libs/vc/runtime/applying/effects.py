@@ -44,9 +44,9 @@ from vc.model.api.struct import JsonObject
 from vc.model.values.backoff import delay_seconds, retry_after_seconds
 from vc.runtime.applying.events import EventRecorder
 from vc.runtime.applying.flow import lane_of
-from vc.runtime.applying.owners import LiveReads, Standing, owner_of, standing
+from vc.runtime.applying.owners import LiveReads, ObjectOwner, compare_owner, owner_of
 from vc.runtime.applying.slots import Slots
-from vc.runtime.applying.terminating import TerminatingNamespaces
+from vc.runtime.applying.terminating import NamespaceRejections
 from vc.runtime.hosting.context import Context
 
 CONCURRENCY_MAX: Final = 32
@@ -100,11 +100,11 @@ class Lease(Protocol):
         ...
 
 
-class _Answer(NamedTuple):
+class _Response(NamedTuple):
     """The result of one attempt."""
 
     outcome: Outcome
-    told_seconds: float = 0.0
+    requested_seconds: float = 0.0
     """The delay that the server requested (Retry-After)."""
     slow: bool = False
     """The server is slow, overloaded or unreachable; the effect itself is not at fault."""
@@ -129,7 +129,7 @@ class EffectApplier:
         self._slots = slots or Slots(context.clock.monotonic, requests_max=concurrency)
         self._events = EventRecorder(context)
         self._live = LiveReads(context.cluster)
-        self._terminating = TerminatingNamespaces(context.clock.monotonic)
+        self._terminating = NamespaceRejections(context.clock.monotonic)
 
     async def apply(self, effects: Sequence[Effect], *, epoch: int | None = None) -> list[Outcome]:
         """Apply in order; after a failure the effects behind that run are skipped.
@@ -177,32 +177,32 @@ class EffectApplier:
             attempts += not (answer.slow and isinstance(effect, BindPod))
             if attempts >= ATTEMPTS_MAX:
                 return answer.outcome
-            await self._context.clock.sleep(self._rest_seconds(waits, answer.told_seconds))
+            await self._context.clock.sleep(self._rest_seconds(waits, answer.requested_seconds))
 
-    async def _attempt(self, effect: Effect, turn: int, epoch: int) -> _Answer:
+    async def _attempt(self, effect: Effect, turn: int, epoch: int) -> _Response:
         """One attempt, after waiting for a valid lease and for a request slot."""
         while True:
             if self._lease is not None and not await self._lease.regained(epoch):
-                return _Answer(
+                return _Response(
                     Outcome(effect=effect, status=OutcomeStatus.SKIPPED, error="no longer leading")
                 )
             async with self._slots.slot(lane_of(effect), turn) as slot:
                 if self._lease is not None and not self._lease.holds(epoch):
                     continue  # the lease expired while we waited for a slot
-                answer = await self._ask(effect)
+                answer = await self._send(effect)
                 slot.overloaded = answer.slow
                 return answer
 
-    def _rest_seconds(self, attempt: int, told_seconds: float) -> float:
+    def _rest_seconds(self, attempt: int, requested_seconds: float) -> float:
         """The delay before the next attempt:
         what the server requested, else exponential backoff.
         """
         rng = self._context.rng
-        if told_seconds:
-            return retry_after_seconds(told_seconds, rng)
+        if requested_seconds:
+            return retry_after_seconds(requested_seconds, rng)
         return delay_seconds(attempt, rng)
 
-    async def _ask(self, effect: Effect) -> _Answer:
+    async def _send(self, effect: Effect) -> _Response:
         """One attempt, without a request if the namespace is known to be terminating."""
         refusal = self._terminating.refusal(effect)
         if not refusal:
@@ -210,11 +210,11 @@ class EffectApplier:
         refused = Outcome(
             effect=effect, status=OutcomeStatus.REFUSED, error=refusal, namespace_terminating=True
         )
-        return _Answer(refused)
+        return _Response(refused)
 
-    async def _try(self, effect: Effect) -> _Answer:
+    async def _try(self, effect: Effect) -> _Response:
         """One attempt; a failure becomes an outcome."""
-        told_seconds, terminating, slow = 0.0, False, False
+        requested_seconds, terminating, slow = 0.0, False, False
         written: JsonObject | None = None
         try:
             written = await self._write(effect)
@@ -226,7 +226,7 @@ class EffectApplier:
             status = OutcomeStatus.REFUSED if terminating else OutcomeStatus.STALE
             why = error.message
         except TooManyRequestsError as error:
-            told_seconds, why = error.retry_after_seconds, error.message
+            requested_seconds, why = error.retry_after_seconds, error.message
             # A disruption budget answers 429 as well, but that is a refusal and no overload.
             slow = not error.by_budget
             status = OutcomeStatus.UNAVAILABLE if slow else OutcomeStatus.REFUSED
@@ -242,7 +242,7 @@ class EffectApplier:
             effect=effect, status=status, written=written, error=why,
             namespace_terminating=terminating,
         )  # fmt: skip
-        return _Answer(outcome, told_seconds, slow)
+        return _Response(outcome, requested_seconds, slow)
 
     async def _write(self, effect: Effect) -> JsonObject | None:
         writers: dict[type, Callable[..., Awaitable[JsonObject | None]]] = {
@@ -266,9 +266,9 @@ class EffectApplier:
             existing = await self._context.cluster.get(
                 effect.kind, name=effect.name, namespace=effect.namespace
             )
-            return await self._settle_existing(effect, existing)
+            return await self._resolve_existing(effect, existing)
 
-    async def _settle_existing(self, effect: CreateObject, existing: JsonObject) -> JsonObject:
+    async def _resolve_existing(self, effect: CreateObject, existing: JsonObject) -> JsonObject:
         """Decides about an existing object of the wanted name.
 
         An object of our owner counts as created. An object of an older owner of the same name is
@@ -279,15 +279,15 @@ class EffectApplier:
             return existing
         metadata = existing["metadata"]
         going = bool(metadata.get("deletionTimestamp"))
-        match standing(effect, existing):
-            case Standing.OURS:
+        match compare_owner(effect, existing):
+            case ObjectOwner.OURS:
                 if not going:
                     return existing
-            case Standing.FOREIGN:
+            case ObjectOwner.FOREIGN:
                 raise _ForeignError(
                     f"{effect.kind.kind} {effect.name!r} exists and is not controlled by this job"
                 )
-            case Standing.NAMESAKES:
+            case ObjectOwner.NAMESAKES:
                 # A namesake may be newer than the owner we know, so read it before the delete.
                 await self._live.require(owner_of(effect))
                 if not going:

@@ -26,7 +26,7 @@ REMEMBERED_MAX: Final = 4096
 MESSAGE_CHARACTERS_MAX: Final = 1024
 
 
-class _Written(msgspec.Struct):
+class _WrittenEvent(msgspec.Struct):
     """A written event, and when it was last written."""
 
     name: str
@@ -40,7 +40,7 @@ class EventRecorder:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._written: OrderedDict[str, _Written] = OrderedDict()
+        self._written: OrderedDict[str, _WrittenEvent] = OrderedDict()
 
     async def record(self, event: RecordEvent) -> None:
         """Create the Event, or update its count if the window has passed."""
@@ -68,7 +68,7 @@ class EventRecorder:
 
     async def _create(self, event: RecordEvent, digest: str, now: float) -> None:
         name = f"{event.name}.{digest}"
-        written = _Written(name=name, first_time=format_time(now), written_at=now, count=1)
+        written = _WrittenEvent(name=name, first_time=format_time(now), written_at=now, count=1)
         self._written[digest] = written
         # The oldest entry is dropped; its next event is found again by its name.
         if len(self._written) > REMEMBERED_MAX:
@@ -88,7 +88,7 @@ class EventRecorder:
                 self._written.pop(digest, None)
                 raise
 
-    async def _resume(self, event: RecordEvent, written: _Written, now: float) -> None:
+    async def _resume(self, event: RecordEvent, written: _WrittenEvent, now: float) -> None:
         """Continue an Event that was written before this service was restarted, or forgotten.
 
         Its count is not known here, so the update leaves it as it is, and the response has it.
@@ -98,11 +98,11 @@ class EventRecorder:
         before = found.get("count")
         written.count += before if isinstance(before, int) else 0
 
-    async def _count_up(self, event: RecordEvent, written: _Written, now: float) -> None:
+    async def _count_up(self, event: RecordEvent, written: _WrittenEvent, now: float) -> None:
         await self._update(event, written, {"count": written.count}, now)
 
     async def _update(
-        self, event: RecordEvent, written: _Written, counted: JsonObject, now: float
+        self, event: RecordEvent, written: _WrittenEvent, counted: JsonObject, now: float
     ) -> JsonObject:
         written.written_at = now
         return await self._context.cluster.patch(
@@ -116,7 +116,7 @@ class EventRecorder:
             namespace=event.namespace or "default",
         )
 
-    def _body(self, event: RecordEvent, written: _Written, now: float) -> JsonObject:
+    def _body(self, event: RecordEvent, written: _WrittenEvent, now: float) -> JsonObject:
         return {
             "apiVersion": EVENTS.api_version,
             "kind": EVENTS.kind,

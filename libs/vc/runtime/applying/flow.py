@@ -1,4 +1,4 @@
-"""Priority of writes, and flow control of concurrent writes per kind.
+"""WritePriority of writes, and flow control of concurrent writes per kind.
 
 *Order.* Binds come first, then writes that create or delete objects, then statuses, then events.
 Within a class the oldest decision comes first, so that a started gang is completed before the next
@@ -36,8 +36,8 @@ RESERVED_SHARE: Final = 8
 """One in this many requests, and at least one, is reserved for waiting statuses and events."""
 
 
-class Priority(enum.IntEnum):
-    """Priority classes; lower values are sent first."""
+class WritePriority(enum.IntEnum):
+    """WritePriority classes; lower values are sent first."""
 
     BIND = 0
     CREATE = 1
@@ -49,7 +49,7 @@ class Priority(enum.IntEnum):
 class Lane(NamedTuple):
     """Writes that share a window and a priority."""
 
-    priority: Priority
+    priority: WritePriority
     kind: str
 
 
@@ -57,19 +57,21 @@ def lane_of(effect: Effect) -> Lane:
     """The lane of an effect."""
     match effect:
         case BindPod():
-            return Lane(Priority.BIND, "bind")
+            return Lane(WritePriority.BIND, "bind")
         case RecordEvent():
-            return Lane(Priority.EVENT, "event")
+            return Lane(WritePriority.EVENT, "event")
         case PublishMessage():
-            return Lane(Priority.STATUS, "message")
+            return Lane(WritePriority.STATUS, "message")
         case PatchObject(kind=kind, patch=patch):
             tells = "status" in patch
-            return Lane(Priority.STATUS if tells else Priority.CREATE, f"patch {kind.short}")
+            return Lane(
+                WritePriority.STATUS if tells else WritePriority.CREATE, f"patch {kind.short}"
+            )
         case CreateObject(kind=kind):
-            return Lane(Priority.CREATE, f"create {kind.short}")
+            return Lane(WritePriority.CREATE, f"create {kind.short}")
         case DeleteObject(kind=kind):
-            return Lane(Priority.CREATE, f"delete {kind.short}")
-    return Lane(Priority.CREATE, "evict")
+            return Lane(WritePriority.CREATE, f"delete {kind.short}")
+    return Lane(WritePriority.CREATE, "evict")
 
 
 class Window:
@@ -94,7 +96,7 @@ class Window:
             self.size = max(self._least, self.size / 2)
 
 
-class Flow:
+class FlowControl:
     """The queue of waiting and running writes. It neither blocks nor reads a clock."""
 
     def __init__(self, requests_max: int) -> None:
@@ -135,31 +137,31 @@ class Flow:
             if go():
                 self._all += 1
                 self._under_way[lane.kind] += 1
-                self._upper += lane.priority <= Priority.CREATE
+                self._upper += lane.priority <= WritePriority.CREATE
 
     def leave(self, lane: Lane) -> None:
         """A running write has ended."""
         self._all -= 1
         self._under_way[lane.kind] -= 1
-        self._upper -= lane.priority <= Priority.CREATE
+        self._upper -= lane.priority <= WritePriority.CREATE
         self.admit()
 
     def _next(self) -> Lane | None:
         if not self._waiting or self._all >= self._requests_max:
             return None
-        open_lanes = [lane for lane in self._waiting if self._has_room(lane)]
+        open_lanes = [lane for lane in self._waiting if self._has_free_slot(lane)]
         if not open_lanes:
             return None
         # Within a priority the oldest decision first, so that a started gang is completed.
         return min(open_lanes, key=lambda lane: (lane.priority, self._waiting[lane][0][:2]))
 
-    def _has_room(self, lane: Lane) -> bool:
+    def _has_free_slot(self, lane: Lane) -> bool:
         if self._under_way[lane.kind] >= int(self.window(lane.kind).size):
             return False
         # The reserve is only kept while a lower class waits; otherwise it would lie idle.
-        if lane.priority > Priority.CREATE or not self._lower_waits():
+        if lane.priority > WritePriority.CREATE or not self._lower_waits():
             return True
         return self._upper < self._requests_max - self._reserved
 
     def _lower_waits(self) -> bool:
-        return any(lane.priority > Priority.CREATE for lane in self._waiting)
+        return any(lane.priority > WritePriority.CREATE for lane in self._waiting)

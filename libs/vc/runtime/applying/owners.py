@@ -14,7 +14,7 @@ from vc.model.api.meta import group_of_version
 from vc.model.api.struct import JsonObject
 
 
-class Standing(enum.Enum):
+class ObjectOwner(enum.Enum):
     """The ownership of an existing object with a wanted name."""
 
     OURS = "ours"
@@ -23,21 +23,21 @@ class Standing(enum.Enum):
     FOREIGN = "foreign"
 
 
-def standing(effect: CreateObject, existing: JsonObject) -> Standing:
+def compare_owner(effect: CreateObject, existing: JsonObject) -> ObjectOwner:
     """Compares the group, kind, name and uid of the controllers."""
     owner, wanted = controller_in(existing), controller_in(effect.body)
     # The version of an apiVersion may differ for the same owner, so only its group counts.
-    if not owner or _line(owner) != _line(wanted):
-        return Standing.FOREIGN
+    if not owner or _identity(owner) != _identity(wanted):
+        return ObjectOwner.FOREIGN
     if owner.get("uid") == effect.owner_uid:
-        return Standing.OURS
+        return ObjectOwner.OURS
     # Without the owner's kind a live read is impossible, and nothing may be deleted without it.
-    return Standing.FOREIGN if effect.owner_kind is None else Standing.NAMESAKES
+    return ObjectOwner.FOREIGN if effect.owner_kind is None else ObjectOwner.NAMESAKES
 
 
 def owner_of(effect: CreateObject) -> LiveObject:
     """The controller for which an object is created."""
-    assert effect.owner_kind is not None, "nobody's object is replaced without it"
+    assert effect.owner_kind is not None, "an object without an owner is never replaced"
     return LiveObject(
         kind=effect.owner_kind,
         namespace=effect.namespace,
@@ -55,7 +55,7 @@ def controller_in(body: JsonObject) -> JsonObject:
     return {}
 
 
-def _line(owner: JsonObject) -> tuple[str, str, str]:
+def _identity(owner: JsonObject) -> tuple[str, str, str]:
     return (
         group_of_version(str(owner.get("apiVersion", ""))),
         str(owner.get("kind", "")),

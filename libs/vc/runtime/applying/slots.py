@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 
-from vc.runtime.applying.flow import Flow, Lane
+from vc.runtime.applying.flow import FlowControl, Lane
 
 
-class Slot:
+class WriteSlot:
     """A request slot that is held until the response."""
 
     def __init__(self) -> None:
@@ -22,12 +22,12 @@ class Slots:
 
     def __init__(self, monotonic: Callable[[], float], *, requests_max: int) -> None:
         self._monotonic = monotonic
-        self.flow = Flow(requests_max)
+        self.flow = FlowControl(requests_max)
         self.turns = itertools.count()
         """Decisions that begin earlier get a lower turn."""
 
     @asynccontextmanager
-    async def slot(self, lane: Lane, turn: int) -> AsyncIterator[Slot]:
+    async def slot(self, lane: Lane, turn: int) -> AsyncIterator[WriteSlot]:
         """Waits for a slot, and holds it until the response."""
         going: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.flow.wait(lane, turn, partial(_go, going))
@@ -38,7 +38,7 @@ class Slots:
             if going.done() and not going.cancelled():
                 self.flow.leave(lane)
             raise
-        slot, sent_at = Slot(), self._monotonic()
+        slot, sent_at = WriteSlot(), self._monotonic()
         try:
             yield slot
         finally:

@@ -19,7 +19,7 @@ NAMESPACES_MAX: Final = 10_000
 """Limit of remembered namespaces. Beyond it all are dropped, which only costs requests."""
 
 
-class TerminatingNamespaces:
+class NamespaceRejections:
     """Rejections that one service received, by namespace."""
 
     def __init__(self, monotonic: Callable[[], float]) -> None:

@@ -70,7 +70,7 @@ class CheckpointWriter:
                 await self.write_if_due()
             except SnapshotUnavailableError as error:
                 if not self._away:
-                    self._context.log.warning("no checkpoint is written: %s", error)
+                    self._context.log.warning("checkpoint not written error=%s", error)
                 self._away = True
 
     async def write_if_due(self) -> None:
@@ -104,7 +104,7 @@ class CheckpointWriter:
         # Redis may have been flushed or may have evicted a key since our save.
         kept = await self._context.snapshot.digest(self._name)
         if kept != written.digest:
-            self._context.log.info("the cache lost checkpoint %s: writing it again", self._name)
+            self._context.log.info("checkpoint lost, writing it again name=%s", self._name)
         return kept != written.digest
 
     async def _checkpoint(self, state: ViewState) -> Checkpoint:

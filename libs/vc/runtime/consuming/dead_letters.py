@@ -17,7 +17,7 @@ KEY_CHARACTERS_MAX: Final = 1000
 
 def dead_letter(context: Context, record: Record, error: CodecError) -> Message:
     """Logs and counts an unusable record; returns the dead letter, which the caller publishes."""
-    context.log.error("dead letter: %s: %s", _place(record), error)
+    context.log.error("dead letter record=%s error=%s", _place(record), error)
     context.dead_letters.labels(context.name, record.topic, error.code).inc()
     return _fitting(record, service=context.name, error=str(error))
 
@@ -28,13 +28,13 @@ def _fitting(record: Record, *, service: str, error: str) -> Message:
     A dead letter that cannot be sent would block its writer at that record.
     """
     try:
-        letter = dead_letter_message(record, service=service, error=error)
-        checked_bytes(letter)
+        message = dead_letter_message(record, service=service, error=error)
+        checked_bytes(message)
     except (CodecError, OversizeError):
         # Topic, partition and offset stay, so the original can still be found.
         cut = msgspec.structs.replace(record, key=record.key[:KEY_CHARACTERS_MAX], headers={})
-        letter = dead_letter_message(cut, service=service, error=error)
-    return letter
+        message = dead_letter_message(cut, service=service, error=error)
+    return message
 
 
 async def send_to_dead_letters(context: Context, record: Record, error: CodecError) -> None:
@@ -43,11 +43,11 @@ async def send_to_dead_letters(context: Context, record: Record, error: CodecErr
     An unreachable bus does not block the reader: the record stays in its topic, and the log names
     its offset.
     """
-    letter = dead_letter(context, record, error)
+    message = dead_letter(context, record, error)
     try:
-        await context.bus.publish([letter])
+        await context.bus.publish([message])
     except BusError as away:
-        context.log.error("dead letter of %s not delivered: %s", _place(record), away)
+        context.log.error("dead letter not delivered record=%s error=%s", _place(record), away)
 
 
 def _place(record: Record) -> str:

@@ -27,7 +27,7 @@ from vc.model.api.kinds import Kind
 from vc.model.values.backoff import delay_seconds
 from vc.runtime.consuming.progress_reader import ProgressReader
 from vc.runtime.consuming.refusals import Refusals
-from vc.runtime.consuming.sources import AllPartitions, SharedPartitions, Source
+from vc.runtime.consuming.sources import AllPartitions, PartitionSource, SharedPartitions
 from vc.runtime.consuming.view_metrics import export_view_metrics
 from vc.runtime.consuming.warm_start import WarmStart
 from vc.runtime.hosting.cluster_uid import read_cluster_uid
@@ -73,7 +73,7 @@ class Follower:
         self._kinds = tuple(kinds)
         self._extra = tuple(topic.name for topic in extra)
         facts = [kind.topic for kind in self._kinds]
-        self._source: Source = (
+        self._source: PartitionSource = (
             SharedPartitions(context.bus, group, facts=facts, extra=self._extra)
             if group
             else AllPartitions(context.bus, [*facts, *self._extra])
@@ -94,7 +94,7 @@ class Follower:
         self._rested_at = float("-inf")
         self._opened = False
         self._failures = 0
-        self._trouble = "not started"
+        self._unready_reason = "not started"
         self._cluster_uid = ""
         self.view = View(self._kinds, partitions=())
         export_view_metrics(context, lambda: self.view, name="share" if group else "view")
@@ -103,7 +103,7 @@ class Follower:
         """The reason why no decision may be made, in one partition or in any of ours;
         empty if it may.
         """
-        if why := self._trouble or self._refusals.why():
+        if why := self._unready_reason or self._refusals.why():
             return why
         partitions = self.view.partitions if partition is None else (partition,)
         why = self.view.unready(self._context.clock.monotonic(), partitions=partitions)
@@ -147,7 +147,7 @@ class Follower:
             except (BusError, IncarnationChanged) as error:
                 return await self._forget(f"progress is not what it was: {error}")
         self._failures = 0
-        self._trouble = "" if self.view.partitions else "no partitions assigned yet"
+        self._unready_reason = "" if self.view.partitions else "no partitions assigned yet"
         if taken.records:
             self._rested_at = self._context.clock.monotonic() + self._rest_seconds
         batch = await self._take(taken.records, rebuilt=taken.assigned is not None)
@@ -243,8 +243,8 @@ class Follower:
 
     async def _forget(self, why: str) -> Batch:
         # The same reason repeats with every attempt and is logged once.
-        if why != self._trouble:
-            self._context.log.warning("view thrown away: %s", why)
+        if why != self._unready_reason:
+            self._context.log.warning("view discarded reason=%s", why)
         await self.close()
         self._restored = None
         self.view = View(self._kinds, partitions=())
@@ -253,7 +253,7 @@ class Follower:
 
     async def _wait_out(self, why: str) -> None:
         self._failures += 1
-        self._trouble = why
+        self._unready_reason = why
         await self._context.clock.sleep(delay_seconds(self._failures, self._context.rng))
 
     async def close(self) -> None:

@@ -15,13 +15,13 @@ async def _at_once() -> None:
     """
 
 
-async def tell_problems(
+async def report_problems(
     context: Context, *, until_may_write: Callable[[], Awaitable[None]] = _at_once
 ) -> None:
     """Write one event on its object for each new problem row, until cancelled."""
     recorder = EventRecorder(context)
     while True:
-        await context.problems.wait_for_untold()
+        await context.problems.wait_for_unwritten()
         await until_may_write()
-        for event in context.problems.take_untold():
+        for event in context.problems.take_unwritten():
             await recorder.record(event)

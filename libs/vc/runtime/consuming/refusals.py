@@ -27,7 +27,7 @@ from vc.runtime.hosting.context import Context
 
 _KINDS: Final = frozenset(kind.short for kind in WATCHED)
 
-LETTERS_PER_TOPIC_MAX: Final = 10
+DEAD_LETTERS_PER_TOPIC_MAX: Final = 10
 """Dead letters per topic and error code of one process; each is a publish that delays the view."""
 
 
@@ -38,7 +38,7 @@ class Refusals:
         self._context = context
         self._newer: dict[TopicPartition, dict[str, str]] = {}
         """Schema version by key of every record that is currently refused."""
-        self._letters: Counter[tuple[str, str]] = Counter()
+        self._counts: Counter[tuple[str, str]] = Counter()
         """Number of refused records by topic and error code."""
 
     def why(self) -> str:
@@ -80,17 +80,17 @@ class Refusals:
     async def _write(self, record: Record, error: CodecError) -> None:
         """Send a dead letter, up to the limit per topic and error code."""
         sort = (record.topic, error.code)
-        self._letters[sort] += 1
+        self._counts[sort] += 1
         if isinstance(error, ForeignClusterError | UnknownKindError):
             self._pass_over(sort, error)
             return
-        if self._letters[sort] <= LETTERS_PER_TOPIC_MAX:
+        if self._counts[sort] <= DEAD_LETTERS_PER_TOPIC_MAX:
             await send_to_dead_letters(self._context, record, error)
             return
         self._context.dead_letters.labels(self._context.name, *sort).inc()
-        if self._letters[sort] == LETTERS_PER_TOPIC_MAX + 1:
+        if self._counts[sort] == DEAD_LETTERS_PER_TOPIC_MAX + 1:
             self._context.log.error(
-                "%s: further records (%s) stay in the topic and are counted, not told one by one",
+                "further records stay in the topic and are only counted topic=%s reason=%s",
                 *sort,
             )
 
@@ -99,8 +99,10 @@ class Refusals:
         another cluster are not written to.
         """
         self._context.dead_letters.labels(self._context.name, *sort).inc()
-        if self._letters[sort] == 1:
-            self._context.log.warning("%s: passed over and counted: %s", sort[0], error)
+        if self._counts[sort] == 1:
+            self._context.log.warning(
+                "record skipped and counted topic=%s error=%s", sort[0], error
+            )
 
     def accepted(self, record: Record) -> None:
         """The record was decoded, so an earlier refusal of its key is obsolete."""

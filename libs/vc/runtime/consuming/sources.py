@@ -5,13 +5,13 @@ from typing import Protocol
 
 import msgspec
 
-from vc.bus import Bus, Member, Reader
+from vc.bus import Bus, GroupMember, Reader
 from vc.messages.record import Record, TopicPartition
 from vc.messages.topics import PARTITIONS
 from vc.runtime.consuming.progress_reader import POLL_RECORDS_MAX
 
 
-class Taken(msgspec.Struct, frozen=True, kw_only=True):
+class PolledRecords(msgspec.Struct, frozen=True, kw_only=True):
     """The result of one poll of a source."""
 
     records: list[Record]
@@ -21,14 +21,14 @@ class Taken(msgspec.Struct, frozen=True, kw_only=True):
     """
 
 
-class Source(Protocol):
+class PartitionSource(Protocol):
     """Provides records of facts and of extra topics."""
 
     async def open(self, resume: Mapping[TopicPartition, int]) -> None:
         """Connect and read from these offsets; other logs are read from the beginning."""
         ...
 
-    async def poll(self, wait_seconds: float) -> Taken:
+    async def poll(self, wait_seconds: float) -> PolledRecords:
         """Return the next records."""
         ...
 
@@ -58,14 +58,16 @@ class AllPartitions:
         self._reader = await self._bus.reader({**positions, **resume})
         self._fresh = True
 
-    async def poll(self, wait_seconds: float) -> Taken:
+    async def poll(self, wait_seconds: float) -> PolledRecords:
         assert self._reader is not None
         fresh = self._fresh
         records = await self._reader.poll(
             max_records=POLL_RECORDS_MAX, wait_seconds=0.0 if fresh else wait_seconds
         )
         self._fresh = False
-        return Taken(records=records, assigned=frozenset(range(PARTITIONS)) if fresh else None)
+        return PolledRecords(
+            records=records, assigned=frozenset(range(PARTITIONS)) if fresh else None
+        )
 
     async def commit(self, positions: dict[TopicPartition, int]) -> None:
         """Do nothing: without a group there are no offsets to commit."""
@@ -89,7 +91,7 @@ class SharedPartitions:
         self._group = group
         self._facts = facts
         self._extra = extra
-        self._member: Member | None = None
+        self._member: GroupMember | None = None
         self._generation = 0
 
     async def open(self, resume: Mapping[TopicPartition, int]) -> None:
@@ -102,14 +104,14 @@ class SharedPartitions:
             from_end=self._extra,
         )
 
-    async def poll(self, wait_seconds: float) -> Taken:
+    async def poll(self, wait_seconds: float) -> PolledRecords:
         assert self._member is not None
         polled = await self._member.poll(max_records=POLL_RECORDS_MAX, wait_seconds=wait_seconds)
         if polled.generation == self._generation:
-            return Taken(records=polled.records)
+            return PolledRecords(records=polled.records)
         self._generation = polled.generation
         ours = frozenset(log.partition for log in polled.assigned)
-        return Taken(records=polled.records, assigned=ours)
+        return PolledRecords(records=polled.records, assigned=ours)
 
     async def commit(self, positions: dict[TopicPartition, int]) -> None:
         if self._member is not None:

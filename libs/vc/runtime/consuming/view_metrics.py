@@ -19,7 +19,7 @@ def export_view_metrics(context: Context, view: Callable[[], View], *, name: str
     behind.set_function(lambda: view().behind())
     age = Gauge(
         f"pyroclast_{name}_progress_age_seconds",
-        "Seconds since the watcher was last heard of, by the kind that was silent longest.",
+        "Seconds since the last progress of the watcher, of the kind with the oldest progress.",
         labelnames=("service",),
         registry=context.metrics,
     ).labels(context.name)

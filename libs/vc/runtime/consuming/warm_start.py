@@ -44,7 +44,7 @@ class WarmStart:
                     return await self._restore(checkpoint, view)
                 except Exception as error:  # noqa: BLE001 - of damaged bytes, whatever it is
                     why = describe(error)
-        self._context.log.info("cold start: checkpoint %s not used: %s", self._name, why)
+        self._context.log.info("cold start checkpoint=%s reason=%s", self._name, why)
         return None
 
     async def _fetch(self) -> tuple[Checkpoint | None, str]:
@@ -84,7 +84,7 @@ class WarmStart:
                 await self._context.clock.sleep(0)
         state = restorer.state(checkpoint.row_counts)
         self._context.log.info(
-            "warm start: %d objects from checkpoint %s of epoch %d",
+            "warm start objects=%d checkpoint=%s epoch=%d",
             sum(checkpoint.row_counts.values()), self._name, checkpoint.epoch,
         )  # fmt: skip
         return state

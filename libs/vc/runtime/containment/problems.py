@@ -25,7 +25,7 @@ from vc.model.faults import describe
 
 ROWS_MAX: Final = 1_000
 """Rows that are kept; beyond it the oldest are dropped, and only the counter includes them."""
-UNTOLD_MAX: Final = 200
+UNWRITTEN_MAX: Final = 200
 """Events that wait until we may write them."""
 ERROR_CHARACTERS_MAX: Final = 300
 SHOWN_MAX: Final = 20
@@ -33,7 +33,7 @@ SHOWN_MAX: Final = 20
 REASON: Final = "CannotBeProcessed"
 
 
-class Problem(msgspec.Struct, frozen=True, kw_only=True):
+class ProblemRow(msgspec.Struct, frozen=True, kw_only=True):
     """An object and what could not be done with it."""
 
     boundary: str
@@ -46,14 +46,14 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.boundary} of {self.kind} {self.key[:200]!r}: {self.error}"
 
 
-class Problems:
+class ProblemRows:
     """The problem rows of one service."""
 
     def __init__(self, service: str, *, registry: CollectorRegistry, log: logging.Logger) -> None:
         self._service = service
         self._log = log
-        self._rows: OrderedDict[tuple[str, str, str], Problem] = OrderedDict()
-        self._untold: list[RecordEvent] = []
+        self._rows: OrderedDict[tuple[str, str, str], ProblemRow] = OrderedDict()
+        self._unwritten: list[RecordEvent] = []
         self._wake: asyncio.Event | None = None
         labels = ("service", "boundary", "kind")
         self._contained = Counter(
@@ -62,9 +62,9 @@ class Problems:
             labels,
             registry=registry,
         )
-        self._standing = Gauge(
+        self._current = Gauge(
             "pyroclast_problem_rows",
-            "Objects that stand left out now, until they change or are gone.",
+            "Objects that are left out now, until they change or are deleted.",
             labels,
             registry=registry,
         )
@@ -88,26 +88,28 @@ class Problems:
     ) -> None:
         """Record a failure: a row, a log line, a count, and an event on the object."""
         short = kind if isinstance(kind, str) else kind.short
-        said = error if isinstance(error, str) else f"{type(error).__name__}: {describe(error)}"
-        text = said[:ERROR_CHARACTERS_MAX]
-        problem = Problem(boundary=boundary, kind=short, key=key, error=text)
+        described = (
+            error if isinstance(error, str) else f"{type(error).__name__}: {describe(error)}"
+        )
+        text = described[:ERROR_CHARACTERS_MAX]
+        problem = ProblemRow(boundary=boundary, kind=short, key=key, error=text)
         self._contained.labels(self._service, boundary, short).inc()
         place = (boundary, short, key)
         known = self._rows.pop(place, None)
         self._rows[place] = problem
         if known is None:
-            self._standing.labels(self._service, boundary, short).inc()
+            self._current.labels(self._service, boundary, short).inc()
         # A repeated failure with the same error is neither logged nor written as an event again.
         if known == problem:
             return
-        self._log.error("left out: %s", problem, exc_info=_own_fault(error))
+        self._log.error("object left out problem=%s", problem, exc_info=_own_fault(error))
         # A tenant could create any number of bad objects; memory must stay bounded.
         if len(self._rows) > ROWS_MAX:
             self._drop(next(iter(self._rows)))
         if not isinstance(kind, str):
-            self._tell(kind, key, uid, f"{self._service} cannot {boundary} it: {text}")
+            self._queue_event(kind, key, uid, f"{self._service} cannot {boundary} it: {text}")
 
-    def settled(self, boundary: str, kind: Kind | str, key: str) -> None:
+    def resolved(self, boundary: str, kind: Kind | str, key: str) -> None:
         """Remove the row of an object that was processed or is gone."""
         if self._rows:
             self._drop((boundary, kind if isinstance(kind, str) else kind.short, key))
@@ -119,11 +121,11 @@ class Problems:
 
     def _drop(self, place: tuple[str, str, str]) -> None:
         if self._rows.pop(place, None) is not None:
-            self._standing.labels(self._service, *place[:2]).dec()
+            self._current.labels(self._service, *place[:2]).dec()
 
     # -- reporting -------------------------------------------------------------------------------
 
-    def rows(self) -> list[Problem]:
+    def rows(self) -> list[ProblemRow]:
         """The current rows, oldest first."""
         return list(self._rows.values())
 
@@ -133,7 +135,7 @@ class Problems:
         more = len(self._rows) - len(shown)
         return [*shown, f"and {more} more"] if more > 0 else shown
 
-    def _tell(self, kind: Kind, key: str, uid: str, message: str) -> None:
+    def _queue_event(self, kind: Kind, key: str, uid: str, message: str) -> None:
         namespace, name = split_key(key)
         event = RecordEvent(
             kind=kind,
@@ -145,18 +147,18 @@ class Problems:
             message=f"{message}; everything else goes on",
         )
         # Only the newest events are kept while another replica leads.
-        self._untold = [*self._untold, event][-UNTOLD_MAX:]
+        self._unwritten = [*self._unwritten, event][-UNWRITTEN_MAX:]
         if self._wake is not None:
             self._wake.set()
 
-    def take_untold(self) -> list[RecordEvent]:
+    def take_unwritten(self) -> list[RecordEvent]:
         """Returns the events to be written; each is returned once."""
-        told, self._untold = self._untold, []
-        return told
+        events, self._unwritten = self._unwritten, []
+        return events
 
-    async def wait_for_untold(self) -> None:
+    async def wait_for_unwritten(self) -> None:
         """Wait until there is an event to write."""
-        while not self._untold:
+        while not self._unwritten:
             self._wake = asyncio.Event()
             await self._wake.wait()
 
@@ -167,7 +169,7 @@ class Contained:
     __slots__ = ("_boundary", "_key", "_kind", "_problems", "_uid", "failed")
 
     def __init__(
-        self, problems: Problems, boundary: str, kind: Kind | str, key: str, uid: str
+        self, problems: ProblemRows, boundary: str, kind: Kind | str, key: str, uid: str
     ) -> None:
         self._problems = problems
         self._boundary = boundary
@@ -183,7 +185,7 @@ class Contained:
         self, sort: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
     ) -> bool:
         if error is None:
-            self._problems.settled(self._boundary, self._kind, self._key)
+            self._problems.resolved(self._boundary, self._kind, self._key)
             return False
         if not isinstance(error, Exception):  # cancellation or exit
             return False

@@ -27,7 +27,7 @@ _IN_CLUSTER_VARIABLE: Final = "KUBERNETES_SERVICE_HOST"
 _log = logging.getLogger("pyroclast.adapters")
 
 
-class NoClusterError(RuntimeError):
+class NoApiServerError(RuntimeError):
     """No API server is configured; the message says how to configure one."""
 
 
@@ -104,18 +104,18 @@ async def _bus(env: Mapping[str, str], clock: Clock) -> Bus:
     if env.get("KAFKA_BOOTSTRAP_SERVERS"):
         from vc.bus.kafka import KafkaBus, KafkaConfig
 
-        _log.info("bus: Kafka at %s", env["KAFKA_BOOTSTRAP_SERVERS"])
+        _log.info("bus=kafka servers=%s", env["KAFKA_BOOTSTRAP_SERVERS"])
         bus: Bus = await KafkaBus.connect(KafkaConfig.from_env(env), clock=clock)
         if prefix := KAFKA_TOPIC_PREFIX.read(env):
             from vc.bus.prefixed import PrefixedBus
 
-            _log.info("bus: topics and groups begin with %s", prefix)
+            _log.info("bus=kafka topic_prefix=%s", prefix)
             bus = PrefixedBus(bus, prefix)
         return bus
     from vc.bus.memory import MemoryBus
 
     # The in-memory bus works only inside one process; the log line shows why others see nothing.
-    _log.info("bus: in memory (KAFKA_BOOTSTRAP_SERVERS is not set)")
+    _log.info("bus=memory (KAFKA_BOOTSTRAP_SERVERS is not set)")
     return MemoryBus(clock)
 
 
@@ -123,26 +123,26 @@ async def _snapshot(env: Mapping[str, str]) -> SnapshotStore:
     if env.get("REDIS_URL"):
         from vc.snapshot.redis import RedisSnapshot
 
-        _log.info("snapshot cache: Redis")
+        _log.info("snapshot_cache=redis")
         return RedisSnapshot.from_url(env["REDIS_URL"])
     from vc.snapshot.memory import MemorySnapshot
 
-    _log.info("snapshot cache: in memory (REDIS_URL is not set)")
+    _log.info("snapshot_cache=memory (REDIS_URL is not set)")
     return MemorySnapshot()
 
 
 async def _cluster(env: Mapping[str, str], clock: ServerClock, user_agent: str) -> Cluster:
     if not env.get("KUBECONFIG") and _IN_CLUSTER_VARIABLE not in env:
-        raise NoClusterError(
+        raise NoApiServerError(
             "no API server: set KUBECONFIG (`make up` prints one), or run inside a cluster"
         )
     from vc.cluster.kubernetes import connect as connect_kubernetes
     from vc.cluster.kubernetes_config import ConfigurationError
 
-    _log.info("cluster: Kubernetes API of %s", env.get("KUBECONFIG") or "this pod's account")
+    _log.info("cluster=kubernetes credentials=%s", env.get("KUBECONFIG") or "this pod's account")
     try:
         return await connect_kubernetes(
             service=user_agent, environment=env, clock=clock, on_date=clock.observe
         )
     except ConfigurationError as error:
-        raise NoClusterError(str(error)) from error
+        raise NoApiServerError(str(error)) from error

@@ -17,7 +17,7 @@ async def read_cluster_uid(context: Context) -> str:
         found = await context.cluster.get(NAMESPACES, name=NAMED_BY)
     except ForbiddenError as error:
         context.log.warning(
-            "topics of another cluster cannot be told from ours: allow get of namespace %s: %s",
+            "cluster uid unknown, topics of another cluster are not detected: allow get namespace=%s error=%s",
             NAMED_BY,
             error,
         )

@@ -11,7 +11,7 @@ from vc.bus import Bus
 from vc.clock import Clock, ServerClock
 from vc.cluster import Cluster
 from vc.model.values.times import parse_time
-from vc.runtime.containment.problems import Problems
+from vc.runtime.containment.problems import ProblemRows
 from vc.runtime.hosting.tracing import NoTracer, Tracer
 from vc.snapshot import SnapshotStore
 
@@ -55,7 +55,7 @@ class Context:
     """Receives the spans of job traces."""
     dead_letters: Counter = field(init=False)
     """Counts dead letters of the whole service, over all topics that it follows."""
-    problems: Problems = field(init=False)
+    problems: ProblemRows = field(init=False)
     """Objects and records that could not be processed and were left out."""
 
     def __post_init__(self) -> None:
@@ -68,7 +68,7 @@ class Context:
         )
         # The dataclass is frozen, and these two fields depend on others.
         object.__setattr__(self, "dead_letters", dead_letters)
-        problems = Problems(self.name, registry=self.metrics, log=self.log)
+        problems = ProblemRows(self.name, registry=self.metrics, log=self.log)
         object.__setattr__(self, "problems", problems)
 
     def time_unknown(self) -> str:

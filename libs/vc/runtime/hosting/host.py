@@ -18,7 +18,7 @@ from vc.bus.prefixed import forbidden_on
 from vc.clock import Clock, ServerClock
 from vc.model.faults import describe
 from vc.model.values.backoff import delay_seconds
-from vc.runtime.containment.problems import Problems
+from vc.runtime.containment.problems import ProblemRows
 from vc.runtime.hosting.context import Context, Service
 from vc.runtime.hosting.listening import PortTakenError
 from vc.runtime.hosting.time_keeper import TimeKeeper
@@ -48,34 +48,34 @@ class Host:
         self._builds = builds
         self._services: dict[str, Service] = {}
         self._registries: dict[str, CollectorRegistry] = {}
-        self._problems: dict[str, Problems] = {}
-        self._meters = CollectorRegistry()
+        self._problems: dict[str, ProblemRows] = {}
+        self._registry = CollectorRegistry()
         """Metrics of the process itself: memory, CPU, open files, event loop lag."""
         # Memory, CPU and open files belong to the process, so they are registered once.
-        ProcessCollector(registry=self._meters)
+        ProcessCollector(registry=self._registry)
         self._loop_lag = Gauge(
             "pyroclast_event_loop_lag_seconds",
             "How late a timer fired, the latest of the last minute.",
-            registry=self._meters,
+            registry=self._registry,
         )
         self._loop_lags: deque[float] = deque([0.0], maxlen=LOOP_LAG_SAMPLES)
         self._loop_lag.set_function(lambda: max(self._loop_lags))
         self._clock_ahead = Gauge(
             "pyroclast_clock_ahead_seconds",
             "By how much the machine's clock is ahead of the API server's, which deadlines use.",
-            registry=self._meters,
+            registry=self._registry,
         )
         self._restarts = Counter(
             "pyroclast_service_restarts",
             "How often a service of this process raised and was started again.",
             ("service",),
-            registry=self._meters,
+            registry=self._registry,
         )
         self._ready = Gauge(
             "pyroclast_service_ready",
             "1 while a service can do its work.",
             ("service",),
-            registry=self._meters,
+            registry=self._registry,
         )
         self.faults = 0
         """Number of exceptions that services raised, over all services."""
@@ -92,7 +92,7 @@ class Host:
         """The metrics registries of the process and of the running services;
         a restarted service has a new one.
         """
-        return [self._meters, *self._registries.values()]
+        return [self._registry, *self._registries.values()]
 
     async def run(self) -> None:
         """Run all services until cancelled."""
@@ -112,7 +112,7 @@ class Host:
                 task.cancel()
             _, left = await asyncio.wait(tasks, timeout=STOP_SECONDS_MAX)
             for task in left:
-                self._any_context().log.error("%s did not stop in time", task.get_name())
+                self._any_context().log.error("task not stopped in time task=%s", task.get_name())
 
     def denied(self) -> str:
         """Describes what the ACLs of the bus forbid us to publish;
@@ -156,11 +156,15 @@ class Host:
                 self._restarts.labels(name).inc()
                 # For faults of the environment a traceback would hide the remedy.
                 if isinstance(error, PortTakenError):
-                    context.log.error("%s cannot listen and tries again: %s", name, error.sentence)
+                    context.log.error(
+                        "cannot listen, retrying service=%s error=%s", name, error.sentence
+                    )
                 elif isinstance(error, BusForbiddenError):
-                    context.log.error("%s tries again: %s", name, describe(error))
+                    context.log.error(
+                        "service not available, retrying service=%s error=%s", name, describe(error)
+                    )
                 else:
-                    context.log.exception("%s failed and is started again", name)
+                    context.log.exception("service failed and is started again service=%s", name)
             # A fault after a long healthy run is a new fault, and must not inherit an old backoff.
             if context.clock.monotonic() - started > HEALTHY_SECONDS:
                 failures = 0

@@ -140,7 +140,7 @@ def _command_of(folder: Path) -> str:
     words = folder.joinpath("cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
     text = words.strip() or folder.joinpath("comm").read_text().strip()
     # A process may put control characters into its command line; they must not reach a terminal.
-    shown = "".join(letter if letter.isprintable() else "?" for letter in text)
+    shown = "".join(character if character.isprintable() else "?" for character in text)
     return f"{shown[:COMMAND_LETTERS_MAX]}…" if len(shown) > COMMAND_LETTERS_MAX else shown
 
 

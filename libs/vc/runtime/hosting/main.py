@@ -18,7 +18,7 @@ from vc.cluster import ClusterError
 from vc.model.compat import compat_warning, read_compat
 from vc.model.faults import describe
 from vc.runtime.hosting import logs
-from vc.runtime.hosting.adapters import Adapters, NoClusterError, connect
+from vc.runtime.hosting.adapters import Adapters, NoApiServerError, connect
 from vc.runtime.hosting.health import HealthServer
 from vc.runtime.hosting.host import Build, Host
 from vc.runtime.hosting.listening import PortTakenError
@@ -40,9 +40,9 @@ def run_services(builds: Mapping[str, Build]) -> None:
         logs.set_up_from(os.environ)
         check_compat(os.environ)
         asyncio.run(_main(builds))
-    except (NoClusterError, BusError, ClusterError, PortTakenError, ValueError) as error:
+    except (NoApiServerError, BusError, ClusterError, PortTakenError, ValueError) as error:
         # These faults are caused by the configuration; a traceback would not help the operator.
-        _log.critical("%s cannot start: %s", ", ".join(builds), describe(error))
+        _log.critical("cannot start services=%s error=%s", ", ".join(builds), describe(error))
         sys.exit(1)
 
 
@@ -78,7 +78,7 @@ async def host_until_signal(adapters: Adapters, builds: Mapping[str, Build]) -> 
     )
     # Health is served before the services run, so that probes see a starting process.
     port = await health.start()
-    _log.info("%s: health and metrics on port %d", ", ".join(builds), port)
+    _log.info("serving health and metrics services=%s port=%d", ", ".join(builds), port)
     try:
         await _until_signal(asyncio.create_task(host.run()))
     finally:

@@ -10,7 +10,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-async def aside(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+async def run_off_loop(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Run in a worker thread. On a virtual loop run inline,
     because threads would depend on real time.
     """

@@ -45,10 +45,10 @@ class TimeKeeper:
     async def run(self) -> None:
         """Request the date, then wait until the next request is useful."""
         while True:
-            await self._ask()
+            await self._request_date()
             await self._wait()
 
-    async def _ask(self) -> None:
+    async def _request_date(self) -> None:
         sent = self._clock.monotonic()
         try:
             date = await self._cluster.date()
@@ -58,7 +58,7 @@ class TimeKeeper:
             ClusterError
         ) as error:  # an error response has a date too, which the connection has observed
             self._failures += 1
-            self._log.debug("the API server's time was asked for in vain: %s", error)
+            self._log.debug("date request failed error=%s", error)
         else:
             self._failures = 0
             self._clock.observe(date, sent=sent, received=self._clock.monotonic())
@@ -66,7 +66,7 @@ class TimeKeeper:
             # After a step the old bounds are worthless, so narrow the interval again.
             self._steps, self._narrowings = self._clock.steps, 0
             self._log.warning(
-                "the API server's clock was set: this machine's is now %.1f s ahead of it",
+                "API server clock set machine_ahead_seconds=%.1f",
                 self._clock.ahead_seconds,
             )
 
@@ -74,7 +74,7 @@ class TimeKeeper:
         self._dateless += 1
         # A proxy that strips the header would otherwise keep all services unready forever.
         if self._dateless == DATELESS_MAX and not self._clock.known:
-            self._log.warning("deadlines count by this machine's clock: %s", error)
+            self._log.warning("deadlines use the machine clock error=%s", error)
             self._clock.trust_own()
 
     async def _wait(self) -> None:

@@ -4,7 +4,7 @@ Span ids are derived from the job's uid (`vc.messages.trace`) and times are pass
 span that is sent twice, or by a restarted service, is therefore the same span. Without
 `OTEL_EXPORTER_OTLP_ENDPOINT` nothing is imported and nothing is recorded.
 
-Services use a `Teller`, which sends each span once per process, so that duplicates on the bus and
+Services use a `SpanReporter`, which sends each span once per process, so that duplicates on the bus and
 repeated decisions do not send it again.
 """
 
@@ -29,7 +29,7 @@ SEND_SECONDS_MAX: Final = 3.0
 CLOSE_SECONDS_MAX: Final = 3.0
 """Time limit for sending spans at shutdown, so that an unreachable collector does not delay it."""
 
-TOLD_MAX: Final = 20_000
+REPORTED_MAX: Final = 20_000
 """Number of sent spans that are remembered; an older span would be sent again under the same id."""
 
 _MICROSECONDS: Final = 1_000_000
@@ -156,31 +156,31 @@ def _context(job_uid: str, name: str) -> Any:
     )
 
 
-class Teller:
+class SpanReporter:
     """Sends each span once per process, within the limit of its memory."""
 
     def __init__(self, tracer: Tracer) -> None:
         self._tracer = tracer
-        self._told: dict[tuple[str, str, str], None] = {}
+        self._reported: dict[tuple[str, str, str], None] = {}
 
     @property
     def enabled(self) -> bool:
         return self._tracer.enabled
 
-    def has_told(self, uid: str, name: str, *, edition: str = "") -> bool:
-        return (uid, name, edition) in self._told
+    def has_reported(self, uid: str, name: str, *, edition: str = "") -> bool:
+        return (uid, name, edition) in self._reported
 
-    def tell(self, span: Span, *, edition: str = "") -> None:
+    def report(self, span: Span, *, edition: str = "") -> None:
         """Send the span unless it was sent; a new `edition` is sent again under the same id.
 
         The start may come from another machine's clock, so it is limited to the end of the span.
         """
-        if not self._tracer.enabled or self.has_told(span.uid, span.name, edition=edition):
+        if not self._tracer.enabled or self.has_reported(span.uid, span.name, edition=edition):
             return
-        self._told[span.uid, span.name, edition] = None
+        self._reported[span.uid, span.name, edition] = None
         # The oldest span is the least likely to be sent again.
-        if len(self._told) > TOLD_MAX:
-            del self._told[next(iter(self._told))]
+        if len(self._reported) > REPORTED_MAX:
+            del self._reported[next(iter(self._reported))]
         # The start may come from another machine's clock, which may be ahead of ours.
         self._tracer.send(replace(span, started=min(span.started, span.ended)))
 

@@ -43,7 +43,7 @@ leader election.
 
 UNTIL_LEADING_POLL_SECONDS: Final = 0.05
 
-BIRTH_ROUNDS_MAX: Final = 30
+NEW_CLUSTER_ROUNDS_MAX: Final = 30
 """Rounds of progress, about one a second, up to which a cluster counts as new. The services of a
 new stack start within this time, and none of them waits for a leader that never existed.
 """
@@ -142,9 +142,9 @@ class Leadership:
             self._failures = 0
         except ClusterError as error:
             self._failures += 1
-            self._context.log.warning("lease %s: %s", self.name, error)
+            self._context.log.warning("lease request failed lease=%s error=%s", self.name, error)
         self._notice()
-        self._tell()
+        self._wake_waiters()
         took = self._context.clock.monotonic() - began
         wait = max(RENEW_SECONDS - took, RENEW_PAUSE_SECONDS)
         # After a failure retry sooner than the renewal interval: the lease is running out.
@@ -156,12 +156,12 @@ class Leadership:
         """Log once that the lease expired, and once that it was renewed."""
         ran_out = not self.leading and not self.passed_on(self.epoch)
         if ran_out and not self._ran_out:
-            self._context.log.warning("lease %s ran out: nothing is written meanwhile", self.name)
+            self._context.log.warning("lease expired, writes wait lease=%s", self.name)
         elif self._ran_out and not ran_out and self.leading:
-            self._context.log.info("lease %s: leading in epoch %d again", self.name, self.epoch)
+            self._context.log.info("leading again lease=%s epoch=%d", self.name, self.epoch)
         self._ran_out = ran_out
 
-    def _tell(self) -> None:
+    def _wake_waiters(self) -> None:
         """Wake the callers that wait for a change of the lease."""
         # A new event per change, so that each waiter is woken exactly once per change.
         news, self._news = self._news, asyncio.Event()
@@ -194,8 +194,13 @@ class Leadership:
             outwaited = bool(spec.get("holderIdentity"))
             if await self._write(lease, sent_at, transitions=self._epoch_seen + 1):
                 self.outwaited = outwaited
-                self._context.log.info("leading %s, epoch %d", self.name, self.epoch)
+                self._context.log.info("leading lease=%s epoch=%d", self.name, self.epoch)
         else:
+            if self._renewed_at is not None:
+                self._context.log.warning(
+                    "leadership lost lease=%s epoch=%d holder=%s",
+                    self.name, self.epoch, spec.get("holderIdentity"),
+                )  # fmt: skip
             self._renewed_at = None
 
     def _is_over(self, lease: JsonObject) -> bool:
@@ -235,24 +240,26 @@ class Leadership:
         """
         # Only the holder may create it in the same epoch; its earlier decisions stay valid.
         if self.leading:
-            self._context.log.warning("lease %s was deleted: it is made again", self.name)
+            self._context.log.warning("lease deleted, creating it again lease=%s", self.name)
             await self._create(sent_at, transitions=self.epoch)
-        elif await self._at_birth():
+        elif await self._is_new_cluster():
             await self._create(sent_at, transitions=1)
             self._first_epoch = self.epoch
         elif self._missing_for(sent_at) > LEASE_SECONDS + REQUEST_SECONDS_MAX:
             await self._create(sent_at, transitions=max(self._epoch_seen, self.epoch) + 1)
             self.outwaited = True
-            self._context.log.info("lease %s was made anew: leading %s", self.name, self.leading)
+            self._context.log.info(
+                "lease created again lease=%s leading=%s", self.name, self.leading
+            )
 
     def _missing_for(self, now: float) -> float:
         """Seconds since the Lease was first found missing; its last holder may not know yet."""
         if self._missing_since is None:
             self._missing_since = now
-            self._context.log.info("lease %s is not there: its holder is waited for", self.name)
+            self._context.log.info("lease missing, waiting for its holder lease=%s", self.name)
         return now - self._missing_since
 
-    async def _at_birth(self) -> bool:
+    async def _is_new_cluster(self) -> bool:
         """Whether the cluster is new: we never observed the Lease, and hardly any progress was
         published, without which no service decides.
 
@@ -265,15 +272,15 @@ class Leadership:
         try:
             async with asyncio.timeout(REQUEST_SECONDS_MAX):
                 # No service decides without progress, so no leader can have decided much.
-                told = sum(await self._context.bus.end_offsets(PROGRESS.name))
+                published = sum(await self._context.bus.end_offsets(PROGRESS.name))
         except TopicMissingError:
             return True
         except (BusError, TimeoutError) as error:
             self._context.log.info(
-                "lease %s: the age of the cluster is unknown: %s", self.name, describe(error)
+                "age of the cluster unknown lease=%s error=%s", self.name, describe(error)
             )
             return False
-        return told <= BIRTH_ROUNDS_MAX * len(WATCHED)
+        return published <= NEW_CLUSTER_ROUNDS_MAX * len(WATCHED)
 
     async def _create(self, sent_at: float, *, transitions: int) -> None:
         body = {
@@ -325,7 +332,7 @@ class Leadership:
             return
         # Stop writing before the Lease shows it: afterwards another replica may lead.
         self._renewed_at = self._held = None
-        self._tell()
+        self._wake_waiters()
         try:
             lease = await self._get()
             if lease.get("spec", {}).get("holderIdentity") == self._context.identity:
@@ -334,4 +341,4 @@ class Leadership:
                     LEASES, {**lease, "spec": spec}, namespace=self._context.namespace
                 )
         except ClusterError as error:
-            self._context.log.info("lease %s not released: %s", self.name, error)
+            self._context.log.info("lease not released lease=%s error=%s", self.name, error)

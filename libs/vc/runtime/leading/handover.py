@@ -32,7 +32,7 @@ class Handover:
     def __init__(self, context: Context, leadership: Leadership) -> None:
         self._context = context
         self._leadership = leadership
-        self._must_reach: dict[str, int] = {}
+        self._required_versions: dict[str, int] = {}
         """Required resource version by kind; empty if there was no leader before us."""
         self.epoch = _NOT_YET
         """The lease epoch of the last completed version query; sessions belong to this epoch."""
@@ -42,11 +42,11 @@ class Handover:
         if not self._leadership.leading:
             return False
         if self.epoch != self._leadership.epoch:
-            await self._ask(view.kinds)
+            await self._read_versions(view.kinds)
             return False
         return all(self._reached(view, kind) for kind in view.kinds)
 
-    async def _ask(self, kinds: Sequence[Kind]) -> None:
+    async def _read_versions(self, kinds: Sequence[Kind]) -> None:
         """Query the current resource version of each kind."""
         # The epoch may change during the awaits below; what we learn belongs to this one.
         epoch, alone = self._leadership.epoch, self._leadership.has_no_predecessor
@@ -57,10 +57,10 @@ class Handover:
         try:
             versions = await asyncio.gather(*(self._version(cluster, kind) for kind in kinds))
         except ClusterError as error:
-            self._context.log.info("cannot ask how far the cluster is: %s", error)
+            self._context.log.info("resource versions not read error=%s", error)
             return
-        reach = dict(zip((kind.short for kind in kinds), versions, strict=True))
-        self._must_reach = {} if alone else reach
+        required = dict(zip((kind.short for kind in kinds), versions, strict=True))
+        self._required_versions = {} if alone else required
         self.epoch = epoch
 
     async def _version(self, cluster: Cluster, kind: Kind) -> int:
@@ -82,5 +82,5 @@ class Handover:
 
     def _reached(self, view: View, kind: Kind) -> bool:
         progress = view.progress(kind)
-        wanted = self._must_reach.get(kind.short, 0)
+        wanted = self._required_versions.get(kind.short, 0)
         return progress is not None and read_version(progress.resource_version) >= wanted

@@ -13,7 +13,7 @@ from vc.messages.view import View
 from vc.model.api.kinds import Kind
 from vc.runtime.applying.effects import EffectApplier
 from vc.runtime.consuming.follower import Follower
-from vc.runtime.consuming.problem_events import tell_problems
+from vc.runtime.consuming.problem_events import report_problems
 from vc.runtime.consuming.warm_start import WarmStart
 from vc.runtime.hosting.context import Context
 from vc.runtime.leading.election import Leadership
@@ -35,7 +35,7 @@ class Lead:
         self._context = context
         self.follower = Follower(context, kinds, warm_start=warm_start, rest_seconds=rest_seconds)
         self.lease = Leadership(context)
-        self._takeover = Handover(context, self.lease)
+        self._handover = Handover(context, self.lease)
         self.applier = EffectApplier(context, lease=self.lease)
 
     @property
@@ -53,12 +53,12 @@ class Lead:
     @property
     def epoch(self) -> int:
         """The lease epoch of the last handover; decisions are made under it."""
-        return self._takeover.epoch
+        return self._handover.epoch
 
     @property
     def goes_on(self) -> bool:
         """Whether we still lead under the lease of the last handover."""
-        return self.lease.holds(self._takeover.epoch)
+        return self.lease.holds(self._handover.epoch)
 
     def unready(self) -> str:
         """The reason why no decision may be based on the view; empty if it may."""
@@ -66,7 +66,7 @@ class Lead:
 
     async def taken_over(self) -> bool:
         """Whether we lead and the view includes what the previous leader may have written."""
-        return await self._takeover.over(self.view)
+        return await self._handover.over(self.view)
 
     async def may_decide(self) -> bool:
         """Whether the handover is complete, and the view is complete and fresh."""
@@ -79,11 +79,11 @@ class Lead:
         try:
             async with asyncio.TaskGroup() as group:
                 # One task group: if a loop fails, the lease is released and the host restarts all.
-                for loop in (self.lease.run(), self._tell_problems(), *loops):
+                for loop in (self.lease.run(), self._report_problems(), *loops):
                     group.create_task(loop)
         finally:
             await self.follower.close()
 
-    async def _tell_problems(self) -> None:
+    async def _report_problems(self) -> None:
         """Write events on left-out objects; only the leader does, so that each is written once."""
-        await tell_problems(self._context, until_may_write=self.lease.wait_until_leading)
+        await report_problems(self._context, until_may_write=self.lease.wait_until_leading)

@@ -55,13 +55,13 @@ class MeteredCluster:
         self.close = cluster.close
 
     def _counted(
-        self, verb: str, ask: Callable[_P, Coroutine[Any, Any, _T]]
+        self, verb: str, request: Callable[_P, Coroutine[Any, Any, _T]]
     ) -> Callable[_P, Coroutine[Any, Any, _T]]:
         async def counted(*args: _P.args, **named: _P.kwargs) -> _T:
             began = self._clock.monotonic()
             code = _OK
             try:
-                return await ask(*args, **named)
+                return await request(*args, **named)
             except ClusterError as error:
                 code = str(error.code)
                 raise

@@ -22,7 +22,7 @@ HIDDEN: Final = "(set, not shown)"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Findings:
+class CheckFindings:
     """The result of a check."""
 
     problems: list[str] = field(default_factory=list)
@@ -30,7 +30,7 @@ class Findings:
     warnings: list[str] = field(default_factory=list)
 
 
-def check_variables(program: Program, environment: Mapping[str, str]) -> Findings:
+def check_variables(program: Program, environment: Mapping[str, str]) -> CheckFindings:
     """Check that each variable parses and that they are consistent; reads no file."""
     declared = (*program.variables, *shared.SHARED_VARIABLES)
     problems = [
@@ -39,10 +39,10 @@ def check_variables(program: Program, environment: Mapping[str, str]) -> Finding
     # A combined check of variables that do not parse would only repeat their errors.
     if not problems:
         problems += _refusals(program.read, environment)
-    return Findings(problems=problems, warnings=_unknown(program, declared, environment))
+    return CheckFindings(problems=problems, warnings=_unknown(program, declared, environment))
 
 
-def check_everything(program: Program, environment: Mapping[str, str]) -> Findings:
+def check_everything(program: Program, environment: Mapping[str, str]) -> CheckFindings:
     """Check the variables, and the files and addresses that they name."""
     found = check_variables(program, environment)
     declared = (*program.variables, *shared.SHARED_VARIABLES)
@@ -61,7 +61,7 @@ def check_everything(program: Program, environment: Mapping[str, str]) -> Findin
         *_snapshot_problems(environment),
         *_trace_problems(environment),
     ]
-    return Findings(problems=problems, warnings=found.warnings)
+    return CheckFindings(problems=problems, warnings=found.warnings)
 
 
 def described(program: Program, environment: Mapping[str, str]) -> Iterable[tuple[str, str]]:

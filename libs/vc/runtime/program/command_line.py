@@ -13,7 +13,7 @@ from typing import Final
 
 from vc.model.variables import AnyVariable
 from vc.runtime.hosting.variables import SHARED_VARIABLES
-from vc.runtime.program.checking import Findings, check_everything, check_variables, described
+from vc.runtime.program.checking import CheckFindings, check_everything, check_variables, described
 from vc.runtime.program.declaration import Program
 
 EXIT_INVALID: Final = 1
@@ -108,7 +108,7 @@ def _check(program: Program, environment: Mapping[str, str]) -> int:
     return 0
 
 
-def _print_findings(program: Program, found: Findings) -> None:
+def _print_findings(program: Program, found: CheckFindings) -> None:
     lines = [f"{program.name}: warning: {warning}" for warning in found.warnings]
     lines += [f"{program.name}: {problem}" for problem in found.problems]
     sys.stderr.write("".join(f"{line}\n" for line in lines))

@@ -15,6 +15,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from vc.model.values.resources import Resources
+
 RESOURCES_MAX: Final = 256
 """The maximum number of resource names. Further ones are reported and left out."""
 VECTORS_MAX: Final = 4_096
@@ -48,7 +50,7 @@ class AmountColumns:
         """The amounts that the node of a row offers."""
         self._offers: Counter[str] = Counter()
         """The number of nodes that offer a resource."""
-        self._others: dict[int, dict[str, int]] = {}
+        self._others: dict[int, Resources] = {}
         """By row: the requests of its pods for resources without a column."""
         self._vectors: dict[Request, _Split] = {}
         """By request, because many shapes have equal requests."""
@@ -120,7 +122,7 @@ class AmountColumns:
         column, last = self.resources.pop(name), len(self.resources)
         # Pods may still request the resource, so their sums are kept outside of the columns.
         for row in np.flatnonzero(self.used[:, column]).tolist():
-            self._others.setdefault(row, {})[name] = int(self.used[row, column])
+            self._others.setdefault(row, Resources())[name] = int(self.used[row, column])
         # Moving only the last column keeps the columns contiguous at the least cost.
         if column != last:
             moved = next(other for other, at in self.resources.items() if at == last)
@@ -158,19 +160,17 @@ class AmountColumns:
         self._make_row(row)
         split = self._split(request)
         self.used[row] += split.vector
-        for name, amount in split.others:
-            others = self._others.setdefault(row, {})
-            others[name] = others.get(name, 0) + amount
+        if split.others:
+            self._others.setdefault(row, Resources()).add(split.others)
 
     def remove(self, row: int, request: Request) -> None:
         """Remove a pod from a row."""
         split = self._split(request)
         self.used[row] -= split.vector
-        for name, amount in split.others:
+        if split.others:
             others = self._others[row]
-            others[name] -= amount
-            if not others[name]:
-                del others[name]
+            others.add(split.others, times=-1)
+            others.drop_zeros()
             if not others:
                 del self._others[row]
 

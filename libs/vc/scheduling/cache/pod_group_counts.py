@@ -10,7 +10,7 @@ from typing import Final
 
 from vc.model.completed_members import remembered
 from vc.model.values.index_runs import Runs
-from vc.scheduling.model.amounts import Amounts
+from vc.model.values.resources import Resources
 from vc.scheduling.model.rows import ALLOCATED, FINISHED, PodRow, Run, TaskCount, TaskStatus
 
 _COUNTED: Final = frozenset({*ALLOCATED, TaskStatus.SUCCEEDED, TaskStatus.PENDING})
@@ -24,9 +24,9 @@ class WaitingCounts:
         self.pending = self.in_backoff = self.gated = self.invalid = 0
         self.invalid_reason = self.unsupported = self.unsupported_name = ""
         self.unplaceable: list[PodRow] = []
-        self.gated_request: Amounts = {}
+        self.gated_request = Resources()
         self.gate_names: dict[str, None] = {}
-        self.reserved: Amounts = {}
+        self.reserved = Resources()
         self.reserved_pods: dict[bytes, int] = {}
         self._candidates: list[PodRow] = []
 
@@ -34,12 +34,12 @@ class WaitingCounts:
         """Count one pending pod."""
         self.pending += 1
         if pod.queue_reserved:
-            _add(self.reserved, pod)
+            self.reserved.add(pod.shape.request)
             key = pod.shape.key
             self.reserved_pods[key] = self.reserved_pods.get(key, 0) + 1
         # Reserved pods are in the account of the queue; the requests of other gated pods are not charged.
         elif pod.gated or pod.queue_gated:
-            _add(self.gated_request, pod)
+            self.gated_request.add(pod.shape.request)
         # The first matching cause wins. Gates come first: a gated pod is not checked further.
         if pod.gated:
             self.gated += 1
@@ -103,7 +103,7 @@ class PodCounts:
         """Count `pods`, which are in task order; `in_backoff` are the uids in bind backoff."""
         self.by_status: dict[TaskStatus, int] = {}
         self.placed: list[PodRow] = []
-        self.allocated: Amounts = {}
+        self.allocated = Resources()
         self.elsewhere = 0
         self.completed_deleted = 0
         self.priority: int | None = None
@@ -121,7 +121,7 @@ class PodCounts:
             self.priority = min(lowest, pod.class_priority)
         if pod.status in ALLOCATED:
             self.placed.append(pod)
-            _add(self.allocated, pod)
+            self.allocated.add(pod.shape.request)
         if pod.status in ALLOCATED or pod.status is TaskStatus.SUCCEEDED:
             self._ready[pod.task] = self._ready.get(pod.task, 0) + 1
         elif pod.status is TaskStatus.PENDING and pod.ours:
@@ -150,8 +150,3 @@ class PodCounts:
             TaskCount(task=task, ready=self._ready.get(task, 0), valid=valid)
             for task, valid in sorted(self._valid.items())
         )
-
-
-def _add(total: Amounts, pod: PodRow) -> None:
-    for name, amount in pod.shape.request:
-        total[name] = total.get(name, 0) + amount

@@ -30,11 +30,12 @@ from vc.model.api.scheduling import PodGroup, PodGroupStatus
 from vc.model.completed_members import read_completed
 from vc.model.values.bounded import read_version
 from vc.model.values.index_runs import Runs
+from vc.model.values.resources import Resources
 from vc.scheduling.cache.overlays.pod_conditions import ConditionOverlay
 from vc.scheduling.cache.pod_group_counts import PodCounts
 from vc.scheduling.cache.snapshot import QueueUse
 from vc.scheduling.cache.support import unsupported_in_group
-from vc.scheduling.model.amounts import Amounts, Problems, read_amounts, unreadable
+from vc.scheduling.model.amounts import Problems, read_amounts, unreadable
 from vc.scheduling.model.pod_group_status import read_time, rests
 from vc.scheduling.model.rows import INQUEUE, RUNNING, GroupRow, PodRow, TaskStatus
 
@@ -163,7 +164,7 @@ def _read_group(group: PodGroup) -> GroupSpec:
     # Upstream ignores minTaskMember if its sum exceeds minMember.
     applies = sum(n for _, n in minimums) <= spec.min_member
     resources = None
-    amounts: Amounts = {}
+    amounts: dict[str, int] = {}
     if spec.min_resources is not None:
         read = read_amounts(spec.min_resources, problems)
         amounts = {name: amount for name, amount in read.items() if amount}  # 0 requests nothing
@@ -284,18 +285,18 @@ def use_of(row: GroupRow) -> QueueUse:
     Only what this process enqueued it with counts as enqueued resources. A running group with
     finished members claims no more, and an unmanaged group claims nothing.
     """
-    allocated = dict(row.allocated)
-    elastic: Amounts = {}
+    allocated = Resources(row.allocated)
+    elastic = Resources()
     claims = not row.unmanaged and (
         row.status.phase == INQUEUE
         or (row.status.phase == RUNNING and len(row.placed) >= row.min_member)
     )
-    enqueued = row.claimed if claims else {}
+    enqueued = row.claimed if claims else Resources()
     for name, least in row.min_resources or ():
-        has = allocated.get(name, 0)
+        has = allocated[name]
         # A group that still claims a resource has no surplus of it.
         if name not in enqueued and has > least:
             elastic[name] = has - least
     return QueueUse(
-        allocated=allocated, enqueued=enqueued, elastic=elastic, reserved=dict(row.reserved)
+        allocated=allocated, enqueued=enqueued, elastic=elastic, reserved=Resources(row.reserved)
     )

@@ -8,10 +8,11 @@ from vc.model.api.keys import HIERARCHY, HIERARCHY_WEIGHTS, OVERUSE_TOLERANCE
 from vc.model.api.scheduling import PriorityClass, Queue
 from vc.model.queue_access import allow_list, honors_non_preemptable
 from vc.model.values.bounded import read_decimal
+from vc.model.values.resources import Resources
 from vc.scheduling.cache.queue_access import QueueAccess
 from vc.scheduling.cache.snapshot import QueueUse
 from vc.scheduling.cache.support import unsupported_in_queue
-from vc.scheduling.model.amounts import Amounts, Problems, read_amounts
+from vc.scheduling.model.amounts import Problems, read_amounts
 from vc.scheduling.model.pod_group_status import read_time
 from vc.scheduling.model.queue_ancestors import misplaced
 from vc.scheduling.model.rows import QueueRow
@@ -74,18 +75,11 @@ class QueueTableBuilder:
     def add_use(self, queue: str, use: QueueUse) -> None:
         """Add the resources that a group uses."""
         total = self._use.setdefault(queue, QueueUse())
-        _add(total.allocated, use.allocated, sign=1)
-        _add(total.enqueued, use.enqueued, sign=1)
-        _add(total.elastic, use.elastic, sign=1)
-        _add(total.reserved, use.reserved, sign=1)
+        _add(total, use, times=1)
 
     def remove_use(self, queue: str, use: QueueUse) -> None:
         """Remove the resources that a group used."""
-        total = self._use[queue]
-        _add(total.allocated, use.allocated, sign=-1)
-        _add(total.enqueued, use.enqueued, sign=-1)
-        _add(total.elastic, use.elastic, sign=-1)
-        _add(total.reserved, use.reserved, sign=-1)
+        _add(self._use[queue], use, times=-1)
 
     def table(self) -> dict[str, QueueRow]:
         """A copy, sorted by name. Queues with an invalid parent are included, without their guarantee."""
@@ -109,10 +103,10 @@ class QueueTableBuilder:
         return {
             # Sorted, because the order of additions depends on the order of events.
             name: QueueUse(
-                allocated=dict(sorted(use.allocated.items())),
-                enqueued=dict(sorted(use.enqueued.items())),
-                elastic=dict(sorted(use.elastic.items())),
-                reserved=dict(sorted(use.reserved.items())),
+                allocated=Resources(sorted(use.allocated.items())),
+                enqueued=Resources(sorted(use.enqueued.items())),
+                elastic=Resources(sorted(use.elastic.items())),
+                reserved=Resources(sorted(use.reserved.items())),
             )
             for name, use in sorted(self._use.items())
         }
@@ -219,11 +213,13 @@ def _tolerance(queue: Queue) -> int:
     return 0 if fraction is None else round(min(fraction, TOLERANCE_MAX / 1000) * 1000)
 
 
-def _add(total: Amounts, amounts: Amounts, *, sign: int) -> None:
-    for name, amount in amounts.items():
-        left = total.get(name, 0) + sign * amount
+def _add(total: QueueUse, use: QueueUse, *, times: int) -> None:
+    for sum_, amounts in (
+        (total.allocated, use.allocated),
+        (total.enqueued, use.enqueued),
+        (total.elastic, use.elastic),
+        (total.reserved, use.reserved),
+    ):
+        sum_.add(amounts, times=times)
         # Zero entries are removed, so that the sums do not depend on the history.
-        if left:
-            total[name] = left
-        else:
-            total.pop(name, None)
+        sum_.drop_zeros()

@@ -6,11 +6,11 @@ worker thread while the cache changes, and a replay yields the same bytes.
 
 from dataclasses import dataclass, field
 
+from vc.model.values.resources import Resources
 from vc.scheduling.cache.images import ImageRow
 from vc.scheduling.cache.pod_affinity_index import PodAffinityTable
 from vc.scheduling.cache.quotas_and_budgets import BudgetRow, QuotaRow
 from vc.scheduling.cache.volumes import VolumeTable
-from vc.scheduling.model.amounts import Amounts
 from vc.scheduling.model.node_table import NodeTable
 from vc.scheduling.model.nominations import Nomination
 from vc.scheduling.model.rows import GroupRow, PodRow, QueueRow
@@ -24,12 +24,12 @@ class QueueUse:
     Sums over a queue may exceed int64, so they are Python integers.
     """
 
-    allocated: Amounts = field(default_factory=dict)
-    enqueued: Amounts = field(default_factory=dict)
+    allocated: Resources = field(default_factory=Resources)
+    enqueued: Resources = field(default_factory=Resources)
     """minResources of enqueued groups, as far as they are not allocated yet."""
-    elastic: Amounts = field(default_factory=dict)
+    elastic: Resources = field(default_factory=Resources)
     """Allocated beyond minResources."""
-    reserved: Amounts = field(default_factory=dict)
+    reserved: Resources = field(default_factory=Resources)
     """Reserved for waiting pods whose queue-allocation gate was removed."""
 
 

@@ -20,6 +20,7 @@ from vc.model.api.node import Node, NodeCondition, NodeStatus
 from vc.model.api.pod import Container, Pod, PodSpec, PodStatus, ResourceRequirements
 from vc.model.api.scheduling import PodGroup, PriorityClass, Queue, QueueSpec, QueueStatus
 from vc.model.values.quantity import format_resources, parse_resources
+from vc.model.values.resources import Resources
 from vc.scheduling.explain import apply_storage
 from vc.scheduling.explain.apply_field import remove_field
 from vc.scheduling.explain.cluster_objects import (
@@ -303,10 +304,10 @@ def _shrink_request(cluster: Cluster, remedy: Unblock, group: str) -> None:
         if not p.spec.node_name and p.metadata.labels.get(TASK_SPEC, "") == remedy.target
     ]
     requests = dict(format_resources({n: a for n, a in remedy.amounts.items() if n != PODS}))
-    saved: dict[str, int] = {}
+    saved = Resources()
     for pod in waiting:
-        for name, amount in requests_of(pod).items():
-            saved[name] = saved.get(name, 0) + amount - remedy.amounts.get(name, 0)
+        asked = requests_of(pod)
+        saved.add(asked - Resources(remedy.amounts).only(asked))
         # One container with the whole request has the same effect on scheduling as the original
         # ones.
         containers = [Container(resources=ResourceRequirements(requests=requests))]
@@ -315,7 +316,7 @@ def _shrink_request(cluster: Cluster, remedy: Unblock, group: str) -> None:
     known = find(cluster, PodGroup, group)
     if known.spec.min_resources:
         least = parse_resources(known.spec.min_resources)
-        less = {name: max(0, amount - saved.get(name, 0)) for name, amount in least.items()}
+        less = {name: max(0, amount - saved[name]) for name, amount in least.items()}
         smaller = msgspec.structs.replace(known.spec, min_resources=dict(format_resources(less)))
         cluster.put(msgspec.structs.replace(known, spec=smaller))
 

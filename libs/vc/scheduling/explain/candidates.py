@@ -15,7 +15,9 @@ from vc.model.api.kubernetes import PodDisruptionBudget, ResourceQuota
 from vc.model.api.pod import Pod
 from vc.model.api.scheduling import PodGroup, PriorityClass, Queue
 from vc.model.values.quantity import parse_resources
-from vc.scheduling.explain.cluster_objects import group_of, requests_of
+from vc.scheduling.explain.cluster_objects import group_of
+from vc.scheduling.explain.cluster_objects import requests_of
+from vc.model.values.resources import Resources
 from vc.scheduling.explain.simulation import Snapshot
 from vc.scheduling.model.amounts import AMOUNT_MAX, POD_UNITS, PODS, Amounts
 from vc.scheduling.plugins.queue_shares.tree import WEIGHT_MAX
@@ -271,13 +273,8 @@ class Candidates:
 
     def _needed(self) -> Amounts:
         """Return minResources, or the sum of the requests of the job's pods."""
-        total = dict(parse_resources(self._group.spec.min_resources or {}))
-        if total:
-            return total
-        for pod in self._own:
-            for name, amount in requests_of(pod).items():
-                total[name] = total.get(name, 0) + amount
-        return total
+        written = parse_resources(self._group.spec.min_resources or {})
+        return written or Resources.total(requests_of(pod) for pod in self._own)
 
 
 def together(parts: Sequence[Unblock]) -> Unblock:

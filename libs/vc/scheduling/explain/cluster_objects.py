@@ -9,7 +9,8 @@ from vc.model.api.meta import ApiObject, object_key
 from vc.model.api.pod import Pod
 from vc.model.api.struct import ResourceList
 from vc.model.values.quantity import format_resources, parse_resources
-from vc.scheduling.model.amounts import PODS, Amounts, Problems, pod_request
+from vc.model.values.resources import Resources
+from vc.scheduling.model.amounts import PODS, Problems, pod_request
 
 _Object = TypeVar("_Object", bound=ApiObject)
 
@@ -51,10 +52,7 @@ def members(cluster: Cluster, group: str) -> list[Pod]:
 
 def added(written: ResourceList, amounts: Mapping[str, int]) -> ResourceList:
     """Return the resources plus the amounts; resources that are not written count as zero."""
-    total = dict(parse_resources(written))
-    for name, amount in amounts.items():
-        total[name] = total.get(name, 0) + amount
-    return dict(format_resources(total))
+    return dict(format_resources(parse_resources(written) + amounts))
 
 
 def group_of(pod: Pod) -> str:
@@ -68,7 +66,6 @@ def _group_name(pod: Pod) -> str:
     return annotations.get(GROUP_NAME) or annotations.get(GROUP_NAME_ALTERNATIVE) or ""
 
 
-def requests_of(pod: Pod) -> Amounts:
+def requests_of(pod: Pod) -> Resources:
     """Return the pod's request as the scheduler counts it, without the resource `pods`."""
-    found = pod_request(pod.spec, Problems())
-    return {name: amount for name, amount in found.items() if name != PODS}
+    return pod_request(pod.spec, Problems()).without((PODS,))

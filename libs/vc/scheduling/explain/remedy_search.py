@@ -17,6 +17,7 @@ import msgspec
 
 from vc.messages.sessions import JobReason, Unblock
 from vc.model.api.scheduling import PodGroup
+from vc.model.values.resources import Resources
 from vc.scheduling.explain.candidates import Candidates, together
 from vc.scheduling.explain.cluster_objects import CannotApplyError
 from vc.scheduling.explain.simulation import Simulated, Snapshot, simulate
@@ -251,8 +252,7 @@ def _joined(old: Unblock, new: Unblock, *, doubling: bool) -> Unblock | None:
         return msgspec.structs.replace(old, pods=old.pods + more)
     if bool(old.pods) != bool(new.pods):
         return None
-    total = dict(old.amounts)
-    for name, amount in new.amounts.items():
-        has = total.get(name, 0)
-        total[name] = has + (max(has, amount) if doubling else amount)
+    had = Resources(old.amounts)
+    # Doubling adds at least as much of each resource of the new part as the old one had.
+    total = had + (had.only(new.amounts).largest(new.amounts) if doubling else new.amounts)
     return msgspec.structs.replace(old, amounts=total, weight=max(old.weight, new.weight))

@@ -14,6 +14,7 @@ from vc.model.faults import describe
 from vc.model.pod_requests import pod_requests
 from vc.model.values.human_amounts import human_amount
 from vc.model.values.quantity import QuantityError, decimals_of, parse_quantity
+from vc.model.values.resources import Resources
 
 AMOUNT_MAX: Final = 2**53
 """8 PiB, or nine million million CPUs. It exceeds real clusters, and the sum of 1,024 such amounts
@@ -30,6 +31,7 @@ PROBLEM_MAX: Final = 300
 """The maximum number of characters of a problem that stems from an exception."""
 
 Amounts = dict[str, int]
+"""Amounts that are only read. Sums are made with `Resources`, which is such a dictionary."""
 
 
 class Problems:
@@ -50,10 +52,10 @@ def unreadable(error: Exception) -> str:
     return f"cannot be read: {type(error).__name__}: {describe(error)}"[:PROBLEM_MAX]
 
 
-def read_amounts(written: Mapping[str, str | int | float] | None, problems: Problems) -> Amounts:
+def read_amounts(written: Mapping[str, str | int | float] | None, problems: Problems) -> Resources:
     """A resource list as integers. Unreadable amounts are left out, amounts out of range are
     clamped, and both are reported as problems."""
-    amounts: Amounts = {}
+    amounts = Resources()
     for name, text in (written or {}).items():
         try:
             amount = parse_quantity(text, decimals=decimals_of(name))
@@ -68,10 +70,12 @@ def read_amounts(written: Mapping[str, str | int | float] | None, problems: Prob
     return amounts
 
 
-def pod_request(spec: PodSpec, problems: Problems) -> Amounts:
+def pod_request(spec: PodSpec, problems: Problems) -> Resources:
     """The effective request, bounded. Resources with amount 0 are left out."""
     running = pod_requests(spec, lambda written: read_amounts(written, problems))
-    request = {name: min(amount, AMOUNT_MAX) for name, amount in running.items() if amount}
+    request = Resources(
+        (name, min(amount, AMOUNT_MAX)) for name, amount in running.items() if amount
+    )
     # Every pod counts against the pod limit of its node.
     request[PODS] = POD_UNITS
     return request

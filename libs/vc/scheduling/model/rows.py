@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 
 from vc.model.api.scheduling import PodGroupStatus
+from vc.model.values.resources import Resources
 from vc.scheduling.model.shapes import Shape
 
 PENDING: Final = "Pending"
@@ -241,25 +242,20 @@ class GroupRow(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         return sum(len(run.pods) for run in self.runs)
 
     @property
-    def charged_minimum(self) -> dict[str, int]:
+    def charged_minimum(self) -> Resources:
         """minResources without the requests of gated pods. Those are charged neither to the cluster
         nor to the queue before their gates are removed."""
-        gated = dict(self.gated_request)
-        least = {name: amount - gated.get(name, 0) for name, amount in self.min_resources or ()}
-        return {name: amount for name, amount in least.items() if amount > 0}
+        return Resources(self.min_resources or ()).missing_in(dict(self.gated_request))
 
     @property
-    def claimed(self) -> dict[str, int]:
+    def claimed(self) -> Resources:
         """The enqueued resources beyond what the group has, as long as its claim lasts. They never
         exceed what it was enqueued with."""
-        bound, has, reserved = dict(self.claim), dict(self.allocated), dict(self.reserved)
-        found: dict[str, int] = {}
-        for name, least in self.charged_minimum.items() if bound else ():
-            # A user may raise minResources after the enqueue decision; the raise was never checked.
-            missing = min(least, bound.get(name, 0)) - has.get(name, 0) - reserved.get(name, 0)
-            if missing > 0:
-                found[name] = missing
-        return found
+        if not self.claim:
+            return Resources()
+        has = Resources(self.allocated) + self.reserved
+        # A user may raise minResources after the enqueue decision; the raise was never checked.
+        return self.charged_minimum.smallest(dict(self.claim)).missing_in(has)
 
 
 class QueueRow(msgspec.Struct, frozen=True, kw_only=True, eq=False):

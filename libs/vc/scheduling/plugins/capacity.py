@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from vc.messages.sessions import Reason
+from vc.model.values.resources import Resources
 from vc.scheduling.conf.arguments import weight
 from vc.scheduling.conf.model import HIERARCHY
 from vc.scheduling.framework.order_points import OrderKey
@@ -118,21 +119,19 @@ class Capacity:
         assert self._tree is not None
         if row.name in self._deserved:
             return self._deserved[row.name]
-        deserved = dict(row.deserved)
+        deserved = Resources(row.deserved)
         # A queue without a deserved share of its own deserves the sum of its children.
         if not deserved:
             for child in self._tree.children.get(row.name, []):
-                for name, amount in self._of(session, child).items():
-                    deserved[name] = deserved.get(name, 0) + amount
+                deserved.add(self._of(session, child))
         limit = self._limits.get(row.name, {})
-        capped: Amounts = {}
+        capped = Resources()
         for name, amount in deserved.items():
             there = session.cluster_amounts(name)[0]
             # A share beyond the limit or the cluster could never be reclaimed, and it would make
             # the queue appear less used than it is.
             capped[name] = min(amount, limit.get(name, there), there)
         # The guarantee is never reclaimed, so it is deserved even where the spec lists less.
-        for name, amount in self._tree.guarantee(row).items():
-            capped[name] = max(capped.get(name, 0), amount)
+        capped.raise_to(self._tree.guarantee(row))
         self._deserved[row.name] = capped
         return capped

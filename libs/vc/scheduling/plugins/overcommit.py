@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from vc.messages.sessions import Reason
+from vc.model.values.resources import Resources
 from vc.scheduling.conf.arguments import thousandths
-from vc.scheduling.model.amounts import Amounts
 from vc.scheduling.model.rows import GroupRow
 from vc.scheduling.plugins.queue_shares.recoverable import preemptable, reclaimable, unbacked
 from vc.scheduling.session import reasons
@@ -31,37 +31,35 @@ class Overcommit:
 
     def __init__(self, arguments: Mapping[str, str]) -> None:
         self._factor = thousandths(arguments, "overcommit-factor", _FACTOR_DEFAULT, least=1000)
-        self._unbacked: tuple[weakref.ref[Session], dict[str, Amounts]] | None = None
+        self._unbacked: tuple[weakref.ref[Session], dict[str, Resources]] | None = None
         """By namespace, for the session that called last; all groups of a session share the result.
         """
 
     def job_enqueueable_refusal(self, session: "Session", group: GroupRow) -> Reason | None:
         """Refuse the group when its minResources exceed what is available now or after evictions."""
         needed = group.charged_minimum
-        available: dict[str, int] = {}
+        available = Resources()
         for name in needed:
             total, used = session.cluster_amounts(name)
             available[name] = total * self._factor // 1000 - used - session.enqueued_total(name)
-        if all(amount <= available[name] for name, amount in needed.items()):
+        if needed.fits_in(available):
             return None
         # The bounds on evictions cost more to compute, so they are added only when idle resources
         # are not enough.
-        for name, amount in preemptable(session, group).items():
-            available[name] = available.get(name, 0) + amount
-        for name, amount in reclaimable(session, group).items():
-            available[name] = available.get(name, 0) + amount
-        if all(amount <= available[name] for name, amount in needed.items()):
+        available.add(preemptable(session, group))
+        available.add(reclaimable(session, group))
+        if needed.fits_in(available):
             return None
         # Claims in the group's own namespace still count. Otherwise a tenant could enqueue one
         # group without pods after another.
         for namespace, claims in self._unbacked_in(session).items():
-            for name, amount in claims.items() if namespace != group.namespace else ():
-                available[name] = available.get(name, 0) + amount
-        if all(amount <= available[name] for name, amount in needed.items()):
+            if namespace != group.namespace:
+                available.add(claims)
+        if needed.fits_in(available):
             return None
         return reasons.overcommitted(needed, available)
 
-    def _unbacked_in(self, session: "Session") -> dict[str, Amounts]:
+    def _unbacked_in(self, session: "Session") -> dict[str, Resources]:
         if self._unbacked is None or self._unbacked[0]() is not session:
             self._unbacked = (weakref.ref(session), unbacked(session))
         return self._unbacked[1]

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from vc.messages.sessions import Reason
+from vc.model.values.resources import Resources
 from vc.scheduling.cache.quotas_and_budgets import QuotaRow
-from vc.scheduling.model.amounts import POD_UNITS, Amounts
+from vc.scheduling.model.amounts import POD_UNITS
 from vc.scheduling.model.rows import INQUEUE, GroupRow
 from vc.scheduling.session import reasons
 
@@ -28,7 +29,7 @@ class ResourceQuotas:
     def __init__(self, arguments: Mapping[str, str]) -> None:
         del arguments  # the plugin has no arguments
         self._by_namespace: dict[str, list[QuotaRow]] | None = None
-        self._claimed: dict[str, list[Amounts]] = {}
+        self._claimed: dict[str, list[Resources]] = {}
         """By namespace: the enqueued amounts that count against each of its quotas, in their order.
         """
         self._counted: dict[str, None] = {}
@@ -43,11 +44,9 @@ class ResourceQuotas:
             needed = _needed(group, quota)
             # The group may be in the sums already; its own claim must not count against it.
             own = needed if group.key in self._counted else {}
-            available: Amounts = {}
-            for name in needed:
-                taken = quota.used.get(name, 0) + claimed.get(name, 0) - own.get(name, 0)
-                available[name] = quota.hard[name] - taken
-            if any(amount > available[name] for name, amount in needed.items()):
+            taken = Resources(quota.used) + claimed - own
+            available = (Resources(quota.hard) - taken).only(needed)
+            if not needed.fits_in(available):
                 return reasons.over_quota(quota, needed, available)
         return None
 
@@ -57,7 +56,7 @@ class ResourceQuotas:
             self._by_namespace = {}
             for quota in session.snapshot.quotas.values():
                 self._by_namespace.setdefault(quota.namespace, []).append(quota)
-                self._claimed.setdefault(quota.namespace, []).append({})
+                self._claimed.setdefault(quota.namespace, []).append(Resources())
             for group in session.snapshot.all_groups.values():
                 # Pods of groups that have some are in the quota's reported use. Groups without pods
                 # are not.
@@ -73,15 +72,14 @@ class ResourceQuotas:
         assert self._by_namespace is not None
         quotas = self._by_namespace.get(group.namespace, [])
         for quota, claimed in zip(quotas, self._claimed.get(group.namespace, []), strict=True):
-            for name, amount in _needed(group, quota).items():
-                claimed[name] = claimed.get(name, 0) + amount
+            claimed.add(_needed(group, quota))
         self._counted[group.key] = None
 
 
-def _needed(group: GroupRow, quota: QuotaRow) -> Amounts:
+def _needed(group: GroupRow, quota: QuotaRow) -> Resources:
     """Return what the group's minimum uses of each limit of a quota."""
     written = dict(group.quota_resources)
-    needed: Amounts = {}
+    needed = Resources()
     for name in quota.hard:
         amount = written.get(name, written.get(name.removeprefix(_REQUESTS), 0))
         if name in _POD_COUNTS:

@@ -23,6 +23,7 @@ from typing import Any, Final, get_args, get_origin, get_type_hints
 import msgspec
 import numpy as np
 
+from vc.model.values.resources import Resources
 from vc.scheduling.cache.snapshot import Snapshot
 from vc.scheduling.conf.model import Conf
 from vc.scheduling.model.decisions import Decisions
@@ -76,7 +77,9 @@ def _pack(value: Any) -> Any:
 
 
 def unpack(expected: Any, value: Any) -> Any:
-    """Decode an array that `_pack` encoded."""
+    """Decode an array that `_pack` encoded, or resources, which are encoded as a map."""
+    if expected is Resources:
+        return Resources(value)
     if (get_origin(expected) or expected) is not np.ndarray:
         raise NotImplementedError(f"{expected} cannot be recorded")
     dtype, shape, content = value

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from vc.model.values.resources import Resources
 from vc.scheduling.cache.overlays.enqueued import CLAIM_SECONDS
 from vc.scheduling.model.amounts import Amounts
 from vc.scheduling.model.rows import GroupRow
@@ -29,7 +30,7 @@ def bounded_claim(session: "Session", group: GroupRow) -> Amounts:
     return dict(group.min_resources or ())
 
 
-def claimed(session: "Session", group: GroupRow) -> Amounts:
+def claimed(session: "Session", group: GroupRow) -> Resources:
     """What is promised to it beyond what it has, as of now in this session."""
     claim = session.claims.get(group.key)
     if claim is None:

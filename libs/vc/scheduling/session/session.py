@@ -154,7 +154,7 @@ class Session:
     def withdraw(self, group: GroupRow) -> None:
         """Count a group as Pending, without enqueued resources, until it is enqueued again."""
         self._phases[group.key] = PENDING
-        promised = {name: -amount for name, amount in use_of(group).enqueued.items()}
+        promised = use_of(group).enqueued.scaled(-1)
         self._roll_up(group.queue, QueueUse(enqueued=promised))
 
     def priority(self, group: GroupRow) -> int:

@@ -7,49 +7,40 @@ import msgspec
 
 from vc.model.api.struct import JsonObject
 from vc.model.values.quantity import QuantityError, parse_resources
+from vc.model.values.resources import Resources
 from vc.simcluster.schema.pod_defaults import containers_of
 
 
-def pod_requests(spec: JsonObject) -> dict[str, int]:
+def pod_requests(spec: JsonObject) -> Resources:
     """The resources that a pod requests.
 
     That is the sum of its containers, or the peak of its init containers if that is higher.
     """
-    total: dict[str, int] = {}
-    for container in containers_of(spec, "containers"):
-        _add(total, _requests(container))
-    sidecars: dict[str, int] = {}
-    peak: dict[str, int] = {}
+    total = Resources.total(_requests(each) for each in containers_of(spec, "containers"))
+    sidecars = Resources()
+    peak = Resources()
     for container in containers_of(spec, "initContainers"):
-        asked = _requests(container)
+        step = sidecars + _requests(container)
         # A restartable init container (sidecar) keeps running beside all later containers.
         if container.get("restartPolicy") == "Always":
-            _add(sidecars, asked)
-            asked = {}
-        for name in asked.keys() | sidecars.keys():
-            peak[name] = max(peak.get(name, 0), asked.get(name, 0) + sidecars.get(name, 0))
-    _add(total, sidecars)
-    for name, amount in peak.items():
-        total[name] = max(total.get(name, 0), amount)
-    _add(total, _parsed(spec.get("overhead")))
+            sidecars = step
+        peak.raise_to(step)
+    total.add(sidecars)
+    total.raise_to(peak)
+    total.add(_parsed(spec.get("overhead")))
     return total
 
 
-def _requests(container: JsonObject) -> dict[str, int]:
+def _requests(container: JsonObject) -> Resources:
     return _parsed((container.get("resources") or {}).get("requests"))
 
 
-def _parsed(amounts: JsonObject | None) -> dict[str, int]:
+def _parsed(amounts: JsonObject | None) -> Resources:
     try:
         return parse_resources(amounts)
     except QuantityError:
         # An unreadable quantity counts as no request: validation rejects it elsewhere.
-        return {}
-
-
-def _add(total: dict[str, int], amounts: dict[str, int]) -> None:
-    for name, amount in amounts.items():
-        total[name] = total.get(name, 0) + amount
+        return Resources()
 
 
 class Refusal(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,7 +69,7 @@ class NodeCapacity:
     def __init__(self, allocatable: JsonObject) -> None:
         self.allocatable = _parsed(allocatable)
         self._held: dict[str, dict[str, int]] = {}
-        self._used: dict[str, int] = {}
+        self._used = Resources()
 
     def take(self, uid: str, requests: dict[str, int]) -> Refusal | None:
         """Hold the resources for a pod. Return the reason if they do not fit."""
@@ -89,8 +80,8 @@ class NodeCapacity:
         wanted = {**requests, "pods": 1000}
         # Sorted, so that the reported resource does not depend on the order in the manifest.
         for name in sorted(wanted):
-            capacity = self.allocatable.get(name, 0)
-            used = self._used.get(name, 0)
+            capacity = self.allocatable[name]
+            used = self._used[name]
             if wanted[name] and used + wanted[name] > capacity:
                 # The message uses the units of a real kubelet.
                 unit = 1000 if name not in ("cpu", "memory", "ephemeral-storage") else 1
@@ -105,8 +96,8 @@ class NodeCapacity:
 
     def hold(self, uid: str, amounts: dict[str, int]) -> None:
         self._held[uid] = amounts
-        _add(self._used, amounts)
+        self._used.add(amounts)
 
     def release(self, uid: str) -> None:
         amounts = self._held.pop(uid, {})
-        _add(self._used, {name: -amount for name, amount in amounts.items()})
+        self._used.add(amounts, times=-1)

@@ -11,9 +11,14 @@ from vc.jobs.defaults import default_min_available
 from vc.model.api.job import JobSpec
 from vc.model.pod_requests import pod_requests
 from vc.model.values.quantity import MILLI
-from vc.validation.amounts import Amounts, known_amounts, sum_amounts
-from vc.validation.pods.pod_template import TemplateSpec, template_of
-from vc.validation.world import World, parent_of
+from vc.validation.amounts import Amounts
+from vc.validation.amounts import known_amounts
+from vc.validation.amounts import sum_amounts
+from vc.validation.pods.pod_template import TemplateSpec
+from vc.validation.pods.pod_template import template_of
+from vc.validation.world import World
+from vc.validation.world import parent_of
+from vc.model.values.resources import Resources
 
 PODS: Final = "pods"
 _ONE_POD: Final = 10**MILLI
@@ -21,12 +26,12 @@ _LEVELS_MAX: Final = 64
 """Limit of the walk to root, in case the parents of the queues form a cycle."""
 
 
-def pod_amounts(spec: TemplateSpec) -> Amounts:
+def pod_amounts(spec: TemplateSpec) -> Resources:
     """The requests of one pod, and one pod."""
-    return {**pod_requests(spec, known_amounts), PODS: _ONE_POD}
+    return Resources({**pod_requests(spec, known_amounts), PODS: _ONE_POD})
 
 
-def gang_amounts(spec: JobSpec) -> Amounts:
+def gang_amounts(spec: JobSpec) -> Resources:
     """A lower bound of the requests of minAvailable pods, per resource."""
     pods = [pod_amounts(template_of(task.template).spec) for task in spec.tasks]
     least = [max(default_min_available(task), 0) for task in spec.tasks]
@@ -34,22 +39,17 @@ def gang_amounts(spec: JobSpec) -> Amounts:
     if sum(least) > spec.min_available:
         least = [0] * len(least)
     rest = max(spec.min_available - sum(least), 0)
-    bound = sum_amounts(
-        [
-            {key: units * count for key, units in pod.items()}
-            for pod, count in zip(pods, least, strict=True)
-        ]
-    )
+    bound = Resources()
+    for pod, count in zip(pods, least, strict=True):
+        bound.add(pod, times=count)
     room = [max(task.replicas - count, 0) for task, count in zip(spec.tasks, least, strict=True)]
     # Each resource is minimized on its own: no choice of pods can need less of it.
     for resource in {key for pod in pods for key in pod}:
-        cheapest = sorted(
-            (pod.get(resource, 0), count) for pod, count in zip(pods, room, strict=True)
-        )
+        cheapest = sorted((pod[resource], count) for pod, count in zip(pods, room, strict=True))
         missing = rest
         for units, count in cheapest:
             taken = min(count, missing)
-            bound[resource] = bound.get(resource, 0) + units * taken
+            bound[resource] += units * taken
             missing -= taken
     return bound
 

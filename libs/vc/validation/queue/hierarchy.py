@@ -9,12 +9,20 @@ root are not limited, because root is the cluster, whose size is not written in 
 from collections.abc import Iterator
 from typing import Final
 
+
 from vc.model.api.keys import ROOT_QUEUE
 from vc.model.api.scheduling import Queue
-from vc.validation.amounts import Amounts, excess, known_amounts, sum_amounts, text
-from vc.validation.queue.shares import WrittenShares, shares_of
+from vc.validation.amounts import Amounts
+from vc.validation.amounts import excess
+from vc.validation.amounts import known_amounts
+from vc.validation.amounts import sum_amounts
+from vc.validation.amounts import text
+from vc.validation.queue.shares import WrittenShares
+from vc.validation.queue.shares import shares_of
 from vc.validation.result import ValidationResult
-from vc.validation.world import World, parent_of
+from vc.validation.world import World
+from vc.validation.world import parent_of
+from vc.model.values.resources import Resources
 
 LEVELS_MAX: Final = 64
 """Limit of walks along parents, in case these form a cycle."""
@@ -125,9 +133,7 @@ def _check_above(found: ValidationResult, queue: Queue, *, world: World) -> None
     own = shares_of(queue, compat=compat)
     ceiling, owner = _ceiling(queue, world)
     # Only resources that an ancestor limits are compared.
-    for resource, wanted, limit in excess(
-        {r: u for r, u in own.capability.items() if r in ceiling}, ceiling
-    ):
+    for resource, wanted, limit in excess(own.capability.only(ceiling), ceiling):
         found.refuse(
             f"spec.capability[{resource}]",
             f"is more than the {text(resource, limit)} of queue {owner[resource]!r} above; lower it",
@@ -149,9 +155,9 @@ def _check_above(found: ValidationResult, queue: Queue, *, world: World) -> None
     )
 
 
-def _ceiling(queue: Queue, world: World) -> tuple[Amounts, dict[str, str]]:
+def _ceiling(queue: Queue, world: World) -> tuple[Resources, dict[str, str]]:
     """Per resource, the capability of the nearest ancestor that names it, and that ancestor."""
-    ceiling: Amounts = {}
+    ceiling = Resources()
     owner: dict[str, str] = {}
     for above in ancestors(queue, world):
         for resource, units in known_amounts(above.spec.capability).items():
@@ -174,14 +180,14 @@ def _check_sums(
         (
             "guarantee",
             "spec.guarantee.resource",
-            sum_amounts([member.guarantee for member in members]),
+            Resources.total(member.guarantee for member in members),
             limits.guarantee,
             own.guarantee if own else None,
         ),
         (
             "deserved",
             "spec.deserved",
-            sum_amounts([member.deserved for member in members]),
+            Resources.total(member.deserved for member in members),
             limits.deserved,
             own.deserved if own else None,
         ),

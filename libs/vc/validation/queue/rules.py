@@ -1,9 +1,11 @@
 """Rules for the creation and change of one queue."""
 
 import math
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
+
 
 from vc.model.api.keys import HIERARCHY, HIERARCHY_WEIGHTS, ROOT_QUEUE
 from vc.model.api.scheduling import Queue
@@ -53,9 +55,9 @@ class _Pair(msgspec.Struct, frozen=True, kw_only=True):
     """An amount and its upper limit."""
 
     path: str
-    amounts: Amounts
+    amounts: Mapping[str, int]
     limit_path: str
-    limit: Amounts
+    limit: Mapping[str, int]
 
 
 def _check_amounts(found: ValidationResult, queue: Queue, *, compat: Compat) -> None:

@@ -6,17 +6,20 @@ queues with a guarantee and no deserved. In `upstream` mode deserved is used as 
 
 import msgspec
 
+
 from vc.model.api.scheduling import Queue
 from vc.model.compat import Compat
-from vc.validation.amounts import Amounts, known_amounts
+from vc.validation.amounts import Amounts
+from vc.validation.amounts import known_amounts
+from vc.model.values.resources import Resources
 
 
 class WrittenShares(msgspec.Struct, frozen=True, kw_only=True):
     """Capability, guarantee and deserved in exact units."""
 
-    capability: Amounts
-    guarantee: Amounts
-    deserved: Amounts
+    capability: Resources
+    guarantee: Resources
+    deserved: Resources
 
 
 def shares_of(queue: Queue, *, compat: Compat) -> WrittenShares:
@@ -25,8 +28,7 @@ def shares_of(queue: Queue, *, compat: Compat) -> WrittenShares:
     deserved = known_amounts(queue.spec.deserved)
     # Queues with only a guarantee would otherwise never fit in their parent.
     if compat is Compat.LENIENT:
-        keys = guarantee.keys() | deserved.keys()
-        deserved = {key: max(guarantee.get(key, 0), deserved.get(key, 0)) for key in keys}
+        deserved = deserved.largest(guarantee)
     return WrittenShares(
         capability=known_amounts(queue.spec.capability), guarantee=guarantee, deserved=deserved
     )

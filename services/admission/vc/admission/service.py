@@ -21,6 +21,7 @@ from vc.cluster import AlreadyExistsError, ClusterError
 from vc.model.api.kinds import NAMESPACES
 from vc.model.api.struct import JsonObject
 from vc.model.faults import describe
+from vc.model.values.backoff import delay_seconds
 from vc.runtime.hosting.context import Context
 
 

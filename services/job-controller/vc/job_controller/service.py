@@ -42,7 +42,7 @@ from vc.runtime.applying.expectations import Expectations
 from vc.runtime.applying.workqueue import WorkQueue
 from vc.runtime.consuming.dead_letters import send_to_dead_letters
 from vc.runtime.consuming.follower import Batch, Follower
-from vc.runtime.consuming.problem_events import tell_problems
+from vc.runtime.consuming.problem_events import report_problems
 from vc.runtime.containment.boundaries import APPLY, DECIDE
 from vc.runtime.hosting.context import Context
 from vc.runtime.hosting.job_fields import fields_of
@@ -116,7 +116,7 @@ class JobController:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._follow_shared())
                 group.create_task(self._follow_jobs(group))
-                group.create_task(tell_problems(self._context))
+                group.create_task(report_problems(self._context))
         finally:
             await self._jobs.close()
             await self._shared.close()

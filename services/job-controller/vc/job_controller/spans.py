@@ -26,7 +26,7 @@ from vc.model.api.pod import Pod
 from vc.model.values.times import parse_time
 from vc.runtime.applying.effects import Outcome, OutcomeStatus
 from vc.runtime.hosting.context import Context
-from vc.runtime.hosting.tracing import Span, Teller
+from vc.runtime.hosting.tracing import Span, SpanReporter
 
 YOUNG_SECONDS: Final = 60.0
 """How long after its end a step is exported from the objects alone."""
@@ -52,7 +52,7 @@ class LifecycleSpans:
 
     def __init__(self, context: Context) -> None:
         self._clock = context.clock
-        self._teller = Teller(context.tracer)
+        self._reporter = SpanReporter(context.tracer)
         self._begun: dict[tuple[str, str], float] = {}
         """When a step of several decisions began, by job uid and
         span. Only a time, no open span."""
@@ -63,7 +63,7 @@ class LifecycleSpans:
         job = seen.job
         # Most decisions happen when tracing is off or all spans are
         # exported, and cost nothing here.
-        if not self._teller.enabled or self._has_exported_all(job):
+        if not self._reporter.enabled or self._has_exported_all(job):
             return
         now = self._clock.wall()
         if job.status.state.phase == PENDING and is_bound(seen):
@@ -78,17 +78,17 @@ class LifecycleSpans:
         and need not read the pods again."""
         uid, phase = job.metadata.uid, job.status.state.phase
         begun = all(
-            self._teller.has_told(uid, _name(job, name))
+            self._reporter.has_reported(uid, _name(job, name))
             for name in (PODGROUP_SPAN, PODS_SPAN, START_SPAN)
         )
-        over = phase not in EXPIRING or self._teller.has_told(uid, ROOT_SPAN, edition=phase)
+        over = phase not in EXPIRING or self._reporter.has_reported(uid, ROOT_SPAN, edition=phase)
         return begun and over
 
     def after_decision(
         self, seen: ObservedJob, outcomes: Sequence[Outcome], *, began: float
     ) -> None:
         """Export the steps of a decision that was made at `began` and has been carried out."""
-        if not self._teller.enabled:
+        if not self._reporter.enabled:
             return
         now, job = self._clock.wall(), seen.job
         done = [outcome.effect for outcome in outcomes if outcome.status is OutcomeStatus.DONE]
@@ -128,7 +128,7 @@ class LifecycleSpans:
         name = _name(job, step.name)
         self._begun.pop((job.metadata.uid, name), None)
         phase = {"phase": step.edition} if step.edition else {}
-        self._teller.tell(
+        self._reporter.report(
             Span(
                 job.metadata.uid,
                 name,

@@ -106,7 +106,7 @@ class QueueController:
         failed = {queue.key for queue, _ in left_out}
         for row in problems.rows():
             if row.boundary == DECIDE and row.key not in failed:
-                problems.settled(DECIDE, QUEUES, row.key)
+                problems.resolved(DECIDE, QUEUES, row.key)
         for effects in decided:
             await self._apply(effects, epoch)
 

@@ -254,7 +254,7 @@ class Scheduler:
                 and known.boundary == DECIDE
                 and known.key not in self._cache.overlays.quarantine
             ):
-                problems.settled(DECIDE, known.kind, known.key)
+                problems.resolved(DECIDE, known.kind, known.key)
 
     async def _run_cycle(self, snapshot: Snapshot, conf: Conf, now: float) -> Decisions:
         """Run the cycle in a worker thread; inline on a virtual loop, which has no real time."""

@@ -23,7 +23,7 @@ from vc.model.api.scheduling import PodGroup, PodGroupStatus
 from vc.model.values.bounded import read_version
 from vc.model.values.times import parse_time
 from vc.runtime.hosting.context import Context
-from vc.runtime.hosting.tracing import Attributes, Span, SpanRef, Teller
+from vc.runtime.hosting.tracing import Attributes, Span, SpanRef, SpanReporter
 from vc.scheduling.effects import GroupWork
 from vc.scheduling.model.decisions import Decisions
 from vc.scheduling.model.pod_group_status import SCHEDULED
@@ -47,12 +47,12 @@ class GangSpans:
 
     def __init__(self, context: Context) -> None:
         self._clock = context.clock
-        self._exporter = Teller(context.tracer)
+        self._reporter = SpanReporter(context.tracer)
 
     def session(self, decisions: Decisions, times: SessionTimes) -> None:
         """Export the trace of the session itself, if jobs will link to it."""
         if decisions.binds:
-            self._exporter.tell(
+            self._reporter.report(
                 Span(
                     session_trace(times.session_id),
                     SESSION_SPAN,
@@ -71,7 +71,7 @@ class GangSpans:
         """Export the span `session` of a gang; a repeated bind in a later session is a new edition."""
         job_uid = self._job_to_export(work, group, times)
         if job_uid and isinstance(group, PodGroup):
-            self._exporter.tell(
+            self._reporter.report(
                 Span(
                     job_uid,
                     attempt_span(SESSION_SPAN, _attempt(group)),
@@ -89,7 +89,7 @@ class GangSpans:
         """Export the span `bind` after all binds were acknowledged; the first was sent at `began`."""
         job_uid = self._job_to_export(work, group, times)
         if job_uid and isinstance(group, PodGroup):
-            self._exporter.tell(
+            self._reporter.report(
                 Span(
                     job_uid,
                     attempt_span(BIND_SPAN, _attempt(group)),
@@ -102,7 +102,7 @@ class GangSpans:
 
     def _job_to_export(self, work: GroupWork, group: ApiObject | None, times: SessionTimes) -> str:
         """Return the uid of the vcjob that this session found scheduled; empty for any other work."""
-        if not self._exporter.enabled or work.status is None or group is None:
+        if not self._reporter.enabled or work.status is None or group is None:
             return ""
         # Only the first session that reports the gang as scheduled exports spans.
         if not _says_scheduled(work.status.status, times.session_id):
@@ -112,14 +112,14 @@ class GangSpans:
 
     def recover(self, view: View) -> None:
         """Export binds of a predecessor for jobs that ended while no scheduler was running."""
-        if not self._exporter.enabled:
+        if not self._reporter.enabled:
             return
         young = self._clock.wall() - YOUNG_SECONDS
         for (job_uid, attempt), pods in _placed_pods(view).items():
             times = [parse_time(pod.status.start_time) or 0.0 for pod in pods]
             # Spans of older binds were exported by the scheduler that was running at that time.
             if max(times) > young:
-                self._exporter.tell(
+                self._reporter.report(
                     Span(
                         job_uid,
                         attempt_span(BIND_SPAN, attempt),

@@ -37,9 +37,13 @@ from vc.usage_ledger.logic.documents import (
 )
 from vc.usage_ledger.logic.ledger import UsageLedger
 from vc.usage_ledger.logic.pod_account import PodAccount
-from vc.usage_ledger.logic.rows import Rows, rows_of_hour, usage_row
+from vc.usage_ledger.logic.rows import Rows
+from vc.usage_ledger.logic.rows import rows_of_hour
+from vc.usage_ledger.logic.rows import usage_row
 from vc.usage_ledger.metrics import ignored_labels
-from vc.usage_ledger.store import LedgerStore, LostLeadershipError
+from vc.usage_ledger.store import LedgerStore
+from vc.usage_ledger.store import LostLeadershipError
+from vc.runtime.hosting.off_loop import run_off_loop
 
 OPEN_PERIOD_SECONDS: Final = 60.0
 """Time between two writes of the open hours to the API server, if anything changed."""
@@ -237,8 +241,8 @@ class LedgerKeeper:
     async def _close_hours(self, now: float) -> None:
         while (hour := self.ledger.closable(now=now)) is not None:
             accounts = tuple(self.ledger.accounts.values())
-            rows = await aside(rows_of_hour, accounts, hour=hour, now=now)
-            ours, packed = await aside(pack_hour, rows, jobs_max=self._config.jobs_per_hour)
+            rows = await run_off_loop(rows_of_hour, accounts, hour=hour, now=now)
+            ours, packed = await run_off_loop(pack_hour, rows, jobs_max=self._config.jobs_per_hour)
             stored = await self._store.add_hour(hour, packed)
             # If another leader has closed this hour before, its entry counts and ours is dropped.
             rows = ours if stored == packed else self._unpacked(stored, hour)
@@ -274,7 +278,7 @@ class LedgerKeeper:
     async def _publish_open(self, now: float) -> None:
         accounts = tuple(self.ledger.accounts.values())
         for hour in self.ledger.open_hours(now=now):
-            rows = await aside(rows_of_hour, accounts, hour=hour, now=now)
+            rows = await run_off_loop(rows_of_hour, accounts, hour=hour, now=now)
             before = self._published.get(hour, {})
             await self._publish(_replaced(before, rows, hour, closed=False))
             self._published[hour] = rows

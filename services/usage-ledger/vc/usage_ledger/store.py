@@ -33,6 +33,7 @@ from vc.usage_ledger.logic.documents import (
     unpack_state,
 )
 from vc.usage_ledger.logic.ledger import LedgerState
+from vc.runtime.hosting.off_loop import run_off_loop
 
 CHECKPOINT: Final = "usage"
 _ENTRY: Final = "accounts"
@@ -108,7 +109,7 @@ class LedgerStore:
     async def store_open(self, state: LedgerState) -> int:
         """Store the open hours in as many parts as needed. Returns
         how many accounts did not fit."""
-        parts, left_out = await aside(pack_parts, state)
+        parts, left_out = await run_off_loop(pack_parts, state)
         # Parts that are no longer needed are emptied, or their accounts would be read again.
         empty: list[bytes] = [b""] * max(self._open_parts - len(parts), 0)
         for number, packed in enumerate([*parts, *empty]):
@@ -148,7 +149,7 @@ class LedgerStore:
 
     async def save(self, state: LedgerState, *, epoch: int) -> None:
         """Save the whole state to the cache. Errors of the cache are raised."""
-        packed = await aside(pack_state, state)
+        packed = await run_off_loop(pack_state, state)
         self._check()
         await self._context.snapshot.save(
             CHECKPOINT,
@@ -171,7 +172,7 @@ class LedgerStore:
             checkpoint = await self._context.snapshot.load(CHECKPOINT)
             if checkpoint is None:
                 return None
-            return await aside(unpack_state, checkpoint.chunks[_ENTRY])
+            return await run_off_loop(unpack_state, checkpoint.chunks[_ENTRY])
         except (SnapshotUnavailableError, DocumentError, KeyError) as error:
             self._context.log.warning("usage checkpoint unusable error=%s", error)
             return None

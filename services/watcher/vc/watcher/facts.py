@@ -41,7 +41,7 @@ class Facts:
             obj = self._decoder.decode(raw)
         except Exception as error:  # noqa: BLE001 - of one object, whatever it is
             return self._bare(raw, why=error)
-        self._problems.settled(PROJECT, self.kind, obj.key)
+        self._problems.resolved(PROJECT, self.kind, obj.key)
         return obj
 
     def _bare(self, raw: bytes, *, why: Exception) -> Bare | None:
@@ -72,13 +72,13 @@ class Facts:
             uid = obj.metadata.uid
             self._problems.caught(WRITE, self.kind, obj.key, uid=uid, error=error)
             return []
-        self._problems.settled(WRITE, self.kind, obj.key)
+        self._problems.resolved(WRITE, self.kind, obj.key)
         return messages
 
     def gone(self, key: str) -> None:
         """Close the problems of a deleted object."""
-        self._problems.settled(PROJECT, self.kind, key)
-        self._problems.settled(WRITE, self.kind, key)
+        self._problems.resolved(PROJECT, self.kind, key)
+        self._problems.resolved(WRITE, self.kind, key)
 
     def untold(self, obj: ApiObject) -> list[Job]:
         """Return the job if its span still has to be exported after the publish."""

@@ -17,6 +17,7 @@ from vc.messages.progress import PROGRESS_STALE_SECONDS, Progress
 from vc.messages.record import Message
 from vc.model.api.job import Job
 from vc.model.api.meta import ApiObject
+from vc.model.values.backoff import delay_seconds
 from vc.runtime.hosting.context import Context
 from vc.watcher.config import Config
 from vc.watcher.facts import Facts

@@ -18,6 +18,7 @@ from vc.runtime.hosting.backoff import delay_seconds
 from vc.bus import BusUnavailableError
 from vc.messages.record import Message
 from vc.model.api.job import Job
+from vc.model.values.backoff import delay_seconds
 from vc.runtime.hosting.context import Context
 from vc.watcher.config import Config
 from vc.watcher.meters import WatcherMetrics

@@ -20,7 +20,8 @@ from vc.messages.progress import PROGRESS_PERIOD_SECONDS, progress_message
 from vc.messages.record import TopicPartition
 from vc.messages.topics import ALL, FACTS, PROGRESS
 from vc.model.api.kinds import WATCHED
-from vc.runtime.consuming.problem_events import tell_problems
+from vc.model.values.backoff import delay_seconds
+from vc.runtime.consuming.problem_events import report_problems
 from vc.runtime.hosting.cluster_uid import read_cluster_uid
 from vc.runtime.hosting.context import Context
 from vc.runtime.leading.election import Leadership
@@ -136,7 +137,7 @@ class WatcherService:
         own = _positions({**fenced, PROGRESS.name: [claims.read_to]})
         async with asyncio.TaskGroup() as group:
             group.create_task(self._guard_lease(stamp))
-            group.create_task(tell_problems(self._context))
+            group.create_task(report_problems(self._context))
             group.create_task(self._tell_progress(publisher, guard))
             group.create_task(guard.run(own, strangers=claims.strangers))
             for watch in self._watches.values():

@@ -16,6 +16,7 @@ from vc.runtime.hosting.backoff import delay_seconds
 from vc.cluster import ClusterError, ForbiddenError, NotFoundError
 from vc.cluster.errors import BadRequestError
 from vc.model.api.meta import ApiObject, split_key
+from vc.model.values.backoff import delay_seconds
 from vc.runtime.hosting.context import Context
 from vc.watcher.facts import Facts
 from vc.watcher.logic import Bare

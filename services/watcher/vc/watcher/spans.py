@@ -13,7 +13,7 @@ from vc.messages.trace import WATCH_SPAN
 from vc.model.api.job import Job
 from vc.model.values.times import parse_time
 from vc.runtime.hosting.context import Context
-from vc.runtime.hosting.tracing import Span, Teller
+from vc.runtime.hosting.tracing import Span, SpanReporter
 
 YOUNG_SECONDS: Final = 60.0
 """Maximum age of a job with conditions; an earlier watcher exported the span of an older one."""
@@ -24,11 +24,11 @@ class JobSpans:
 
     def __init__(self, context: Context) -> None:
         self._clock = context.clock
-        self._teller = Teller(context.tracer)
+        self._reporter = SpanReporter(context.tracer)
 
     def wants(self, job: Job) -> bool:
         """Whether the span of this job still has to be exported."""
-        if not self._teller.enabled or self._teller.has_told(job.metadata.uid, WATCH_SPAN):
+        if not self._reporter.enabled or self._reporter.has_reported(job.metadata.uid, WATCH_SPAN):
             return False
         created = parse_time(job.metadata.creation_timestamp)
         if created is None:
@@ -41,7 +41,7 @@ class JobSpans:
         times = [parse_time(condition.last_transition_time) for condition in job.status.conditions]
         acted_at = min((at for at in times if at is not None), default=now)
         created = parse_time(job.metadata.creation_timestamp) or now
-        self._teller.tell(
+        self._reporter.report(
             Span(
                 job.metadata.uid,
                 WATCH_SPAN,

@@ -15,6 +15,7 @@ from vc.runtime.hosting.backoff import delay_seconds
 from vc.cli.pyroclast.stack.members import Member
 from vc.clock import Clock
 from vc.model.faults import describe
+from vc.model.values.backoff import delay_seconds
 from vc.parts.errors import PartError
 
 PAUSE_SECONDS_FIRST: Final = 0.25

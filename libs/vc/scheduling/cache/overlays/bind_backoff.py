@@ -5,11 +5,12 @@ from typing import Final
 
 import msgspec
 
-from vc.scheduling.model.rows import PodRow, TaskStatus
+from vc.scheduling.model.rows import PodRow
+from vc.scheduling.model.rows import TaskStatus
+from vc.model.values.backoff import exponential_seconds
 
 BACKOFF_SECONDS_FIRST: Final = 1.0
 BACKOFF_SECONDS_MAX: Final = 30.0
-_DOUBLINGS_MAX: Final = 8
 
 
 class BackoffEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,9 +31,9 @@ class BindBackoff:
         """Another bind of the pod failed."""
         known = self._entries.get(uid)
         failures = known.failures + 1 if known else 1
-        # The exponent is bounded, so that the number stays small after many failures.
-        rest = BACKOFF_SECONDS_FIRST * (1 << min(failures - 1, _DOUBLINGS_MAX))
-        until = now + min(rest, BACKOFF_SECONDS_MAX)
+        until = now + exponential_seconds(
+            failures, first_seconds=BACKOFF_SECONDS_FIRST, longest_seconds=BACKOFF_SECONDS_MAX
+        )
         self._entries[uid] = BackoffEntry(key=key, until=until, failures=failures)
 
     def drop(self, uid: str) -> None:

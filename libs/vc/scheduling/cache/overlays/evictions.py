@@ -19,6 +19,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from vc.model.values.backoff import exponential_seconds
 from vc.scheduling.cache.quotas_and_budgets import BudgetRow
 from vc.scheduling.model.decisions import Eviction, Takeover
 from vc.scheduling.model.nominations import Nomination, nomination, nomination_on_pods
@@ -38,8 +39,6 @@ REPLAN_SECONDS_FIRST: Final = 1.0
 """The delay until other victims are requested for a job after a refusal. It doubles with each
 refusal, up to `EVICTION_COOLDOWN_SECONDS`, so that the protected pods of a cluster are not all
 tried in quick succession."""
-
-_DOUBLINGS_MAX: Final = 8
 
 
 class Replan(NamedTuple):
@@ -130,9 +129,9 @@ class Evictions:
         """The API server kept victims of a job. The job waits before other victims are requested."""
         known = self._replans.get(group)
         failures = known.failures + 1 if known else 1
-        # The exponent is bounded, so that the number stays small after many failures.
-        rest = REPLAN_SECONDS_FIRST * (1 << min(failures - 1, _DOUBLINGS_MAX))
-        until = now + min(rest, EVICTION_COOLDOWN_SECONDS)
+        until = now + exponential_seconds(
+            failures, first_seconds=REPLAN_SECONDS_FIRST, longest_seconds=EVICTION_COOLDOWN_SECONDS
+        )
         self._replans[group] = Replan(failures, until)
 
     def victims_not_evicted(self, group: str, *, some_evicted: bool, now: float) -> bool:

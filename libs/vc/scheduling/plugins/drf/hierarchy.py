@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from vc.model.values.resources import Resources
 from vc.scheduling.model.amounts import NOT_REQUESTED, Amounts
 from vc.scheduling.model.rows import GroupRow, QueueRow
 from vc.scheduling.plugins.queue_shares.tree import SHARE_POINTS, ShareClaim, fill
@@ -48,7 +49,7 @@ class _Sum:
         self._least = min(open_shares, default=0)
         """Smallest unsaturated share: the other unsaturated children are scaled down to it."""
         self.open = sum(not usage.saturated for usage in self._parts.values())
-        self.total: Amounts = {}
+        self.total = Resources()
         for usage in self._parts.values():
             self._add(usage, sign=1)
 
@@ -56,7 +57,7 @@ class _Sum:
         scaled = not usage.saturated and usage.share
         for name, amount in usage.allocated.items():
             part = amount * self._least // usage.share if scaled else amount
-            self.total[name] = self.total.get(name, 0) + sign * part
+            self.total[name] += sign * part
 
     def change(self, key: str, after: SubtreeUse) -> None:
         """Replace one child; recount all of them only when the smallest share may change."""
@@ -138,12 +139,9 @@ class Paths:
     def _demanded(self) -> tuple[str, ...]:
         """Return the resources of which the cluster has some left."""
         session = self._session
-        total: Amounts = {}
-        for queue in self._tops:
-            for name, amount in session.allocated(queue).items():
-                total[name] = total.get(name, 0) + amount
+        total = Resources.total(session.allocated(queue) for queue in self._tops)
         names = session.snapshot.nodes.resources
-        return tuple(n for n in names if total.get(n, 0) < session.cluster_amounts(n)[0])
+        return tuple(n for n in names if total[n] < session.cluster_amounts(n)[0])
 
     def _usage_at(self, node: Path) -> SubtreeUse:
         known = self._usages.get(node)
@@ -211,18 +209,14 @@ class Paths:
                 self._divide(tops, resource, total, requested)
         return self._deserved
 
-    def _request_below(self, node: Path) -> Amounts:
-        total: Amounts = {}
+    def _request_below(self, node: Path) -> Resources:
         parts = [self._request_below(child) for child in self._children.get(node, {})]
         for queue in self._queue_at.get(node, []):
             parts += [request_of(group) for group in self._jobs.get(queue, [])]
-        for part in parts:
-            for name, amount in part.items():
-                total[name] = total.get(name, 0) + amount
-        return total
+        return Resources.total(parts)
 
     def _divide(
-        self, nodes: list[Path], resource: str, total: int, requested: dict[Path, Amounts]
+        self, nodes: list[Path], resource: str, total: int, requested: Mapping[Path, Amounts]
     ) -> None:
         assert self._deserved is not None
         # Amounts are scaled by `_FINE`: with large weights, one step of the water level would
@@ -250,12 +244,11 @@ def path_of(queue: QueueRow) -> Path:
     return queue.path or ("root", queue.name)
 
 
-def request_of(group: GroupRow) -> Amounts:
+def request_of(group: GroupRow) -> Resources:
     """Return what a job has plus what its waiting pods request."""
-    total = dict(group.allocated)
+    total = Resources(group.allocated)
     for run in group.runs:
-        for name, amount in run.shape.request:
-            total[name] = total.get(name, 0) + amount * len(run.pods)
+        total.add(run.shape.request, times=len(run.pods))
     return total
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from vc.messages.sessions import Reason
 from vc.scheduling.framework.queue_points import Ancestors
+from vc.model.values.resources import Resources
 from vc.scheduling.model.amounts import Amounts
 from vc.scheduling.model.rows import GroupRow, QueueRow
 from vc.scheduling.model.shapes import Shape
@@ -43,7 +44,7 @@ class QueueLimits:
         # The second check ignores preemptable amounts. A job that may preempt must be enqueued
         # first, or preempt would never see it.
         lower = {
-            name: {n: amount - freed.get(n, 0) for n, amount in amounts.items()}
+            name: Resources(amounts) - Resources(freed).only(amounts)
             for name, amounts in taken.items()
         }
         if self._fits(ancestors, needed, lower):

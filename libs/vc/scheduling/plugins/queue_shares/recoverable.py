@@ -6,6 +6,7 @@ reclaim would never run. The actions simulate the actual evictions later.
 
 from typing import TYPE_CHECKING, Final
 
+from vc.model.values.resources import Resources
 from vc.scheduling.model.amounts import NOT_REQUESTED, Amounts
 from vc.scheduling.model.rows import INQUEUE, RUNNING, GroupRow
 from vc.scheduling.plugins.queue_shares.reclaim_rules import reclaim_rule
@@ -21,7 +22,7 @@ The pods of a job are normally created within seconds.
 """
 
 
-def unbacked(session: "Session") -> dict[str, Amounts]:
+def unbacked(session: "Session") -> dict[str, Resources]:
     """Return by namespace the claims of Inqueue groups that still have no pod after the time limit.
 
     ResourceQuotas limit pods and their priority classes. A group without pods is limited by
@@ -29,7 +30,7 @@ def unbacked(session: "Session") -> dict[str, Amounts]:
     groups of other namespaces. They do count against groups of the same namespace; otherwise the
     next group without pods would claim the capacity at once.
     """
-    found: dict[str, Amounts] = {}
+    found: dict[str, Resources] = {}
     for group in session.snapshot.all_groups.values():  # one whose minimum is 0 waits for nothing
         if group.valid or session.phase(group) not in (INQUEUE, RUNNING):
             continue
@@ -41,9 +42,7 @@ def unbacked(session: "Session") -> dict[str, Amounts]:
         if session.now < over_at:
             session.wake(over_at)
             continue
-        total = found.setdefault(group.namespace, {})
-        for name, amount in claim.items():
-            total[name] = total.get(name, 0) + amount
+        found.setdefault(group.namespace, Resources()).add(claim)
     return found
 
 
@@ -63,12 +62,11 @@ def reclaimable(session: "Session", group: GroupRow) -> Amounts:
     needed = {name: n for name, n in group.min_resources or () if name not in NOT_REQUESTED}
     rule = reclaim_rule(shares, session, group.queue, needed)
     ancestors = [row.name for row in session.line(group.queue)]
-    total: Amounts = {}
+    total = Resources()
     for name, row in session.snapshot.queues.items():
         # A queue without jobs of its own is skipped: its amounts are those of its descendants,
         # which are counted separately.
         if name in ancestors or not row.reclaimable or name not in session.snapshot.use:
             continue
-        for resource, amount in rule.surplus(row).items():
-            total[resource] = total.get(resource, 0) + amount
+        total.add(rule.surplus(row))
     return rule.claimable(total)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from vc.model.api.keys import ROOT_QUEUE
+from vc.model.values.resources import Resources
 from vc.scheduling.model.amounts import Amounts
 from vc.scheduling.model.queue_ancestors import at_the_top
 from vc.scheduling.model.rows import PENDING, QueueRow
@@ -79,8 +80,8 @@ class Tree:
         self._own = _requests(session)
         self._unowned_at = ROOT_QUEUE if not flat and ROOT_QUEUE in self._queues else ""
         """The queue that is charged for pods without a queue; empty means the cluster itself."""
-        self._requests: dict[str, Amounts] = {}
-        self._guarantees: dict[str, Amounts] = {}
+        self._requests: dict[str, Resources] = {}
+        self._guarantees: dict[str, Resources] = {}
         self._limits: dict[str, Amounts] = {}
         self.resources = sorted(
             {name: None for amounts in self._own.values() for name in amounts}
@@ -111,28 +112,25 @@ class Tree:
                 found[row.name] = row
         return [found[leaf] for leaf in sorted(found)]
 
-    def request(self, name: str) -> Amounts:
+    def request(self, name: str) -> Resources:
         """Return what a queue and its descendants have plus what they wait for."""
         known = self._requests.get(name)
         if known is None:
-            known = dict(self._own.get(name, {}))
+            known = Resources(self._own.get(name, {}))
             if name == self._unowned_at:
-                _add(known, self._session.unowned)
+                known.add(self._session.unowned)
             for child in self.children.get(name, []):
-                _add(known, self.request(child.name))
+                known.add(self.request(child.name))
             self._requests[name] = known
         return known
 
-    def guarantee(self, row: QueueRow) -> Amounts:
+    def guarantee(self, row: QueueRow) -> Resources:
         """Return the larger of the queue's guarantee and the sum of its children's, per resource."""
         known = self._guarantees.get(row.name)
         if known is None:
-            below: Amounts = {}
-            for child in self.children.get(row.name, []):
-                _add(below, self.guarantee(child))
-            own = dict(row.guarantee)
-            known = {name: max(own.get(name, 0), below.get(name, 0)) for name in {**own, **below}}
-            self._guarantees[row.name] = known
+            children = self.children.get(row.name, [])
+            below = Resources.total(self.guarantee(child) for child in children)
+            known = self._guarantees[row.name] = Resources(row.guarantee).largest(below)
         return known
 
     def limits(self) -> dict[str, Amounts]:
@@ -145,16 +143,14 @@ class Tree:
     def _limit_below(self, name: str, above: Amounts, found: dict[str, Amounts]) -> None:
         """Compute the limits of the children of `name`, whose own limit is `above`."""
         rows = self.children.get(name, [])
-        together: Amounts = {}
-        for row in rows:
-            _add(together, self.guarantee(row))
+        together = Resources.total(self.guarantee(row) for row in rows)
         for row in rows:
             limit = dict(above)
             own = self.guarantee(row)
             for resource, amount in together.items():
                 # The guarantees of siblings are never lent, so they are subtracted from the limit
                 # above.
-                others = amount - own.get(resource, 0)
+                others = amount - own[resource]
                 if others:
                     total = limit.get(resource, self._session.shared_amount(resource))
                     limit[resource] = max(0, total - others)
@@ -187,15 +183,15 @@ class Tree:
             ShareClaim(
                 name=row.name,
                 weight=weights.get(row.name, row.weight),
-                least=self.guarantee(row).get(resource, 0),
+                least=self.guarantee(row)[resource],
                 most=min(
-                    self.request(row.name).get(resource, 0),
+                    self.request(row.name)[resource],
                     limits[row.name].get(resource, _UNBOUNDED),
                 ),
             )
             for row in rows
         ]
-        own = self._own.get(name, {}).get(resource, 0)
+        own = self._own.get(name, Resources())[resource]
         if own:  # jobs of a queue with children compete with the children
             claims.append(ShareClaim(name="", weight=1, least=0, most=own))
         unowned = self._session.unowned.get(resource, 0) if name == self._unowned_at else 0
@@ -207,18 +203,18 @@ class Tree:
             self._fill_below(row.name, resource, shares[row.name], weights, deserved)
 
 
-def _requests(session: "Session") -> dict[str, Amounts]:
+def _requests(session: "Session") -> dict[str, Resources]:
     """Return per queue, without its descendants, what it has plus what waits.
 
     A pending group without pods requests its minimum.
     """
-    total = {name: dict(use.allocated) for name, use in session.snapshot.use.items()}
+    total = {name: Resources(use.allocated) for name, use in session.snapshot.use.items()}
     for group in session.snapshot.groups:
-        amounts = total.setdefault(group.queue, {})
+        amounts = total.setdefault(group.queue, Resources())
         if session.phase(group) == PENDING and not group.runs:
-            _add(amounts, group.charged_minimum)
+            amounts.add(group.charged_minimum)
         for run in group.runs:
-            _add(amounts, {name: amount * len(run.pods) for name, amount in run.shape.request})
+            amounts.add(run.shape.request, times=len(run.pods))
     return total
 
 
@@ -230,8 +226,3 @@ def share_of(allocated: Mapping[str, int], deserved: Mapping[str, int]) -> int:
         if amount > 0
     ]
     return max(shares, default=0)
-
-
-def _add(total: Amounts, amounts: Mapping[str, int]) -> None:
-    for name, amount in amounts.items():
-        total[name] = total.get(name, 0) + amount

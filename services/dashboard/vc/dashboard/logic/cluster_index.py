@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from vc.dashboard.logic.amounts import Amounts, add, pod_amounts, read
+from vc.dashboard.logic.amounts import Resources, pod_amounts, read
 from vc.model.api import kinds
 from vc.model.api.job import Job
 from vc.model.api.keys import DEFAULT_QUEUE, GROUP_NAME, GROUP_NAME_ALTERNATIVE
@@ -110,39 +110,34 @@ def still_waits(group: PodGroup) -> bool:
     return any(c.type == "Unschedulable" and c.status == "True" for c in group.status.conditions)
 
 
-def used_by_queue(cluster_index: ClusterIndex) -> dict[str, Amounts]:
+def used_by_queue(cluster_index: ClusterIndex) -> dict[str, Resources]:
     """Requests of the placed pods of each queue, without child queues."""
-    used: dict[str, Amounts] = {}
+    used: dict[str, Resources] = {}
     for key, group in cluster_index.groups.items():
         for pod in cluster_index.members.get(key, ()):
             if is_placed(pod):
                 queue = group.spec.queue or DEFAULT_QUEUE
-                add(used.setdefault(queue, {}), pod_amounts(pod.spec))
+                used.setdefault(queue, Resources()).add(pod_amounts(pod.spec))
     return used
 
 
-def waiting_by_queue(cluster_index: ClusterIndex) -> dict[str, Amounts]:
+def waiting_by_queue(cluster_index: ClusterIndex) -> dict[str, Resources]:
     """Requests that wait in each queue, without child queues.
 
     They are the minimums of PodGroups that have not started, and every existing pod without a node,
     including pods beyond the minimum of a gang. The minimum of a PodGroup also contains quota names
     (`requests.cpu`, `count/pods`), which repeat the same amounts and are left out.
     """
-    waiting: dict[str, Amounts] = {}
+    waiting: dict[str, Resources] = {}
     for key, group in cluster_index.groups.items():
-        asked: Amounts = {}
-        for pod in unplaced(cluster_index, key):
-            add(asked, pod_amounts(pod.spec))
+        asked = Resources.total(pod_amounts(pod.spec) for pod in unplaced(cluster_index, key))
         if group.status.phase in WAITING_PHASES:
             needed = read(group.spec.min_resources or {})
-            for name, units in needed.items():
-                # Quota names repeat the same amounts.
-                if not _is_quota_name(name):
-                    # Existing pods are part of the minimum, so the larger
-                    # value counts and not the sum.
-                    asked[name] = max(asked.get(name, 0), units)
+            # Quota names repeat the same amounts. Existing pods are part of the minimum, so the
+            # larger value counts and not the sum.
+            asked.raise_to(needed.without([name for name in needed if _is_quota_name(name)]))
         if asked:
-            add(waiting.setdefault(group.spec.queue, {}), asked)
+            waiting.setdefault(group.spec.queue, Resources()).add(asked)
     return waiting
 
 
@@ -161,11 +156,11 @@ def _is_quota_name(resource: str) -> bool:
     return resource.startswith(("requests.", "limits.", "count/"))
 
 
-def capacity(cluster_index: ClusterIndex) -> Amounts:
+def capacity(cluster_index: ClusterIndex) -> Resources:
     """Allocatable resources of all ready nodes."""
-    total: Amounts = {}
+    total = Resources()
     for node in cluster_index.nodes.values():
         # Nodes that are not ready cannot run pods now.
         if node.ready:
-            add(total, read(node.status.allocatable))
+            total.add(read(node.status.allocatable))
     return total

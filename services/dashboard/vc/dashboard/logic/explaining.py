@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from vc.dashboard.logic.amounts import Amounts, shown
+from vc.dashboard.logic.amounts import Resources, shown
 from vc.dashboard.logic.answers.future_answers import Estimate, Explanation, WaitingList, WaitingRow
 from vc.dashboard.logic.answers.reason_answers import answered_reason, answered_unblock
 from vc.dashboard.logic.cluster_index import ClusterIndex, capacity
@@ -230,14 +230,14 @@ def _row(
     )
 
 
-def _headroom(cluster_index: ClusterIndex, shares: SharesAndOrder, queue: str) -> Amounts:
+def _headroom(cluster_index: ClusterIndex, shares: SharesAndOrder, queue: str) -> Resources:
     """Resources that the queue and its ancestors leave.
 
     For each it is the limit, or the cluster's size, minus what the queue and its
     children use. The smallest counts.
     """
     there = capacity(cluster_index)
-    left: Amounts = {}
+    left = Resources()
     for name in ancestors_of(cluster_index, queue):
         if name in shares.queues:
             found = shares.queues[name]

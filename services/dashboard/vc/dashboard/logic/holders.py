@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from vc.dashboard.logic.amounts import Amounts, add, pod_amounts, shown
+from vc.dashboard.logic.amounts import Resources, pod_amounts, shown
 from vc.dashboard.logic.answers.future_answers import Holder
 from vc.dashboard.logic.cluster_index import ClusterIndex, group_of, is_placed
 from vc.dashboard.logic.durations import End
@@ -31,7 +31,7 @@ _OF_NODES: Final = (Stage.GANG, Stage.PREDICATE)
 class _Held(msgspec.Struct):
     queue: str = ""
     pods: int = 0
-    amounts: Amounts = {}
+    amounts: Resources = msgspec.field(default_factory=Resources)
 
 
 def holders_of(
@@ -85,7 +85,7 @@ def _held(cluster_index: ClusterIndex, nodes: Mapping[str, None] | None) -> dict
             name = group.key if group is not None else _controller(pod)
             held = found.setdefault(name, _Held(group.spec.queue if group is not None else ""))
             held.pods += 1
-            add(held.amounts, pod_amounts(pod.spec))
+            held.amounts.add(pod_amounts(pod.spec))
     return found
 
 

@@ -18,7 +18,7 @@ from typing import Final
 
 import msgspec
 
-from vc.dashboard.logic.amounts import Amounts, add, pod_amounts, read, shown
+from vc.dashboard.logic.amounts import Resources, pod_amounts, read, shown
 from vc.dashboard.logic.answers.shapes import Invariant, Invariants, Violation
 from vc.dashboard.logic.cluster_index import ClusterIndex, is_placed
 from vc.dashboard.logic.queues import used_with_below
@@ -146,14 +146,14 @@ def _invariant(
 
 
 def _full_nodes(cluster_index: ClusterIndex) -> Iterator[Finding]:
-    used: dict[str, Amounts] = {}
+    used: dict[str, Resources] = {}
     # All placed pods count, whichever scheduler bound them.
     for pod in cluster_index.pods.values():
         if is_placed(pod):
-            add(used.setdefault(pod.spec.node_name, {}), pod_amounts(pod.spec))
+            used.setdefault(pod.spec.node_name, Resources()).add(pod_amounts(pod.spec))
     for name, node in cluster_index.nodes.items():
         yield from _over(
-            NODES_FIT, f"Node {name}", used.get(name, {}), read(node.status.allocatable), limit="allocatable",
+            NODES_FIT, f"Node {name}", used.get(name, Resources()), read(node.status.allocatable), limit="allocatable",
             strict=True,
         )  # fmt: skip
 
@@ -168,7 +168,7 @@ def _full_queues(cluster_index: ClusterIndex) -> Iterator[Finding]:
 
 
 def _over(
-    invariant: str, name: str, used: Amounts, has: Amounts, *, limit: str, strict: bool
+    invariant: str, name: str, used: Resources, has: Resources, *, limit: str, strict: bool
 ) -> Iterator[Finding]:
     """One finding for all resources of an object. With `strict`, a missing limit is zero."""
     numbers: dict[str, int | str] = {}
@@ -246,17 +246,18 @@ def _wrong_queues(cluster_index: ClusterIndex) -> Iterator[Finding]:
             )
 
 
-def _allocated(cluster_index: ClusterIndex) -> dict[str, Amounts]:
+def _allocated(cluster_index: ClusterIndex) -> dict[str, Resources]:
     """Allocated resources of each queue with its children, as the scheduler
     counts: without terminating pods."""
-    total: dict[str, Amounts] = {name: {} for name in cluster_index.queues}
+    total: dict[str, Resources] = {name: Resources() for name in cluster_index.queues}
     for key, group in cluster_index.groups.items():
-        own: Amounts = {}
+        own = Resources()
         for pod in cluster_index.members.get(key, ()):
             if _counts(pod):
-                add(own, {name: units for name, units in pod_amounts(pod.spec).items() if units})
+                own.add(pod_amounts(pod.spec))
+        own.drop_zeros()
         for name in _ancestors(cluster_index.queues, group.spec.queue or DEFAULT_QUEUE):
-            add(total[name], own)
+            total[name].add(own)
     return total
 
 
@@ -300,7 +301,7 @@ def _orphan(name: str, owned: ApiObject, uids: Collection[str]) -> Iterator[Find
 
 def _queueless(cluster_index: ClusterIndex) -> Iterator[Finding]:
     """Queues that do not exist and have pods on nodes: one finding per queue."""
-    used: dict[str, Amounts] = {}
+    used: dict[str, Resources] = {}
     pods: Counter[str] = Counter()
     for key, group in cluster_index.groups.items():
         queue = group.spec.queue or DEFAULT_QUEUE
@@ -308,7 +309,7 @@ def _queueless(cluster_index: ClusterIndex) -> Iterator[Finding]:
         if placed and queue not in cluster_index.queues:
             pods[queue] += len(placed)
             for pod in placed:
-                add(used.setdefault(queue, {}), pod_amounts(pod.spec))
+                used.setdefault(queue, Resources()).add(pod_amounts(pod.spec))
     for queue in sorted(pods):
         has = {name: units for name, units in used[queue].items() if units}
         listed = ", ".join(f"{name} {amount}" for name, amount in sorted(shown(has).items()))

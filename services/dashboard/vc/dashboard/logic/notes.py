@@ -4,6 +4,7 @@ from typing import Final
 
 from vc.messages.sessions import Reason, Stage
 from vc.model.api.job import Job
+from vc.model.values.resources import Resources
 from vc.scheduling.explain.surplus import surplus_reason
 from vc.scheduling.model.amounts import shown_all
 from vc.scheduling.session.session import Session
@@ -42,11 +43,8 @@ def not_reclaimable(session: Session, group: str, reason: Reason) -> list[str]:
             continue
         fair = deserved.get(name, {})
         has = session.allocated(name)
-        over = {
-            r: has.get(r, 0) - fair.get(r, 0) for r in missing if has.get(r, 0) > fair.get(r, 0)
-        }
         # The number of pods alone does not keep a job waiting for another queue.
-        over.pop("pods", None)
+        over = Resources(has).only(missing).missing_in(fair).without(("pods",))
         if over:
             found.append(
                 f"queue {name!r} holds {shown_all(over)} more than its share, which is missing "

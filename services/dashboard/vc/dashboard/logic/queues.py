@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from vc.dashboard.logic.amounts import Amounts, add, shown
+from vc.dashboard.logic.amounts import Resources, shown
 from vc.dashboard.logic.answers.shapes import QueueRow, QueueTree
 from vc.dashboard.logic.cluster_index import ClusterIndex, capacity, used_by_queue, waiting_by_queue
 from vc.dashboard.logic.shares import SharesAndOrder
@@ -42,7 +42,7 @@ def depth_first(queues: dict[str, Queue]) -> list[tuple[str, int]]:
     return order + [(name, 0) for name in sorted(queues) if name not in placed]
 
 
-def used_with_below(cluster_index: ClusterIndex) -> dict[str, Amounts]:
+def used_with_below(cluster_index: ClusterIndex) -> dict[str, Resources]:
     """Resources of each queue including its children."""
     return with_below(cluster_index, used_by_queue(cluster_index))
 
@@ -52,17 +52,19 @@ def missing_queues(cluster_index: ClusterIndex) -> list[str]:
     return sorted(name for name in used_by_queue(cluster_index) if name not in cluster_index.queues)
 
 
-def with_below(cluster_index: ClusterIndex, own: dict[str, Amounts]) -> dict[str, Amounts]:
+def with_below(cluster_index: ClusterIndex, own: dict[str, Resources]) -> dict[str, Resources]:
     """Amounts of each queue including its children."""
-    total: dict[str, Amounts] = {name: dict(own.get(name, {})) for name in cluster_index.queues}
+    total: dict[str, Resources] = {
+        name: Resources(own.get(name, {})) for name in cluster_index.queues
+    }
     if ROOT_QUEUE in total:  # root counts the pods of queues that do not exist
         for name in missing_queues(cluster_index):
-            add(total[ROOT_QUEUE], own.get(name, {}))
+            total[ROOT_QUEUE].add(own.get(name, {}))
     # Children come after their parents in this order, so the reverse sums from the bottom.
     for name, depth in reversed(depth_first(cluster_index.queues)):
         parent = parent_of(cluster_index.queues[name])
         if depth and parent in total:
-            add(total[parent], total[name])
+            total[parent].add(total[name])
     return total
 
 
@@ -75,7 +77,7 @@ def queue_tree(
     requested = with_below(cluster_index, waiting_by_queue(cluster_index))
     # Requested includes what is used already.
     for name, amounts in requested.items():
-        add(amounts, used[name])
+        amounts.add(used[name])
     order = depth_first(cluster_index.queues)
     children: dict[str, list[str]] = {}
     for name in sorted(cluster_index.queues):
@@ -137,8 +139,8 @@ def _deserved(queue: Queue, shares: SharesAndOrder) -> ResourceList:
 def _row(
     queue: Queue,
     *,
-    used: Amounts,
-    requested: Amounts,
+    used: Resources,
+    requested: Resources,
     depth: int,
     children: list[str],
     deserved: ResourceList,

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from typing import Final
 
-from vc.dashboard.logic.amounts import PODS, Amounts, add, pod_amounts, shown
+from vc.dashboard.logic.amounts import PODS, Resources, pod_amounts, shown
 from vc.dashboard.logic.answers.future_answers import WaitingRow
 from vc.dashboard.logic.cluster_index import STARTED_PHASES, ClusterIndex, unplaced
 from vc.model.api.pod import Pod
@@ -40,13 +40,9 @@ def surplus_rows(
     return found
 
 
-def _asked(pods: list[Pod]) -> Amounts:
-    total: Amounts = {}
-    for pod in pods:
-        add(total, pod_amounts(pod.spec))
+def _asked(pods: list[Pod]) -> Resources:
     # Pods are counted apart, in `needed_pods`.
-    total.pop(PODS, None)
-    return total
+    return Resources.total(pod_amounts(pod.spec) for pod in pods).without((PODS,))
 
 
 def _sentence(pods: list[Pod], minimum: int) -> str:

@@ -14,6 +14,7 @@ from vc.dashboard.logic.answers.query_parameters import QueryError, text_of
 from vc.dashboard.logic.answers.shapes import UsageLine, UsageReport
 from vc.messages.usage import HOUR_SECONDS, UsageRow
 from vc.model.values.quantity import decimals_of
+from vc.model.values.resources import Resources
 from vc.model.values.times import format_time
 
 ROWS_MAX: Final = 2_000_000
@@ -135,16 +136,15 @@ def report(rows: list[UsageRow], query: UsageQuery, *, stale: str) -> UsageRepor
 
     Pages are in the order of cells instead, because the order by use may change between two pages.
     """
-    sums: dict[Key, dict[str, int]] = {}
+    sums: dict[Key, Resources] = {}
     until = 0
     for row in rows:
         # Even rows that the filter excludes show how far hours are closed.
         until = max(until, row.hour + HOUR_SECONDS) if row.closed else until
         if not _is_asked_for(row, query):
             continue
-        held = sums.setdefault(tuple(_cell(row, cell) for cell in query.by), {})
-        for resource, units in row.held.items():
-            held[resource] = held.get(resource, 0) + int(units)
+        held = sums.setdefault(tuple(_cell(row, cell) for cell in query.by), Resources())
+        held.add({resource: int(units) for resource, units in row.held.items()})
     after = query.after
     # Keys are sorted, and the page continues after the last one.
     keys = [key for key in sorted(sums) if not after or key > after]

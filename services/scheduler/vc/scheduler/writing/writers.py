@@ -22,6 +22,7 @@ from vc.cluster import ClusterError, NotFoundError
 from vc.messages.effects import BindPod, Effect, PatchObject
 from vc.model.api.kinds import PODGROUPS, PODS
 from vc.model.api.meta import ApiObject, object_key
+from vc.model.values.backoff import delay_seconds
 from vc.runtime.applying.effects import (
     CONCURRENCY_MAX,
     EffectApplier,

@@ -17,8 +17,12 @@ import msgspec
 from vc.messages.usage import HOUR_SECONDS, UsageKey
 from vc.model.api.struct import JsonObject
 from vc.usage_ledger.logic.ledger import LedgerState
-from vc.usage_ledger.logic.pod_account import EndSource, PodAccount, Requests
-from vc.usage_ledger.logic.rows import Rows, fold_small
+from vc.usage_ledger.logic.pod_account import EndSource
+from vc.usage_ledger.logic.pod_account import PodAccount
+from vc.usage_ledger.logic.pod_account import Requests
+from vc.usage_ledger.logic.rows import Rows
+from vc.usage_ledger.logic.rows import fold_small
+from vc.model.values.resources import Resources
 
 PREFIX: Final = "volcano-usage-"
 OPEN_NAME: Final = f"{PREFIX}open"
@@ -97,7 +101,9 @@ def unpack_hour(packed: bytes) -> Rows:
     entries = _unpack(packed, list[_Entry])
     try:
         return {
-            UsageKey(e.queue, e.namespace, e.job): {n: int(text) for n, text in e.held.items()}
+            UsageKey(e.queue, e.namespace, e.job): Resources(
+                (name, int(text)) for name, text in e.held.items()
+            )
             for e in entries
         }
     except ValueError as error:

@@ -5,9 +5,11 @@ from typing import Final
 
 from vc.messages.usage import HOUR_SECONDS, UsageKey, UsageRow
 from vc.model.api.keys import DEFAULT_QUEUE
-from vc.usage_ledger.logic.pod_account import PodAccount, Requests
+from vc.usage_ledger.logic.pod_account import PodAccount
+from vc.usage_ledger.logic.pod_account import Requests
+from vc.model.values.resources import Resources
 
-Held = dict[str, int]
+Held = Resources
 Rows = dict[UsageKey, Held]
 
 SMALL_JOBS: Final = ""
@@ -31,9 +33,8 @@ def rows_of_hour(accounts: Iterable[PodAccount], *, hour: int, now: float) -> Ro
             seconds[key] = seconds.get(key, 0) + lasted
     rows: Rows = {}
     for (queue, namespace, job, requests), lasted in seconds.items():
-        held = rows.setdefault(UsageKey(queue, namespace, job), {})
-        for resource, units in requests:
-            held[resource] = held.get(resource, 0) + units * lasted
+        held = rows.setdefault(UsageKey(queue, namespace, job), Resources())
+        held.add(requests, times=lasted)
     return rows
 
 
@@ -45,14 +46,13 @@ def fold_small(rows: Rows, *, jobs_max: int) -> Rows:
     # The usual case needs no sums.
     if len(rows) <= jobs_max:
         return rows
-    total: Held = {}
-    for held in rows.values():
-        _add(total, held)
+    total = Resources.total(rows.values())
     # Ties are broken by key, so that every leader keeps the same jobs.
     order = sorted(rows, key=lambda key: (-_dominant(rows[key], total), key))
     folded: Rows = {key: rows[key] for key in order[:jobs_max]}
     for key in order[jobs_max:]:
-        _add(folded.setdefault(UsageKey(key.queue, key.namespace, SMALL_JOBS), {}), rows[key])
+        small = UsageKey(key.queue, key.namespace, SMALL_JOBS)
+        folded.setdefault(small, Resources()).add(rows[key])
     return folded
 
 
@@ -63,12 +63,7 @@ def _dominant(held: Mapping[str, int], total: Mapping[str, int]) -> int:
     )
 
 
-def _add(total: Held, more: Mapping[str, int]) -> None:
-    for resource, units in more.items():
-        total[resource] = total.get(resource, 0) + units
-
-
-def usage_row(key: UsageKey, held: Held, *, hour: int, closed: bool) -> UsageRow:
+def usage_row(key: UsageKey, held: Mapping[str, int], *, hour: int, closed: bool) -> UsageRow:
     """The row as published."""
     return UsageRow(
         queue=key.queue,

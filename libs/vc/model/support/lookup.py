@@ -12,7 +12,7 @@ import msgspec
 
 from vc.model.api.keys import ALLOW_UNSUPPORTED
 from vc.model.api.struct import Json, JsonObject
-from vc.model.support.answers import Answer, Case, Entry, Place
+from vc.model.support.answers import Answer, Case, Entry, FieldValue
 from vc.model.support.pod_fields import FREE_PARTS, unknown_fields
 from vc.model.support.table import ENTRIES
 
@@ -34,7 +34,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.path}: {self.case.text}" if self.path else self.case.text
 
 
-def ask(kind: str, written: JsonObject) -> list[Found]:
+def look_up(kind: str, written: JsonObject) -> list[Found]:
     """All fields of an object of this kind whose answer is not an effect,
     in the order of the table.
     """
@@ -77,7 +77,7 @@ def unknown_in(kind: str, written: JsonObject) -> list[tuple[str, str]]:
 
 def conditions(kind: str, written: JsonObject) -> list[Found]:
     """The fields that make the object wait."""
-    return [found for found in ask(kind, written) if found.case.answer is Answer.CONDITION]
+    return [found for found in look_up(kind, written) if found.case.answer is Answer.CONDITION]
 
 
 def allows_unsupported(written: JsonObject) -> bool:
@@ -122,28 +122,33 @@ def _metadata(
             # The same key has no meaning on kinds that the entry does not name.
             if kind not in entry.on or not isinstance(values, dict) or entry.path not in values:
                 continue
-            case = entry.case_of(Place(value=values[entry.path], parent=values, root=template_of))
+            case = entry.case_of(
+                FieldValue(value=values[entry.path], parent=values, root=template_of)
+            )
             if case.answer is not Answer.EFFECT:
                 found.append(Found(path=f"{at}.{field}[{entry.path}]", case=case))
     return found
 
 
-def _expand(path: str, written: JsonObject) -> Iterator[tuple[str, Place]]:
+def _expand(path: str, written: JsonObject) -> Iterator[tuple[str, FieldValue]]:
     """All values at a path of the table, with their concrete paths."""
-    places = [("", Place(value=written))]
+    found = [("", FieldValue(value=written))]
     for step in path.split(".") if path else ():
         name = step.removesuffix("[]")
         below = [
-            (f"{at}.{name}" if at else name, Place(value=place.value[name], parent=place.value))
-            for at, place in places
+            (
+                f"{at}.{name}" if at else name,
+                FieldValue(value=place.value[name], parent=place.value),
+            )
+            for at, place in found
             if isinstance(place.value, dict) and name in place.value
         ]
-        places = list(_members(below)) if step.endswith("[]") else below
-    yield from places
+        found = list(_members(below)) if step.endswith("[]") else below
+    yield from found
 
 
-def _members(places: list[tuple[str, Place]]) -> Iterator[tuple[str, Place]]:
-    for at, place in places:
+def _members(found: list[tuple[str, FieldValue]]) -> Iterator[tuple[str, FieldValue]]:
+    for at, place in found:
         if isinstance(place.value, list):
             for index, member in enumerate(place.value):
-                yield f"{at}[{index}]", Place(value=member, parent=place.value)
+                yield f"{at}[{index}]", FieldValue(value=member, parent=place.value)
