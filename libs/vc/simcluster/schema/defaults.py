@@ -88,8 +88,11 @@ def _workload(obj: JsonObject) -> None:
 
 def _batch_job(obj: JsonObject) -> None:
     spec = _member(obj, "spec")
-    for name, value in (("parallelism", 1), ("completions", 1), ("backoffLimit", 6)):
-        spec.setdefault(name, value)
+    # With a parallelism alone the job is a work queue, for which completions must stay unset.
+    if spec.get("parallelism") is None:
+        spec.setdefault("completions", 1)
+    spec.setdefault("parallelism", 1)
+    spec.setdefault("backoffLimit", 6)
     pod = _member(_member(spec, "template"), "spec")
     if pod:
         default_pod_spec(pod)

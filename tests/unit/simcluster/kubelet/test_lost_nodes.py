@@ -1,7 +1,7 @@
 """Nodes that stop or are deleted: their pods are marked, keep their state, and are removed later."""
 
 import asyncio
-from functools import partial
+from typing import Any
 
 import msgspec
 import pytest
@@ -42,7 +42,7 @@ class Stage(msgspec.Struct, frozen=True):
     id: str
     lost_after_seconds: float
     phase: str
-    behaviour: dict[str, object] = {}
+    behaviour: dict[str, Any] = {}
     restart_policy: str = "Never"
 
 
@@ -158,4 +158,4 @@ def test_a_pod_bound_to_a_lost_node_stays_pending() -> None:
         await asyncio.sleep(5)
         assert phase(api) == "Pending"
 
-    play(partial(story))
+    play(story)
