@@ -32,6 +32,7 @@ from vc.scheduling.cache.overlays.assumed_binds import Assumed, forget_absent
 from vc.scheduling.cache.overlays.bind_backoff import BindBackoff
 from vc.scheduling.cache.overlays.enqueued import LetIn
 from vc.scheduling.cache.overlays.evictions import Evictions
+from vc.scheduling.cache.overlays.missing_groups import MissingGroups
 from vc.scheduling.cache.overlays.pod_conditions import ConditionOverlay
 from vc.scheduling.cache.overlays.pod_group_status import StatusNotes, same_status
 from vc.scheduling.cache.overlays.quarantine import Quarantine
@@ -76,6 +77,7 @@ class Columns:
         self._adopts = False
         """Whether the view is new, so that pods may carry nominations that this process does not know."""
         self._gang_times = GangTimes()
+        self._missing_groups = MissingGroups()
         self.enqueued_groups = LetIn(self._mark_dirty)
         self._problems = ObjectProblems()
         self.set_aside = Quarantine(self._mark_dirty)
@@ -103,8 +105,6 @@ class Columns:
         """Start with a new, empty view. Our own writes that were not observed stay as overlays."""
         self._forget_facts()
         self._problems.clear()
-
-    # -- facts -----------------------------------------------------------------------------------
 
     def apply(self, change: Change) -> bool:
         """Apply a change and return whether it can alter the result of a session."""
@@ -213,12 +213,14 @@ class Columns:
         self._dirty[key] = None
         if gone:
             self._specs.pop(key, None)
+            self._missing_groups.deleted(group)
             self.set_aside.drop(key)
             self._notes.drop(key)
             self.enqueued_groups.drop(key)
             self.evictions.settled(key)
             self._problems.note(f"podgroup {key}", "")
             return True
+        self._missing_groups.created(key)
         before = self._specs.get(key)
         note = self._notes.settle(key, group)
         spec = self._specs[key] = read_group(group)
@@ -235,8 +237,6 @@ class Columns:
         """The problem of each invalid object, by `kind key`."""
         misplaced = {f"queue {name}": why for name, why in self.queues.misplaced().items()}
         return {**misplaced, **self._problems}
-
-    # -- what we did -----------------------------------------------------------------------------
 
     def bindable(self, key: str, uid: str) -> bool:
         """Whether the pod still waits, so that a bind decided on a snapshot may be sent."""
@@ -305,12 +305,11 @@ class Columns:
         if self._notes.failed(key, uid, status=status):
             self._dirty[key] = None
 
-    # -- for a session ---------------------------------------------------------------------------
-
     def forget_absent(self) -> None:
         """The view is complete: overlays of pods that are not in it are removed."""
         forget_absent(self.assumed, self.pods)
         self.conditions.forget_absent(self.pods)
+        self._missing_groups.forget_absent(self._members)
         self._adopts = True
 
     def refresh(self, *, now: float, groups_max: int) -> bool:
@@ -380,11 +379,13 @@ class Columns:
             self.queues.take_off(old.queue, use_of(old))
         self._unsettled.pop(key, None)
         spec = self._specs.get(key)
+        pods = sorted(self._members.get(key, {}).values(), key=attrgetter("order"))
         if spec is None:
             self._gang_times.drop(key)
             self.conditions.drop_group(key)
-            return
-        pods = sorted(self._members.get(key, {}).values(), key=attrgetter("order"))
+            if (found := self._missing_groups.stand_in(key, pods)) is None:
+                return
+            spec, pods = msgspec.structs.replace(read_group(found[0]), missing=True), found[1]
         held = frozenset(pod.uid for pod in pods if self._holds.holds(pod.uid, now))
         note = self._notes.get(key)
         try:
@@ -392,8 +393,7 @@ class Columns:
         except Exception as error:  # noqa: BLE001 - of one group, whatever it is
             self._problems.note(f"podgroup {key}", unreadable(error))
             return
-        row = self.enqueued_groups.over(self.set_aside.over(row))
-        self._rows[key] = row
+        self._rows[key] = row = self.enqueued_groups.over(self.set_aside.over(row))
         self.queues.add(row.queue, use_of(row))
         if not row.settled:
             self._unsettled[key] = None

@@ -85,6 +85,8 @@ class GroupSpec(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     unsupported: str
     completed: dict[str, Runs] = {}
     """By task: members that succeeded and whose pods are deleted, as recorded by their controller."""
+    missing: bool = False
+    """Whether the group was deleted: its placed pods count for their queue, and no session decides on it."""
 
 
 def read_group(group: PodGroup) -> GroupSpec:
@@ -197,7 +199,7 @@ def make_row(
         pods_priority=counts.priority,
     )
     # Whether sessions can skip the group depends on the finished row.
-    return msgspec.structs.replace(row, settled=row.stranger or rests(row))
+    return msgspec.structs.replace(row, settled=row.stranger or spec.missing or rests(row))
 
 
 def _status_version(group: PodGroup, note: StatusNote | None) -> str:
