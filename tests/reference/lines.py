@@ -9,10 +9,11 @@ if TYPE_CHECKING:
 
 
 def in_line(session: "Session", jobs: list[Job]) -> list[Job]:
-    """Without jobs of fifo queues behind an enqueued job whose own pods are gated or not all there; a job
-    without any pods keeps no position."""
+    """Without jobs of fifo queues behind an enqueued job whose own pods are gated or not all there, or which
+    was tried and found no room; a job without any pods keeps no position."""
     cluster = session.cluster
-    short = [job for job in cluster.jobs.values() if session.refused.get(job.key) == "tasks"]
+    kept = ("tasks", "room")
+    short = [job for job in cluster.jobs.values() if session.refused.get(job.key) in kept]
     there = [job for job in short if job.of("Pending") or job.of("Gated")]
     first = [job for job in there if cluster.queues[job.queue].fifo]
     passing = []

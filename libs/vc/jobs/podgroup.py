@@ -14,7 +14,7 @@ from vc.model.api.scheduling import PodGroupSpec, SubGroupPolicy
 from vc.model.api.selectors import LabelSelector
 from vc.model.api.struct import ResourceList
 from vc.model.compat import Compat
-from vc.model.support.answers import Place
+from vc.model.support.answers import FieldValue
 from vc.model.support.matching import is_partition_gang
 
 
@@ -53,7 +53,7 @@ def _partitions(job: Job, task: TaskSpec) -> SubGroupPolicy:
     """
     policy = task.partition_policy
     assert policy is not None
-    place = Place(value=to_json(policy), parent=to_json(task), root={"spec": to_json(job.spec)})
+    place = FieldValue(value=to_json(policy), parent=to_json(task), root={"spec": to_json(job.spec)})
     return SubGroupPolicy(
         name=task.name,
         network_topology=policy.network_topology,

@@ -21,8 +21,8 @@ def note_minimums(world: World, met_at: dict[str, float]) -> None:
         roles = [p.metadata.labels.get(TASK, "") for p in there]
         gone = done_and_gone(job, mine)
         if _is_whole(job, [*roles, *gone]):
-            if not _is_whole(job, gone):  # else it never lacked its minimum
-                met_at.setdefault(job.key, world.now)
+            # Also where completed members alone are enough: its condition Scheduled is from now.
+            met_at.setdefault(job.key, world.now)
         elif not there and not gone:
             met_at.pop(job.key, None)
 

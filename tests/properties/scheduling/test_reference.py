@@ -303,6 +303,8 @@ def hold_against_reference(
                 world.now += 1
         if world.cache.overlays.evictions.nominated():
             return
+        # A job that has got what it was enqueued with claims no more, also when its pods finish now.
+        settle_claims(read_cluster(world.objects()), claims)
         running = sorted(p.metadata.name for p in world.pods() if p.status.phase == "Running")
         if running:
             world.finish(*data.draw(st.lists(st.sampled_from(running), unique=True, max_size=2)))

@@ -47,3 +47,31 @@ def test_nothing_is_placed_in_root() -> None:
         gang("below", 1, cpu=1),
     )
     assert bound(compare(world)) == ["below-worker-0"]
+
+
+def best_effort(name: str) -> list[ApiObject]:
+    return [group(name, minimum=1), pod(f"{name}-0", group=name, role="w")]
+
+
+def test_a_best_effort_job_waits_behind_a_job_that_does_not_fit() -> None:
+    """Whatever the first reason is: here its queue has too little left, and one of its pods is gated."""
+    first = gang("first", 2, minimum=3, age=9, cpu=2)
+    behind_a_gate = pod("first-worker-2", group="first", role="worker", gates=["wait"])
+    world = World(
+        node("n"),
+        queue(fifo=True, capability={"cpu": "3"}),
+        first,
+        behind_a_gate,
+        best_effort("later"),
+    )
+    assert bound(compare(world)) == []
+
+
+def test_a_best_effort_job_passes_it_in_other_queues() -> None:
+    world = World(
+        node("n"),
+        queue(capability={"cpu": "3"}),
+        gang("first", 2, age=9, cpu=2),
+        best_effort("later"),
+    )
+    assert bound(compare(world)) == ["later-0"]

@@ -200,9 +200,13 @@ class Invariants:
         groups = self._groups()
         total: dict[str, Amounts] = {}
         for pod in self._pods():
-            group = groups.get(f"{pod.metadata.namespace}/{pod.metadata.annotations.get(GROUP)}")
-            if group is not None and _is_allocated(pod):
-                _add(total.setdefault(group.spec.queue or "default", {}), request(pod))
+            key = f"{pod.metadata.namespace}/{pod.metadata.annotations.get(GROUP)}"
+            # Pods of a deleted group stay in its queue.
+            group = groups.get(key) or self._world.deleted_groups.get(key)
+            ours = GROUP in pod.metadata.annotations and pod.spec.scheduler_name == "volcano"
+            if _is_allocated(pod) and (group is not None or ours):
+                queue = group.spec.queue if group is not None else ""
+                _add(total.setdefault(queue or "default", {}), request(pod))
         return total
 
     def _ready_members(self) -> dict[str, dict[str, int]]:

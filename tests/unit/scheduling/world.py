@@ -71,6 +71,8 @@ class World:
         self.cache = ClusterCache(("volcano",))
         self.now = EPOCH
         self._objects: dict[tuple[str, str], ApiObject] = {}
+        self.deleted_groups: dict[str, PodGroup] = {}
+        """Pod groups that this scheduler knew."""
         self._sessions = 0
         self._version = 0
         self.matters = False
@@ -108,7 +110,10 @@ class World:
     def delete(self, kind: Kind, key: str) -> None:
         """Remove an object."""
         self.invariants.changed(kind)
-        self._tell(kind, key, self._objects.pop((kind.short, key)), None)
+        gone = self._objects.pop((kind.short, key))
+        if isinstance(gone, PodGroup):
+            self.deleted_groups[key] = gone
+        self._tell(kind, key, gone, None)
 
     def delete_pod(self, name: str) -> None:
         self.delete(kinds.PODS, f"ns/{name}")
@@ -220,6 +225,7 @@ class World:
     def restart(self) -> None:
         """Another scheduler takes over: it knows the objects and nothing else."""
         self.cache = ClusterCache(("volcano",))
+        self.deleted_groups = {}
         for (short, key), obj in self._objects.items():
             kind = _KIND_OF[type(obj)]
             assert kind.short == short

@@ -18,7 +18,7 @@ def backfill(session: Session) -> None:
     # This refuses starving jobs that would overtake a waiting job of a FIFO queue. A job that has
     # its minimum is not refused: its further best-effort pods request nothing that the waiting job
     # needs.
-    keep_fifo_order(session, groups)
+    keep_fifo_order(session, groups, after_turns=True)
     waiting = [group for group in groups if group.key not in session.refused]
     turns = JobOrder(session, [group for group in waiting if _best_effort(group)])
     while (group := turns.next()) is not None:

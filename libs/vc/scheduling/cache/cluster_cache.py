@@ -156,9 +156,10 @@ class ClusterCache:
         self._mark_dirty(key)
         if gone:
             self._groups.specs.pop(key, None)
-            self.overlays.group_deleted(key)
+            self.overlays.group_deleted(key, group)
             self._problems.note(f"podgroup {key}", "")
             return True
+        self.overlays.missing_groups.created(key)
         before = self._groups.specs.get(key)
         written = self.overlays.statuses.observe(key, group)
         spec = self._groups.specs[key] = read_group(group)
@@ -252,7 +253,7 @@ class ClusterCache:
 
     def forget_absent(self) -> None:
         """The view is complete: overlays of pods that are not in it are removed."""
-        self.overlays.forget_absent(self.pods)
+        self.overlays.forget_absent(self.pods, self._groups.with_members())
         self._adopts = True
 
     def refresh(self, *, now: float, groups_max: int) -> bool:
@@ -337,12 +338,14 @@ class ClusterCache:
         old = self._groups.remove(key)
         if old is not None:
             queues.remove_use(old.queue, use_of(old))
-        spec = self._groups.specs.get(key)
+        spec, pods = self._groups.specs.get(key), self._groups.members(key)
         if spec is None:
             self._gang_times.drop(key)
             overlays.conditions.drop_group(key)
-            return
-        pods = self._groups.members(key)
+            # Placed pods of a deleted group still use their queue.
+            if (found := overlays.missing_groups.stand_in(key, pods)) is None:
+                return
+            spec, pods = msgspec.structs.replace(read_group(found[0]), missing=True), found[1]
         in_backoff = frozenset(
             pod.uid for pod in pods if overlays.bind_backoff.active(pod.uid, now)
         )

@@ -75,6 +75,8 @@ class GroupSpec(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     unsupported: str
     completed: dict[str, Runs] = {}
     """By task: members that succeeded and whose pods are deleted, as recorded by their controller."""
+    missing: bool = False
+    """Whether the group was deleted: its placed pods count for their queue, and no session decides on it."""
 
 
 class PodGroupTable:
@@ -109,6 +111,10 @@ class PodGroupTable:
     def members(self, key: str) -> list[PodRow]:
         """The pods of a group in task order."""
         return sorted(self._members.get(key, {}).values(), key=attrgetter("order"))
+
+    def with_members(self) -> Container[str]:
+        """The keys of groups that have pods."""
+        return self._members
 
     def dirty(self, groups_max: int) -> list[str]:
         """Some of the groups that must be counted again."""
@@ -249,7 +255,7 @@ def make_row(
         pods_priority=counts.priority,
     )
     # Whether sessions can skip the group depends on the finished row.
-    return msgspec.structs.replace(row, up_to_date=row.unmanaged or rests(row))
+    return msgspec.structs.replace(row, up_to_date=row.unmanaged or spec.missing or rests(row))
 
 
 def _status_version(group: PodGroup, written: PendingStatus | None) -> str:

@@ -5,12 +5,14 @@ the write and its fact, the facts are older than what we did, and a session that
 decide the same thing twice. Overlays survive a rebuilt view for the same reason.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 
+from vc.model.api.scheduling import PodGroup
 from vc.scheduling.cache.overlays.assumed_binds import AssumedBinds
 from vc.scheduling.cache.overlays.bind_backoff import BindBackoff
 from vc.scheduling.cache.overlays.enqueued import EnqueuedGroups
 from vc.scheduling.cache.overlays.evictions import Evictions
+from vc.scheduling.cache.overlays.missing_groups import MissingGroups
 from vc.scheduling.cache.overlays.pod_conditions import ConditionOverlay
 from vc.scheduling.cache.overlays.pod_group_status import StatusOverlay
 from vc.scheduling.cache.overlays.quarantine import Quarantine
@@ -34,6 +36,7 @@ class Overlays:
         self.enqueued = EnqueuedGroups(mark_dirty)
         self.quarantine = Quarantine(mark_dirty)
         self.volume_choices = VolumeChoices()
+        self.missing_groups = MissingGroups()
 
     def pod_deleted(self, uid: str) -> None:
         """Drop all entries of a pod."""
@@ -43,8 +46,9 @@ class Overlays:
         self.evictions.pod_deleted(uid)
         self.gates.pod_deleted(uid)
 
-    def group_deleted(self, key: str) -> None:
-        """Drop all entries of a pod group."""
+    def group_deleted(self, key: str, group: PodGroup) -> None:
+        """Drop all entries of a pod group; its queue is kept while placed pods are left."""
+        self.missing_groups.deleted(group)
         self.quarantine.drop(key)
         self.statuses.drop(key)
         self.enqueued.drop(key)
@@ -54,8 +58,9 @@ class Overlays:
         """The row of a pod with evictions and removed gates laid over it."""
         return self.gates.over(self.evictions.over(row))
 
-    def forget_absent(self, pods: Mapping[str, PodRow]) -> None:
-        """The view is complete: drop the entries of pods that are not in it."""
+    def forget_absent(self, pods: Mapping[str, PodRow], groups: Container[str]) -> None:
+        """The view is complete: drop the entries of pods that are not in it, and of groups without pods."""
+        self.missing_groups.forget_absent(groups)
         self.assumed.forget_absent(pods)
         self.conditions.forget_absent(pods)
 
