@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from tests.unit.scheduler.invariants import Invariants
+from tests.unit.scheduler.invariants import Invariants, reservations_checked
 from tests.unit.scheduler.objects import EPOCH, GROUP
 from vc.messages.effects import BindPod
 from vc.messages.sessions import Reason
@@ -143,7 +143,8 @@ class World:
 
     def decide(self) -> Decisions:
         """A session that changes nothing."""
-        return run_cycle(self.snapshot(), self.conf, self.now)
+        with reservations_checked():
+            return run_cycle(self.snapshot(), self.conf, self.now)
 
     def session(self) -> Decisions:
         """A session whose decisions come true at once; the invariants hold after it."""

@@ -66,4 +66,4 @@ class GangLeft:
 
 def gang_left(session: "Session", group: GroupRow) -> GangLeft:
     """The counts of a gang without the victims that the session has chosen so far."""
-    return GangLeft(group, [pod for pod in group.placed if pod.uid in session.evicted_uids])
+    return GangLeft(group, [pod for pod in group.placed if pod.uid in session.decided.evicted_uids])

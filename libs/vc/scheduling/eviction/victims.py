@@ -48,7 +48,7 @@ def bundles(
             continue
         # A whole bundle exists only if every pod can be evicted: otherwise the rest of a broken
         # gang would keep its resources.
-        gone = sum(pod.uid in session.evicted_uids for pod in group.placed)
+        gone = sum(pod.uid in session.decided.evicted_uids for pod in group.placed)
         if len(allowed) + gone == len(group.placed) and group.ready >= group.min_member > 0:
             found.append(Bundle(group, tuple(reversed(allowed)), whole=True))
     tallies = session.framework.voters.tallies(session, switch=switch)
@@ -78,6 +78,6 @@ def evictable(session: Session, pod: PodRow, *, switch: str) -> bool:
         and (pod.preemptable or not _honored(session, pod))
         and pod.status in (Task.RUNNING, Task.BOUND)
         and pod.uid not in session.snapshot.refused_victims
-        and pod.uid not in session.evicted_uids
+        and pod.uid not in session.decided.evicted_uids
         and session.framework.voters.may_evict(session, pod, switch=switch)
     )

@@ -99,7 +99,9 @@ class Paths:
         self._standings: dict[Path, Standing] = {}
         """By tree node; valid until the next placement or removal."""
         self._deserved: dict[str, Amounts] | None = None
-        self._tops = [name for name in session.snapshot.queues if len(session.line(name)) == 1]
+        self._tops = [
+            name for name in session.snapshot.queues if len(session.accounts.ancestors(name)) == 1
+        ]
         """Queues without a parent; their amounts include all their descendants."""
         for queue in session.snapshot.queues.values():
             self._add(queue)
@@ -122,8 +124,8 @@ class Paths:
         """Return (saturated, share divided by weight) for each level, from the top down."""
         path = path_of(queue)
         # `touched` grows with every change of a queue's amounts, so its length is a version number.
-        if self._counted_at != len(self._session.touched):
-            self._counted_at = len(self._session.touched)
+        if self._counted_at != len(self._session.accounts.changed):
+            self._counted_at = len(self._session.accounts.changed)
             self._demands = self._demanded()
             self._standings = {}
         key: list[tuple[bool, int]] = []
@@ -139,7 +141,7 @@ class Paths:
         session = self._session
         total: Amounts = {}
         for queue in self._tops:
-            for name, amount in session.allocated(queue).items():
+            for name, amount in session.accounts.allocated(queue).items():
                 total[name] = total.get(name, 0) + amount
         names = session.snapshot.nodes.resources
         return tuple(n for n in names if total.get(n, 0) < session.cluster_amounts(n)[0])
@@ -156,7 +158,7 @@ class Paths:
     def _of_queue(self, queue: str) -> Standing:
         """Sum over the jobs of a queue; only jobs with new placements are recounted."""
         demanded = self._demands
-        placements = self._session.placements.get(queue, [])
+        placements = self._session.placed.log.get(queue, [])
         known = self._known.get(queue)
         # Saturation depends on the demanded resources, so a change of that set affects every job.
         if known is None or known.demanded != demanded:

@@ -5,13 +5,11 @@ or reclaim are also enqueued in a full cluster. Claims of groups that have had n
 do not block groups of other namespaces.
 """
 
-import weakref
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from vc.messages.sessions import Reason
 from vc.scheduling.conf.arguments import thousandths
-from vc.scheduling.model.amounts import Amounts
 from vc.scheduling.model.rows import GroupRow
 from vc.scheduling.plugins.queue_shares.recoverable import preemptable, reclaimable, unbacked
 from vc.scheduling.session import reasons
@@ -29,9 +27,6 @@ class Overcommit:
 
     def __init__(self, arguments: Mapping[str, str]) -> None:
         self._factor = thousandths(arguments, "overcommit-factor", _FACTOR_DEFAULT, least=1000)
-        self._unbacked: tuple[weakref.ref[Session], dict[str, Amounts]] | None = None
-        """By namespace, for the session that called last; all groups of a session share the result.
-        """
 
     def refuse_enqueue(self, session: "Session", group: GroupRow) -> Reason | None:
         """Refuse the group when its minResources exceed what is available now or after evictions."""
@@ -39,7 +34,9 @@ class Overcommit:
         available: dict[str, int] = {}
         for name in needed:
             total, used = session.cluster_amounts(name)
-            available[name] = total * self._factor // 1000 - used - session.enqueued_total(name)
+            available[name] = (
+                total * self._factor // 1000 - used - session.accounts.enqueued_total(name)
+            )
         if all(amount <= available[name] for name, amount in needed.items()):
             return None
         # The bounds on evictions cost more to compute, so they are added only when idle resources
@@ -52,14 +49,9 @@ class Overcommit:
             return None
         # Claims in the group's own namespace still count. Otherwise a tenant could enqueue one
         # group without pods after another.
-        for namespace, claims in self._unbacked_in(session).items():
+        for namespace, claims in session.cached(unbacked).items():
             for name, amount in claims.items() if namespace != group.namespace else ():
                 available[name] = available.get(name, 0) + amount
         if all(amount <= available[name] for name, amount in needed.items()):
             return None
         return reasons.overcommitted(needed, available)
-
-    def _unbacked_in(self, session: "Session") -> dict[str, Amounts]:
-        if self._unbacked is None or self._unbacked[0]() is not session:
-            self._unbacked = (weakref.ref(session), unbacked(session))
-        return self._unbacked[1]

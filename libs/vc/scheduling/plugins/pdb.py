@@ -54,7 +54,7 @@ class BudgetTally:
         self._session = session
         self._gone: dict[tuple[str, str], int] = {}
         """Number of victims, by namespace and name of the budget."""
-        for victims in session.evicted.values():
+        for victims in session.decided.evicted.values():
             self.take(victims)
 
     def has_room(self, pods: Sequence[PodRow]) -> bool:

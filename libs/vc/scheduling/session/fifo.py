@@ -53,10 +53,10 @@ class FifoOrder:
 
 def keep_fifo_order(session: Session, groups: Iterable[GroupRow]) -> list[GroupRow]:
     """The groups that overtake no waiting job. Starving groups among the others get a reason."""
-    line = FifoOrder(session)
+    order = FifoOrder(session)
     passing: list[GroupRow] = []
     for group in groups:
-        first = line.before(group)
+        first = order.before(group)
         if first is None:
             passing.append(group)
         elif session.starving(group) and group.key not in session.refused:

@@ -9,6 +9,7 @@ from vc.scheduling.model.rows import GroupRow, QueueRow
 from vc.scheduling.model.shapes import Shape
 from vc.scheduling.plugins.queue_shares.recoverable import preemptable
 from vc.scheduling.session import reasons
+from vc.scheduling.session.guarantees import Guarantees
 
 if TYPE_CHECKING:
     from vc.scheduling.session.session import Session
@@ -27,7 +28,7 @@ class Limits:
 
     def _line(self, session: "Session", queue: str) -> list[QueueRow]:
         """Return the queue and its ancestors; without hierarchy only the queue."""
-        return session.line(queue)[: 1 if self._flat else None]
+        return session.accounts.ancestors(queue)[: 1 if self._flat else None]
 
     def refuse_enqueue(self, session: "Session", group: GroupRow) -> Reason | None:
         """Refuse a group whose minResources do not fit beside what the queue has committed.
@@ -39,7 +40,7 @@ class Limits:
         """
         needed = group.charged_minimum
         line = self._line(session, group.queue)
-        taken = {row.name: session.committed(row.name) for row in line}
+        taken = {row.name: session.accounts.committed(row.name) for row in line}
         if self._holds(line, needed, taken):
             return None
         freed = preemptable(session, group)
@@ -59,10 +60,10 @@ class Limits:
         """Refuse `count` pods that do not fit beside the allocated amounts."""
         needed = {name: amount * count for name, amount in shape.request}
         line = self._line(session, group.queue)
-        taken = {row.name: session.allocated(row.name) for row in line}
+        taken = {row.name: session.accounts.allocated(row.name) for row in line}
         if not self._holds(line, needed, taken):
             return self._reason(line, needed, taken)
-        return session.guarantees.refuse(group.queue, needed)
+        return session.cached(Guarantees).refuse(group.queue, needed)
 
     def _holds(self, line: Line, needed: Amounts, taken: Mapping[str, Amounts]) -> bool:
         """Whether the queue and all its ancestors have the needed amounts left."""

@@ -84,11 +84,11 @@ class ByAll:
         self._session = session
         self._deserved = deserved
         self._needed = needed
-        self._line = session.line(queue)
+        self._line = session.accounts.ancestors(queue)
         self._within = {row.name: self._deserves(row) for row in self._line}
 
     def _deserves(self, row: QueueRow) -> bool:
-        fair, has = self._deserved.get(row.name, {}), self._session.allocated(row.name)
+        fair, has = self._deserved.get(row.name, {}), self._session.accounts.allocated(row.name)
         if not fair:
             return (
                 row is not self._line[0]
@@ -124,13 +124,13 @@ class ByAll:
         fair, least = self._deserved.get(row.name, {}), dict(row.guarantee)
         return {
             name: max(0, amount - max(fair.get(name, 0), least.get(name, 0)))
-            for name, amount in self._session.allocated(row.name).items()
+            for name, amount in self._session.accounts.allocated(row.name).items()
         }
 
     def takes(self, spare: Amounts) -> Amounts:
         """Limit `spare` to what the claimant deserves and has not committed yet."""
         queue = self._line[0].name
-        fair, taken = self._deserved.get(queue, {}), self._session.committed(queue)
+        fair, taken = self._deserved.get(queue, {}), self._session.accounts.committed(queue)
         return {
             name: min(amount, max(0, fair.get(name, 0) - taken.get(name, 0)))
             for name, amount in spare.items()
@@ -158,11 +158,12 @@ class ByOne:
         self._needed = needed
         self._flat = flat
         self._level = 0 if flat else level
-        self._line = session.line(queue)[: 1 if flat else None]
+        self._line = session.accounts.ancestors(queue)[: 1 if flat else None]
 
     def may_take(self) -> bool:
         return any(
-            self._deserves_one(row, self._session.allocated(row.name)) for row in self._asking()
+            self._deserves_one(row, self._session.accounts.allocated(row.name))
+            for row in self._asking()
         )
 
     def _asking(self) -> Line:
@@ -209,7 +210,7 @@ class ByOne:
         then be evicted for that resource and frees this one with it.
         """
         fair, least = self._deserved.get(row.name, {}), dict(row.guarantee)
-        has = self._session.allocated(row.name)
+        has = self._session.accounts.allocated(row.name)
         over = [name for name, amount in fair.items() if has.get(name, 0) > tolerated(row, amount)]
         found: Amounts = {}
         for name, amount in has.items():
@@ -220,7 +221,8 @@ class ByOne:
     def takes(self, spare: Amounts) -> Amounts:
         """Return all of `spare`, or nothing when the claimant deserves no needed resource."""
         may = any(
-            self._deserves_one(row, self._session.committed(row.name)) for row in self._asking()
+            self._deserves_one(row, self._session.accounts.committed(row.name))
+            for row in self._asking()
         )
         return spare if may else {}
 

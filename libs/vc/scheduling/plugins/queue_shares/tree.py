@@ -117,7 +117,7 @@ class Tree:
         if known is None:
             known = dict(self._own.get(name, {}))
             if name == self._unowned_at:
-                _add(known, self._session.unowned)
+                _add(known, self._session.accounts.unowned)
             for child in self.children.get(name, []):
                 _add(known, self.request(child.name))
             self._requests[name] = known
@@ -197,7 +197,7 @@ class Tree:
         own = self._own.get(name, {}).get(resource, 0)
         if own:  # jobs of a queue with children compete with the children
             claims.append(Claim(name="", weight=1, least=0, most=own))
-        unowned = self._session.unowned.get(resource, 0) if name == self._unowned_at else 0
+        unowned = self._session.accounts.unowned.get(resource, 0) if name == self._unowned_at else 0
         if unowned:  # these pods occupy nodes, so no queue can deserve their resources
             claims.append(Claim(name=_UNOWNED, weight=1, least=unowned, most=unowned))
         shares = fill(total, claims)
