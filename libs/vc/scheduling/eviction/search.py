@@ -16,11 +16,9 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from vc.scheduling.eviction.capacity_bound import CapacityBound
-from vc.scheduling.eviction.disruption import Limiting
-from vc.scheduling.eviction.minimums import Minimums
 from vc.scheduling.eviction.victim_order import VictimOrder
 from vc.scheduling.eviction.victim_search import Rule, VictimSearch
-from vc.scheduling.eviction.victims import Bundle, pods_of
+from vc.scheduling.eviction.victims import Bundle, DisruptionLimits, Minimums, pods_of
 from vc.scheduling.model.node_table import Ints
 from vc.scheduling.model.rows import GroupRow, PodRow
 from vc.scheduling.placement.gang import Missing, try_minimum
@@ -57,7 +55,7 @@ class VictimEviction:
         self._group = group
         self._missing = missing
         self._order = order
-        self._limiting = Limiting(session, switch=switch)
+        self._limits = DisruptionLimits(session, switch=switch)
         self._delicate = any(session.pod_affinity.delicate(run) for run in group.runs)
 
     def evict(self, bundles: Sequence[Bundle], *, rules: Sequence[Rule] | None = None) -> bool:
@@ -99,12 +97,12 @@ class VictimEviction:
         """Run the victim search and commit its result."""
         search = VictimSearch(
             self._order,
-            rules=[*(rules or [Minimums(self._session).together]), self._limiting.together],
+            rules=[*(rules or [Minimums(self._session).together]), self._limits.together],
             simulate=self._simulate,
             needed=self._needed,
             bound=CapacityBound(self._session, self._group, self._missing),
             monotone=not self._delicate,
-            labels_matter=self._delicate or self._limiting.any,
+            labels_matter=self._delicate or self._limits.any,
         )
         chosen = search.best(bundles)
         if chosen is None:

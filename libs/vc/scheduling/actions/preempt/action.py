@@ -20,10 +20,9 @@ from vc.scheduling.actions.preempt.preemptors import (
 )
 from vc.scheduling.actions.preempt.within_job import WithinJobVictims
 from vc.scheduling.actions.surplus_delay import surplus_waits
-from vc.scheduling.eviction.minimums import Minimums
 from vc.scheduling.eviction.search import VictimEviction
 from vc.scheduling.eviction.victim_order import VictimOrder
-from vc.scheduling.eviction.victims import Bundle, Permits, bundles
+from vc.scheduling.eviction.victims import Bundle, Minimums, Permits, bundles
 from vc.scheduling.framework.voting import PREEMPTABLE
 from vc.scheduling.model.nominations import nomination_of
 from vc.scheduling.model.rows import PENDING, GroupRow, PodRow

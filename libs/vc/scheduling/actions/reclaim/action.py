@@ -11,10 +11,9 @@ from collections.abc import Iterator, Sequence
 
 from vc.scheduling.actions.job_order import JobOrder
 from vc.scheduling.actions.preempt.preemptors import equivalence_key, find_preemptors, wanted
-from vc.scheduling.eviction.minimums import Minimums
 from vc.scheduling.eviction.search import VictimEviction
 from vc.scheduling.eviction.victim_order import VictimOrder
-from vc.scheduling.eviction.victims import Bundle, bundles
+from vc.scheduling.eviction.victims import Bundle, Minimums, bundles
 from vc.scheduling.framework.registry import Shares
 from vc.scheduling.framework.voting import RECLAIMABLE
 from vc.scheduling.model.amounts import NOT_REQUESTED, Amounts
