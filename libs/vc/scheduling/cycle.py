@@ -169,8 +169,8 @@ def _barred(session: Session, group: GroupRow) -> str | None:
     allowed = session.snapshot.allowed
     if not allowed:
         return None
-    line = [row.name for row in session.line(group.queue)]
-    return next((q for q in line if q in allowed and group.namespace not in allowed[q]), None)
+    names = [row.name for row in session.accounts.ancestors(group.queue)]
+    return next((q for q in names if q in allowed and group.namespace not in allowed[q]), None)
 
 
 def _unsupported(group: GroupRow) -> Reason:

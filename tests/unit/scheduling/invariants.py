@@ -4,9 +4,12 @@ Counted anew from the objects, with plain loops: nothing here asks the columns w
 to compare.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
+import pytest
 
 from tests.reference.completed import done_and_gone
 from tests.unit.scheduling.objects import GROUP, TASK
@@ -17,7 +20,11 @@ from vc.model.api.node import Node
 from vc.model.api.pod import Pod
 from vc.model.api.scheduling import PodGroup, PriorityClass, Queue
 from vc.model.values.quantity import QuantityError, format_resources, parse_resources
+from vc.scheduling import cycle
+from vc.scheduling.closing.close import close
 from vc.scheduling.model.decisions import Decisions
+from vc.scheduling.reservations.state import ReservationError
+from vc.scheduling.session.session import Session
 
 if TYPE_CHECKING:
     from tests.unit.scheduling.world import World
@@ -28,6 +35,29 @@ _Object = TypeVar("_Object", bound=ApiObject)
 DEPTH_MAX: Final = 32
 _MOVES: Final = (kinds.NODES, kinds.QUEUES, kinds.PRIORITYCLASSES)
 """Who changes these may make a promise impossible to keep."""
+
+
+@contextmanager
+def reservations_checked() -> Iterator[None]:
+    """Sessions inside also check the invariants of their reservations, before they close.
+
+    The cycle contains exceptions of a session, so violations are raised after it.
+    """
+    violations: list[ReservationError] = []
+
+    def close_checked(session: Session) -> Decisions:
+        decided = session.decided
+        try:
+            session.reservations.check(bound=decided.binds, evicted_for=list(decided.evicted))
+        except ReservationError as error:
+            violations.append(error)
+        return close(session)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cycle, "close", close_checked)
+        yield
+    if violations:
+        raise violations[0]
 
 
 class Invariants:

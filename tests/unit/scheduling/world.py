@@ -11,7 +11,9 @@ from typing import Final
 import msgspec
 
 from tests.unit.scheduling.invariants import Invariants
-from tests.unit.scheduling.objects import EPOCH, GROUP
+from tests.unit.scheduling.objects import EPOCH
+from tests.unit.scheduling.objects import GROUP
+from tests.unit.scheduler.invariants import reservations_checked
 from vc.messages.effects import BindPod
 from vc.messages.sessions import Reason
 from vc.messages.view import Change
@@ -148,7 +150,8 @@ class World:
 
     def decide(self) -> Decisions:
         """A session that changes nothing."""
-        return run_cycle(self.snapshot(), self.conf, self.now)
+        with reservations_checked():
+            return run_cycle(self.snapshot(), self.conf, self.now)
 
     def session(self) -> Decisions:
         """A session whose decisions come true at once; the invariants hold after it."""

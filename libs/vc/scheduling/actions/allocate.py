@@ -20,9 +20,9 @@ from vc.scheduling.actions.surplus_delay import surplus_waits
 from vc.scheduling.framework.order_points import OrderKey
 from vc.scheduling.model.nominations import nomination_of
 from vc.scheduling.model.rows import PENDING, GroupRow, Run
-from vc.scheduling.placement.future_idle import give_up_part, reserve_future_idle
 from vc.scheduling.placement.gang import place_minimum, place_more
 from vc.scheduling.placement.shortages import with_other_tasks
+from vc.scheduling.reservations.future_idle import reserve_future_idle
 from vc.scheduling.reservations.redeem import redeem_nominations
 from vc.scheduling.session import reasons
 from vc.scheduling.session.fifo import keep_fifo_order
@@ -42,24 +42,24 @@ def allocate(session: Session) -> None:
     Without the action enqueue, all Pending groups are enqueued here.
     """
     if "enqueue" not in session.framework.actions:
-        _let_in(session)
-    all_groups = eligible(session)
-    groups = [group for group in all_groups if _asking(group)]
+        _enqueue_all(session)
+    candidates = eligible(session)
+    groups = [group for group in candidates if _requesting(group)]
     redeem_nominations(session, groups)
     # Three kinds of jobs already use resources that are wasted if another job is placed first:
     # half-bound gangs, jobs with a nomination, and jobs with a node selected for one of their
     # volume claims.
     begun = session.pod_affinity.claims.begun(groups)
     known = session.snapshot.evictions.nominated
-    promised = {group.key: None for group in groups if nomination_of(group, known) is not None}
-    for first in (session.snapshot.partial_since, promised, begun):
+    nominated = {group.key: None for group in groups if nomination_of(group, known) is not None}
+    for first in (session.snapshot.partial_since, nominated, begun):
         for preferred in _those(session, groups, first):
             if preferred.key not in session.refused:
                 _place_gang(session, preferred)
     # Best-effort jobs take part in the FIFO check, so that they are refused too when a job before
     # them waits. They are filtered out only afterwards, because backfill places them.
-    in_line = [group for group in keep_fifo_order(session, all_groups) if _asking(group)]
-    waiting = [group for group in in_line if group.key not in session.refused]
+    in_order = [group for group in keep_fifo_order(session, candidates) if _requesting(group)]
+    waiting = [group for group in in_order if group.key not in session.refused]
     first_refused = _place_minimums(session, [g for g in waiting if session.starving(g)])
     _place_surplus(session, [g for g in waiting if _may_grow(session, g, first_refused)])
 
@@ -95,7 +95,7 @@ def _place_surplus(session: Session, groups: list[GroupRow]) -> None:
             # Any single pod may make the queue overused, so this is checked again after each pod.
             if session.framework.queues.overused_enabled:
                 most = 1
-            placed = place_more(session, group, _asking(group), pods_max=most)
+            placed = place_more(session, group, _requesting(group), pods_max=most)
         turns.done(group, again=placed > 0 and _has_more(session, group))
 
 
@@ -122,7 +122,7 @@ def _overused(session: Session, group: GroupRow) -> bool:
     return reason is not None
 
 
-def _let_in(session: Session) -> None:
+def _enqueue_all(session: Session) -> None:
     """Enqueue all Pending groups that were not refused."""
     for group in session.snapshot.groups:
         if session.phase(group) == PENDING and group.key not in session.refused:
@@ -154,7 +154,7 @@ def _place_gang(session: Session, group: GroupRow) -> bool:
     missing = session.framework.jobs.missing(group)
     # A partial reservation of the group must not stand in the way of its own gang. If the gang does
     # not fit, `reserve_future_idle` makes the partial reservation again.
-    give_up_part(session, group)
+    session.reservations.cancel_partial(group)
     reason: Reason | None = place_minimum(session, group, missing)
     if reason is not None and not reserve_future_idle(session, group, missing):
         session.refuse(group, with_other_tasks(session, group, missing, reason))
@@ -163,15 +163,15 @@ def _place_gang(session: Session, group: GroupRow) -> bool:
 
 def _ration(session: Session, group: GroupRow) -> int:
     """The number of surplus pods that the group may place per turn while other jobs wait."""
-    waiting = sum(len(session.waiting_pods(run)) for run in _asking(group))
+    waiting = sum(len(session.waiting_pods(run)) for run in _requesting(group))
     return max(1, min(ELASTIC_PODS_MAX, waiting // ELASTIC_PART))
 
 
-def _asking(group: GroupRow) -> tuple[Run, ...]:
+def _requesting(group: GroupRow) -> tuple[Run, ...]:
     """The runs of the group that are not best-effort."""
     return tuple(run for run in group.runs if not run.shape.best_effort)
 
 
 def _has_more(session: Session, group: GroupRow) -> bool:
     """Whether the group has waiting pods that are not best-effort."""
-    return any(session.waiting_pods(run) for run in _asking(group))
+    return any(session.waiting_pods(run) for run in _requesting(group))

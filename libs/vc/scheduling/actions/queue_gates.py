@@ -46,7 +46,7 @@ def lift_queue_gates(session: Session) -> None:
             _account(session, group, pods, sign=-1)
             return
         if pods:
-            session.gates[group.key] = pods
+            session.decided.lift_gates(group, pods)
             lifted += len(pods)
 
 
@@ -124,7 +124,7 @@ def _take(session: Session, group: GroupRow, pod: PodRow) -> bool:
 def _account(session: Session, group: GroupRow, pods: list[PodRow], *, sign: int) -> None:
     """Add the requests of the pods to what the queue has reserved, or (-1) subtract them."""
     for pod in pods:
-        session.count_reserved(group, pod.shape, sign=sign)
+        session.accounts.count_reserved(group.queue, dict(pod.shape.request), sign=sign)
 
 
 def _at_gate(pod: PodRow) -> bool:

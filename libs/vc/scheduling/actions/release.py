@@ -26,4 +26,4 @@ def release_broken_gangs(session: Session) -> None:
         pods = [pod for pod in group.placed if pod.controlled and pod.ours]
         # A gang is in backoff if the API server refused to evict its members before.
         if pods and key not in session.snapshot.evictions.release_backoff:
-            session.released[key] = pods
+            session.decided.release(group, pods)

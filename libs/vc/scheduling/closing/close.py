@@ -7,6 +7,7 @@ from vc.model.api.meta import object_key
 from vc.model.api.scheduling import PodGroupStatus
 from vc.model.values.quantity import format_resources
 from vc.scheduling.actions.inqueue_timeout import wake_for_timeout
+from vc.scheduling.closing.reported_reasons import reported_reason
 from vc.scheduling.closing.unscheduled_pods import TASKS_GRACE_SECONDS, UnscheduledPods
 from vc.scheduling.model.decisions import (
     Decisions,
@@ -33,62 +34,62 @@ def close(session: Session) -> Decisions:
 
     Every list has a fixed order, so that equal input gives equal bytes.
     """
-    snapshot = session.snapshot
+    snapshot, decided, reservations = session.snapshot, session.decided, session.reservations
     # Nominations of one session have the same time. The order of the evictions is recorded, because
     # each one was simulated with the reservations before it in place.
-    before = {key: number for number, key in enumerate(session.evicted)}
+    before = {key: number for number, key in enumerate(decided.evicted)}
     statuses = [change for g in snapshot.groups if (change := _status(session, g)) is not None]
     waiting = _waiting(session, statuses)
     return Decisions(
         session_id=snapshot.session_id,
         nodes=snapshot.nodes.count,
         groups=len(snapshot.groups),
-        enqueued=tuple(sorted(session.enqueued)),
+        enqueued=tuple(sorted(decided.enqueued)),
         enqueued_groups=tuple(
-            EnqueuedGroup(group=key, uid=snapshot.all_groups[key].uid, claim=session.claims[key])
-            for key in sorted([*session.enqueued, *session.confirmed])
+            EnqueuedGroup(group=key, uid=snapshot.all_groups[key].uid, claim=decided.claims[key])
+            for key in sorted([*decided.enqueued, *decided.confirmed])
         ),
         binds=tuple(
-            GangBind(group=group.key, uid=group.uid, binds=tuple(session.binds[group.key]))
+            GangBind(group=group.key, uid=group.uid, binds=tuple(decided.binds[group.key]))
             for group in snapshot.groups
-            if group.key in session.binds
+            if group.key in decided.binds
         ),
         releases=tuple(
             Release(group=key, pods=tuple(_ref(pod) for pod in pods))
-            for key, pods in sorted(session.released.items())
+            for key, pods in sorted(decided.released.items())
         ),
         evictions=tuple(
             Eviction(
                 group=group.key,
                 uid=group.uid,
-                pods=tuple(_ref(pod) for pod in session.evicted[group.key]),
-                places=_places(session, group, session.evicted[group.key]),
+                pods=tuple(_ref(pod) for pod in decided.evicted[group.key]),
+                places=_planned_nodes(session, group, decided.evicted[group.key]),
                 after=before[group.key],
             )
             for group in snapshot.groups
-            if group.key in session.evicted
+            if group.key in decided.evicted
         ),
         takeovers=tuple(
             Takeover(
                 group=group.key,
                 uid=group.uid,
-                lost=tuple(session.taken_over[group.key]),
-                places=_places(session, group, snapshot.terminating_pods),
+                lost=tuple(reservations.taken_over[group.key]),
+                places=_planned_nodes(session, group, snapshot.terminating_pods),
             )
             for group in snapshot.groups
-            if group.key in session.taken_over
+            if group.key in reservations.taken_over
         ),
         gates=tuple(
             GateLift(
                 group=group.key,
                 uid=group.uid,
-                pods=tuple(_ref(pod) for pod in session.gates[group.key]),
+                pods=tuple(_ref(pod) for pod in decided.gates[group.key]),
             )
             for group in snapshot.groups
-            if group.key in session.gates
+            if group.key in decided.gates
         ),
         withdrawals=_withdrawals(session),
-        claims=tuple(session.choices),
+        claims=tuple(decided.choices),
         statuses=tuple(statuses),
         waiting=waiting,
         reasons=_reasons(session),
@@ -99,7 +100,7 @@ def close(session: Session) -> Decisions:
 
 def _status(session: Session, group: GroupRow) -> StatusChange | None:
     """The status to write for the group; None if nothing changed or the write is not due yet."""
-    reason = _spoken(session, group)
+    reason = _published(session, group)
     outlook = Outlook(phase=session.phase(group), bound_now=session.bound_now(group), reason=reason)
     due = next_status(group, outlook, session_id=session.snapshot.session_id, now=session.now)
     if due.due_at is not None:
@@ -113,7 +114,7 @@ def _status(session: Session, group: GroupRow) -> StatusChange | None:
     # The actions of this session used the old phase, so another session has to follow soon.
     if goes_back or comes_in:
         session.wake(session.now + FOLLOW_UP_SECONDS)
-    tell = due.event and reason is not None
+    publish = due.event and reason is not None
     return StatusChange(
         namespace=group.namespace,
         name=group.name,
@@ -121,7 +122,7 @@ def _status(session: Session, group: GroupRow) -> StatusChange | None:
         status=due.status,
         changes_conditions=due.status.conditions != group.status.conditions,
         seen_version=group.status_version,
-        refusal=reason.sentence if tell and reason is not None else "",
+        refusal=reason.sentence if publish and reason is not None else "",
         scheduled=_newly_scheduled(group, due.status, bound_now=outlook.bound_now),
     )
 
@@ -143,19 +144,19 @@ def _waiting(session: Session, statuses: Sequence[StatusChange]) -> tuple[Waitin
     return tuple(waiting for waiting in found if waiting is not None)
 
 
-def _spoken(session: Session, group: GroupRow) -> Reason | None:
+def _published(session: Session, group: GroupRow) -> Reason | None:
     """The reason to publish now; None while the group's pods may still be being created.
 
     A controller creates pods one after the other, so missing pods are reported only after a grace
     period.
     """
-    reason = session.reason(group)
+    reason = reported_reason(session, group)
     if reason is None or reason.stage is not Stage.TASKS:
         return reason
-    speak_at = _pods_wanted_since(session, group) + TASKS_GRACE_SECONDS
-    if session.now >= speak_at:
+    publish_at = _pods_wanted_since(session, group) + TASKS_GRACE_SECONDS
+    if session.now >= publish_at:
         return reason
-    session.wake(speak_at)
+    session.wake(publish_at)
     return None
 
 
@@ -180,7 +181,9 @@ def _under_way(group: GroupRow) -> bool:
     return group.status_written_at > 0 and not group.status_version
 
 
-def _places(session: Session, group: GroupRow, leaving: Sequence[PodRow]) -> tuple[Place, ...]:
+def _planned_nodes(
+    session: Session, group: GroupRow, leaving: Sequence[PodRow]
+) -> tuple[Place, ...]:
     """The nominated nodes of a group's pods. `freed` marks nodes that the `leaving` pods free."""
     names = session.snapshot.nodes.static.names
     freed = {pod.node: None for pod in leaving}
@@ -194,7 +197,7 @@ def _places(session: Session, group: GroupRow, leaving: Sequence[PodRow]) -> tup
             node=names[row],
             freed=names[row] in freed,
         )
-        for pod, row in session.places.get(group.key, ())
+        for pod, row in session.reservations.reserved_nodes.get(group.key, ())
     )
 
 
@@ -207,13 +210,13 @@ def _withdrawals(session: Session) -> tuple[Withdrawal, ...]:
     for group in session.snapshot.groups:
         ended = (
             group.key in session.snapshot.evictions.expired_nominations
-            or group.key in session.lost_to
+            or group.key in session.reservations.lost_to
         )
-        if ended and group.key not in session.evicted:
-            bound = {bind.uid: None for bind in session.binds.get(group.key, ())}
+        if ended and group.key not in session.decided.evicted:
+            bound = {bind.uid: None for bind in session.decided.binds.get(group.key, ())}
             pods = [pod for run in group.runs for pod in run.pods if pod.uid not in bound]
-            told = tuple(_ref(pod) for pod in pods if pod.nominated)
-            found += [Withdrawal(group=group.key, pods=told)] if told else []
+            written = tuple(_ref(pod) for pod in pods if pod.nominated)
+            found += [Withdrawal(group=group.key, pods=written)] if written else []
     return tuple(found)
 
 
@@ -225,7 +228,7 @@ def _reasons(session: Session) -> tuple[JobReason, ...]:
     """The reasons of all waiting jobs, by queue and job order, with the position in the queue."""
     waiting: dict[str, list[GroupRow]] = {}
     for group in session.snapshot.groups:
-        if session.reason(group) is not None:
+        if reported_reason(session, group) is not None:
             waiting.setdefault(group.queue, []).append(group)
     found: list[JobReason] = []
     for queue in sorted(waiting):
@@ -241,7 +244,7 @@ def _reasons(session: Session) -> tuple[JobReason, ...]:
                 reason=reason,
             )
             for position, (_, _, group) in enumerate(keyed, start=1)
-            if (reason := session.reason(group)) is not None
+            if (reason := reported_reason(session, group)) is not None
         ]
     return tuple(found)
 
@@ -250,8 +253,12 @@ def _queues(session: Session) -> tuple[QueueAllocated, ...]:
     """Queues whose `status.allocated` differs from what they have."""
     changed: list[QueueAllocated] = []
     for name, queue in session.snapshot.queues.items():
-        held = session.held(name)  # reserved amounts are not in use, so they are not reported
-        total = {r: amount - held.get(r, 0) for r, amount in session.allocated(name).items()}
+        reserved = session.accounts.reserved(
+            name
+        )  # reserved amounts are not in use, so they are not reported
+        total = {
+            r: amount - reserved.get(r, 0) for r, amount in session.accounts.allocated(name).items()
+        }
         has = {r: amount for r, amount in total.items() if amount}
         said = {r: amount for r, amount in queue.allocated_status if amount}
         if has != said:

@@ -60,13 +60,13 @@ def figures(snapshot: Snapshot, conf: Conf, now: float) -> Figures:
     queues = {
         name: QueueFigures(
             weight=row.weight,
-            allocated=dict(session.allocated(name)),
+            allocated=dict(session.accounts.allocated(name)),
             request=dict(tree.request(name)),
             deserved=dict(deserved.get(name, {})),
             capacity=dict(row.capability),
             real_capacity=dict(limits.get(name, {})),
-            share=share_of(session.allocated(name), deserved.get(name, {})) / SHARE_POINTS,
-            overused=_overused(session.allocated(name), deserved.get(name, {})),
+            share=share_of(session.accounts.allocated(name), deserved.get(name, {})) / SHARE_POINTS,
+            overused=_overused(session.accounts.allocated(name), deserved.get(name, {})),
         )
         for name, row in snapshot.queues.items()
     }

@@ -24,6 +24,7 @@ import msgspec
 from vc.messages.sessions import Reason, Stage
 from vc.model.message_kind import same_kind
 from vc.scheduling.actions.surplus_delay import surplus_waits
+from vc.scheduling.closing.reported_reasons import reported_reason
 from vc.scheduling.model.decisions import PodRef, WaitingPods
 from vc.scheduling.model.rows import GroupRow, PodRow, Run
 from vc.scheduling.placement.gang import one_by_one, refused_by_queue
@@ -105,7 +106,7 @@ class UnscheduledPods:
 
         Placeable pods come first, in task order, then pods in bind backoff and unusable pods.
         """
-        bound = {bind.uid: None for bind in self._session.binds.get(group.key, ())}
+        bound = {bind.uid: None for bind in self._session.decided.binds.get(group.key, ())}
         for run in group.runs:
             yield from (p for p in run.pods if p.uid not in bound and not p.queue_gated)
         yield from group.unplaceable
@@ -127,7 +128,7 @@ class UnscheduledPods:
 
     def _why(self, group: GroupRow) -> _Why | None:
         """Why the pods of the group wait; None if there is nothing to report yet."""
-        reason = self._session.reason(group)
+        reason = reported_reason(self._session, group)
         if reason is not None:
             return _Why(reasons.of_pods(reason), reason.stage is Stage.TASKS)
         if self._session.starving(group) or surplus_waits(self._session, group):

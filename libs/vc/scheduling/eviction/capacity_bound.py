@@ -62,7 +62,7 @@ class CapacityBound:
         # The victims are subtracted from their queues for the check and added again afterwards.
         freed = freed_by_queue(session, pods_of(chosen))
         for queue, amounts in freed.items():
-            session.count_terminating(queue, amounts, sign=-1)
+            session.accounts.count_terminating(queue, amounts, sign=-1)
         permits = True
         for task, count in self._missing:
             runs = [run for run in self._runs if task in (None, run.task)]
@@ -70,7 +70,7 @@ class CapacityBound:
                 refusal = refused_by_queue(session, self._group, runs[0].shape, count=count)
                 permits &= refusal is None
         for queue, amounts in freed.items():
-            session.count_terminating(queue, amounts, sign=1)
+            session.accounts.count_terminating(queue, amounts, sign=1)
         return permits
 
     def _freed(self, chosen: Sequence[Bundle]) -> dict[int, Ints]:

@@ -16,16 +16,18 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from vc.scheduling.eviction.capacity_bound import CapacityBound
-from vc.scheduling.eviction.disruption import Limiting
-from vc.scheduling.eviction.minimums import Minimums
 from vc.scheduling.eviction.victim_order import VictimOrder
 from vc.scheduling.eviction.victim_search import Rule, VictimSearch
-from vc.scheduling.eviction.victims import Bundle, pods_of
+from vc.scheduling.eviction.victims import Bundle, DisruptionLimits, Minimums, pods_of
 from vc.scheduling.model.node_table import Ints
 from vc.scheduling.model.rows import GroupRow, PodRow
-from vc.scheduling.placement.future_idle import give_up_part, hold_part, promise
 from vc.scheduling.placement.gang import Missing, try_minimum
-from vc.scheduling.placement.simulated_removal import SimulatedRemoval, terminating_pods
+from vc.scheduling.placement.simulated_removal import (
+    SimulatedRemoval,
+    remove_victims,
+    terminating_pods,
+)
+from vc.scheduling.reservations.future_idle import reserve_part, wait_for_terminating
 from vc.scheduling.session.session import Session
 from vc.scheduling.session.statement import Statement
 
@@ -36,7 +38,7 @@ ROWS_TRIED_MAX: Final = 16
 """Prefixes of the bundles that are tried one by one when pod affinity applies."""
 
 
-class Room:
+class VictimEviction:
     """Searches the victims of one gang, evicts them and reserves their resources for the gang."""
 
     def __init__(
@@ -53,54 +55,54 @@ class Room:
         self._group = group
         self._missing = missing
         self._order = order
-        self._limiting = Limiting(session, switch=switch)
+        self._limits = DisruptionLimits(session, switch=switch)
         self._delicate = any(session.pod_affinity.delicate(run) for run in group.runs)
 
-    def make(self, bundles: Sequence[Bundle], *, rules: Sequence[Rule] | None = None) -> bool:
+    def evict(self, bundles: Sequence[Bundle], *, rules: Sequence[Rule] | None = None) -> bool:
         """Evict the cheapest sufficient victim set, and reserve the resources for the gang.
 
         Returns False, with the session unchanged, if no permitted set is sufficient. `rules` decide
         which bundles may be evicted together, in addition to the disruption limits. By default, the
         rule is that gangs keep their minimums.
         """
-        return self._about_all(lambda: self._make(bundles, rules))
+        return self._without_partial(lambda: self._evict(bundles, rules))
 
-    def wait(self) -> bool:
+    def reserve_terminating(self) -> bool:
         """Reserve resources that terminating pods and earlier victims free.
 
         Returns False, with the session unchanged, if they are not sufficient for the gang.
         """
-        return self._about_all(self._wait)
+        return self._without_partial(self._reserve_terminating)
 
-    def _wait(self) -> bool:
+    def _reserve_terminating(self) -> bool:
         """Reserve without victims if the gang fits."""
-        if self._trial([]) is None:
+        if self._simulate([]) is None:
             return False
         self._commit([])
         return True
 
-    def _about_all(self, attempt: Callable[[], bool]) -> bool:
+    def _without_partial(self, attempt: Callable[[], bool]) -> bool:
         """Run an attempt for the complete gang, without the gang's own partial reservation.
 
         If the attempt fails, the partial reservation is made again.
         """
-        part = give_up_part(self._session, self._group)
+        partial = self._session.reservations.cancel_partial(self._group)
         made = attempt()
-        if part and not made:
+        if partial and not made:
             missing = self._session.framework.jobs.missing(self._group)
-            hold_part(self._session, self._group, missing)
+            reserve_part(self._session, self._group, missing)
         return made
 
-    def _make(self, bundles: Sequence[Bundle], rules: Sequence[Rule] | None) -> bool:
+    def _evict(self, bundles: Sequence[Bundle], rules: Sequence[Rule] | None) -> bool:
         """Run the victim search and commit its result."""
         search = VictimSearch(
             self._order,
-            rules=[*(rules or [Minimums(self._session).together]), self._limiting.together],
-            simulate=self._trial,
+            rules=[*(rules or [Minimums(self._session).together]), self._limits.together],
+            simulate=self._simulate,
             needed=self._needed,
             bound=CapacityBound(self._session, self._group, self._missing),
             monotone=not self._delicate,
-            labels_matter=self._delicate or self._limiting.any,
+            labels_matter=self._delicate or self._limits.any,
         )
         chosen = search.best(bundles)
         if chosen is None:
@@ -113,18 +115,19 @@ class Room:
         victims = pods_of(chosen)
         # The simulation is repeated and its placement kept. The victims return on top of it, so
         # that no other gang is placed on these nodes in this session.
-        gone, leaving = self._away(victims)
+        terminating, removed = self._remove(victims)
         statement = Statement(self._session, self._group)
         try_minimum(self._session, self._group, self._missing, statement)
-        self._session.evict(self._group, victims, statement.reserve())
-        leaving.back(kept=True)
-        gone.back(kept=True)
-        promise(self._session, self._group, evicted=len(victims))
+        self._session.evict(self._group, victims)
+        self._session.reservations.reserve(self._group, statement.reserve())
+        removed.restore(kept=True)
+        terminating.restore(kept=True)
+        wait_for_terminating(self._session, self._group, evicted=len(victims))
 
     def _needed(self, bundles: Sequence[Bundle]) -> list[Bundle] | None:
         """The shortest sufficient prefix of the bundles, without those that are not needed."""
         shortest = self._shortest(bundles)
-        return None if shortest is None else self._let_off(shortest)
+        return None if shortest is None else self._without_unneeded(shortest)
 
     def _shortest(self, bundles: Sequence[Bundle]) -> list[Bundle] | None:
         """The shortest prefix of the bundles whose removal is sufficient; None if there is none.
@@ -135,43 +138,43 @@ class Room:
         """
         if self._delicate:
             for count in range(1, min(len(bundles), ROWS_TRIED_MAX) + 1):
-                if self._trial(bundles[:count]) is not None:
+                if self._simulate(bundles[:count]) is not None:
                     return list(bundles[:count])
-        if not bundles or self._trial(bundles) is None:
+        if not bundles or self._simulate(bundles) is None:
             return None
         low, high = 1, len(bundles)
         while low < high:
             middle = (low + high) // 2
-            if self._trial(bundles[:middle]) is not None:
+            if self._simulate(bundles[:middle]) is not None:
                 high = middle
             else:
                 low = middle + 1
         return list(bundles[:high])
 
-    def _let_off(self, chosen: list[Bundle]) -> list[Bundle]:
+    def _without_unneeded(self, chosen: list[Bundle]) -> list[Bundle]:
         """The bundles without those that are not needed."""
-        used = self._trial(chosen) or []
+        used = self._simulate(chosen) or []
         names = self._session.snapshot.nodes.static.names
         # Victims on nodes that the gang does not use are rarely needed. One simulation checks that.
         there = {names[row]: None for row in used}
         near = [bundle for bundle in chosen if any(pod.node in there for pod in bundle.pods)]
-        if len(near) < len(chosen) and self._trial(near) is not None:
+        if len(near) < len(chosen) and self._simulate(near) is not None:
             chosen = near
         if len(chosen) > REPRIEVES_TRIED_MAX:
-            return self._let_parts_off(self._let_stay(chosen))
+            return self._without_unneeded_parts(self._without_fitting(chosen))
         # Expensive bundles are tried first: each exempted bundle makes it less likely that another
         # one can be exempted too.
-        for bundle in sorted(chosen, key=self._dear, reverse=True):
+        for bundle in sorted(chosen, key=self._expense, reverse=True):
             without = [other for other in chosen if other is not bundle]
-            if self._trial(without) is not None:
+            if self._simulate(without) is not None:
                 chosen = without
         return chosen
 
-    def _dear(self, bundle: Bundle) -> tuple[object, ...]:
+    def _expense(self, bundle: Bundle) -> tuple[object, ...]:
         """Sort key: the number of pods, then the position in the order of victims."""
         return (len(bundle.pods), self._order.key(bundle))
 
-    def _let_stay(self, chosen: list[Bundle]) -> list[Bundle]:
+    def _without_fitting(self, chosen: list[Bundle]) -> list[Bundle]:
         """The bundles without those that fit on their nodes beside the gang.
 
         The gang is placed once with all victims removed. Then bundles are put back as far as free
@@ -179,17 +182,17 @@ class Room:
         last simulation checks that the gang fits beside all that were put back.
         """
         session = self._session
-        gone, leaving = self._away(pods_of(chosen))
+        terminating, removed = self._remove(pods_of(chosen))
         statement = Statement(session, self._group)
         try_minimum(session, self._group, self._missing, statement)
         idle = session.node_capacity.nodes.allocatable - session.node_capacity.used
         statement.discard()
-        leaving.back(kept=False)
-        gone.back(kept=False)
+        removed.restore(kept=False)
+        terminating.restore(kept=False)
         # Bundles are put back from the last on, because the last ones are the most expensive
         # victims.
         needed = [bundle for bundle in chosen[::-1] if not self._put_back(bundle, idle)][::-1]
-        return needed if self._trial(needed) is not None else chosen
+        return needed if self._simulate(needed) is not None else chosen
 
     def _put_back(self, bundle: Bundle, idle: Ints) -> bool:
         """Subtract the pods of a bundle from `idle` if all of them fit; return whether they do."""
@@ -208,7 +211,7 @@ class Room:
             idle[row] += request
         return False
 
-    def _let_parts_off(self, chosen: list[Bundle]) -> list[Bundle]:
+    def _without_unneeded_parts(self, chosen: list[Bundle]) -> list[Bundle]:
         """The bundles without parts that are not needed: halves, then halves of these.
 
         The number of simulations is bounded, so unneeded victims may remain.
@@ -220,35 +223,31 @@ class Room:
             part = parts.pop(0)
             off = {id(bundle): None for bundle in part}
             without = [bundle for bundle in chosen if id(bundle) not in off]
-            if self._trial(without) is not None:
+            if self._simulate(without) is not None:
                 chosen = without
             elif len(part) > 1:
                 parts += [part[len(part) // 2 :], part[: len(part) // 2]]
         return chosen
 
-    def _trial(self, bundles: Sequence[Bundle]) -> list[int] | None:
+    def _simulate(self, bundles: Sequence[Bundle]) -> list[int] | None:
         """The rows of the nodes that the gang uses without these victims; None if it does not fit.
 
         The session is unchanged afterwards.
         """
-        gone, leaving = self._away(pods_of(bundles))
+        terminating, removed = self._remove(pods_of(bundles))
         statement = Statement(self._session, self._group)
         reason = try_minimum(self._session, self._group, self._missing, statement)
         rows = statement.rows if reason is None else None
         statement.discard()
-        leaving.back(kept=False)
-        gone.back(kept=False)
+        removed.restore(kept=False)
+        terminating.restore(kept=False)
         return rows
 
-    def _away(self, victims: list[PodRow]) -> tuple[SimulatedRemoval, SimulatedRemoval]:
+    def _remove(self, victims: list[PodRow]) -> tuple[SimulatedRemoval, SimulatedRemoval]:
         """Simulate the removal of terminating pods and earlier victims, then of these victims.
 
         The caller puts both back, in reverse order.
         """
-        session = self._session
-        gone = terminating_pods(session, victims=True)
-        leaving = SimulatedRemoval(session, victims, counted=True)
-        session.moves += len(victims)
-        gone.go()
-        leaving.go()
-        return gone, leaving
+        terminating = terminating_pods(self._session, victims=True)
+        terminating.remove()
+        return terminating, remove_victims(self._session, victims)

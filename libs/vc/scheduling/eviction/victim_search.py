@@ -80,7 +80,7 @@ class VictimSearch:
 
     def best(self, bundles: Sequence[Bundle]) -> list[Bundle] | None:
         """The cheapest set that was found; None if no permitted set is sufficient."""
-        if not bundles or (self._monotone and not self._makes_room(bundles)):
+        if not bundles or (self._monotone and not self._sufficient(bundles)):
             return None
         # A broken gang is the first term of the order, so sets without broken gangs come first.
         units = sorted(bundles, key=self._order.key)
@@ -107,13 +107,13 @@ class VictimSearch:
         """The best set at the lowest level that has one."""
         at = {level: self._within(level, units) for level in levels}
         if self._monotone and levels:
-            if not self._makes_room(at[levels[-1]]):
+            if not self._sufficient(at[levels[-1]]):
                 return None
             # A higher level allows more victims, so binary search finds the first that can suffice.
             low, high = 0, len(levels) - 1
             while low < high:
                 middle = (low + high) // 2
-                if self._makes_room(at[levels[middle]]):
+                if self._sufficient(at[levels[middle]]):
                     high = middle
                 else:
                     low = middle + 1
@@ -169,7 +169,7 @@ class VictimSearch:
         cheaper = [entry for entry in priced if most is None or entry[0] < most]
         # Sets are simulated from the cheapest on, so the first sufficient set is the result.
         for _, chosen in sorted(cheaper, key=lambda entry: entry[0]):
-            if self._permitted(chosen) and self._makes_room(chosen):
+            if self._permitted(chosen) and self._sufficient(chosen):
                 return chosen
         return found
 
@@ -190,12 +190,12 @@ class VictimSearch:
                 tries -= 1
                 changed = [other, *(bundle for bundle in found if bundle is not victim)]
                 changed.sort(key=self._order.key)
-                if self._permitted(changed) and self._makes_room(changed):
+                if self._permitted(changed) and self._sufficient(changed):
                     found = changed
                     break
         return found
 
-    def _makes_room(self, chosen: Sequence[Bundle]) -> bool:
+    def _sufficient(self, chosen: Sequence[Bundle]) -> bool:
         """Whether the gang fits without these bundles.
 
         The bound is checked first, to save simulations.
@@ -271,8 +271,8 @@ class _Sets:
 def _class(unit: Bundle, *, labels: bool) -> tuple[object, ...]:
     """The key by which single pods of a gang are interchangeable."""
     pod = unit.pods[0]
-    told = tuple(sorted(pod.labels.items())) if labels else ()
-    return (pod.task, pod.node, pod.shape.key, pod.priority, told)
+    pod_labels = tuple(sorted(pod.labels.items())) if labels else ()
+    return (pod.task, pod.node, pod.shape.key, pod.priority, pod_labels)
 
 
 def _pods(chosen: Sequence[Bundle]) -> int:

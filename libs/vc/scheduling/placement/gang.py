@@ -24,7 +24,27 @@ _MANY: Final = 2**31
 """A number of pods that no request exceeds."""
 
 
-class Some(NamedTuple):
+class MisfitCache:
+    """Why so many pods of a shape do not fit, by shape, number and node capacity state.
+
+    Many gangs of one shape and size wait at the same time. The first refusal is reused as long as
+    node capacity is unchanged.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._state = session.node_capacity
+        self._known: dict[tuple[bytes, int, int], Reason] = {}
+
+    def get(self, shape: Shape, count: int) -> Reason | None:
+        """The reason for `count` pods in the current state of node capacity, if it is known."""
+        return self._known.get((shape.key, count, self._state.state))
+
+    def put(self, shape: Shape, count: int, state: int, reason: Reason) -> None:
+        """Record the reason for a state of node capacity."""
+        self._known[shape.key, count, state] = reason
+
+
+class MissingPods(NamedTuple):
     """Missing pods of a task (any task if None), and the runs that may supply them, in order."""
 
     task: str | None
@@ -32,11 +52,11 @@ class Some(NamedTuple):
     runs: list[Run]
 
 
-Wanted = list[Some]
+Wanted = list[MissingPods]
 """All missing pods of a gang, in the order of placement."""
 
 
-def question_of(session: Session, group: GroupRow, missing: Missing) -> tuple[object, ...]:
+def placement_key(session: Session, group: GroupRow, missing: Missing) -> tuple[object, ...]:
     """The equivalence key for the placement of a gang: equal gangs of a queue are tried only once.
 
     It contains the state of node capacity, so a result is valid only as long as nothing is placed.
@@ -50,7 +70,7 @@ def place_minimum(session: Session, group: GroupRow, missing: Missing) -> Reason
     statement = Statement(session, group)
     reason = try_minimum(session, group, missing, statement)
     if reason is None and not statement.commit():
-        return session.promised_to.get(group.key)
+        return session.reservations.waiting.get(group.key)
     return reason
 
 
@@ -97,10 +117,10 @@ def in_task_order(session: Session, group: GroupRow, missing: Missing) -> Wanted
     # A plugin that scores pods against each other also decides which task is placed first.
     if len(missing) > 1 and framework.nodes.place_one_by_one(group):
         ordered = framework.order.in_task_order(session, group, group.runs)
-        places = {run.task: at for at, run in reversed(list(enumerate(ordered)))}
-        missing = sorted(missing, key=lambda some: places.get(some[0] or "", len(ordered)))
+        first = {run.task: at for at, run in reversed(list(enumerate(ordered)))}
+        missing = sorted(missing, key=lambda some: first.get(some[0] or "", len(ordered)))
     return [
-        Some(task, count, _runs_of(session, group, task)) for task, count in missing
+        MissingPods(task, count, _runs_of(session, group, task)) for task, count in missing
     ]  # pods of any task come last, so that they do not use up pods of a task with its own minimum
 
 
@@ -108,23 +128,25 @@ def _runs_of(session: Session, group: GroupRow, task: str | None) -> list[Run]:
     """Runs of a task (all tasks if None) in task order, best-effort runs last."""
     runs = [run for run in group.runs if task is None or run.task == task]
     ordered = session.framework.order.in_task_order(session, group, runs)
-    return sorted(ordered, key=asks_for_nothing)
+    return sorted(ordered, key=is_best_effort_run)
 
 
 def tightest_first(session: Session, wanted: Wanted) -> Wanted:
     """The same missing pods; the runs for which the nodes have the least capacity come first."""
     if sum(len(some.runs) for some in wanted) < 2:
         return wanted
-    room = {
+    capacity = {
         run.pods[0].key: session.node_capacity.placeable(run.shape, _MANY)
         for some in wanted
         for run in some.runs
     }
 
     def tightness(run: Run) -> tuple[bool, int]:
-        return (asks_for_nothing(run), room[run.pods[0].key])
+        return (is_best_effort_run(run), capacity[run.pods[0].key])
 
-    ordered = [Some(task, count, sorted(runs, key=tightness)) for task, count, runs in wanted]
+    ordered = [
+        MissingPods(task, count, sorted(runs, key=tightness)) for task, count, runs in wanted
+    ]
     most = (True, _MANY)
     return sorted(
         ordered,
@@ -133,7 +155,7 @@ def tightest_first(session: Session, wanted: Wanted) -> Wanted:
 
 
 def _place_some(
-    session: Session, group: GroupRow, some: Some, *, statement: Statement
+    session: Session, group: GroupRow, some: MissingPods, *, statement: Statement
 ) -> Reason | None:
     """Place the missing pods of one task (any task if None); return why they do not fit, else None.
 
@@ -195,7 +217,7 @@ def _place_one(session: Session, group: GroupRow, *, run: Run, statement: Statem
     return place_next(session, run, statement)
 
 
-def asks_for_nothing(run: Run) -> bool:
+def is_best_effort_run(run: Run) -> bool:
     """Whether the pods of the run are best-effort."""
     return run.shape.best_effort
 
@@ -215,11 +237,10 @@ def _place_run(
         return refusal
     if one_by_one(session, group, run):
         return _place_each(session, run, count=count, statement=statement)
-    # Many gangs of one shape and size wait at the same time. The first refusal is reused as long as
-    # node capacity is unchanged.
-    known = (shape.key, count, node_capacity.state)
-    if known in session.misfits:
-        return session.misfits[known]
+    misfits, state = session.cached(MisfitCache), node_capacity.state
+    known = misfits.get(shape, count)
+    if known is not None:
+        return known
     rows = node_capacity.place(shape, count)
     if rows is not None:
         statement.allocate(run, rows)
@@ -229,7 +250,7 @@ def _place_run(
     if partial is not None:
         statement.allocate(run, partial)  # so the reason describes what the next pod lacks
     reason = does_not_fit(shape, wanted=count, placeable=fitting, node_capacity=node_capacity)
-    session.misfits[known] = reason
+    misfits.put(shape, count, state, reason)
     return reason
 
 

@@ -20,7 +20,7 @@ from vc.scheduling.placement.gang import (
     in_task_order,
     one_by_one,
     place_next,
-    question_of,
+    placement_key,
     refused_by_queue,
     tightest_first,
 )
@@ -43,21 +43,38 @@ class Shortage(NamedTuple):
     """Needed, available and missing amounts over all tasks."""
 
 
+class ShortageCache:
+    """Shortages by placement key, which contains the gang and the node capacity state."""
+
+    def __init__(self, session: Session) -> None:
+        del session
+        self._known: dict[tuple[object, ...], Shortage] = {}
+
+    def get(self, key: tuple[object, ...]) -> Shortage | None:
+        """The shortages of an equal gang in the same state."""
+        return self._known.get(key)
+
+    def put(self, key: tuple[object, ...], shortage: Shortage) -> None:
+        """Record the shortages of a gang."""
+        self._known[key] = shortage
+
+
 def with_other_tasks(session: Session, group: GroupRow, missing: Missing, reason: Reason) -> Reason:
     """The reason of the first task that does not fit, with the shortages of the other tasks.
 
     A reason that needs no such addition is returned unchanged.
     """
     alone = len(group.runs) < 2 and reason.stage in (Stage.GANG, Stage.PREDICATE)
-    if alone or reason.unblock is None or group.key in session.promised_to:
+    if alone or reason.unblock is None or group.key in session.reservations.waiting:
         return reason
-    asked = question_of(session, group, missing)
-    known = session.shortages.get(asked)
+    asked = placement_key(session, group, missing)
+    cache = session.cached(ShortageCache)
+    known = cache.get(asked)
     if known is None:
         known = _shortages(session, group, missing)
         # The placement of pods one by one depends on labels, which the key does not contain.
         if not any(one_by_one(session, group, run) for run in group.runs):
-            session.shortages[asked] = known
+            cache.put(asked, known)
     whole = _of_whole_gang(reason, known) if len(group.runs) > 1 else reason
     return and_also(whole, _without_first(known.lacking, reason.unblock))
 
@@ -100,7 +117,7 @@ def _shortages(session: Session, group: GroupRow, missing: Missing) -> Shortage:
     statement = Statement(session, group)
     found: list[Unblock] = []
     gang = _Gang(session)
-    nowhere: list[tuple[Run, int]] = []
+    unplaced: list[tuple[Run, int]] = []
     """Pods that fit on no node. They still count for the quota of the queue."""
     for _, count, runs in tightest_first(session, in_task_order(session, group, missing)):
         left = count
@@ -113,12 +130,12 @@ def _shortages(session: Session, group: GroupRow, missing: Missing) -> Shortage:
                 found += _lacks(session, group, run, wanted=wanted, statement=statement)
                 # Pods that did not fit count as placed until the end. So the quota check of the
                 # next task includes them, and no pod is counted for two parts of the minimum.
-                nowhere.append((run, wanted - waiting + len(session.waiting_pods(run))))
-                gang.placed += wanted - nowhere[-1][1]
-                session.count_placed(group, run, pods=nowhere[-1][1])
+                unplaced.append((run, wanted - waiting + len(session.waiting_pods(run))))
+                gang.placed += wanted - unplaced[-1][1]
+                session.count_placed(group, run, pods=unplaced[-1][1])
         absent = not_placeable_yet(group, needed=count, lacking=left).unblock if left else None
         found += [] if absent is None else [absent]
-    for run, pods in nowhere:
+    for run, pods in unplaced:
         session.count_placed(group, run, pods=-pods)
     statement.discard()
     return Shortage(
@@ -133,14 +150,14 @@ class _Gang:
     """Adds up the requests of all tasks, and the free resources of nodes that any task may use."""
 
     def __init__(self, session: Session) -> None:
-        self._rooms = session.node_capacity
+        self._node_capacity = session.node_capacity
         self._needed: dict[str, int] = {}
         self._masks: list[Mask] = []
         self.placed = 0
 
     def wants(self, run: Run, pods: int) -> None:
         """Add the requests of `pods` pods of a run."""
-        self._masks.append(self._rooms.filtered(run.shape).mask)
+        self._masks.append(self._node_capacity.filtered(run.shape).mask)
         for name, amount in run.shape.request:
             self._needed[name] = self._needed.get(name, 0) + amount * pods
 
@@ -148,8 +165,8 @@ class _Gang:
         """The amounts over all tasks. Call it while no pod of the gang is placed."""
         if not self._masks:
             return ()
-        idle = self._rooms.idle(np.logical_or.reduce(self._masks))
-        columns = self._rooms.nodes.resources
+        idle = self._node_capacity.idle(np.logical_or.reduce(self._masks))
+        columns = self._node_capacity.nodes.resources
         found: list[Amount] = []
         for name, needed in sorted(self._needed.items()):
             column = columns.get(name)
@@ -166,10 +183,10 @@ def _lacks(
     """Remedies for the queue's quota, then for nodes. Pods that fit are placed afterwards."""
     queue = refused_by_queue(session, group, run.shape, count=wanted)
     if one_by_one(session, group, run):
-        room = _put_each(session, run, wanted=wanted, statement=statement)
+        nodes = _put_each(session, run, wanted=wanted, statement=statement)
     else:
-        room = _put(session, run, wanted=wanted, statement=statement)
-    reasons = [reason for reason in (queue, room) if reason is not None]
+        nodes = _put(session, run, wanted=wanted, statement=statement)
+    reasons = [reason for reason in (queue, nodes) if reason is not None]
     return [reason.unblock for reason in reasons if reason.unblock is not None]
 
 

@@ -1,7 +1,7 @@
 """Simulated removal: pods are taken off their nodes for the duration of a simulation.
 
 While pods are removed, node capacity, pod affinity counts and queue amounts are as if they were
-gone. A statement can place other pods on these nodes. With `back(kept=True)` the removed pods
+gone. A statement can place other pods on these nodes. With `restore(kept=True)` the removed pods
 return and the new placement stays. Such nodes are overcommitted then, so no other pod fits there:
 this is a reservation.
 """
@@ -28,20 +28,48 @@ class _Part(NamedTuple):
     rows: Ints
 
 
+class Simulations:
+    """The simulated removals of one session: the shared set of terminating pods, and the cost."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._terminating: dict[int, SimulatedRemoval] = {}
+        """By the number of groups with victims included. Groups are only added to the victims, so
+        the number identifies the set."""
+        self.pods_removed = 0
+        """Victims removed in simulations so far. The cost of preemption attempts is counted, not
+        timed, so that a replay spends the same budget."""
+
+    def terminating(self, *, victims: bool) -> "SimulatedRemoval":
+        """See `terminating_pods`."""
+        evicted = self._session.decided.evicted if victims else {}
+        known = self._terminating.get(len(evicted))
+        if known is None:
+            terminating = self._session.snapshot.leaving
+            pods = [*terminating, *(pod for some in evicted.values() for pod in some)]
+            known = SimulatedRemoval(self._session, pods, counted=False)
+            self._terminating[len(evicted)] = known
+        return known
+
+    def count(self, pods: int) -> None:
+        """Add simulated removals to the cost."""
+        self.pods_removed += pods
+
+
 def terminating_pods(session: Session, *, victims: bool) -> "SimulatedRemoval":
     """The terminating pods of the snapshot; with `victims`, also the victims of this session.
 
     The result is built once and shared, because every simulation needs it.
     """
-    evicted = session.evicted if victims else {}
-    known = session.gone.get(len(evicted))
-    if known is None:
-        pods = [
-            *session.snapshot.terminating_pods,
-            *(pod for some in evicted.values() for pod in some),
-        ]
-        known = session.gone[len(evicted)] = SimulatedRemoval(session, pods, counted=False)
-    return known
+    return session.cached(Simulations).terminating(victims=victims)
+
+
+def remove_victims(session: Session, victims: Sequence[PodRow]) -> "SimulatedRemoval":
+    """Remove new victims, and count them as simulation cost."""
+    session.cached(Simulations).count(len(victims))
+    removal = SimulatedRemoval(session, victims, counted=True)
+    removal.remove()
+    return removal
 
 
 def feasibility_without(session: Session, pods: Sequence[PodRow]) -> FeasibilityBound:
@@ -60,18 +88,18 @@ def feasibility_without(session: Session, pods: Sequence[PodRow]) -> Feasibility
 
 
 def could_help(
-    session: Session, group: GroupRow, missing: Missing, reach: FeasibilityBound
+    session: Session, group: GroupRow, missing: Missing, bound: FeasibilityBound
 ) -> bool:
     """Whether a simulation may succeed according to the bound.
 
     With partial reservations in the session the answer is always True: a reservation can be given
     up and made again on other nodes during attempts, so the bound is not reliable.
     """
-    return bool(session.parts) or reach.covers(group, missing)
+    return bool(session.reservations.partial) or bound.covers(group, missing)
 
 
 class SimulatedRemoval:
-    """A set of pods that can be removed from their nodes with `go` and returned with `back`."""
+    """A set of pods that can be removed from their nodes with `remove` and returned with `restore`."""
 
     def __init__(self, session: Session, pods: Sequence[PodRow], *, counted: bool) -> None:
         """`counted` means that the pods still count for their queues.
@@ -83,15 +111,15 @@ class SimulatedRemoval:
         """Amounts by queue, added up once, because simulations remove the pods many times."""
         self.parts = _by_shape(session, pods)
 
-    def go(self) -> None:
+    def remove(self) -> None:
         """Remove the pods from node capacity, pod affinity counts and queue amounts."""
         for shape, pods, rows in self.parts:
             self._session.node_capacity.leave(shape, rows)
             self._session.pod_affinity.put(pods, rows, sign=-1)
         for queue, freed in self._freed.items():
-            self._session.count_terminating(queue, freed, sign=-1)
+            self._session.accounts.count_terminating(queue, freed, sign=-1)
 
-    def back(self, *, kept: bool) -> None:
+    def restore(self, *, kept: bool) -> None:
         """Return the pods. With `kept`, pods that were placed meanwhile stay.
 
         With `kept`, the returned pods do not count for their queues again, because they are about
@@ -99,14 +127,14 @@ class SimulatedRemoval:
         """
         for shape, pods, rows in reversed(self.parts):
             self._session.pod_affinity.put(pods, rows, sign=1)
-            # A kept placement gets a new capacity state. Otherwise the state before `go` is
+            # A kept placement gets a new capacity state. Otherwise the state before `remove` is
             # restored, so that cached results are valid again.
             if kept:
                 self._session.node_capacity.take(shape, rows)
             else:
                 self._session.node_capacity.stay(shape, rows)
         for queue, freed in self._freed.items() if not kept else ():
-            self._session.count_terminating(queue, freed, sign=1)
+            self._session.accounts.count_terminating(queue, freed, sign=1)
 
 
 def _by_shape(session: Session, pods: Sequence[PodRow]) -> list[_Part]:

@@ -68,15 +68,19 @@ class Capacity:
         deserved = self.deserved_shares(session)
         shares = [
             share_of(
-                {n: a for n, a in session.allocated(row.name).items() if n in deserved[row.name]},
+                {
+                    n: a
+                    for n, a in session.accounts.allocated(row.name).items()
+                    if n in deserved[row.name]
+                },
                 deserved[row.name],
             )
             if deserved.get(row.name)
             else SHARE_POINTS
             # The common top queue is skipped: it has the same share for all queues, so it cannot
             # separate two of them.
-            for row in reversed(session.line(queue.name)[: 1 if self._flat else None])
-            if self._flat or row.name != session.common_top
+            for row in reversed(session.accounts.ancestors(queue.name)[: 1 if self._flat else None])
+            if self._flat or row.name != session.accounts.common_top
         ]
         return (-queue.priority, tuple(shares), not deserved.get(queue.name))
 

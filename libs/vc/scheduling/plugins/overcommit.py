@@ -7,7 +7,6 @@ do not block groups of other namespaces.
 Argument: `overcommit-factor` (1.2), at least 1.
 """
 
-import weakref
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -31,9 +30,6 @@ class Overcommit:
 
     def __init__(self, arguments: Mapping[str, str]) -> None:
         self._factor = thousandths(arguments, "overcommit-factor", _FACTOR_DEFAULT, least=1000)
-        self._unbacked: tuple[weakref.ref[Session], dict[str, Resources]] | None = None
-        """By namespace, for the session that called last; all groups of a session share the result.
-        """
 
     def job_enqueueable_refusal(self, session: "Session", group: GroupRow) -> Reason | None:
         """Refuse the group when its minResources exceed what is available now or after evictions."""
@@ -41,7 +37,9 @@ class Overcommit:
         available = Resources()
         for name in needed:
             total, used = session.cluster_amounts(name)
-            available[name] = total * self._factor // 1000 - used - session.enqueued_total(name)
+            available[name] = (
+                total * self._factor // 1000 - used - session.accounts.enqueued_total(name)
+            )
         if needed.fits_in(available):
             return None
         # The bounds on evictions cost more to compute, so they are added only when idle resources
@@ -52,14 +50,9 @@ class Overcommit:
             return None
         # Claims in the group's own namespace still count. Otherwise a tenant could enqueue one
         # group without pods after another.
-        for namespace, claims in self._unbacked_in(session).items():
+        for namespace, claims in session.cached(unbacked).items():
             if namespace != group.namespace:
                 available.add(claims)
         if needed.fits_in(available):
             return None
         return reasons.overcommitted(needed, available)
-
-    def _unbacked_in(self, session: "Session") -> dict[str, Resources]:
-        if self._unbacked is None or self._unbacked[0]() is not session:
-            self._unbacked = (weakref.ref(session), unbacked(session))
-        return self._unbacked[1]

@@ -62,7 +62,7 @@ class BudgetCounter:
         self._session = session
         self._gone: dict[tuple[str, str], int] = {}
         """Number of victims, by namespace and name of the budget."""
-        for victims in session.evicted.values():
+        for victims in session.decided.evicted.values():
             self.count(victims)
 
     def allows(self, pods: Sequence[PodRow]) -> bool:

@@ -28,7 +28,7 @@ class PriorityPlugin:
         Without the answer of the gang plugin, a job above its minimum may also preempt in order to
         grow.
         """
-        held = group.key in session.parts  # a partial reservation still waits
+        held = group.key in session.reservations.partial  # a partial reservation still waits
         return held or any(session.waiting_pods(run) for run in group.runs)
 
     def job_order_key(self, session: "Session", group: GroupRow) -> OrderKey:

@@ -52,9 +52,9 @@ class Proportion:
         The key is requested before every job and is cached until a pod is placed or removed.
         """
         known = self._keys.get(queue.name)
-        if known is None or known[0] != len(session.touched):
+        if known is None or known[0] != len(session.accounts.changed):
             known = self._keys[queue.name] = (
-                len(session.touched),
+                len(session.accounts.changed),
                 self._compute_key(session, queue),
             )
         return known[1]
@@ -62,11 +62,11 @@ class Proportion:
     def _compute_key(self, session: "Session", queue: QueueRow) -> OrderKey:
         deserved = self.deserved_shares(session)
         shares = [
-            share_of(session.allocated(row.name), deserved.get(row.name, {}))
+            share_of(session.accounts.allocated(row.name), deserved.get(row.name, {}))
             # The common top queue is skipped: it has the same share for all queues, so it cannot
             # separate two of them.
-            for row in reversed(session.line(queue.name)[: 1 if self._flat else None])
-            if self._flat or row.name != session.common_top
+            for row in reversed(session.accounts.ancestors(queue.name)[: 1 if self._flat else None])
+            if self._flat or row.name != session.accounts.common_top
         ]
         return (-queue.priority, tuple(shares))
 
@@ -118,6 +118,6 @@ class Proportion:
 
 def _overused(fair: Amounts, session: "Session", queue: QueueRow) -> bool:
     """Whether the queue has at least its deserved amount of every resource that it requests."""
-    has = session.allocated(queue.name)
+    has = session.accounts.allocated(queue.name)
     shares = {n: amount for n, amount in fair.items() if amount and n not in NOT_REQUESTED}
     return bool(shares) and all(has.get(name, 0) >= amount for name, amount in shares.items())

@@ -62,9 +62,9 @@ class ResourceQuotas:
                 # are not.
                 if group.status.phase == INQUEUE and not group.pods_total:
                     self._count(group)
-        for key in session.enqueued[self._seen :]:
+        for key in session.decided.enqueued[self._seen :]:
             self._count(session.snapshot.all_groups[key])
-        self._seen = len(session.enqueued)
+        self._seen = len(session.decided.enqueued)
         return self._by_namespace.get(namespace, [])
 
     def _count(self, group: GroupRow) -> None:

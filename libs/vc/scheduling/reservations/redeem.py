@@ -13,11 +13,11 @@ over (`reservations/takeover.py`).
 
 from vc.scheduling.model.nominations import Nomination, nomination_of
 from vc.scheduling.model.rows import GroupRow
-from vc.scheduling.placement.future_idle import hold_part, promise
 from vc.scheduling.placement.gang import place_minimum
-from vc.scheduling.placement.nominated_nodes import place_on_nominated, put_freed
 from vc.scheduling.placement.simulated_removal import SimulatedRemoval, terminating_pods
-from vc.scheduling.reservations.takeover import Held, yield_to_higher
+from vc.scheduling.reservations.future_idle import reserve_part, wait_for_terminating
+from vc.scheduling.reservations.nominated_nodes import place_on_freed, place_on_nominated
+from vc.scheduling.reservations.takeover import OpenReservation, yield_to_higher
 from vc.scheduling.session.session import Session
 from vc.scheduling.session.statement import Statement
 
@@ -31,65 +31,69 @@ def redeem_nominations(session: Session, groups: list[GroupRow]) -> None:
     """
     known = session.snapshot.evictions.nominated
     found = [(group, nomination_of(group, known)) for group in groups]
-    promised = [(group, nominated) for group, nominated in found if nominated is not None]
-    if not promised:
+    nominees = [(group, nominated) for group, nominated in found if nominated is not None]
+    if not nominees:
         return
-    away = terminating_pods(session, victims=False)
-    whole = _hold_all(session, promised, away)
-    parts = _hold_parts(session, promised, whole)
+    terminating = terminating_pods(session, victims=False)
+    whole = _place_all(session, nominees, terminating)
+    parts = _place_parts(session, nominees, whole)
     # Jobs of higher priority take over while all reservations are placed: only then it is known
     # which of them stand in the way.
-    held = yield_to_higher(session, groups, [*whole, *parts], away)
+    held = yield_to_higher(session, groups, [*whole, *parts], terminating)
     # The reservations are withdrawn, so that each job can be bound on its own nodes.
     for entry in held:
         entry.statement.withdraw()
-    waiting = [(group, place) for group, place, _ in held if not _bind_there(session, group, place)]
+    waiting = [
+        (group, nominated)
+        for group, nominated, _ in held
+        if not _bind_there(session, group, nominated)
+    ]
     # Partial reservations are made again before the remaining jobs look for other nodes, so that
     # none of them is bound on resources that are reserved.
     for group, _, _ in parts:
-        if session.starving(group) and group.key not in session.lost_to:
-            hold_part(session, group, session.framework.jobs.missing(group))
+        if session.starving(group) and group.key not in session.reservations.lost_to:
+            reserve_part(session, group, session.framework.jobs.missing(group))
     # All remaining reservations are placed first, so that a job that is bound on other nodes does
     # not use the nodes of another reservation.
-    for group, place, statement in _hold_all(session, waiting, away):
+    for group, nominated, statement in _place_all(session, waiting, terminating):
         statement.withdraw()
-        if not _bind_elsewhere(session, group, place):
-            _hold(session, group, place, away)
+        if not _bind_elsewhere(session, group, nominated):
+            _reserve(session, group, nominated, terminating)
 
 
-def _hold_all(
-    session: Session, promised: list[tuple[GroupRow, Nomination]], away: SimulatedRemoval
-) -> list[Held]:
+def _place_all(
+    session: Session, nominees: list[tuple[GroupRow, Nomination]], terminating: SimulatedRemoval
+) -> list[OpenReservation]:
     """Place all jobs on their nominated nodes, as if terminating pods were gone.
 
     Returns the jobs for which this is possible, oldest nomination first, with their open
     statements.
     """
-    held: list[Held] = []
-    away.go()
+    held: list[OpenReservation] = []
+    terminating.remove()
     # Each nomination was simulated with the older ones in place, so the oldest is placed first.
-    for group, nominated in sorted(promised, key=lambda entry: (entry[1].age, entry[0].key)):
+    for group, nominated in sorted(nominees, key=lambda entry: (entry[1].age, entry[0].key)):
         statement = Statement(session, group)
         if place_on_nominated(session, group, nominated, statement):
-            held.append(Held(group, nominated, statement))
-    away.back(kept=True)
+            held.append(OpenReservation(group, nominated, statement))
+    terminating.restore(kept=True)
     return held
 
 
-def _hold_parts(
-    session: Session, promised: list[tuple[GroupRow, Nomination]], held: list[Held]
-) -> list[Held]:
+def _place_parts(
+    session: Session, nominees: list[tuple[GroupRow, Nomination]], held: list[OpenReservation]
+) -> list[OpenReservation]:
     """Place jobs whose nomination is incomplete, and which do not fit as a whole, on their nodes.
 
     So they keep the resources that were freed for them.
     """
     known = {entry.group.key: None for entry in held}
-    parts: list[Held] = []
-    for group, nominated in sorted(promised, key=lambda entry: (entry[1].age, entry[0].key)):
+    parts: list[OpenReservation] = []
+    for group, nominated in sorted(nominees, key=lambda entry: (entry[1].age, entry[0].key)):
         if nominated.incomplete and group.key not in known and session.starving(group):
             statement = Statement(session, group)
-            if put_freed(session, group, nominated, statement):
-                parts.append(Held(group, nominated, statement))
+            if place_on_freed(session, group, nominated, statement):
+                parts.append(OpenReservation(group, nominated, statement))
     return parts
 
 
@@ -117,13 +121,16 @@ def _bind_elsewhere(session: Session, group: GroupRow, nominated: Nomination) ->
     return bool(missing) and place_minimum(session, group, missing) is None
 
 
-def _hold(session: Session, group: GroupRow, nominated: Nomination, away: SimulatedRemoval) -> None:
+def _reserve(
+    session: Session, group: GroupRow, nominated: Nomination, terminating: SimulatedRemoval
+) -> None:
     """Reserve the nominated nodes of the job until terminating pods are gone."""
-    away.go()
+    terminating.remove()
     statement = Statement(session, group)
     if place_on_nominated(session, group, nominated, statement):
-        places = statement.reserve()
-        if group.key in session.taken_over:  # the nomination is new and must be written to the pods
-            session.places[group.key] = places
-        promise(session, group, evicted=0)
-    away.back(kept=True)
+        nodes = statement.reserve()
+        # After a take-over the nomination is new and must be written to the pods.
+        if group.key in session.reservations.taken_over:
+            session.reservations.reserve(group, nodes)
+        wait_for_terminating(session, group, evicted=0)
+    terminating.restore(kept=True)

@@ -17,39 +17,51 @@ either.
 
 from typing import NamedTuple
 
-from vc.scheduling.eviction.attempts import PreemptionAttempts
 from vc.scheduling.model.amounts import Amounts
 from vc.scheduling.model.nominations import Nomination, gathered, nomination_of
 from vc.scheduling.model.rows import GroupRow
-from vc.scheduling.placement.gang import Missing, one_by_one, question_of, try_minimum, why_no_fit
-from vc.scheduling.placement.nominated_nodes import place_on_nominated
+from vc.scheduling.placement.attempts import PreemptionAttempts
+from vc.scheduling.placement.gang import (
+    Missing,
+    one_by_one,
+    placement_key,
+    try_minimum,
+    why_no_fit,
+)
 from vc.scheduling.placement.simulated_removal import SimulatedRemoval
+from vc.scheduling.reservations.nominated_nodes import place_on_nominated
+from vc.scheduling.session.feasibility import empty_node_bound
 from vc.scheduling.session.fifo import FifoOrder
-from vc.scheduling.session.session import Session
+from vc.scheduling.session.session import FOLLOW_UP_SECONDS, Session
 from vc.scheduling.session.statement import Statement
 
 
-class Held(NamedTuple):
+class OpenReservation(NamedTuple):
     """A reservation in this session: the nomination, placed by a statement that is still open."""
 
     group: GroupRow
-    promised: Nomination
+    nomination: Nomination
     statement: Statement
 
 
 def yield_to_higher(
-    session: Session, groups: list[GroupRow], held: list[Held], away: SimulatedRemoval
-) -> list[Held]:
+    session: Session,
+    groups: list[GroupRow],
+    held: list[OpenReservation],
+    terminating: SimulatedRemoval,
+) -> list[OpenReservation]:
     """Let jobs of higher priority take over reservations; return the reservations that remain."""
-    preemption_attempts = PreemptionAttempts(session, lambda rival: _question(session, rival))
+    preemption_attempts = PreemptionAttempts(
+        session, lambda rival: _equivalence_key(session, rival)
+    )
     for rival in preemption_attempts.among(_rivals(session, groups, held)):
         outranked = [entry for entry in held if _outranks(session, rival, entry.group)]
         missing = session.framework.jobs.missing(rival)
         if not outranked or why_no_fit(session, rival, missing) is None:
             continue  # no reservation stands in its way, or allocate can place it elsewhere
-        if not session.reach.covers(rival, missing):
+        if not session.cached(empty_node_bound).covers(rival, missing):
             continue
-        takeover = _Takeover(session, rival, missing, away)
+        takeover = _Takeover(session, rival, missing, terminating)
         kept = takeover.attempt(outranked)
         preemption_attempts.tried(rival, helped=takeover.succeeded)
         if takeover.succeeded:
@@ -60,22 +72,24 @@ def yield_to_higher(
     return held
 
 
-def _rivals(session: Session, groups: list[GroupRow], held: list[Held]) -> list[GroupRow]:
+def _rivals(
+    session: Session, groups: list[GroupRow], held: list[OpenReservation]
+) -> list[GroupRow]:
     """Waiting jobs with a higher priority than a holder in their queue, in job order.
 
     Jobs that allocate would not place now are left out: later jobs of a FIFO queue, and jobs of an
     overused queue.
     """
-    promised = session.snapshot.evictions.nominated
+    nominated = session.snapshot.evictions.nominated
     found: list[GroupRow] = []
     begun: dict[str, None] = {}
     queues = {entry.group.queue: None for entry in held}
-    line = FifoOrder(session)
+    fifo = FifoOrder(session)
     waiting = [
         group
         for group in groups
         if group.queue in queues
-        and nomination_of(group, promised) is None
+        and nomination_of(group, nominated) is None
         and session.starving(group)
     ]
     for group in sorted(
@@ -85,7 +99,7 @@ def _rivals(session: Session, groups: list[GroupRow], held: list[Held]) -> list[
         first = queue.name not in begun
         begun[queue.name] = None
         # In a FIFO queue only the first job may be placed, and no job before it may wait for pods.
-        if queue.fifo and (not first or line.before(group) is not None):
+        if queue.fifo and (not first or fifo.before(group) is not None):
             continue
         if not any(_outranks(session, group, entry.group) for entry in held):
             continue
@@ -103,12 +117,12 @@ def _outranks(session: Session, rival: GroupRow, holder: GroupRow) -> bool:
     )
 
 
-def _question(session: Session, rival: GroupRow) -> tuple[object, ...]:
+def _equivalence_key(session: Session, rival: GroupRow) -> tuple[object, ...]:
     """The equivalence key of a takeover attempt.
 
     The state of node capacity is left out: a failed attempt restores the capacity under a new id.
     """
-    _, *asked = question_of(session, rival, session.framework.jobs.missing(rival))
+    _, *asked = placement_key(session, rival, session.framework.jobs.missing(rival))
     alike = not any(one_by_one(session, rival, run) for run in rival.runs)
     return (*asked, session.priority(rival) if alike else rival.key)
 
@@ -117,43 +131,44 @@ class _Takeover:
     """The attempt of one job to take over reservations."""
 
     def __init__(
-        self, session: Session, rival: GroupRow, missing: Missing, away: SimulatedRemoval
+        self, session: Session, rival: GroupRow, missing: Missing, terminating: SimulatedRemoval
     ) -> None:
         self._session = session
         self._rival = rival
         self._missing = missing
-        self._away = away
-        self._promised: Amounts = {}
+        self._terminating = terminating
+        self._ended_amounts: Amounts = {}
         """Requests of the reservations that have ended so far. The job may not request more."""
-        self._own: list[Held] = []
+        self._own: list[OpenReservation] = []
         """The job's own reservation, if it cannot be bound at once."""
         self.succeeded = False
 
-    def attempt(self, outranked: list[Held]) -> list[Held]:
+    def attempt(self, outranked: list[OpenReservation]) -> list[OpenReservation]:
         """End as few of these reservations as needed, or none; return those that remain."""
-        ended: list[Held] = []
+        ended: list[OpenReservation] = []
         waiting = sorted(outranked, key=self._least_first)
         while waiting:
             ended.append(waiting.pop(0))
             for name, amount in ended[-1].statement.amounts.items():
-                self._promised[name] = self._promised.get(name, 0) + amount
+                self._ended_amounts[name] = self._ended_amounts.get(name, 0) + amount
             ended[-1].statement.withdraw()
             if self._now() or self._later():
                 self.succeeded = True
                 # Reservations end one by one until the job fits. Some of those that ended first may
                 # not be needed, so they are placed again where possible.
-                kept = [*self._own, *self._held_again(ended)]
+                kept = [*self._own, *self._placed_again(ended)]
                 lost = {entry.group.key: None for entry in ended}
                 for entry in kept:
                     lost.pop(entry.group.key, None)
                 if lost:
-                    self._session.take_over(self._rival, list(lost))
+                    self._session.reservations.take_over(self._rival, list(lost))
+                    self._session.wake(self._session.now + FOLLOW_UP_SECONDS)
                 return [*waiting, *kept]
-        return self._held_again(ended)
+        return self._placed_again(ended)
 
-    def _least_first(self, entry: Held) -> tuple[int, float, int, str]:
+    def _least_first(self, entry: OpenReservation) -> tuple[int, float, int, str]:
         """Sort key: lowest priority first, then the youngest nomination."""
-        since, after = entry.promised.age
+        since, after = entry.nomination.age
         return (self._session.priority(entry.group), -since, -after, entry.group.key)
 
     def _now(self) -> bool:
@@ -169,7 +184,7 @@ class _Takeover:
         if try_minimum(self._session, self._rival, self._missing, statement) is not None:
             return False
         within = all(
-            amount <= self._promised.get(name, 0) for name, amount in statement.amounts.items()
+            amount <= self._ended_amounts.get(name, 0) for name, amount in statement.amounts.items()
         )
         if not within:
             statement.discard()
@@ -178,28 +193,28 @@ class _Takeover:
     def _later(self) -> bool:
         """Reserve nodes for the job, if it fits once terminating pods are gone."""
         session, rival = self._session, self._rival
-        self._away.go()
+        self._terminating.remove()
         statement = Statement(session, rival)
         fits = self._placed(statement)
         if fits:
             names = session.snapshot.nodes.static.names
-            told = ((pod.task, pod.shape.key, names[row]) for pod, row in statement.lying)
-            self._own = [Held(rival, gathered(told, since=session.now), statement)]
-        self._away.back(kept=fits)
+            nodes = ((p.task, p.shape.key, names[row]) for p, row in statement.placements)
+            self._own = [OpenReservation(rival, gathered(nodes, since=session.now), statement)]
+        self._terminating.restore(kept=fits)
         return fits
 
-    def _held_again(self, ended: list[Held]) -> list[Held]:
+    def _placed_again(self, ended: list[OpenReservation]) -> list[OpenReservation]:
         """Place the ended reservations again whose nodes are still free, oldest first."""
-        kept: list[Held] = []
-        self._away.go()
-        for group, promised, _ in sorted(ended, key=_oldest_first):
+        kept: list[OpenReservation] = []
+        self._terminating.remove()
+        for group, nominated, _ in sorted(ended, key=_oldest_first):
             statement = Statement(self._session, group)
-            if place_on_nominated(self._session, group, promised, statement):
-                kept.append(Held(group, promised, statement))
-        self._away.back(kept=True)
+            if place_on_nominated(self._session, group, nominated, statement):
+                kept.append(OpenReservation(group, nominated, statement))
+        self._terminating.restore(kept=True)
         return kept
 
 
-def _oldest_first(entry: Held) -> tuple[tuple[float, int], str]:
+def _oldest_first(entry: OpenReservation) -> tuple[tuple[float, int], str]:
     """Sort key: the oldest nomination first."""
-    return (entry.promised.age, entry.group.key)
+    return (entry.nomination.age, entry.group.key)

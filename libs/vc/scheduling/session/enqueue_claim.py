@@ -21,9 +21,9 @@ def bounded_claim(session: "Session", group: GroupRow) -> Amounts:
     """
     if group.claim_since is not None and session.now >= group.claim_since + CLAIM_SECONDS:
         return {}
-    line = session.line(group.queue)
+    ancestors = session.accounts.ancestors(group.queue)
     for name, amount in group.charged_minimum.items():
-        limits = [dict(queue.capability).get(name) for queue in line]
+        limits = [dict(queue.capability).get(name) for queue in ancestors]
         bounds = [limit for limit in limits if limit is not None]
         if amount > min([session.cluster_amounts(name)[0], *bounds]):
             return {}
@@ -31,8 +31,8 @@ def bounded_claim(session: "Session", group: GroupRow) -> Amounts:
 
 
 def claimed(session: "Session", group: GroupRow) -> Resources:
-    """What is promised to it beyond what it has, as of now in this session."""
-    claim = session.claims.get(group.key)
+    """What the group claims beyond what it has, with the decisions of this session."""
+    claim = session.decided.claims.get(group.key)
     if claim is None:
         return group.claimed
     return msgspec.structs.replace(group, claim=tuple(claim.items())).claimed

@@ -1,9 +1,11 @@
 """Upper bound of the pods that could be placed, each shape by itself, before any simulation.
 
 Evictions cannot free more than empty nodes have, nor more than the nodes of the victims have
-without them. The bound costs one pass over the nodes, and spares a job preemption attempts that
-would fail in every session.
+without them. The bound costs one pass over the nodes, and saves preemption attempts that would
+fail in every session.
 """
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,14 +15,17 @@ from vc.scheduling.session.batch_fit import Ints, capacity
 from vc.scheduling.session.free_resources import FreeResourcesCache
 from vc.scheduling.session.node_capacity import NodeCapacity, together
 
+if TYPE_CHECKING:
+    from vc.scheduling.session.session import Session
+
 
 class FeasibilityBound:
     """The upper bound for given free resources of each node."""
 
     def __init__(self, node_capacity: NodeCapacity, free: Ints) -> None:
-        self._rooms = node_capacity
+        self._node_capacity = node_capacity
         self._free = np.maximum(free, 0)
-        self._vacancies = FreeResourcesCache(lambda mask: self._free[mask])
+        self._free_resources = FreeResourcesCache(lambda mask: self._free[mask])
         self._most: dict[bytes, int] = {}
 
     def covers(self, group: GroupRow, missing: list[tuple[str | None, int]]) -> bool:
@@ -37,12 +42,19 @@ class FeasibilityBound:
         """The number of pods of the shape that could fit on the nodes allowed for it."""
         known = self._most.get(shape.key)
         if known is None:
-            known = self._most[shape.key] = self._count(shape) if self._rooms.knows(shape) else 0
+            known = self._most[shape.key] = (
+                self._count(shape) if self._node_capacity.knows(shape) else 0
+            )
         return known
 
     def _count(self, shape: Shape) -> int:
-        filtered, request = self._rooms.filtered(shape), self._rooms.request(shape)
+        filtered, request = self._node_capacity.filtered(shape), self._node_capacity.request(shape)
         # The check of the largest free amounts avoids a division per node.
-        if self._vacancies.of(filtered).takes_none(request):
+        if self._free_resources.of(filtered).takes_none(request):
             return 0
         return together(capacity(self._free[filtered.mask], request))
+
+
+def empty_node_bound(session: "Session") -> FeasibilityBound:
+    """The bound of empty nodes: what it rejects, no eviction can place. Used with `cached`."""
+    return FeasibilityBound(session.node_capacity, session.node_capacity.nodes.allocatable)

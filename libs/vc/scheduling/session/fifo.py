@@ -63,10 +63,10 @@ def keep_fifo_order(
     session: Session, groups: Iterable[GroupRow], *, after_turns: bool = False
 ) -> list[GroupRow]:
     """The groups that overtake no waiting job. Starving groups among the others get a reason."""
-    line = FifoOrder(session, after_turns=after_turns)
+    order = FifoOrder(session, after_turns=after_turns)
     passing: list[GroupRow] = []
     for group in groups:
-        first = line.before(group)
+        first = order.before(group)
         if first is None:
             passing.append(group)
         elif session.starving(group) and group.key not in session.refused:

@@ -36,16 +36,17 @@ class Guarantees:
         """Resources that any queue is guaranteed; usually none."""
         # Without guarantees, which is the usual case, nothing is indexed and nothing is ever refused.
         for row in self._queues.values() if self.resources else ():
-            line = session.line(row.name)
-            self._children.setdefault(line[1].name if len(line) > 1 else _TOP, []).append(row)
-        self._room = {name: self._for_queues(name) for name in self.resources}
+            rows = session.accounts.ancestors(row.name)
+            self._children.setdefault(rows[1].name if len(rows) > 1 else _TOP, []).append(row)
+        self._shared = {name: self._for_queues(name) for name in self.resources}
         self._own: dict[tuple[str, str], int] = {}
         """By queue and resource: what the queue's own jobs have, without its children."""
         self._below: dict[tuple[str, str], int] = {}
         """By queue and resource: the sum of the claims of its children; under _TOP that of all
         top-level queues."""
-        self._held: dict[tuple[str, str], int] = {}
-        self._seen = len(session.touched)
+        self._claims: dict[tuple[str, str], int] = {}
+        """By queue and resource: the claim, which is never less than the guarantee."""
+        self._seen = len(session.accounts.changed)
         """The number of session changes that these sums include."""
         for name in self.resources:
             self._below[_TOP, name] = sum(self._count(row, name) for row in self._below_of(_TOP))
@@ -63,15 +64,15 @@ class Guarantees:
     def _refuse(self, queue: str, resource: str, amount: int) -> Reason | None:
         self._follow()
         more = amount
-        for row in self._session.line(queue):
+        for row in self._session.accounts.ancestors(queue):
             # The increase shrinks on its way up: a queue below its guarantee has already claimed it.
-            before = self._held[row.name, resource]
+            before = self._claims[row.name, resource]
             more = self._with(row, resource, more) - before
             most = dict(row.capability).get(resource)
             if more > 0 and most is not None and before + more > most:
                 return reasons.guaranteed(row.name, resource, needed=more, available=most - before)
         # The claims of all queues together must fit the cluster.
-        left = self._room[resource] - self._below[_TOP, resource]
+        left = self._shared[resource] - self._below[_TOP, resource]
         if more > 0 and more > left:
             return reasons.guaranteed("", resource, needed=more, available=left)
         return None
@@ -89,43 +90,43 @@ class Guarantees:
         at = (row.name, resource)
         self._below[at] = sum(self._count(child, resource) for child in self._below_of(row.name))
         self._own[at] = self._own_of(row.name, resource)
-        self._held[at] = self._with(row, resource, 0)
-        return self._held[at]
+        self._claims[at] = self._with(row, resource, 0)
+        return self._claims[at]
 
     def _own_of(self, name: str, resource: str) -> int:
         # The session adds the allocation of children to their parents.
-        has = self._session.allocated(name).get(resource, 0)
-        below = [self._session.allocated(child.name) for child in self._below_of(name)]
+        has = self._session.accounts.allocated(name).get(resource, 0)
+        below = [self._session.accounts.allocated(child.name) for child in self._below_of(name)]
         return has - sum(amounts.get(resource, 0) for amounts in below)
 
     def _follow(self) -> None:
         """Update the queues whose allocation changed since the last call, and their ancestors."""
-        touched = self._session.touched
-        for name in dict.fromkeys(touched[self._seen :]):
+        changed = self._session.accounts.changed
+        for name in dict.fromkeys(changed[self._seen :]):
             for resource in self.resources if name in self._queues else ():
                 self._own[name, resource] = self._own_of(name, resource)
-                self._raise_line(name, resource)
-        self._seen = len(touched)
+                self._raise_ancestors(name, resource)
+        self._seen = len(changed)
 
-    def _raise_line(self, name: str, resource: str) -> None:
-        line = self._session.line(name)
+    def _raise_ancestors(self, name: str, resource: str) -> None:
+        rows = self._session.accounts.ancestors(name)
         # Only the difference is passed upwards, so an update does not visit the rest of the tree.
-        for row, above in zip(line, [*(row.name for row in line[1:]), _TOP], strict=True):
-            held = self._with(row, resource, 0)
-            self._below[above, resource] += held - self._held[row.name, resource]
-            self._held[row.name, resource] = held
+        for row, above in zip(rows, [*(row.name for row in rows[1:]), _TOP], strict=True):
+            claim = self._with(row, resource, 0)
+            self._below[above, resource] += claim - self._claims[row.name, resource]
+            self._claims[row.name, resource] = claim
 
     def _for_queues(self, resource: str) -> int:
         """What the cluster has for queues: all except what pods outside of queues use."""
         session = self._session
         total, used = session.cluster_amounts(resource)
         # Terminating pods no longer count for their queue, but their resources return to queues.
-        leaving = sum(
-            dict(pod.shape.request).get(resource, 0) for pod in session.snapshot.terminating_pods
+        terminating = sum(
+            dict(pod.shape.request).get(resource, 0) for pod in session.snapshot.leaving
         )
         inside = sum(
             use.allocated.get(resource, 0)
             for name, use in session.snapshot.use.items()
             if name in self._queues or ROOT_QUEUE in self._queues  # root owns pods without a queue
         )
-        return total - max(0, used - inside - leaving)
+        return total - max(0, used - inside - terminating)

@@ -16,6 +16,7 @@ from vc.messages.sessions import Amount, Reason, Stage, Unblock
 from vc.scheduling.model.amounts import POD_UNITS, PODS, Amounts, shown
 from vc.scheduling.model.pod_group_status import INQUEUE_TIMEOUT
 from vc.scheduling.model.rows import PENDING, GroupRow, Run
+from vc.scheduling.session.feasibility import empty_node_bound
 
 if TYPE_CHECKING:
     from vc.scheduling.session.session import Session
@@ -55,11 +56,13 @@ def _over_capability(session: "Session", group: GroupRow, reason: Reason) -> Rea
         return None
     needed = _gang_needs(session, group)
     # With a flat queue model ancestors impose no limit.
-    for row in session.line(group.queue)[: 1 if flat else None]:
+    for row in session.accounts.ancestors(group.queue)[: 1 if flat else None]:
         for name, most in row.capability:
             if needed.get(name, 0) > most:
                 # Raising the capability must also cover what other jobs of the queue already have.
-                has = session.allocated(row.name).get(name, 0) - dict(group.allocated).get(name, 0)
+                has = session.accounts.allocated(row.name).get(name, 0) - dict(group.allocated).get(
+                    name, 0
+                )
                 return _instead(
                     reason,
                     stage=Stage.QUOTA,
@@ -158,10 +161,12 @@ def _too_many(session: "Session", runs: list[Run], reason: Reason, *, count: int
     """
     if not _all_usable(session):
         return None
-    most = sum(min(len(run.pods), session.reach.most(run.shape)) for run in runs)
+    most = sum(min(len(run.pods), session.cached(empty_node_bound).most(run.shape)) for run in runs)
     if not most or most >= count:
         return None
-    short = next(run for run in runs if session.reach.most(run.shape) < len(run.pods))
+    short = next(
+        run for run in runs if session.cached(empty_node_bound).most(run.shape) < len(run.pods)
+    )
     return _instead(
         reason,
         stage=Stage.GANG,
@@ -232,8 +237,7 @@ def _all_usable(session: "Session") -> bool:
 
 def _largest(session: "Session", name: str) -> int:
     """The allocatable amount of the largest node, including nodes that are not ready."""
-    column = session.snapshot.nodes.resources.get(name)
-    return 0 if column is None else session.largest_nodes[column]
+    return session.totals.largest(name)
 
 
 def _instead(

@@ -155,15 +155,15 @@ def not_placeable_yet(group: GroupRow, *, needed: int, lacking: int) -> Reason:
     )
 
 
-def waiting_for_victims(*, leaving: int, evicted: int) -> Reason:
+def waiting_for_victims(*, terminating: int, evicted: int) -> Reason:
     """The job has a reservation, and pods on it are still terminating."""
     asked = f", {evicted} of them evicted for it" if evicted else ""
-    gone = "pod that leaves is gone" if leaving == 1 else "pods that leave are gone"
+    gone = "pod that leaves is gone" if terminating == 1 else "pods that leave are gone"
     return Reason(
         stage=Stage.VICTIMS,
         code=WAITING_FOR_VICTIMS,
-        sentence=f"its room is kept until {leaving} {gone}{asked}",
-        unblock=Unblock(action="wait", pods=leaving),
+        sentence=f"its room is kept until {terminating} {gone}{asked}",
+        unblock=Unblock(action="wait", pods=terminating),
     )
 
 

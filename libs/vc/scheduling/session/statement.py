@@ -4,13 +4,14 @@ Allocated pods occupy their nodes at once, so later pods of the same statement s
 turns the placements into binds; `discard` reverts them in reverse order.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from vc.scheduling.model.amounts import Amounts
 from vc.scheduling.model.node_table import Ints
 from vc.scheduling.model.rows import GroupRow, PodRow, Run
+from vc.scheduling.model.volume_rows import ClaimChoice
+from vc.scheduling.session import reasons
 from vc.scheduling.session.session import Session
-from vc.scheduling.session.unbound_claims import awaits_claims
 
 
 class Statement:
@@ -36,14 +37,14 @@ class Statement:
         is 0.
         """
         # Pods bound before their claims would occupy nodes without their storage.
-        if awaits_claims(self._session, self._group, self._placed):
+        if _awaits_claims(self._session, self._group, self._placed):
             self.reserve()
             return 0
         names = self._session.snapshot.nodes.static.names
         count = 0
         for _, pods, rows in self._placed:
             for pod, row in zip(pods, rows.tolist(), strict=True):
-                self._session.bind(self._group, pod, names[row])
+                self._session.decided.bind(self._group, pod, names[row])
             count += len(pods)
         self._placed.clear()
         return count
@@ -51,25 +52,25 @@ class Statement:
     def reserve(self) -> list[tuple[PodRow, int]]:
         """Keep the placements as reservations without binding, and return each pod with its row.
         The pods are bound in a later session, after terminating pods are gone."""
-        kept = self.lying
+        kept = self.placements
         for run, pods, _ in self._placed:
-            self._session.count_held(self._group, run, pods=len(pods))
+            self._session.mark_reserved(self._group, run, pods=len(pods))
         self._placed.clear()
         return kept
 
-    def hold(self) -> Callable[[], None]:
+    def reserve_revocably(self) -> Callable[[], None]:
         """Keep the placements as reservations, and return the function that cancels them."""
         placed = list(self._placed)
         self.reserve()
 
-        def give_up() -> None:
+        def cancel() -> None:
             for run, pods, _ in placed:
                 # The pods must not count as reserved any more when they are removed.
-                self._session.count_held(self._group, run, pods=-len(pods))
+                self._session.mark_reserved(self._group, run, pods=-len(pods))
             self._placed = placed
             self.withdraw()
 
-        return give_up
+        return cancel
 
     def withdraw(self) -> None:
         """Revert all placements, even if other statements have changed the node capacity since."""
@@ -81,7 +82,7 @@ class Statement:
         self._placed.clear()
 
     @property
-    def lying(self) -> list[tuple[PodRow, int]]:
+    def placements(self) -> list[tuple[PodRow, int]]:
         """Each placed pod with its row."""
         return [
             (pod, row)
@@ -111,3 +112,30 @@ class Statement:
             self._session.node_capacity.give_back(run.shape, rows)
             self._session.count_placed(self._group, run, pods=-len(pods))
         self._placed.clear()
+
+
+def _awaits_claims(
+    session: Session, group: GroupRow, placed: Sequence[tuple[Run, tuple[PodRow, ...], Ints]]
+) -> bool:
+    """Whether placed pods must wait for their claims. If so, the choices for them are recorded.
+
+    A claim with WaitForFirstConsumer is bound by other controllers (a provisioner, the volume
+    controller) after its node or volume is written. The whole gang waits for it: pods bound earlier
+    would occupy their nodes for storage that may never be provided.
+    """
+    if not session.framework.voters.binds_volumes:
+        return False
+    waiting: dict[str, None] = {}
+    chosen: dict[str, ClaimChoice] = {}
+    for run, pods, rows in placed:
+        if not run.shape.peering.claims:
+            continue
+        for pod, row in zip(pods, rows.tolist(), strict=True):
+            # Claims with an earlier choice also wait, but are not written again.
+            waiting.update(dict.fromkeys(session.pod_affinity.claims.waiting(pod)))
+            for choice in session.pod_affinity.claims.choices(pod, row):
+                chosen.setdefault(choice.claim_uid, choice)
+    if not waiting:
+        return False
+    session.await_claims(group, chosen.values(), reasons.waiting_for_claims(list(waiting)))
+    return True

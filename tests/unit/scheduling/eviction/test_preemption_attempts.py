@@ -11,20 +11,22 @@ from tests.unit.scheduling.scenarios.scenario import plugins
 from tests.unit.scheduling.world import World
 from vc.model.api.meta import ApiObject
 from vc.scheduling import plugins as plugin_registry
-from vc.scheduling.eviction.attempts import (
-    BEHIND_MAX,
-    BEHIND_MOVES_MAX,
+from vc.scheduling.framework.registry import Framework
+from vc.scheduling.model.rows import GroupRow, PodRow
+from vc.scheduling.placement.attempts import (
+    FAILED_MAX,
+    FAILED_REMOVALS_MAX,
+    ROTATED_MAX,
+    ROTATED_REMOVALS_MAX,
     TRIED_MAX,
     UNTRIED_SECONDS,
-    VAIN_MAX,
-    VAIN_MOVES_MAX,
     PreemptionAttempts,
 )
 from vc.scheduling.framework.framework import Framework
-from vc.scheduling.model.rows import GroupRow, PodRow
+from vc.scheduling.placement.simulated_removal import Simulations
 from vc.scheduling.session.session import Session
 
-MANY = VAIN_MAX + 2 * BEHIND_MAX
+MANY = FAILED_MAX + 2 * ROTATED_MAX
 
 
 def evicted(world: World) -> list[str]:
@@ -105,7 +107,7 @@ def test_different_ones_do_not_hide_the_last_for_ever() -> None:
     assert first.evictions == ()
     assert first.wake_at is not None
     assert first.wake_at <= world.now + UNTRIED_SECONDS, "a session goes on even if nothing happens"
-    later = [victim for _ in range(MANY - VAIN_MAX) for victim in evicted(world)]
+    later = [victim for _ in range(MANY - FAILED_MAX) for victim in evicted(world)]
     assert later == ["a-1"]
 
 
@@ -193,7 +195,7 @@ def trials_of(world: World, *, helped: bool, moves: int = 0) -> tuple[list[str],
     preemption_attempts = PreemptionAttempts(session, _key)
     tried: list[str] = []
     for job in preemption_attempts.among(snapshot.groups):
-        session.moves += moves
+        session.cached(Simulations).count(moves)
         preemption_attempts.tried(job, helped=helped)
         tried.append(job.key)
     return [group.key for group in snapshot.groups], tried
@@ -205,7 +207,7 @@ def test_over_time_everybody_is_tried_and_never_more_than_so_many() -> None:
     for _ in range(6):
         everybody, tried = trials_of(world, helped=False)
         assert len(tried) == len(set(tried)) == TRIED_MAX
-        assert tried[:VAIN_MAX] == everybody[:VAIN_MAX]
+        assert tried[:FAILED_MAX] == everybody[:FAILED_MAX]
         seen |= dict.fromkeys(tried)
     assert len(seen) == 99
 
@@ -215,7 +217,7 @@ def test_trials_that_cost_much_are_fewer_and_everybody_has_one_all_the_same(coun
     world = World(queue(), nodes(1), [obj for n in range(count) for obj in gang(f"j{n:02}", 1)])
     seen: dict[str, None] = {}
     for _ in range(count):
-        everybody, tried = trials_of(world, helped=False, moves=VAIN_MOVES_MAX // 4)
+        everybody, tried = trials_of(world, helped=False, moves=FAILED_REMOVALS_MAX // 4)
         assert tried[:4] == everybody[:4]
         assert len(tried) == len(set(tried)) == 4 + 1
         seen |= dict.fromkeys(tried)
@@ -224,13 +226,15 @@ def test_trials_that_cost_much_are_fewer_and_everybody_has_one_all_the_same(coun
 
 def test_one_of_those_behind_is_tried_whatever_it_costs() -> None:
     world = World(queue(), nodes(1), [obj for n in range(9) for obj in gang(f"j{n:02}", 1)])
-    _, tried = trials_of(world, helped=False, moves=10 * (VAIN_MOVES_MAX + BEHIND_MOVES_MAX))
+    _, tried = trials_of(
+        world, helped=False, moves=10 * (FAILED_REMOVALS_MAX + ROTATED_REMOVALS_MAX)
+    )
     assert len(tried) == 2
 
 
 def test_trials_that_help_may_cost_what_they_cost() -> None:
     world = World(queue(), nodes(1), [obj for n in range(9) for obj in gang(f"j{n:02}", 1)])
-    everybody, tried = trials_of(world, helped=True, moves=VAIN_MOVES_MAX)
+    everybody, tried = trials_of(world, helped=True, moves=FAILED_REMOVALS_MAX)
     assert tried == everybody
 
 

@@ -129,7 +129,7 @@ def test_one_that_raises_late_leaves_nothing_half_done() -> None:
 
 def test_an_action_that_raises_is_left_out() -> None:
     def broken(session: Session) -> None:
-        session.binds["ns/unknown"] = []
+        session.decided.binds["ns/unknown"] = []
         raise OSError("no such file")
 
     with registered(actions.REGISTRY, "broken", broken):

@@ -10,6 +10,7 @@ from vc.scheduling.framework.framework import Framework
 from vc.scheduling.model.rows import GroupRow, PodRow
 from vc.scheduling.placement.gang import why_no_fit
 from vc.scheduling.placement.simulated_removal import could_help, feasibility_without
+from vc.scheduling.session.feasibility import empty_node_bound
 from vc.scheduling.session.session import Session
 
 
@@ -33,14 +34,14 @@ def test_only_nodes_it_may_go_to_count() -> None:
         *[pod(f"new-{n}", group="new", requests={"cpu": "8"}, selector={"at": "n2"}) for n in range(2)],
     )  # fmt: skip
     session = session_of(world)
-    assert session.reach.most(waiting(session).runs[0].shape) == 1
-    assert not session.reach.covers(waiting(session), [(None, 2)])
-    assert session.reach.covers(waiting(session), [(None, 1)])
+    assert session.cached(empty_node_bound).most(waiting(session).runs[0].shape) == 1
+    assert not session.cached(empty_node_bound).covers(waiting(session), [(None, 2)])
+    assert session.cached(empty_node_bound).covers(waiting(session), [(None, 1)])
 
 
 def test_what_no_node_has_nobody_can_give() -> None:
     session = session_of(World(queue(), node("n1"), gang("new", 1, gpu=1)))
-    assert not session.reach.covers(waiting(session), [(None, 1)])
+    assert not session.cached(empty_node_bound).covers(waiting(session), [(None, 1)])
 
 
 def test_each_task_is_looked_at_by_itself() -> None:
@@ -51,8 +52,8 @@ def test_each_task_is_looked_at_by_itself() -> None:
         pod("new-y", group="new", role="y", requests={"cpu": "9"}),
     )  # fmt: skip
     session = session_of(world)
-    assert session.reach.covers(waiting(session), [("x", 1)])
-    assert not session.reach.covers(waiting(session), [("x", 1), ("y", 1)])
+    assert session.cached(empty_node_bound).covers(waiting(session), [("x", 1)])
+    assert not session.cached(empty_node_bound).covers(waiting(session), [("x", 1), ("y", 1)])
 
 
 def test_where_parts_are_held_nobody_knows() -> None:
@@ -60,7 +61,7 @@ def test_where_parts_are_held_nobody_knows() -> None:
     session = session_of(world)
     job, reach = waiting(session), feasibility_without(session, [])
     assert not could_help(session, job, [(None, 1)], reach)
-    session.parts["ns/other"] = lambda: None
+    session.reservations.keep_partial(waiting(session), lambda: None)
     assert could_help(session, job, [(None, 1)], reach)
 
 

@@ -10,37 +10,39 @@ priority of the same job, as long as the gang keeps its minimums (`within_job.py
 
 import functools
 
-from vc.scheduling.actions.preempt.equal_priority import Equals
+from vc.scheduling.actions.preempt.equal_priority import EqualPriorityVictims
 from vc.scheduling.actions.preempt.preemptors import (
-    WANT_ROOM,
+    EVICTION_CAN_HELP,
+    equivalence_key,
     find_preemptors,
     is_best_effort,
-    question,
     wanted,
 )
-from vc.scheduling.actions.preempt.within_job import Swap
+from vc.scheduling.actions.preempt.within_job import WithinJobVictims
 from vc.scheduling.actions.surplus_delay import surplus_waits
-from vc.scheduling.eviction.attempts import PreemptionAttempts
-from vc.scheduling.eviction.minimums import Minimums
-from vc.scheduling.eviction.search import Room
+from vc.scheduling.eviction.search import VictimEviction
 from vc.scheduling.eviction.victim_order import VictimOrder
-from vc.scheduling.eviction.victims import Bundle, Permits, bundles
+from vc.scheduling.eviction.victims import Bundle
+from vc.scheduling.eviction.victims import Permits
+from vc.scheduling.eviction.victims import bundles
 from vc.scheduling.framework.eviction_points import PREEMPTABLE
+from vc.scheduling.eviction.victims import Minimums
 from vc.scheduling.model.nominations import nomination_of
 from vc.scheduling.model.rows import PENDING, GroupRow, PodRow
-from vc.scheduling.placement.gang import Missing, asks_for_nothing
+from vc.scheduling.placement.attempts import PreemptionAttempts
+from vc.scheduling.placement.gang import Missing, is_best_effort_run
 from vc.scheduling.placement.simulated_removal import could_help, feasibility_without
-from vc.scheduling.session.feasibility import FeasibilityBound
+from vc.scheduling.session.feasibility import FeasibilityBound, empty_node_bound
 from vc.scheduling.session.session import Session
 
 
 def preempt(session: Session) -> None:
     """Preempt between jobs of a queue, then within jobs."""
     known: dict[tuple[str, int, bool], _Lower] = {}
-    preemption_attempts = PreemptionAttempts(session, lambda group: question(session, group))
+    preemption_attempts = PreemptionAttempts(session, lambda group: equivalence_key(session, group))
     order = VictimOrder(session)
     for group in preemption_attempts.among(find_preemptors(session)):
-        permits = _best_effort if is_best_effort(group) else _anybody
+        permits = _best_effort if is_best_effort(group) else _any_pod
         # Preemptors of one queue and priority share the potential victims, so these are found once.
         asked = (group.queue, session.priority(group), is_best_effort(group))
         if asked not in known:
@@ -49,15 +51,19 @@ def preempt(session: Session) -> None:
         even = session.framework.evictions.equal_priority_enabled and session.starving(group)
         if not even and not lower.may_help(group, missing):
             continue
-        room = Room(session, group, missing, order=order, switch=PREEMPTABLE)
+        eviction = VictimEviction(session, group, missing, order=order, switch=PREEMPTABLE)
         # Jobs of equal priority are considered only if victims of lower priority do not suffice.
-        made = room.make(lower.bundles) or (even and _from_equals(session, group, room, permits))
+        made = eviction.evict(lower.bundles) or (
+            even and _from_equal_priority(session, group, eviction, permits)
+        )
         preemption_attempts.tried(group, helped=made)
         if made:
             known.clear()  # the new victims must not be offered again
-    inside = PreemptionAttempts(session, lambda group: (group.key,))
-    for group in inside.among(g for g in session.snapshot.groups if _may_swap(session, g)):
-        _inside(session, group, inside, order)
+    within = PreemptionAttempts(session, lambda group: (group.key,))
+    for group in within.among(
+        g for g in session.snapshot.groups if _may_preempt_within(session, g)
+    ):
+        _preempt_within(session, group, within, order)
 
 
 class _Lower:
@@ -80,12 +86,12 @@ class _Lower:
         """
         return (
             bool(self._others)
-            and could_help(self._session, group, missing, self._reach)
+            and could_help(self._session, group, missing, self._bound)
             and bool(self.bundles)
         )
 
     @functools.cached_property
-    def _reach(self) -> FeasibilityBound:
+    def _bound(self) -> FeasibilityBound:
         """The feasibility bound without all pods of these jobs."""
         pods = [pod for other in self._others for pod in other.placed]
         return feasibility_without(self._session, pods)
@@ -96,14 +102,17 @@ class _Lower:
         return bundles(self._session, self._others, permits=self._permits, switch=PREEMPTABLE)
 
 
-def _from_equals(session: Session, group: GroupRow, room: Room, permits: Permits) -> bool:
+def _from_equal_priority(
+    session: Session, group: GroupRow, eviction: VictimEviction, permits: Permits
+) -> bool:
     """Search again, with surplus pods of jobs of equal priority as victims, as far as fair."""
-    equals = Equals(session, group, wanted(session, group))
-    found = equals.found(permits)
-    return bool(found) and room.make(found, rules=[Minimums(session).together, equals.together])
+    victims = EqualPriorityVictims(session, group, wanted(session, group))
+    found = victims.found(permits)
+    rules = [Minimums(session).together, victims.together]
+    return bool(found) and eviction.evict(found, rules=rules)
 
 
-def _anybody(group: GroupRow, pod: PodRow) -> bool:
+def _any_pod(group: GroupRow, pod: PodRow) -> bool:
     """Permit every pod as a victim."""
     del group, pod
     return True
@@ -115,13 +124,17 @@ def _best_effort(group: GroupRow, pod: PodRow) -> bool:
     return pod.shape.best_effort
 
 
-def _may_swap(session: Session, group: GroupRow) -> bool:
+def _may_preempt_within(session: Session, group: GroupRow) -> bool:
     """Whether preemption within the job is possible.
 
     The job must have pods on nodes and neither a reservation nor new binds, and its waiting pods
     must wait only for free resources.
     """
-    if group.key in session.promised_to or session.phase(group) == PENDING or not group.placed:
+    if (
+        group.key in session.reservations.waiting
+        or session.phase(group) == PENDING
+        or not group.placed
+    ):
         return False
     if (
         session.bound_now(group)
@@ -133,10 +146,10 @@ def _may_swap(session: Session, group: GroupRow) -> bool:
     reason = session.refused.get(group.key)
     if reason is None:
         return bool(group.runs) and (session.starving(group) or not surplus_waits(session, group))
-    return reason.stage in WANT_ROOM
+    return reason.stage in EVICTION_CAN_HELP
 
 
-def _inside(
+def _preempt_within(
     session: Session, group: GroupRow, preemption_attempts: PreemptionAttempts, order: VictimOrder
 ) -> None:
     """Evict pods of a job for one waiting pod of higher priority of the same job.
@@ -147,18 +160,19 @@ def _inside(
     asked: dict[tuple[str, bytes, int], None] = {}
     for run in group.runs:
         kind = (run.task, run.shape.key, run.priority)
-        if run.priority <= lowest or not run.pods[0].preempts or asks_for_nothing(run):
+        if run.priority <= lowest or not run.pods[0].preempts or is_best_effort_run(run):
             continue
         # Pods of one kind have the same result, so each kind is tried once.
-        if kind in asked or not session.reach.covers(group, [(run.task, 1)]):
+        if kind in asked or not session.cached(empty_node_bound).covers(group, [(run.task, 1)]):
             continue
         asked[kind] = None
-        swap = Swap(session, group, run)
-        found = swap.found()
+        victims = WithinJobVictims(session, group, run)
+        found = victims.found()
         if not found:
             continue
-        room = Room(session, group, [(run.task, 1)], order=order, switch=PREEMPTABLE)
-        made = room.make(found, rules=[swap.together])
+        missing: Missing = [(run.task, 1)]
+        eviction = VictimEviction(session, group, missing, order=order, switch=PREEMPTABLE)
+        made = eviction.evict(found, rules=[victims.together])
         preemption_attempts.tried(group, helped=made)
         if made:
             return

@@ -18,14 +18,14 @@ from vc.scheduling.placement.gang import Missing
 from vc.scheduling.session.session import Session
 
 
-class Equals:
+class EqualPriorityVictims:
     """Victims for one preemptor among jobs of its queue whose priority is not higher."""
 
     def __init__(self, session: Session, group: GroupRow, missing: Missing) -> None:
         self._session = session
         self._group = group
         self._priority = session.priority(group)
-        self._taker = _most_after(session, group, missing)
+        self._preemptor_after = _most_after(session, group, missing)
 
     def found(self, permits: Permits) -> list[Bundle]:
         """Bundles of jobs of lower priority, then surplus pods of jobs of equal priority.
@@ -76,16 +76,16 @@ class Equals:
         """Whether the job of the bundle has the priority of the preemptor."""
         return self._session.priority(bundle.group) == self._priority
 
-    def _yields(self, giver: GroupRow, pods: list[PodRow]) -> bool:
+    def _yields(self, victim: GroupRow, pods: list[PodRow]) -> bool:
         """Whether the plugins accept these victims of one job, with its earlier victims counted."""
         session = self._session
-        left = session.group_allocated(giver)
-        earlier = [pod for pod in giver.placed if pod.uid in session.evicted_uids]
+        left = session.group_allocated(victim)
+        earlier = [pod for pod in victim.placed if pod.uid in session.decided.evicted_uids]
         for pod in (*earlier, *pods):
             for name, amount in pod.shape.request:
                 left[name] = left.get(name, 0) - amount
         return session.framework.evictions.equal_priority_preemptable(
-            session, preemptor=self._taker, victim=left
+            session, preemptor=self._preemptor_after, victim=left
         )
 
 

@@ -13,21 +13,22 @@ from vc.scheduling.model.nominations import nomination_of
 from vc.scheduling.model.rows import PENDING, GroupRow
 from vc.scheduling.placement.gang import (
     Missing,
-    asks_for_nothing,
+    is_best_effort_run,
     one_by_one,
-    question_of,
+    placement_key,
     why_no_fit,
 )
+from vc.scheduling.session.feasibility import empty_node_bound
 from vc.scheduling.session.session import Session
 
-WANT_ROOM: Final = (Stage.GANG, Stage.PREDICATE, Stage.QUOTA)
+EVICTION_CAN_HELP: Final = (Stage.GANG, Stage.PREDICATE, Stage.QUOTA)
 """Stages of refusals that evictions can resolve."""
 
 
 def find_preemptors(session: Session) -> list[GroupRow]:
     """The preemptors of the session, in job order."""
     known: dict[tuple[object, ...], bool] = {}
-    found = [group for group in session.snapshot.groups if _contends(session, group, known)]
+    found = [group for group in session.snapshot.groups if _is_preemptor(session, group, known)]
     keyed = sorted(
         (session.framework.order.job_order_key(session, group), group.key, group) for group in found
     )
@@ -45,29 +46,29 @@ def wanted(session: Session, group: GroupRow) -> Missing:
 
 def is_best_effort(group: GroupRow) -> bool:
     """Whether all pending pods of the group are best-effort."""
-    return bool(group.runs) and all(map(asks_for_nothing, group.runs))
+    return bool(group.runs) and all(map(is_best_effort_run, group.runs))
 
 
-def question(session: Session, group: GroupRow) -> tuple[object, ...]:
+def equivalence_key(session: Session, group: GroupRow) -> tuple[object, ...]:
     """The equivalence key of a preemptor: with equal keys, evictions help both or neither."""
     # A job has none of its own pods evicted for itself, and it gives up its own partial reservation
     # for the attempt. So the result for a job with either of them does not apply to other jobs.
-    own = group.placed or group.key in session.parts
+    own = group.placed or group.key in session.reservations.partial
     alike = not own and not any(one_by_one(session, group, run) for run in group.runs)
     who = session.priority(group) if alike else group.key
-    return (*question_of(session, group, wanted(session, group)), who)
+    return (*placement_key(session, group, wanted(session, group)), who)
 
 
-def _contends(session: Session, group: GroupRow, known: dict[tuple[object, ...], bool]) -> bool:
+def _is_preemptor(session: Session, group: GroupRow, known: dict[tuple[object, ...], bool]) -> bool:
     """Whether the group is a preemptor. `known` caches answers by equivalence key."""
     if session.phase(group) == PENDING or not session.framework.jobs.job_starving(session, group):
         return False
     if session.starving(group):
-        if not _wants_room(session, group, known):
+        if not _waits_for_resources(session, group, known):
             return False
     elif (
         group.key in session.refused
-        or group.key in session.evicted
+        or group.key in session.decided.evicted
         or session.bound_now(group)
         or surplus_waits(session, group)
     ):
@@ -75,23 +76,25 @@ def _contends(session: Session, group: GroupRow, known: dict[tuple[object, ...],
     if group.priority_class in session.snapshot.priorities.never_preempting:
         return False
     # A job that would not fit on empty nodes cannot be helped by evictions.
-    if not session.reach.covers(group, wanted(session, group)):
+    if not session.cached(empty_node_bound).covers(group, wanted(session, group)):
         return False
     if not all(pod.preempts for run in group.runs for pod in run.pods):
         return False
     # A job that lost its reservation, or whose victims were refused, is planned again in a later
     # session.
-    if group.key in session.lost_to or group.key in session.snapshot.evictions.eviction_backoff:
+    if group.key in session.reservations.lost_to or group.key in session.snapshot.evictions.eviction_backoff:
         return False
-    promised = nomination_of(group, session.snapshot.evictions.nominated)
-    if promised is None or promised.incomplete:  # replaces victims that were not evicted
+    nominated = nomination_of(group, session.snapshot.evictions.nominated)
+    if nominated is None or nominated.incomplete:  # replaces victims that were not evicted
         return True
     # The earlier victims may still be terminating. The cooldown prevents further evictions
     # meanwhile.
-    return session.now >= promised.since + EVICTION_COOLDOWN_SECONDS
+    return session.now >= nominated.since + EVICTION_COOLDOWN_SECONDS
 
 
-def _wants_room(session: Session, group: GroupRow, known: dict[tuple[object, ...], bool]) -> bool:
+def _waits_for_resources(
+    session: Session, group: GroupRow, known: dict[tuple[object, ...], bool]
+) -> bool:
     """Whether the group waits for resources that evictions can free.
 
     A best-effort group may have no refusal yet, because backfill can run after this action. It is
@@ -99,11 +102,11 @@ def _wants_room(session: Session, group: GroupRow, known: dict[tuple[object, ...
     """
     reason = session.refused.get(group.key)
     if reason is not None:
-        return reason.stage in WANT_ROOM
+        return reason.stage in EVICTION_CAN_HELP
     if not is_best_effort(group):
         return False
-    asked = question(session, group)
+    asked = equivalence_key(session, group)
     if asked not in known:
         reason = why_no_fit(session, group, session.framework.jobs.missing(group))
-        known[asked] = reason is not None and reason.stage in WANT_ROOM
+        known[asked] = reason is not None and reason.stage in EVICTION_CAN_HELP
     return known[asked]

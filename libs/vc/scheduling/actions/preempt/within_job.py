@@ -12,7 +12,7 @@ from vc.scheduling.model.rows import GroupRow, Run
 from vc.scheduling.session.session import Session
 
 
-class Swap:
+class WithinJobVictims:
     """One waiting pod of a run, and the potential victims for it in its own job."""
 
     def __init__(self, session: Session, group: GroupRow, run: Run) -> None:
@@ -23,7 +23,7 @@ class Swap:
         """Ready pods by task, with the waiting pod counted as placed."""
         self._ready[run.task] = self._ready.get(run.task, 0) + 1
         for pod in group.placed:
-            if pod.uid in session.evicted_uids:
+            if pod.uid in session.decided.evicted_uids:
                 self._ready[pod.task] -= 1
 
     def found(self) -> list[Bundle]:

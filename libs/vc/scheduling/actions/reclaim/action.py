@@ -10,18 +10,19 @@ import functools
 from collections.abc import Iterator, Sequence
 
 from vc.scheduling.actions.job_order import JobOrder
-from vc.scheduling.actions.preempt.preemptors import find_preemptors, question, wanted
-from vc.scheduling.eviction.attempts import PreemptionAttempts
-from vc.scheduling.eviction.minimums import Minimums
-from vc.scheduling.eviction.search import Room
+from vc.scheduling.actions.preempt.preemptors import equivalence_key, find_preemptors, wanted
+from vc.scheduling.eviction.search import VictimEviction
 from vc.scheduling.eviction.victim_order import VictimOrder
-from vc.scheduling.eviction.victims import Bundle, bundles
+from vc.scheduling.eviction.victims import Bundle
+from vc.scheduling.eviction.victims import bundles
 from vc.scheduling.framework.eviction_points import RECLAIMABLE
 from vc.scheduling.framework.queue_points import DeservedShares
+from vc.scheduling.eviction.victims import Minimums
 from vc.scheduling.model.amounts import NOT_REQUESTED, Amounts
 from vc.scheduling.model.rows import GroupRow, PodRow, QueueRow
 from vc.scheduling.model.shapes import Shape
-from vc.scheduling.placement.gang import Missing, asks_for_nothing
+from vc.scheduling.placement.attempts import PreemptionAttempts
+from vc.scheduling.placement.gang import Missing, is_best_effort_run
 from vc.scheduling.placement.simulated_removal import could_help, feasibility_without
 from vc.scheduling.plugins.queue_shares.reclaim_rules import reclaim_rule
 from vc.scheduling.plugins.queue_shares.tree import share_of
@@ -37,21 +38,21 @@ def reclaim(session: Session) -> None:
     shares = session.framework.queues.shares
     if shares is None:
         return
-    preemption_attempts = PreemptionAttempts(session, lambda group: question(session, group))
-    offers = _Offers(session)
+    preemption_attempts = PreemptionAttempts(session, lambda group: equivalence_key(session, group))
+    shared = _SharedResults(session)
     order = VictimOrder(session)
     for group in preemption_attempts.among(
         _by_turns(JobOrder(session, find_preemptors(session)), preemption_attempts)
     ):
-        attempt = _Reclaim(session, group, shares, offers, order)
+        attempt = _Reclaim(session, group, shares, shared, order)
         # The rules and the feasibility bound are cheap, and they save most failing simulations.
         if not attempt.may_take() or not attempt.could_help():
-            preemption_attempts.in_vain(group)
+            preemption_attempts.fails(group)
             continue
         made = attempt.run()
         preemption_attempts.tried(group, helped=made)
         if made:
-            offers.forget()
+            shared.forget()
 
 
 def _by_turns(turns: JobOrder, preemption_attempts: PreemptionAttempts) -> Iterator[GroupRow]:
@@ -61,7 +62,7 @@ def _by_turns(turns: JobOrder, preemption_attempts: PreemptionAttempts) -> Itera
     """
     group = turns.next()
     while group is not None:
-        if preemption_attempts.answered(group):
+        if preemption_attempts.failed_before(group):
             group = turns.instead(group)
             continue
         yield group
@@ -73,14 +74,14 @@ _Kind = tuple[str, bytes]
 """The queue and the pod shape of pods that are interchangeable for the reclaim rules."""
 
 
-class _Offers:
+class _SharedResults:
     """Results shared by the preemptors of the action. They are valid until pods are evicted."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._shapes: dict[str, dict[bytes, Shape]] = {}
         self._by_queue: dict[str, list[Bundle]] = {}
-        self.reaches: dict[tuple[object, ...], FeasibilityBound | None] = {}
+        self.bounds: dict[tuple[object, ...], FeasibilityBound | None] = {}
         """Feasibility bound without all pods of the victim queues, by `_Reclaim._asking`."""
         self.found: dict[tuple[object, ...], tuple[VictimOrder, list[Bundle]]] = {}
         """Potential victims and their order, by `_Reclaim._asking`."""
@@ -99,14 +100,14 @@ class _Offers:
         if known is None:
             all_groups = self._session.snapshot.all_groups.values()
             others = [other for other in all_groups if other.placed and other.queue == queue]
-            known = bundles(self._session, others, permits=_anybody, switch=RECLAIMABLE)
+            known = bundles(self._session, others, permits=_any_pod, switch=RECLAIMABLE)
             self._by_queue[queue] = known
         return known
 
     def forget(self) -> None:
         """Drop results that an eviction invalidates."""
         self._by_queue.clear()
-        self.reaches.clear()
+        self.bounds.clear()
         self.found.clear()
 
 
@@ -118,15 +119,15 @@ class _Reclaim:
         session: Session,
         group: GroupRow,
         shares: DeservedShares,
-        offers: _Offers,
+        shared: _SharedResults,
         order: VictimOrder,
     ) -> None:
         self._session = session
         self._group = group
-        self._offers = offers
+        self._shared = shared
         self._order = order
         self._deserved = shares.deserved_shares(session)
-        self._names = {row.name: None for row in session.line(group.queue)}
+        self._names = {row.name: None for row in session.accounts.ancestors(group.queue)}
         self._missing = wanted(session, group)
         self._needed = _needed(group, self._missing)
         self._rule = reclaim_rule(shares, session, group.queue, self._needed)
@@ -138,34 +139,40 @@ class _Reclaim:
 
     def could_help(self) -> bool:
         """Whether the job could fit without all pods of the victim queues; an upper bound."""
-        if self._asking not in self._offers.reaches:
-            self._offers.reaches[self._asking] = self._reach()
-        reach = self._offers.reaches[self._asking]
-        return reach is not None and could_help(self._session, self._group, self._missing, reach)
+        if self._asking not in self._shared.bounds:
+            self._shared.bounds[self._asking] = self._bound()
+        bound = self._shared.bounds[self._asking]
+        return bound is not None and could_help(self._session, self._group, self._missing, bound)
 
-    def _reach(self) -> FeasibilityBound | None:
+    def _bound(self) -> FeasibilityBound | None:
         """The feasibility bound without all pods of the victim queues.
 
         None if there are neither victim queues nor terminating pods.
         """
-        giving = {queue: None for queue, _ in self._willing}
-        if not giving and not self._others_leave():
+        victim_queues = {queue: None for queue, _ in self._willing}
+        if not victim_queues and not self._others_terminate():
             return None
         all_groups = self._session.snapshot.all_groups.values()
-        pods = [pod for other in all_groups if other.queue in giving for pod in other.placed]
+        pods = [pod for other in all_groups if other.queue in victim_queues for pod in other.placed]
         return feasibility_without(self._session, pods)
 
     def run(self) -> bool:
         """Evict victims and reserve their resources for the job; return whether that succeeded."""
-        if self._asking not in self._offers.found:
-            self._offers.found[self._asking] = self._found()
-        order, found = self._offers.found[self._asking]
-        room = Room(self._session, self._group, self._missing, order=order, switch=RECLAIMABLE)
+        if self._asking not in self._shared.found:
+            self._shared.found[self._asking] = self._found()
+        order, found = self._shared.found[self._asking]
+        eviction = VictimEviction(
+            self._session, self._group, self._missing, order=order, switch=RECLAIMABLE
+        )
         # If the rules allow no victim, the victims of other jobs may still free enough for this
         # one.
-        if not self._given(found):
-            return self._others_leave() and any(map(self._offers.of, self._asked)) and room.wait()
-        return room.make(found, rules=[Minimums(self._session).together, self._given])
+        if not self._permitted(found):
+            return (
+                self._others_terminate()
+                and any(map(self._shared.of, self._asked))
+                and eviction.reserve_terminating()
+            )
+        return eviction.evict(found, rules=[Minimums(self._session).together, self._permitted])
 
     @functools.cached_property
     def _asked(self) -> tuple[str, ...]:
@@ -187,19 +194,21 @@ class _Reclaim:
         willing: dict[_Kind, None] = {}
         for queue in self._asked:
             rows = self._asked_of(queue)
-            has = {row.name: self._session.allocated(row.name) for row in rows}
-            for key, shape in self._offers.shapes_in(queue).items():
+            has = {row.name: self._session.accounts.allocated(row.name) for row in rows}
+            for key, shape in self._shared.shapes_in(queue).items():
                 if self._rule.permits(rows, has, dict(shape.request)):
                     willing[queue, key] = None
         return willing
 
     def _asked_of(self, queue: str) -> list[QueueRow]:
         """The queue and its ancestors, without those that are also ancestors of the job's queue."""
-        return [row for row in self._session.line(queue) if row.name not in self._names]
+        return [
+            row for row in self._session.accounts.ancestors(queue) if row.name not in self._names
+        ]
 
-    def _others_leave(self) -> bool:
+    def _others_terminate(self) -> bool:
         """Whether any pods are terminating or were chosen as victims in this session."""
-        return bool(self._session.evicted or self._session.snapshot.terminating_pods)
+        return bool(self._session.decided.evicted or self._session.snapshot.terminating_pods)
 
     def _found(self) -> tuple[VictimOrder, list[Bundle]]:
         """The order of victims and, in that order, the bundles with a pod that the rules allow."""
@@ -207,7 +216,7 @@ class _Reclaim:
         bundles_found = [
             bundle
             for queue in queues
-            for bundle in self._offers.of(queue)
+            for bundle in self._shared.of(queue)
             if any((queue, pod.shape.key) in self._willing for pod in bundle.pods)
         ]
         ranks = {queue: self._rank(queue) for queue in queues}
@@ -216,16 +225,16 @@ class _Reclaim:
 
     def _rank(self, queue: str) -> tuple[int, int]:
         """Nearer queues first, then those with the largest part of their deserved share."""
-        share = share_of(self._session.allocated(queue), self._deserved.get(queue, {}))
-        return (-self._rule.proximity(self._session.line(queue)), -share)
+        share = share_of(self._session.accounts.allocated(queue), self._deserved.get(queue, {}))
+        return (-self._rule.proximity(self._session.accounts.ancestors(queue)), -share)
 
     def _asks(self, row: QueueRow) -> bool:
         """Whether the queue is reclaimable and the rules let the job's queue reclaim from it."""
         if not row.reclaimable or row.name in self._names:
             return False
-        return self._free or self._rule.may_reclaim_from(self._session.line(row.name))
+        return self._free or self._rule.may_reclaim_from(self._session.accounts.ancestors(row.name))
 
-    def _given(self, found: Sequence[Bundle]) -> list[Bundle]:
+    def _permitted(self, found: Sequence[Bundle]) -> list[Bundle]:
         """The bundles that may be evicted together. A rule of the search.
 
         Each accepted bundle lowers what its queue and the ancestors have, so later bundles are
@@ -233,7 +242,7 @@ class _Reclaim:
         """
         has: dict[str, Amounts] = {}
         taken: dict[str, None] = {}
-        given: list[Bundle] = []
+        permitted: list[Bundle] = []
         refused: dict[_Kind, None] = {}
         """Kinds of single pods that were refused. With lower amounts they are refused again."""
         for bundle in found:
@@ -245,19 +254,19 @@ class _Reclaim:
             pods = [pod for pod in bundle.pods if pod.uid not in taken]
             rows = self._asked_of(bundle.group.queue)
             for row in rows:
-                has.setdefault(row.name, dict(self._session.allocated(row.name)))
+                has.setdefault(row.name, dict(self._session.accounts.allocated(row.name)))
             freed = _sum(pods)
             if self._rule.permits(rows, has, freed) and all(
                 _keeps_guarantee(row, has[row.name], freed) for row in rows
             ):
-                given.append(bundle)
+                permitted.append(bundle)
                 taken.update({pod.uid: None for pod in pods})
                 for row in rows:
                     for name, amount in freed.items():
                         has[row.name][name] = has[row.name].get(name, 0) - amount
             elif len(bundle.pods) == len(pods) == 1:
                 refused[kind] = None
-        return given
+        return permitted
 
 
 def _keeps_guarantee(row: QueueRow, has: Amounts, freed: Amounts) -> bool:
@@ -265,7 +274,7 @@ def _keeps_guarantee(row: QueueRow, has: Amounts, freed: Amounts) -> bool:
     return all(has.get(name, 0) - freed.get(name, 0) >= least for name, least in row.guarantee)
 
 
-def _anybody(group: GroupRow, pod: PodRow) -> bool:
+def _any_pod(group: GroupRow, pod: PodRow) -> bool:
     """Permit every pod: the reclaim rules are checked separately."""
     del group, pod
     return True
@@ -280,7 +289,7 @@ def _needed(group: GroupRow, missing: Missing) -> Amounts:
     needed: Amounts = {}
     for task, count in missing:
         left = count
-        for run in sorted(group.runs, key=asks_for_nothing):
+        for run in sorted(group.runs, key=is_best_effort_run):
             pods = min(left, len(run.pods)) if task in (None, run.task) else 0
             if pods:
                 left -= pods

@@ -100,7 +100,9 @@ class Paths:
         self._usages: dict[Path, SubtreeUse] = {}
         """By tree node; valid until the next placement or removal."""
         self._deserved: dict[str, Amounts] | None = None
-        self._tops = [name for name in session.snapshot.queues if len(session.line(name)) == 1]
+        self._tops = [
+            name for name in session.snapshot.queues if len(session.accounts.ancestors(name)) == 1
+        ]
         """Queues without a parent; their amounts include all their descendants."""
         for queue in session.snapshot.queues.values():
             self._add(queue)
@@ -123,8 +125,8 @@ class Paths:
         """Return (saturated, share divided by weight) for each level, from the top down."""
         path = path_of(queue)
         # `touched` grows with every change of a queue's amounts, so its length is a version number.
-        if self._counted_at != len(self._session.touched):
-            self._counted_at = len(self._session.touched)
+        if self._counted_at != len(self._session.accounts.changed):
+            self._counted_at = len(self._session.accounts.changed)
             self._demands = self._demanded()
             self._usages = {}
         key: list[tuple[bool, int]] = []
@@ -139,7 +141,7 @@ class Paths:
     def _demanded(self) -> tuple[str, ...]:
         """Return the resources of which the cluster has some left."""
         session = self._session
-        total = Resources.total(session.allocated(queue) for queue in self._tops)
+        total = Resources.total(session.accounts.allocated(queue) for queue in self._tops)
         names = session.snapshot.nodes.resources
         return tuple(n for n in names if total[n] < session.cluster_amounts(n)[0])
 
@@ -155,7 +157,7 @@ class Paths:
     def _of_queue(self, queue: str) -> SubtreeUse:
         """Sum over the jobs of a queue; only jobs with new placements are recounted."""
         demanded = self._demands
-        placements = self._session.placements.get(queue, [])
+        placements = self._session.placed.log.get(queue, [])
         known = self._known.get(queue)
         # Saturation depends on the demanded resources, so a change of that set affects every job.
         if known is None or known.demanded != demanded:

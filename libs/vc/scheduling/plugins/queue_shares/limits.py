@@ -11,6 +11,7 @@ from vc.scheduling.model.rows import GroupRow, QueueRow
 from vc.scheduling.model.shapes import Shape
 from vc.scheduling.plugins.queue_shares.recoverable import preemptable
 from vc.scheduling.session import reasons
+from vc.scheduling.session.guarantees import Guarantees
 
 if TYPE_CHECKING:
     from vc.scheduling.session.session import Session
@@ -25,7 +26,7 @@ class QueueLimits:
 
     def _ancestors(self, session: "Session", queue: str) -> list[QueueRow]:
         """Return the queue and its ancestors; without hierarchy only the queue."""
-        return session.line(queue)[: 1 if self._flat else None]
+        return session.accounts.ancestors(queue)[: 1 if self._flat else None]
 
     def enqueue_refusal(self, session: "Session", group: GroupRow) -> Reason | None:
         """Refuse a group whose minResources do not fit beside what the queue has committed.
@@ -37,7 +38,7 @@ class QueueLimits:
         """
         needed = group.charged_minimum
         ancestors = self._ancestors(session, group.queue)
-        taken = {row.name: session.committed(row.name) for row in ancestors}
+        taken = {row.name: session.accounts.committed(row.name) for row in ancestors}
         if self._fits(ancestors, needed, taken):
             return None
         freed = preemptable(session, group)
@@ -57,10 +58,10 @@ class QueueLimits:
         """Refuse `count` pods that do not fit beside the allocated amounts."""
         needed = {name: amount * count for name, amount in shape.request}
         ancestors = self._ancestors(session, group.queue)
-        taken = {row.name: session.allocated(row.name) for row in ancestors}
+        taken = {row.name: session.accounts.allocated(row.name) for row in ancestors}
         if not self._fits(ancestors, needed, taken):
             return self._reason(ancestors, needed, taken)
-        return session.guarantees.refuse(group.queue, needed)
+        return session.cached(Guarantees).refuse(group.queue, needed)
 
     def _fits(self, ancestors: Ancestors, needed: Amounts, taken: Mapping[str, Amounts]) -> bool:
         """Whether the queue and all its ancestors have the needed amounts left."""

@@ -44,11 +44,11 @@ class AllResourcesRule:
         self._session = session
         self._deserved = deserved
         self._needed = needed
-        self._ancestors = session.line(queue)
+        self._ancestors = session.accounts.ancestors(queue)
         self._within = {row.name: self._deserves(row) for row in self._ancestors}
 
     def _deserves(self, row: QueueRow) -> bool:
-        fair, has = self._deserved.get(row.name, {}), self._session.allocated(row.name)
+        fair, has = self._deserved.get(row.name, {}), self._session.accounts.allocated(row.name)
         # An ancestor without a deserved share does not forbid reclaim; the claimant itself needs one.
         if not fair:
             return row is not self._ancestors[0]
@@ -85,14 +85,14 @@ class AllResourcesRule:
         fair, least = self._deserved.get(row.name, {}), dict(row.guarantee)
         return {
             name: max(0, amount - max(fair.get(name, 0), least.get(name, 0)))
-            for name, amount in self._session.allocated(row.name).items()
+            for name, amount in self._session.accounts.allocated(row.name).items()
         }
 
     def claimable(self, surplus: Amounts) -> Amounts:
         """Limit `surplus` to what the claimant deserves and has not committed yet."""
         # Enqueued amounts count as well: several groups must not be enqueued for the same share.
         queue = self._ancestors[0].name
-        fair, taken = self._deserved.get(queue, {}), self._session.committed(queue)
+        fair, taken = self._deserved.get(queue, {}), self._session.accounts.committed(queue)
         return {
             name: min(amount, max(0, fair.get(name, 0) - taken.get(name, 0)))
             for name, amount in surplus.items()
@@ -120,11 +120,12 @@ class OneResourceRule:
         self._needed = needed
         self._flat = flat
         self._level = 0 if flat else level
-        self._ancestors = session.line(queue)[: 1 if flat else None]
+        self._ancestors = session.accounts.ancestors(queue)[: 1 if flat else None]
 
     def may_reclaim(self) -> bool:
         return any(
-            self._deserves_one(row, self._session.allocated(row.name)) for row in self._claimants()
+            self._deserves_one(row, self._session.accounts.allocated(row.name))
+            for row in self._claimants()
         )
 
     def _claimants(self) -> Ancestors:
@@ -172,7 +173,7 @@ class OneResourceRule:
         then be evicted for that resource and frees this one with it.
         """
         fair, least = self._deserved.get(row.name, {}), dict(row.guarantee)
-        has = self._session.allocated(row.name)
+        has = self._session.accounts.allocated(row.name)
         over = [name for name, amount in fair.items() if has.get(name, 0) > tolerated(row, amount)]
         found: Amounts = {}
         for name, amount in has.items():
@@ -183,7 +184,8 @@ class OneResourceRule:
     def claimable(self, surplus: Amounts) -> Amounts:
         """Return all of `surplus`, or nothing when the claimant deserves no needed resource."""
         may = any(
-            self._deserves_one(row, self._session.committed(row.name)) for row in self._claimants()
+            self._deserves_one(row, self._session.accounts.committed(row.name))
+            for row in self._claimants()
         )
         return surplus if may else {}
 

@@ -46,11 +46,31 @@ def unbacked(session: "Session") -> dict[str, Resources]:
     return found
 
 
+class LowerPriorityUse:
+    """What jobs of lower priority use, by queue and priority; computed once per session."""
+
+    def __init__(self, session: "Session") -> None:
+        self._session = session
+        self._known: dict[tuple[str, int], Amounts] = {}
+
+    def of(self, queue: str, priority: int) -> Amounts:
+        """Resources of the jobs in the queue whose priority is lower."""
+        known = self._known.get((queue, priority))
+        if known is None:
+            session = self._session
+            known = self._known[queue, priority] = {}
+            for group in session.snapshot.everybody.values():
+                if group.queue == queue and group.allocated and session.priority(group) < priority:
+                    for name, amount in group.allocated:
+                        known[name] = known.get(name, 0) + amount
+        return known
+
+
 def preemptable(session: "Session", group: GroupRow) -> Amounts:
     """Return what jobs of lower priority use in the same queue; nothing when preempt is off."""
     if "preempt" not in session.framework.actions:
         return {}
-    return session.lower_in_queue(group.queue, session.priority(group))
+    return session.cached(LowerPriorityUse).of(group.queue, session.priority(group))
 
 
 def reclaimable(session: "Session", group: GroupRow) -> Amounts:
@@ -61,7 +81,7 @@ def reclaimable(session: "Session", group: GroupRow) -> Amounts:
     # The number of pods is no resource of queues.
     needed = {name: n for name, n in group.min_resources or () if name not in NOT_REQUESTED}
     rule = reclaim_rule(shares, session, group.queue, needed)
-    ancestors = [row.name for row in session.line(group.queue)]
+    ancestors = [row.name for row in session.accounts.ancestors(group.queue)]
     total = Resources()
     for name, row in session.snapshot.queues.items():
         # A queue without jobs of its own is skipped: its amounts are those of its descendants,

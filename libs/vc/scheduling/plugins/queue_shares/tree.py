@@ -118,7 +118,7 @@ class Tree:
         if known is None:
             known = Resources(self._own.get(name, {}))
             if name == self._unowned_at:
-                known.add(self._session.unowned)
+                known.add(self._session.accounts.unowned)
             for child in self.children.get(name, []):
                 known.add(self.request(child.name))
             self._requests[name] = known
@@ -194,7 +194,7 @@ class Tree:
         own = self._own.get(name, Resources())[resource]
         if own:  # jobs of a queue with children compete with the children
             claims.append(ShareClaim(name="", weight=1, least=0, most=own))
-        unowned = self._session.unowned.get(resource, 0) if name == self._unowned_at else 0
+        unowned = self._session.accounts.unowned.get(resource, 0) if name == self._unowned_at else 0
         if unowned:  # these pods occupy nodes, so no queue can deserve their resources
             claims.append(ShareClaim(name=_UNOWNED, weight=1, least=unowned, most=unowned))
         shares = fill(total, claims)

@@ -35,14 +35,14 @@ def not_reclaimable(session: Session, group: str, reason: Reason) -> list[str]:
     missing = [a.resource for a in reason.amounts if a.missing]
     missing = missing or [a.resource for a in reason.amounts]
     # Its own ancestors share their resources with the job.
-    own = {above.name: None for above in session.line(row.queue)}
+    own = {above.name: None for above in session.accounts.ancestors(row.queue)}
     deserved = shares.deserved_shares(session)
     found: list[str] = []
     for name, queue in session.snapshot.queues.items():
         if queue.reclaimable or name in own:
             continue
         fair = deserved.get(name, {})
-        has = session.allocated(name)
+        has = session.accounts.allocated(name)
         # The number of pods alone does not keep a job waiting for another queue.
         over = Resources(has).only(missing).missing_in(fair).without(("pods",))
         if over:

@@ -16,24 +16,25 @@ from typing import Final
 
 from vc.model.values.bounded import read_version
 from vc.scheduling.model.rows import GroupRow
+from vc.scheduling.placement.simulated_removal import Simulations
 from vc.scheduling.session.session import Session
 
 TRIED_MAX: Final = 50
 """Preemption attempts per action and session."""
 
-VAIN_MAX: Final = 40
+FAILED_MAX: Final = 40
 """Failed attempts in job order; after that, the remaining attempts rotate over the other jobs."""
 
-BEHIND_MAX: Final = TRIED_MAX - VAIN_MAX
+ROTATED_MAX: Final = TRIED_MAX - FAILED_MAX
 """About how many positions the start of the rotation moves from one session to the next."""
 
-VAIN_MOVES_MAX: Final = 50_000
-"""Simulated pod removals of failed attempts in job order, a second limit beside `VAIN_MAX`.
+FAILED_REMOVALS_MAX: Final = 50_000
+"""Simulated pod removals of failed attempts in job order, a second limit beside `FAILED_MAX`.
 
 On large clusters the simulations of a single job remove tens of thousands of pods, at some
 microseconds each."""
 
-BEHIND_MOVES_MAX: Final = 12_500
+ROTATED_REMOVALS_MAX: Final = 12_500
 """Simulated pod removals of failed attempts in the rotation.
 
 At least one job is tried in any case.
@@ -42,22 +43,23 @@ At least one job is tried in any case.
 UNTRIED_SECONDS: Final = 5.0
 """Delay of the next session when jobs had no attempt. It runs even if no event happens before."""
 
-Question = Callable[[GroupRow], tuple[object, ...]]
+EquivalenceKey = Callable[[GroupRow], tuple[object, ...]]
 """Computes the equivalence key of a job."""
 
 
 class PreemptionAttempts:
     """Counts the preemption attempts of one action, and remembers equivalence keys that failed."""
 
-    def __init__(self, session: Session, question: Question) -> None:
+    def __init__(self, session: Session, key_of: EquivalenceKey) -> None:
         self._session = session
-        self._question = question
+        self._key_of = key_of
         self._tried = 0
-        self._vain = 0
-        self._vain_moves = 0
-        self._moves_seen = session.moves
+        self._failures = 0
+        self._failed_removals = 0
+        self._simulations = session.cached(Simulations)
+        self._removals_seen = self._simulations.pods_removed
         self._failed: dict[tuple[object, ...], None] = {}
-        self._questions: dict[str, tuple[int, tuple[object, ...]]] = {}
+        self._keys: dict[str, tuple[int, tuple[object, ...]]] = {}
         """Equivalence key by job, with the state of node capacity for which it was computed."""
 
     def among(self, groups: Iterable[GroupRow]) -> Iterator[GroupRow]:
@@ -67,19 +69,19 @@ class PreemptionAttempts:
         """
         behind: list[GroupRow] = []
         for group in groups:
-            if self.answered(group):
+            if self.failed_before(group):
                 continue
             if self._enough():
                 behind.append(group)
             else:
                 yield group
         # The rotation has a budget of its own, because the attempts above may have used up theirs.
-        moves_max = self._vain_moves + BEHIND_MOVES_MAX
+        removals_max = self._failed_removals + ROTATED_REMOVALS_MAX
         start = _start(_number(self._session), len(behind))
         for group in [*behind[start:], *behind[:start]]:
-            if self.answered(group):
+            if self.failed_before(group):
                 continue
-            if self._tried >= TRIED_MAX or self._vain_moves >= moves_max:
+            if self._tried >= TRIED_MAX or self._failed_removals >= removals_max:
                 # The other jobs get their attempt in a later session, even without any event.
                 self._session.wake(self._session.now + UNTRIED_SECONDS)
                 return
@@ -88,31 +90,34 @@ class PreemptionAttempts:
     def _enough(self) -> bool:
         """Whether the attempts in job order are used up, and the rotation has to start."""
         return (
-            self._vain >= VAIN_MAX or self._tried >= TRIED_MAX or self._vain_moves >= VAIN_MOVES_MAX
+            self._failures >= FAILED_MAX
+            or self._tried >= TRIED_MAX
+            or self._failed_removals >= FAILED_REMOVALS_MAX
         )
 
-    def answered(self, group: GroupRow) -> bool:
+    def failed_before(self, group: GroupRow) -> bool:
         """Whether an attempt with the same equivalence key failed before."""
-        return bool(self._failed) and self._asked(group) in self._failed
+        return bool(self._failed) and self._key(group) in self._failed
 
     def tried(self, group: GroupRow, *, helped: bool) -> None:
         """Record an attempt and its result. Called after each attempt."""
         self._tried += 1
-        moves, self._moves_seen = self._session.moves - self._moves_seen, self._session.moves
+        removals = self._simulations.pods_removed - self._removals_seen
+        self._removals_seen = self._simulations.pods_removed
         if not helped:
-            self._vain += 1
-            self._vain_moves += moves
-            self.in_vain(group)
+            self._failures += 1
+            self._failed_removals += removals
+            self.fails(group)
 
-    def in_vain(self, group: GroupRow) -> None:
+    def fails(self, group: GroupRow) -> None:
         """Record that an attempt would fail. It does not count, because nothing was simulated."""
-        self._failed[self._asked(group)] = None
+        self._failed[self._key(group)] = None
 
-    def _asked(self, group: GroupRow) -> tuple[object, ...]:
+    def _key(self, group: GroupRow) -> tuple[object, ...]:
         """The equivalence key of a job, computed once per state of node capacity."""
-        known, state = self._questions.get(group.key), self._session.node_capacity.state
+        known, state = self._keys.get(group.key), self._session.node_capacity.state
         if known is None or known[0] != state:
-            known = self._questions[group.key] = (state, self._question(group))
+            known = self._keys[group.key] = (state, self._key_of(group))
         return known[1]
 
     def forget(self) -> None:
@@ -129,11 +134,11 @@ def _number(session: Session) -> int:
 def _start(number: int, count: int) -> int:
     """The position at which the rotation of a session starts among `count` jobs.
 
-    It is about `BEHIND_MAX` after the start of the previous session, so that sessions try different
+    It is about `ROTATED_MAX` after the start of the previous session, so that sessions try different
     jobs.
     """
     # A step that is coprime to the count makes `count` sessions start at every position once.
-    step = BEHIND_MAX
+    step = ROTATED_MAX
     while gcd(step, max(1, count)) > 1:
         step += 1
     return number * step % max(1, count)

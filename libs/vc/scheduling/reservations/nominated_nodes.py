@@ -39,7 +39,7 @@ def place_on_nominated(
     return not rest or try_minimum(session, group, rest, statement) is None
 
 
-def put_freed(
+def place_on_freed(
     session: Session, group: GroupRow, nominated: Nomination, statement: Statement
 ) -> bool:
     """Place pods on their nominated nodes even if these are not free; return whether any is placed.
