@@ -19,7 +19,6 @@ import asyncio
 from typing import Final
 
 import msgspec
-from vc.runtime.hosting.backoff import delay_seconds
 
 from vc.bus import BusError, BusForbiddenError, BusUnavailableError, GroupMember, OversizeError
 from vc.bus.limits import checked_bytes

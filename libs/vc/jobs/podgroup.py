@@ -53,7 +53,9 @@ def _partitions(job: Job, task: TaskSpec) -> SubGroupPolicy:
     """
     policy = task.partition_policy
     assert policy is not None
-    place = FieldValue(value=to_json(policy), parent=to_json(task), root={"spec": to_json(job.spec)})
+    place = FieldValue(
+        value=to_json(policy), parent=to_json(task), root={"spec": to_json(job.spec)}
+    )
     return SubGroupPolicy(
         name=task.name,
         network_topology=policy.network_topology,

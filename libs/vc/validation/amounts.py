@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from vc.model.api.struct import ResourceList
 from vc.model.values.human_amounts import human_amount
 from vc.model.values.quantity import QuantityError, decimals_of, parse_quantity
-from vc.validation.result import ValidationResult
 from vc.model.values.resources import Resources
+from vc.validation.result import ValidationResult
 
 
 def read_amounts(found: ValidationResult, path: str, amounts: ResourceList) -> Resources:

@@ -7,11 +7,10 @@ also where admission was not called.
 from typing import Final
 
 from vc.model.api.struct import JsonObject
-from vc.model.support import Answer
+from vc.model.support import Answer, look_up
+from vc.model.support.lookup import unknown_in
 from vc.validation.request import CREATE
 from vc.validation.result import ValidationResult
-from vc.model.support import look_up
-from vc.model.support.lookup import unknown_in
 
 WHOLE: Final = "object"
 """Path of an answer that concerns a whole kind."""

@@ -1,8 +1,8 @@
 """Clusters on which the core and the reference once decided differently; both must agree on them."""
 
-from tests.properties.scheduler.test_reference import compare
-from tests.unit.scheduler.objects import gang, group, node, pod, queue
-from tests.unit.scheduler.world import World
+from tests.properties.scheduling.test_reference import compare
+from tests.unit.scheduling.objects import gang, group, node, pod, queue
+from tests.unit.scheduling.world import World
 from vc.model.api.meta import ApiObject
 from vc.scheduling.model.decisions import Decisions
 

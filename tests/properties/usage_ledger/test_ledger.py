@@ -37,9 +37,7 @@ from vc.usage_ledger.logic.documents import (
     unpack_state,
 )
 from vc.usage_ledger.logic.ledger import UsageLedger
-from vc.usage_ledger.logic.rows import Held
-from vc.usage_ledger.logic.rows import Rows
-from vc.usage_ledger.logic.rows import rows_of_hour
+from vc.usage_ledger.logic.rows import Rows, rows_of_hour
 
 EPOCH = 1_800_000_000 // HOUR_SECONDS * HOUR_SECONDS
 LENGTH = 4 * HOUR_SECONDS

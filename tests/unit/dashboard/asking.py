@@ -11,13 +11,10 @@ from typing import Final
 
 import msgspec
 
-from tests.unit.scheduling.objects import GROUP
-from tests.unit.scheduling.objects import TASK
-from tests.unit.scheduling.scenarios.scenario import Wait
-from tests.unit.scheduling.scenarios.scenario import job_of
+from tests.unit.scheduling.objects import GROUP, TASK
+from tests.unit.scheduling.scenarios.scenario import Wait, job_of
 from tests.unit.scheduling.scenarios.unblocking import unblock
-from vc.dashboard.logic.answers.future_answers import AddNodes
-from vc.dashboard.logic.answers.future_answers import WhatIfRequest
+from vc.dashboard.logic.answers.future_answers import AddNodes, WhatIfRequest
 from vc.messages.sessions import JobReason, Unblock
 from vc.model.api import kinds
 from vc.model.api.kinds import Kind

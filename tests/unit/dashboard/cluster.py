@@ -5,13 +5,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from tests.unit.scheduling.objects import EPOCH
-from tests.unit.scheduling.objects import node
-from tests.unit.scheduling.objects import queue
-from vc.dashboard.logic.answers.future_answers import WaitingList
-from vc.dashboard.logic.answers.future_answers import WhatIf
-from vc.dashboard.logic.answers.future_answers import WhatIfJob
-from vc.dashboard.logic.answers.future_answers import WhatIfRequest
+from tests.unit.scheduling.objects import EPOCH, node, queue
+from vc.dashboard.logic.answers.future_answers import WaitingList, WhatIf, WhatIfJob, WhatIfRequest
 from vc.dashboard.logic.cluster_index import ClusterIndex, build_cluster_index
 from vc.dashboard.logic.explaining import Starts, explain, waiting_list
 from vc.dashboard.logic.manifests import make

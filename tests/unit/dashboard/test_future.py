@@ -14,16 +14,9 @@ from tests.unit.dashboard.cluster import (
     queue_manifest,
     volcanos,
 )
-from tests.unit.scheduling.objects import EPOCH
-from tests.unit.scheduling.objects import nodes
-from tests.unit.scheduling.objects import priority_class
-from tests.unit.scheduling.objects import queue
-from vc.dashboard.logic.answers.future_answers import AddNodes
-from vc.dashboard.logic.answers.future_answers import WhatIf
-from vc.dashboard.logic.manifests import PODS_MAX
-from vc.dashboard.logic.manifests import WhatIfManifestError
-from vc.dashboard.logic.manifests import make
-from vc.dashboard.logic.answers.future_answers import WhatIfRequest
+from tests.unit.scheduling.objects import EPOCH, nodes, priority_class, queue
+from vc.dashboard.logic.answers.future_answers import AddNodes, WhatIf, WhatIfRequest
+from vc.dashboard.logic.manifests import PODS_MAX, WhatIfManifestError, make
 from vc.dashboard.logic.what_if import queue_shares, what_if
 from vc.messages.sessions import Stage
 from vc.model.api.scheduling import PodGroup

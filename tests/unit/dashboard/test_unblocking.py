@@ -9,12 +9,9 @@ from typing import Final
 import msgspec
 
 from tests.unit.dashboard.asking import Asking
-from tests.unit.scheduling.scenarios.scenario import Scenario
-from tests.unit.scheduling.scenarios.scenario import play
+from tests.unit.scheduling.scenarios.scenario import Scenario, play
 from tests.unit.scheduling.scenarios.test_scenarios import EACH_WAIT
-from vc.dashboard.logic.answers.future_answers import WhatIf
-from vc.dashboard.logic.answers.future_answers import WhatIfJob
-from vc.dashboard.logic.answers.future_answers import WhatIfRequest
+from vc.dashboard.logic.answers.future_answers import WhatIf, WhatIfJob, WhatIfRequest
 from vc.dashboard.logic.answers.reason_answers import AmountAnswer, ReasonAnswer, UnblockAnswer
 from vc.dashboard.logic.what_if import Ground, what_if
 from vc.messages.sessions import Amount, JobReason, Reason, Unblock

@@ -10,10 +10,8 @@ from typing import Final
 
 import msgspec
 
-from tests.unit.scheduling.invariants import Invariants
-from tests.unit.scheduling.objects import EPOCH
-from tests.unit.scheduling.objects import GROUP
-from tests.unit.scheduler.invariants import reservations_checked
+from tests.unit.scheduling.invariants import Invariants, reservations_checked
+from tests.unit.scheduling.objects import EPOCH, GROUP
 from vc.messages.effects import BindPod
 from vc.messages.sessions import Reason
 from vc.messages.view import Change

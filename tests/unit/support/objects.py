@@ -7,15 +7,10 @@ from typing import Any, Final
 import msgspec
 
 from tests.unit.admission.objects import ask, job, queue, template, world
-from tests.unit.scheduling.objects import gang
-from tests.unit.scheduling.objects import nodes
+from tests.unit.scheduling.objects import gang, nodes
 from tests.unit.scheduling.objects import queue as queue_row
-from tests.unit.scheduling.world import World
-from tests.unit.scheduling.world import reason_of
-from tests.unit.validation.kinds import cron
-from tests.unit.validation.kinds import flow
-from tests.unit.validation.kinds import hypernode
-from tests.unit.validation.kinds import member
+from tests.unit.scheduling.world import World, reason_of
+from tests.unit.validation.kinds import cron, flow, hypernode, member
 from vc.admission.logic.webhook.wire import ReviewResponse
 from vc.jobs.podgroup import podgroup_spec
 from vc.jobs.pods.pod_maker import PodMaker

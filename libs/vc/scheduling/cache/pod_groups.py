@@ -11,6 +11,7 @@ group is unmanaged: its status is not written.
 """
 
 import itertools
+from collections.abc import Container
 from operator import attrgetter
 from typing import Final
 

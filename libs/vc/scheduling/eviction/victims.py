@@ -13,10 +13,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from vc.scheduling.model.rows import GroupRow
-from vc.scheduling.model.rows import PodRow
-from vc.scheduling.model.rows import TaskStatus
-from vc.scheduling.framework.voting import Tally
+from vc.scheduling.framework.eviction_points import VictimCounter
+from vc.scheduling.model.rows import GroupRow, PodRow, TaskStatus
 from vc.scheduling.session.session import Session
 
 Permits = Callable[[GroupRow, PodRow], bool]
@@ -119,10 +117,10 @@ class GangLeft:
 
     def __init__(self, group: GroupRow, gone: Sequence[PodRow]) -> None:
         """`gone` are pods of the gang that were chosen as victims before."""
-        self._least = dict(group.role_minimums)
-        self._ready = {count.role: count.ready for count in group.roles}
+        self._least = dict(group.task_minimums)
+        self._ready = {count.task: count.ready for count in group.task_counts}
         for pod in gone:
-            self._ready[pod.role] = self._ready.get(pod.role, 0) - 1
+            self._ready[pod.task] = self._ready.get(pod.task, 0) - 1
         self._beyond = group.ready - len(gone) - group.min_member
         self._broken = self._beyond < 0
 
@@ -130,14 +128,14 @@ class GangLeft:
         """Whether this pod may be evicted: the gang keeps its minimums, or is already broken."""
         if self._broken:
             return True
-        return self._beyond > 0 and self._ready.get(pod.role, 0) > self._least.get(pod.role, 0)
+        return self._beyond > 0 and self._ready.get(pod.task, 0) > self._least.get(pod.task, 0)
 
     def give(self, pod: PodRow) -> bool:
         """Count the pod as evicted if `can_give` allows it; return whether it does."""
         if not self.can_give(pod):
             return False
         self._beyond -= 1
-        self._ready[pod.role] = self._ready.get(pod.role, 0) - 1
+        self._ready[pod.task] = self._ready.get(pod.task, 0) - 1
         return True
 
 
@@ -156,32 +154,32 @@ class DisruptionLimits:
     @property
     def any(self) -> bool:
         """Whether any plugin limits evictions."""
-        return bool(self._tallies())
+        return bool(self._counters())
 
     def together(self, bundles: Sequence[Bundle]) -> list[Bundle]:
         """The bundles that may be evicted together with all accepted bundles before them."""
-        tallies = self._tallies()
-        if not tallies:
+        counters = self._counters()
+        if not counters:
             return list(bundles)
         gone: dict[str, None] = {}
         kept: list[Bundle] = []
         for bundle in bundles:
             # A whole gang and its single pods overlap, and a pod counts only once against a limit.
             more = [pod for pod in bundle.pods if pod.uid not in gone]
-            if _take(tallies, more):
+            if _count(counters, more):
                 kept.append(bundle)
                 gone.update({pod.uid: None for pod in more})
         return kept
 
-    def _tallies(self) -> list[Tally]:
+    def _counters(self) -> list[VictimCounter]:
         """New counts of the limits, with the victims of the session so far."""
-        return self._session.framework.voters.tallies(self._session, switch=self._switch)
+        return self._session.framework.evictions.victim_counters(self._session, switch=self._switch)
 
 
-def _take(tallies: Sequence[Tally], pods: Sequence[PodRow]) -> bool:
+def _count(counters: Sequence[VictimCounter], pods: Sequence[PodRow]) -> bool:
     """Count the pods against all limits, or against none if one limit does not allow them."""
-    if not all(tally.has_room(pods) for tally in tallies):
+    if not all(counter.allows(pods) for counter in counters):
         return False
-    for tally in tallies:
-        tally.take(pods)
+    for counter in counters:
+        counter.count(pods)
     return True

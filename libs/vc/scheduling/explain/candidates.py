@@ -15,9 +15,8 @@ from vc.model.api.kubernetes import PodDisruptionBudget, ResourceQuota
 from vc.model.api.pod import Pod
 from vc.model.api.scheduling import PodGroup, PriorityClass, Queue
 from vc.model.values.quantity import parse_resources
-from vc.scheduling.explain.cluster_objects import group_of
-from vc.scheduling.explain.cluster_objects import requests_of
 from vc.model.values.resources import Resources
+from vc.scheduling.explain.cluster_objects import group_of, requests_of
 from vc.scheduling.explain.simulation import Snapshot
 from vc.scheduling.model.amounts import AMOUNT_MAX, POD_UNITS, PODS, Amounts
 from vc.scheduling.plugins.queue_shares.tree import WEIGHT_MAX

@@ -45,7 +45,7 @@ class Simulations:
         evicted = self._session.decided.evicted if victims else {}
         known = self._terminating.get(len(evicted))
         if known is None:
-            terminating = self._session.snapshot.leaving
+            terminating = self._session.snapshot.terminating_pods
             pods = [*terminating, *(pod for some in evicted.values() for pod in some)]
             known = SimulatedRemoval(self._session, pods, counted=False)
             self._terminating[len(evicted)] = known

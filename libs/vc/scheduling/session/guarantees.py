@@ -122,7 +122,7 @@ class Guarantees:
         total, used = session.cluster_amounts(resource)
         # Terminating pods no longer count for their queue, but their resources return to queues.
         terminating = sum(
-            dict(pod.shape.request).get(resource, 0) for pod in session.snapshot.leaving
+            dict(pod.shape.request).get(resource, 0) for pod in session.snapshot.terminating_pods
         )
         inside = sum(
             use.allocated.get(resource, 0)

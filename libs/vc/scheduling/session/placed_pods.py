@@ -4,10 +4,10 @@ A run is a sequence of equal pods, and its pods are placed in order. So one numb
 of its pods are placed and which still wait.
 """
 
+from vc.model.values.resources import Resources
 from vc.scheduling.model.amounts import Amounts
 from vc.scheduling.model.rows import GroupRow, PodRow, Run
 from vc.scheduling.model.shapes import Shape
-from vc.scheduling.session.queue_accounts import add_amounts
 
 
 class PlacedPods:
@@ -18,7 +18,7 @@ class PlacedPods:
         """By the first pod of each run: the number of its pods placed on nodes."""
         self._by_shape: dict[tuple[str, bytes], int] = {}
         """By group and shape."""
-        self._amounts: dict[str, Amounts] = {}
+        self._amounts: dict[str, Resources] = {}
         """By group: the requests of its placed pods."""
         self.log: dict[str, list[str]] = {}
         """By queue: the groups with pods placed or withdrawn, oldest first. Plugins read the new
@@ -46,5 +46,5 @@ class PlacedPods:
         first, known = run.pods[0].key, (group.key, run.shape.key)
         self._by_run[first] = self._by_run.get(first, 0) + pods
         self._by_shape[known] = self._by_shape.get(known, 0) + pods
-        add_amounts(self._amounts.setdefault(group.key, {}), amounts, sign=1)
+        self._amounts.setdefault(group.key, Resources()).add(amounts)
         self.log.setdefault(group.queue, []).append(group.key)

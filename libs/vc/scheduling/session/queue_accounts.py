@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from vc.model.api.keys import ROOT_QUEUE
+from vc.model.values.resources import Resources
 from vc.scheduling.cache.snapshot import QueueUse
 from vc.scheduling.model.amounts import Amounts
 from vc.scheduling.model.queue_ancestors import at_the_top
@@ -26,17 +27,17 @@ class QueueAccounts:
         self._queues = queues
         self._ancestors: dict[str, list[QueueRow]] = {}
         self._circular = at_the_top({name: row.parent for name, row in queues.items()})
-        self._allocated: dict[str, Amounts] = {}
+        self._allocated: dict[str, Resources] = {}
         """Resources of placed pods, and of pods with a reservation."""
-        self._reserved: dict[str, Amounts] = {}
+        self._reserved: dict[str, Resources] = {}
         """The part of `_allocated` that no pod uses yet. Never more than `_allocated`."""
-        self._enqueued: dict[str, Amounts] = {}
+        self._enqueued: dict[str, Resources] = {}
         """What enqueued groups claim beyond what they have."""
-        self._enqueued_total: Amounts = {}
+        self._enqueued_total = Resources()
         """The same over all groups, including those whose queue does not exist."""
-        self._elastic: dict[str, Amounts] = {}
+        self._elastic: dict[str, Resources] = {}
         """The part of `_allocated` that surplus pods use."""
-        self.unowned: Amounts = {}
+        self.unowned = Resources()
         """Resources of pods whose queue does not exist. They occupy nodes, so they are not shared
         among queues."""
         self.changed: list[str] = []
@@ -68,20 +69,19 @@ class QueueAccounts:
 
     # -- amounts ---------------------------------------------------------------------------------
 
-    def allocated(self, queue: str) -> Amounts:
+    def allocated(self, queue: str) -> Resources:
         """Resources allocated to the queue and its descendants, including placements of this
         session."""
-        return self._allocated.setdefault(queue, {})
+        return self._allocated.setdefault(queue, Resources())
 
-    def reserved(self, queue: str) -> Amounts:
+    def reserved(self, queue: str) -> Resources:
         """The part of `allocated` that is only reserved, for pods that are not bound yet."""
-        return self._reserved.setdefault(queue, {})
+        return self._reserved.setdefault(queue, Resources())
 
-    def committed(self, queue: str) -> Amounts:
+    def committed(self, queue: str) -> Resources:
         """Allocated and enqueued resources of a queue, without those of surplus pods."""
-        total = dict(self.allocated(queue))
-        add_amounts(total, self._enqueued.get(queue, {}), sign=1)
-        add_amounts(total, self._elastic.get(queue, {}), sign=-1)
+        total = self.allocated(queue) + self._enqueued.get(queue, {})
+        total.add(self._elastic.get(queue, {}), times=-1)
         return total
 
     def enqueued_total(self, resource: str) -> int:
@@ -92,7 +92,7 @@ class QueueAccounts:
 
     def count_enqueued(self, queue: str, claim: Amounts) -> None:
         """Add what a group claims when it is enqueued; negative amounts when it is withdrawn."""
-        self._roll_up(queue, QueueUse(promised=claim))
+        self._roll_up(queue, QueueUse(enqueued=Resources(claim)))
 
     def count_placed(self, queue: str, added: Amounts, from_reservation: Amounts | None) -> None:
         """Count placed pods (with negative amounts, removed ones).
@@ -102,45 +102,39 @@ class QueueAccounts:
         """
         self.changed.append(queue)
         for row in self.ancestors(queue):
-            add_amounts(self.allocated(row.name), added, sign=1)
+            self.allocated(row.name).add(added)
             if from_reservation is not None:
-                add_amounts(self.reserved(row.name), from_reservation, sign=-1)
+                self.reserved(row.name).add(from_reservation, times=-1)
 
     def count_reserved(self, queue: str, amounts: Amounts, *, sign: int) -> None:
         """Allocate a reservation for waiting pods, or with sign -1 remove it."""
         self.changed.append(queue)
         for row in self.ancestors(queue):
-            add_amounts(self.allocated(row.name), amounts, sign=sign)
-            add_amounts(self.reserved(row.name), amounts, sign=sign)
+            self.allocated(row.name).add(amounts, times=sign)
+            self.reserved(row.name).add(amounts, times=sign)
 
     def mark_reserved(self, queue: str, amounts: Amounts) -> None:
         """Mark allocated amounts as reserved only; with negative amounts, as in use again."""
         for row in self.ancestors(queue):
-            add_amounts(self.reserved(row.name), amounts, sign=1)
+            self.reserved(row.name).add(amounts)
 
     def count_terminating(self, queue: str, freed: Amounts, *, sign: int) -> None:
         """Remove (-1) or restore (1) the resources of terminating pods."""
         self.changed.append(queue)
         for row in self.ancestors(queue):
-            add_amounts(self.allocated(row.name), freed, sign=sign)
+            self.allocated(row.name).add(freed, times=sign)
 
     def _roll_up(self, queue: str, use: QueueUse) -> None:
         """Add the amounts of one queue to it and its ancestors."""
         names = [row.name for row in self.ancestors(queue)] or [queue]
-        add_amounts(self._enqueued_total, use.promised, sign=1)
+        self._enqueued_total.add(use.enqueued)
         if queue not in self._queues:
-            add_amounts(self.unowned, use.allocated, sign=1)
+            self.unowned.add(use.allocated)
             if ROOT_QUEUE in self._queues:  # root owns pods of no other queue
-                add_amounts(self._allocated.setdefault(ROOT_QUEUE, {}), use.allocated, sign=1)
+                self._allocated.setdefault(ROOT_QUEUE, Resources()).add(use.allocated)
         for name in names:
-            add_amounts(self._allocated.setdefault(name, {}), use.allocated, sign=1)
-            add_amounts(self._enqueued.setdefault(name, {}), use.promised, sign=1)
-            add_amounts(self._elastic.setdefault(name, {}), use.elastic, sign=1)
-            add_amounts(self._allocated[name], use.reserved, sign=1)
-            add_amounts(self._reserved.setdefault(name, {}), use.reserved, sign=1)
-
-
-def add_amounts(total: Amounts, amounts: Amounts, *, sign: int) -> None:
-    """Add `amounts` to `total`, or with sign -1 subtract them."""
-    for name, amount in amounts.items():
-        total[name] = total.get(name, 0) + sign * amount
+            self._allocated.setdefault(name, Resources()).add(use.allocated)
+            self._enqueued.setdefault(name, Resources()).add(use.enqueued)
+            self._elastic.setdefault(name, Resources()).add(use.elastic)
+            self._allocated[name].add(use.reserved)
+            self._reserved.setdefault(name, Resources()).add(use.reserved)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeVar, cast
 
 from vc.messages.sessions import Reason
+from vc.model.values.resources import Resources
 from vc.scheduling.cache.pod_groups import use_of
 from vc.scheduling.cache.snapshot import Snapshot
 from vc.scheduling.framework.framework import Framework
@@ -27,7 +28,7 @@ from vc.scheduling.session.enqueue_claim import bounded_claim, claimed
 from vc.scheduling.session.node_capacity import NodeCapacity
 from vc.scheduling.session.placed_pods import PlacedPods
 from vc.scheduling.session.pod_affinity import PodAffinity
-from vc.scheduling.session.queue_accounts import QueueAccounts, add_amounts
+from vc.scheduling.session.queue_accounts import QueueAccounts
 from vc.scheduling.session.volumes import Claims
 
 FOLLOW_UP_SECONDS: Final = 1.0
@@ -104,7 +105,7 @@ class Session:
     def withdraw(self, group: GroupRow) -> None:
         """Count a group as Pending, without enqueued resources, until it is enqueued again."""
         self._phases[group.key] = PENDING
-        released = {name: -amount for name, amount in use_of(group).promised.items()}
+        released = {name: -amount for name, amount in use_of(group).enqueued.items()}
         self.accounts.count_enqueued(group.queue, released)
 
     def priority(self, group: GroupRow) -> int:
@@ -138,13 +139,13 @@ class Session:
 
     def group_allocated(self, group: GroupRow) -> Amounts:
         """Resources allocated to a group, including placements of this session."""
-        total = dict(group.allocated)
-        add_amounts(total, self.placed.amounts(group), sign=1)
-        return total
+        return Resources(group.allocated) + self.placed.amounts(group)
 
     def beside(self, pod: PodRow) -> Filtered:
         """The nodes allowed for one pod, given all pods placed so far."""
-        return self.framework.beside(self.pod_affinity, pod, self.node_capacity.filtered(pod.shape))
+        return self.framework.nodes.pod_filtered(
+            self.pod_affinity, pod, self.node_capacity.filtered(pod.shape)
+        )
 
     # -- the cluster -----------------------------------------------------------------------------
 

@@ -123,12 +123,12 @@ def _awaits_claims(
     controller) after its node or volume is written. The whole gang waits for it: pods bound earlier
     would occupy their nodes for storage that may never be provided.
     """
-    if not session.framework.voters.binds_volumes:
+    if not session.framework.nodes.binds_volumes:
         return False
     waiting: dict[str, None] = {}
     chosen: dict[str, ClaimChoice] = {}
     for run, pods, rows in placed:
-        if not run.shape.peering.claims:
+        if not run.shape.pod_terms.claims:
             continue
         for pod, row in zip(pods, rows.tolist(), strict=True):
             # Claims with an earlier choice also wait, but are not written again.

@@ -11,14 +11,10 @@ from vc.jobs.defaults import default_min_available
 from vc.model.api.job import JobSpec
 from vc.model.pod_requests import pod_requests
 from vc.model.values.quantity import MILLI
-from vc.validation.amounts import Amounts
-from vc.validation.amounts import known_amounts
-from vc.validation.amounts import sum_amounts
-from vc.validation.pods.pod_template import TemplateSpec
-from vc.validation.pods.pod_template import template_of
-from vc.validation.world import World
-from vc.validation.world import parent_of
 from vc.model.values.resources import Resources
+from vc.validation.amounts import known_amounts
+from vc.validation.pods.pod_template import TemplateSpec, template_of
+from vc.validation.world import World, parent_of
 
 PODS: Final = "pods"
 _ONE_POD: Final = 10**MILLI

@@ -9,20 +9,13 @@ root are not limited, because root is the cluster, whose size is not written in 
 from collections.abc import Iterator
 from typing import Final
 
-
 from vc.model.api.keys import ROOT_QUEUE
 from vc.model.api.scheduling import Queue
-from vc.validation.amounts import Amounts
-from vc.validation.amounts import excess
-from vc.validation.amounts import known_amounts
-from vc.validation.amounts import sum_amounts
-from vc.validation.amounts import text
-from vc.validation.queue.shares import WrittenShares
-from vc.validation.queue.shares import shares_of
-from vc.validation.result import ValidationResult
-from vc.validation.world import World
-from vc.validation.world import parent_of
 from vc.model.values.resources import Resources
+from vc.validation.amounts import excess, known_amounts, text
+from vc.validation.queue.shares import WrittenShares, shares_of
+from vc.validation.result import ValidationResult
+from vc.validation.world import World, parent_of
 
 LEVELS_MAX: Final = 64
 """Limit of walks along parents, in case these form a cycle."""

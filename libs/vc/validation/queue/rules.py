@@ -6,11 +6,10 @@ from typing import Final
 
 import msgspec
 
-
 from vc.model.api.keys import HIERARCHY, HIERARCHY_WEIGHTS, ROOT_QUEUE
 from vc.model.api.scheduling import Queue
 from vc.model.compat import Compat
-from vc.validation.amounts import Amounts, known_amounts, read_amounts, text
+from vc.validation.amounts import known_amounts, read_amounts, text
 from vc.validation.names import check_subdomain
 from vc.validation.queue.hierarchy import check_place
 from vc.validation.result import ValidationResult

@@ -6,12 +6,10 @@ queues with a guarantee and no deserved. In `upstream` mode deserved is used as 
 
 import msgspec
 
-
 from vc.model.api.scheduling import Queue
 from vc.model.compat import Compat
-from vc.validation.amounts import Amounts
-from vc.validation.amounts import known_amounts
 from vc.model.values.resources import Resources
+from vc.validation.amounts import known_amounts
 
 
 class WrittenShares(msgspec.Struct, frozen=True, kw_only=True):

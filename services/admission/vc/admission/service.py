@@ -8,9 +8,7 @@ the caBundle) carry preconditions.
 import asyncio
 import os
 
-from vc.runtime.hosting.backoff import delay_seconds
-from vc.admission.certificates import CertificateKeeper
-from vc.admission.certificates import CHECK_SECONDS
+from vc.admission.certificates import CHECK_SECONDS, CertificateKeeper
 from vc.admission.config import ACCOUNTS, Config
 from vc.admission.logic.webhook.webhook_configurations import BY_ADDRESS
 from vc.admission.metrics import AdmissionMetrics

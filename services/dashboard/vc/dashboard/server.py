@@ -31,10 +31,8 @@ from vc.dashboard.logic.cluster_index import ClusterIndex
 from vc.dashboard.logic.epochs import EpochMemory
 from vc.dashboard.logic.explaining import explain, starts_on, waiting_list
 from vc.dashboard.logic.invariants import Finding, Seen, report
-from vc.dashboard.logic.jobs import describe_job
-from vc.dashboard.logic.jobs import list_jobs
+from vc.dashboard.logic.jobs import JobQuery, describe_job, list_jobs
 from vc.dashboard.logic.manifests import WhatIfManifestError
-from vc.dashboard.logic.jobs import JobQuery
 from vc.dashboard.logic.queues import queue_tree
 from vc.dashboard.logic.sessions import SessionMemory
 from vc.dashboard.logic.shares import GaveUpError, SharesAndOrder

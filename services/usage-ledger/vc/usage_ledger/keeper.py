@@ -24,7 +24,7 @@ from vc.model.api.pod import Pod
 from vc.model.api.scheduling import PodGroup
 from vc.runtime.containment.boundaries import APPLY
 from vc.runtime.hosting.context import Context
-from vc.runtime.hosting.off_loop import aside
+from vc.runtime.hosting.off_loop import run_off_loop
 from vc.snapshot import SnapshotUnavailableError
 from vc.usage_ledger.config import Config
 from vc.usage_ledger.logic.documents import (
@@ -37,13 +37,9 @@ from vc.usage_ledger.logic.documents import (
 )
 from vc.usage_ledger.logic.ledger import UsageLedger
 from vc.usage_ledger.logic.pod_account import PodAccount
-from vc.usage_ledger.logic.rows import Rows
-from vc.usage_ledger.logic.rows import rows_of_hour
-from vc.usage_ledger.logic.rows import usage_row
+from vc.usage_ledger.logic.rows import Rows, rows_of_hour, usage_row
 from vc.usage_ledger.metrics import ignored_labels
-from vc.usage_ledger.store import LedgerStore
-from vc.usage_ledger.store import LostLeadershipError
-from vc.runtime.hosting.off_loop import run_off_loop
+from vc.usage_ledger.store import LedgerStore, LostLeadershipError
 
 OPEN_PERIOD_SECONDS: Final = 60.0
 """Time between two writes of the open hours to the API server, if anything changed."""

@@ -12,7 +12,7 @@ from vc.cluster import NotFoundError, Preconditions
 from vc.model.api.kinds import CONFIGMAPS
 from vc.model.api.struct import JsonObject
 from vc.runtime.hosting.context import Context
-from vc.runtime.hosting.off_loop import aside
+from vc.runtime.hosting.off_loop import run_off_loop
 from vc.snapshot import Checkpoint, SnapshotUnavailableError, chunk_digest, digest_of_digests
 from vc.usage_ledger.logic.documents import (
     DAY_PARTS_MAX,
@@ -33,7 +33,6 @@ from vc.usage_ledger.logic.documents import (
     unpack_state,
 )
 from vc.usage_ledger.logic.ledger import LedgerState
-from vc.runtime.hosting.off_loop import run_off_loop
 
 CHECKPOINT: Final = "usage"
 _ENTRY: Final = "accounts"

@@ -10,8 +10,6 @@ synced: half of a list could show a node as free although its new pod is in the 
 import asyncio
 from typing import Final
 
-from vc.runtime.hosting.backoff import delay_seconds
-
 from vc.cluster import ClusterError, ForbiddenError, GoneError, NotFoundError, WatchEvent
 from vc.messages.progress import PROGRESS_STALE_SECONDS, Progress
 from vc.messages.record import Message

@@ -13,7 +13,6 @@ from contextlib import suppress
 from typing import Final
 
 import msgspec
-from vc.runtime.hosting.backoff import delay_seconds
 
 from vc.bus import BusUnavailableError
 from vc.messages.record import Message

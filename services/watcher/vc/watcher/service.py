@@ -10,8 +10,6 @@ import asyncio
 import os
 from typing import Final
 
-from vc.runtime.hosting.backoff import delay_seconds
-
 from vc.bus import BusError
 from vc.cluster import ClusterError
 from vc.messages.facts import Stamp

@@ -11,8 +11,6 @@ relisted.
 import asyncio
 from typing import Final
 
-from vc.runtime.hosting.backoff import delay_seconds
-
 from vc.cluster import ClusterError, ForbiddenError, NotFoundError
 from vc.cluster.errors import BadRequestError
 from vc.model.api.meta import ApiObject, split_key

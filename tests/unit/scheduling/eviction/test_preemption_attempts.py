@@ -11,7 +11,7 @@ from tests.unit.scheduling.scenarios.scenario import plugins
 from tests.unit.scheduling.world import World
 from vc.model.api.meta import ApiObject
 from vc.scheduling import plugins as plugin_registry
-from vc.scheduling.framework.registry import Framework
+from vc.scheduling.framework.framework import Framework
 from vc.scheduling.model.rows import GroupRow, PodRow
 from vc.scheduling.placement.attempts import (
     FAILED_MAX,
@@ -22,7 +22,6 @@ from vc.scheduling.placement.attempts import (
     UNTRIED_SECONDS,
     PreemptionAttempts,
 )
-from vc.scheduling.framework.framework import Framework
 from vc.scheduling.placement.simulated_removal import Simulations
 from vc.scheduling.session.session import Session
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from vc.scheduler.extensions import ACTIONS_GROUP, PLUGINS_GROUP, register
 
 import vc.scheduling
 from tests.unit.scheduling.objects import gang, nodes, queue
 from tests.unit.scheduling.world import World
+from vc.scheduler.configuration.extensions import ACTIONS_GROUP, PLUGINS_GROUP, register
 from vc.scheduling import plugins
 from vc.scheduling.conf.model import Conf, PluginConf
 from vc.scheduling.cycle import check_conf

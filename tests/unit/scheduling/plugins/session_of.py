@@ -20,10 +20,10 @@ def session_of(world: World) -> Session:
 
 def group_row(session: Session, name: str) -> GroupRow:
     """The row of a pod group of the namespace `ns`."""
-    return session.snapshot.everybody[f"ns/{name}"]
+    return session.snapshot.all_groups[f"ns/{name}"]
 
 
 def pod_row(session: Session, name: str) -> PodRow:
     """The row of a placed pod."""
-    rows = session.snapshot.everybody.values()
+    rows = session.snapshot.all_groups.values()
     return next(pod for group in rows for pod in group.placed if pod.name == name)

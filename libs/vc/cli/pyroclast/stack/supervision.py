@@ -10,8 +10,6 @@ import random
 from collections.abc import Callable
 from typing import Final
 
-from vc.runtime.hosting.backoff import delay_seconds
-
 from vc.cli.pyroclast.stack.members import Member
 from vc.clock import Clock
 from vc.model.faults import describe

@@ -22,11 +22,8 @@ from vc.scheduling.actions.preempt.within_job import WithinJobVictims
 from vc.scheduling.actions.surplus_delay import surplus_waits
 from vc.scheduling.eviction.search import VictimEviction
 from vc.scheduling.eviction.victim_order import VictimOrder
-from vc.scheduling.eviction.victims import Bundle
-from vc.scheduling.eviction.victims import Permits
-from vc.scheduling.eviction.victims import bundles
+from vc.scheduling.eviction.victims import Bundle, Minimums, Permits, bundles
 from vc.scheduling.framework.eviction_points import PREEMPTABLE
-from vc.scheduling.eviction.victims import Minimums
 from vc.scheduling.model.nominations import nomination_of
 from vc.scheduling.model.rows import PENDING, GroupRow, PodRow
 from vc.scheduling.placement.attempts import PreemptionAttempts

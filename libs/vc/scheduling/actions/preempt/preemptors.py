@@ -82,7 +82,10 @@ def _is_preemptor(session: Session, group: GroupRow, known: dict[tuple[object, .
         return False
     # A job that lost its reservation, or whose victims were refused, is planned again in a later
     # session.
-    if group.key in session.reservations.lost_to or group.key in session.snapshot.evictions.eviction_backoff:
+    if (
+        group.key in session.reservations.lost_to
+        or group.key in session.snapshot.evictions.eviction_backoff
+    ):
         return False
     nominated = nomination_of(group, session.snapshot.evictions.nominated)
     if nominated is None or nominated.incomplete:  # replaces victims that were not evicted

@@ -13,11 +13,9 @@ from vc.scheduling.actions.job_order import JobOrder
 from vc.scheduling.actions.preempt.preemptors import equivalence_key, find_preemptors, wanted
 from vc.scheduling.eviction.search import VictimEviction
 from vc.scheduling.eviction.victim_order import VictimOrder
-from vc.scheduling.eviction.victims import Bundle
-from vc.scheduling.eviction.victims import bundles
+from vc.scheduling.eviction.victims import Bundle, Minimums, bundles
 from vc.scheduling.framework.eviction_points import RECLAIMABLE
 from vc.scheduling.framework.queue_points import DeservedShares
-from vc.scheduling.eviction.victims import Minimums
 from vc.scheduling.model.amounts import NOT_REQUESTED, Amounts
 from vc.scheduling.model.rows import GroupRow, PodRow, QueueRow
 from vc.scheduling.model.shapes import Shape

@@ -5,9 +5,8 @@ from typing import Final
 
 import msgspec
 
-from vc.scheduling.model.rows import PodRow
-from vc.scheduling.model.rows import TaskStatus
 from vc.model.values.backoff import exponential_seconds
+from vc.scheduling.model.rows import PodRow, TaskStatus
 
 BACKOFF_SECONDS_FIRST: Final = 1.0
 BACKOFF_SECONDS_MAX: Final = 30.0

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from vc.messages.sessions import Reason
-from vc.scheduling.framework.queue_points import Ancestors
 from vc.model.values.resources import Resources
+from vc.scheduling.framework.queue_points import Ancestors
 from vc.scheduling.model.amounts import Amounts
 from vc.scheduling.model.rows import GroupRow, QueueRow
 from vc.scheduling.model.shapes import Shape

@@ -59,7 +59,7 @@ class LowerPriorityUse:
         if known is None:
             session = self._session
             known = self._known[queue, priority] = {}
-            for group in session.snapshot.everybody.values():
+            for group in session.snapshot.all_groups.values():
                 if group.queue == queue and group.allocated and session.priority(group) < priority:
                     for name, amount in group.allocated:
                         known[name] = known.get(name, 0) + amount

@@ -32,7 +32,6 @@ from vc.model.api.pod import Pod
 from vc.model.api.scheduling import PodGroup, PodGroupSpec
 from vc.model.api.struct import JsonObject
 from vc.model.completed_members import format_completed
-from vc.model.support.answers import FieldValue
 
 _VERSION_DIGITS_MAX: Final = 20
 _WAITING: Final = frozenset({"", "Pending"})

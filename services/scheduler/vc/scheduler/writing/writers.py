@@ -16,7 +16,6 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
-from vc.runtime.hosting.backoff import delay_seconds
 
 from vc.cluster import ClusterError, NotFoundError
 from vc.messages.effects import BindPod, Effect, PatchObject

@@ -16,13 +16,10 @@ import msgspec
 
 from vc.messages.usage import HOUR_SECONDS, UsageKey
 from vc.model.api.struct import JsonObject
-from vc.usage_ledger.logic.ledger import LedgerState
-from vc.usage_ledger.logic.pod_account import EndSource
-from vc.usage_ledger.logic.pod_account import PodAccount
-from vc.usage_ledger.logic.pod_account import Requests
-from vc.usage_ledger.logic.rows import Rows
-from vc.usage_ledger.logic.rows import fold_small
 from vc.model.values.resources import Resources
+from vc.usage_ledger.logic.ledger import LedgerState
+from vc.usage_ledger.logic.pod_account import EndSource, PodAccount, Requests
+from vc.usage_ledger.logic.rows import Rows, fold_small
 
 PREFIX: Final = "volcano-usage-"
 OPEN_NAME: Final = f"{PREFIX}open"

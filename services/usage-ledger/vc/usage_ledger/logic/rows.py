@@ -5,9 +5,8 @@ from typing import Final
 
 from vc.messages.usage import HOUR_SECONDS, UsageKey, UsageRow
 from vc.model.api.keys import DEFAULT_QUEUE
-from vc.usage_ledger.logic.pod_account import PodAccount
-from vc.usage_ledger.logic.pod_account import Requests
 from vc.model.values.resources import Resources
+from vc.usage_ledger.logic.pod_account import PodAccount, Requests
 
 Held = Resources
 Rows = dict[UsageKey, Held]

@@ -13,10 +13,8 @@ from typing import Final
 from vc.model.api.keys import QUEUE_ALLOCATION_GATE, QUEUE_NAME_ANNOTATION
 from vc.model.api.struct import JsonObject
 from vc.model.support import ENTRIES
-from vc.validation.resource_groups import RESOURCE_GROUP_ANNOTATION
-from vc.validation.resource_groups import ResourceGroup
-from vc.model.support.lookup import METADATA
-from vc.model.support.lookup import POD
+from vc.model.support.lookup import METADATA, POD
+from vc.validation.resource_groups import RESOURCE_GROUP_ANNOTATION, ResourceGroup
 
 STEERED: Final = "is-steered-or-gated"
 """Name of the condition that admission keeps up to date with its configuration."""

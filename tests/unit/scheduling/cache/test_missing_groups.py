@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from tests.unit.scheduler.objects import gang, group, node, priority_class, queue
-from tests.unit.scheduler.world import World
+from tests.unit.scheduling.objects import gang, group, node, priority_class, queue
+from tests.unit.scheduling.world import World
 from vc.model.api import kinds
 from vc.scheduling.closing.share_report import figures
 from vc.scheduling.conf.model import Conf, PluginConf
@@ -88,7 +88,7 @@ def test_a_group_that_is_created_again_takes_its_pods_back() -> None:
     world = full()
     world.snapshot()
     world.put(group("left", minimum=4, queue="a", priority_class="low", phase="Running"))
-    row = world.snapshot().everybody["ns/left"]
+    row = world.snapshot().all_groups["ns/left"]
     assert (row.min_member, row.uid, len(row.placed)) == (4, "group-left", 4)
 
 
@@ -98,4 +98,4 @@ def test_pods_of_other_schedulers_are_left_alone(scheduler: str) -> None:
     for pod in world.pods():
         spec = msgspec.structs.replace(pod.spec, scheduler_name=scheduler)
         world.put(msgspec.structs.replace(pod, spec=spec))
-    assert ("ns/left" in world.snapshot().everybody) == (scheduler == "volcano")
+    assert ("ns/left" in world.snapshot().all_groups) == (scheduler == "volcano")

@@ -3,9 +3,9 @@
 import msgspec
 import pytest
 
-from tests.unit.scheduler.objects import gang, nodes, queue
-from tests.unit.scheduler.recording import Recording
-from tests.unit.scheduler.world import World
+from tests.unit.scheduling.objects import gang, nodes, queue
+from tests.unit.scheduling.recording import Recording
+from tests.unit.scheduling.world import World
 from vc.scheduling.record import frames
 from vc.scheduling.record.frames import FrameError
 from vc.scheduling.record.replay import replay
