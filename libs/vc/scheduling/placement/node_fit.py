@@ -21,6 +21,7 @@ from vc.scheduling.placement.wanted_nodes import (
 )
 from vc.scheduling.plugins.predicates.plugin import TAINTS
 from vc.scheduling.plugins.predicates.pod_affinity import POD_AFFINITY
+from vc.scheduling.session.infeasible import ALSO
 from vc.scheduling.session.node_capacity import NodeCapacity
 from vc.scheduling.session.pod_affinity import PodAffinity
 from vc.scheduling.session.reasons import NOT_ENOUGH_RESOURCES
@@ -65,8 +66,8 @@ def does_not_fit(
         stage=stage,
         code=NOT_ENOUGH_RESOURCES,
         sentence=(
-            f"room for {placeable} of the {wanted} pods of {shown_all(request)} that must start "
-            f"together; 0/{total} nodes take another: {why}; "
+            f"{placeable} of the {wanted} pods of {shown_all(request)} that must start together fit; "
+            f"0/{total} nodes fit another: {why}; "
             f"{_shown_cure(cure, missing_pods)}"
         ),
         needed_pods=wanted,
@@ -84,7 +85,7 @@ def nodes_refuse(shape: Shape, *, node_capacity: NodeCapacity, beside: Beside | 
         shape, wanted=1, lying=0, node_capacity=node_capacity, filtered=filtered
     )
     why = _refusals(node_capacity.nodes.count, filtered.left, lacking)
-    return f"0/{node_capacity.nodes.count} nodes take another: {why}"
+    return f"0/{node_capacity.nodes.count} nodes fit another: {why}"
 
 
 def and_also(reason: Reason, others: Sequence[Unblock]) -> Reason:
@@ -94,7 +95,7 @@ def and_also(reason: Reason, others: Sequence[Unblock]) -> Reason:
     shown = ", ".join(_shown_other(other) for other in others)
     return msgspec.structs.replace(
         reason,
-        sentence=f"{reason.sentence}; it also takes {shown}",
+        sentence=f"{reason.sentence}; {ALSO}{shown}",
         unblock=msgspec.structs.replace(reason.unblock, also=list(others)),
     )
 
@@ -106,7 +107,7 @@ def _shown_other(cure: Unblock) -> str:
     request = {name: amount for name, amount in cure.amounts.items() if name != PODS}
     found = "pod" if cure.pods == 1 else "pods"
     place = shown_where(cure.where) if cure.where is not None else ""
-    return f"room for {cure.pods} more {found} of {shown_all(request)}{place}"
+    return f"capacity for {cure.pods} more {found} of {shown_all(request)}{place}"
 
 
 def _cure(
@@ -146,12 +147,12 @@ def _cure(
 def _shown_cure(cure: Unblock, pods: int) -> str:
     """The remedy as the end of the sentence."""
     if cure.action == "fix":
-        return "no node can have all that its selector, its affinities and its volumes ask for"
+        return "no node can have all that its selector, its affinities and its volumes require"
     if cure.action == "create-peer":
         return f"it starts near a pod with {cure.target}"
-    found = "pod finds" if pods == 1 else "pods find"
+    found = "pod fits" if pods == 1 else "pods fit"
     place = shown_where(cure.where) if cure.where is not None else ""
-    return f"it starts when {pods} more {found} room{place}"
+    return f"it starts when {pods} more {found}{place}"
 
 
 _ROOM: Final = "add-room"
@@ -222,9 +223,9 @@ _CHECK_TEXTS: Final = {
     "node affinity": "do not match the node affinity",
     "taints": "have taints that are not tolerated",
     "host ports": "have its host ports taken",
-    "pod affinity": "have no pod near that its affinity asks for",
-    "pod anti-affinity": "are near a pod that its anti-affinity shuns",
-    "anti-affinity of placed pods": "are near a pod whose anti-affinity shuns it",
+    "pod affinity": "have no pod near that its affinity requires",
+    "pod anti-affinity": "are near a pod that its anti-affinity excludes",
+    "anti-affinity of placed pods": "are near a pod whose anti-affinity excludes it",
     "volume affinity": "cannot reach its volumes",
     "volume zone": "are in another zone than its volumes",
     "volume binding": "have no volume for its claims, and none can be made there",

@@ -35,7 +35,7 @@ LOOKED_THROUGH: Final = frozenset(
 """Refusals at these stages may hide that the gang can never start. Used for membership tests only."""
 
 
-ALSO: Final = "it also takes "
+ALSO: Final = "it also needs "
 """How a refusal begins the list of what else is missing (`node_fit.and_also`)."""
 
 
@@ -171,7 +171,7 @@ def _too_many(session: "Session", runs: list[Run], reason: Reason, *, count: int
         reason,
         stage=Stage.GANG,
         sentence=(
-            f"can never start with these nodes: even if they were empty they could take {most} of "
+            f"can never start with these nodes: even if they were empty they could run {most} of "
             f"the {count} pods that must start together"
         ),
         unblock=Unblock(action="add-room", pods=count - most, amounts=dict(short.shape.request)),
