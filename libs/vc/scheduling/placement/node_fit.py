@@ -52,7 +52,7 @@ def does_not_fit(
     filtered = beside.filtered if beside is not None else node_capacity.filtered(shape)
     total = node_capacity.nodes.count
     amounts, lacking = _idle_amounts(
-        shape, wanted=wanted, lying=placeable, node_capacity=node_capacity, filtered=filtered
+        shape, wanted=wanted, placed=placeable, node_capacity=node_capacity, filtered=filtered
     )
     checks = [Check(name=name, nodes_left=left) for name, left in filtered.left]
     request = {name: amount for name, amount in shape.request if name != PODS}
@@ -82,7 +82,7 @@ def nodes_refuse(shape: Shape, *, node_capacity: NodeCapacity, beside: Beside | 
     """Why no further pod of a shape fits on any node, as a part of a sentence."""
     filtered = beside.filtered if beside is not None else node_capacity.filtered(shape)
     _, lacking = _idle_amounts(
-        shape, wanted=1, lying=0, node_capacity=node_capacity, filtered=filtered
+        shape, wanted=1, placed=0, node_capacity=node_capacity, filtered=filtered
     )
     why = _refusals(node_capacity.nodes.count, filtered.left, lacking)
     return f"0/{node_capacity.nodes.count} nodes fit another: {why}"
@@ -102,7 +102,7 @@ def and_also(reason: Reason, others: Sequence[Unblock]) -> Reason:
 
 def _shown_other(cure: Unblock) -> str:
     """The remedy for another task of the gang, as a part of a sentence."""
-    if cure.action not in (_ROOM, _REACH):
+    if cure.action not in (_ADD_CAPACITY, _REACH_VOLUME):
         return f"{cure.action} {cure.target}".strip()
     request = {name: amount for name, amount in cure.amounts.items() if name != PODS}
     found = "pod" if cure.pods == 1 else "pods"
@@ -134,10 +134,10 @@ def _cure(
         return Unblock(action="fix")
     if beside is not None:
         where = beside_others(where, beside.pod_affinity, beside.pod)
-    cure = _VOLUME_CURES.get(closed, _ROOM) if claims else _ROOM
+    cure = _VOLUME_CURES.get(closed, _ADD_CAPACITY) if claims else _ADD_CAPACITY
     return Unblock(
         action=cure,
-        target=claims if cure != _ROOM else "",
+        target=claims if cure != _ADD_CAPACITY else "",
         pods=pods,
         amounts=dict(shape.request),
         where=where if where != Where() else None,
@@ -155,24 +155,24 @@ def _shown_cure(cure: Unblock, pods: int) -> str:
     return f"it starts when {pods} more {found}{place}"
 
 
-_ROOM: Final = "add-room"
-_REACH: Final = "reach-volume"
+_ADD_CAPACITY: Final = "add-room"
+_REACH_VOLUME: Final = "reach-volume"
 _VOLUME_CURES: Final = {
-    "volume affinity": _REACH,
-    "volume zone": _REACH,
+    "volume affinity": _REACH_VOLUME,
+    "volume zone": _REACH_VOLUME,
     "volume binding": "add-volume",
 }
 """Remedy by the check that left no node: a node that reaches the volumes, or a free volume."""
 
 
 def _idle_amounts(
-    shape: Shape, *, wanted: int, lying: int, node_capacity: NodeCapacity, filtered: Filtered
+    shape: Shape, *, wanted: int, placed: int, node_capacity: NodeCapacity, filtered: Filtered
 ) -> tuple[list[Amount], list[tuple[int, str]]]:
     """Amounts per resource (needed, idle on allowed nodes, missing), and how many nodes lack it.
 
-    `lying` is the number of pods that are placed already. Their requests count as available.
+    `placed` is the number of pods that are placed already. Their requests count as available.
     """
-    vacancy = node_capacity.vacancy(filtered)
+    free = node_capacity.free_resources(filtered)
     amounts: list[Amount] = []
     lacking: list[tuple[int, str]] = []
     for name, request in shape.request:
@@ -180,9 +180,9 @@ def _idle_amounts(
         if column is None:
             available, lack, most = 0, filtered.count, 0
         else:
-            available = vacancy.total(column) + lying * request
-            lack = vacancy.lacking(column, request)
-            most = vacancy.most(column)
+            available = free.total(column) + placed * request
+            lack = free.lacking(column, request)
+            most = free.most(column)
         needed = request * wanted
         amounts.append(
             Amount(

@@ -114,7 +114,7 @@ class SimulatedRemoval:
     def remove(self) -> None:
         """Remove the pods from node capacity, pod affinity counts and queue amounts."""
         for shape, pods, rows in self.parts:
-            self._session.node_capacity.leave(shape, rows)
+            self._session.node_capacity.remove(shape, rows)
             self._session.pod_affinity.put(pods, rows, sign=-1)
         for queue, freed in self._freed.items():
             self._session.accounts.count_terminating(queue, freed, sign=-1)
@@ -132,7 +132,7 @@ class SimulatedRemoval:
             if kept:
                 self._session.node_capacity.take(shape, rows)
             else:
-                self._session.node_capacity.stay(shape, rows)
+                self._session.node_capacity.restore(shape, rows)
         for queue, freed in self._freed.items() if not kept else ():
             self._session.accounts.count_terminating(queue, freed, sign=1)
 
