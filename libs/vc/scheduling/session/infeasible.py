@@ -43,6 +43,7 @@ def infeasible_first(session: "Session", group: GroupRow, reason: Reason) -> Rea
     """The given reason, or a permanent one in its place if the gang can never start."""
     if reason.stage not in LOOKED_THROUGH:
         return reason
+    # The queue comes first: more nodes do not help a gang that its queue can never run.
     found = _over_capability(session, group, reason) or _over_nodes(session, group, reason)
     return reason if found is None else found
 

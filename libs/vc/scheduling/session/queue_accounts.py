@@ -79,6 +79,7 @@ class QueueAccounts:
 
     def committed(self, queue: str) -> Amounts:
         """Allocated and enqueued resources of a queue, without those of surplus pods."""
+        # Surplus pods can be evicted for a minimum, so they do not keep another group Pending.
         total = dict(self.allocated(queue))
         add_amounts(total, self._enqueued.get(queue, {}), sign=1)
         add_amounts(total, self._elastic.get(queue, {}), sign=-1)
@@ -126,6 +127,7 @@ class QueueAccounts:
 
     def _roll_up(self, queue: str, use: QueueUse) -> None:
         """Add the amounts of one queue to it and its ancestors."""
+        # A queue that does not exist has no row and no ancestors, but an account of its own.
         names = [row.name for row in self.ancestors(queue)] or [queue]
         add_amounts(self._enqueued_total, use.promised, sign=1)
         if queue not in self._queues:
