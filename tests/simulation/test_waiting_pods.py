@@ -17,8 +17,8 @@ from vc.simcluster.kubelet.node_pools import NodePool
 
 SEVEN_NODES: Final = (NodePool(count=7),)
 NEVER_ON_SEVEN_NODES: Final = (
-    "can never start with these nodes: even if they were empty they could take 7 of the 8 pods that "
-    "must start together; room for 7 of the 8 pods of cpu 40"
+    "can never start with these nodes: even if they were empty they could run 7 of the 8 pods that "
+    "must start together; 7 of the 8 pods of cpu 40"
 )
 TEN_MINUTES: Final = 600.0
 WAITING_PODS: Final = 100

@@ -57,24 +57,26 @@ def run_cycle(
     decided and a later session tries again.
     """
     left_out: list[LeftOut] = []
-    aside: dict[str, LeftOut] = {}
+    quarantined: dict[str, LeftOut] = {}
     # The loop ends because each further run leaves out one more group, plugin or action.
     while True:
-        attempt = _Attempt(without_groups(snapshot, aside), conf, now, stopwatch)
+        attempt = _Attempt(without_groups(snapshot, quarantined), conf, now, stopwatch)
         try:
             decisions = attempt.decide()
             # A run in which every group is left out proves nothing: the fault is not in the groups.
-            fault = next(iter(aside.values())) if all_quarantined(snapshot, aside) else None
+            fault = (
+                next(iter(quarantined.values())) if all_quarantined(snapshot, quarantined) else None
+            )
         except Exception as error:  # noqa: BLE001 - whatever third parties' code may raise
             fault = blame(error, attempt.plugins, attempt.action)
         if fault is None:
-            told = (*left_out, *(group for group in aside.values()))
-            return msgspec.structs.replace(decisions, left_out=told)
-        if may_quarantine(fault, aside):
-            aside[fault.group] = fault
+            left_out_now = (*left_out, *(group for group in quarantined.values()))
+            return msgspec.structs.replace(decisions, left_out=left_out_now)
+        if may_quarantine(fault, quarantined):
+            quarantined[fault.group] = fault
             continue
         # Leaving out groups did not help. They take part again, and the plugin or action does not.
-        aside.clear()
+        quarantined.clear()
         left_out.append(msgspec.structs.replace(fault, group=""))
         rest = without(conf, left_out[-1])
         if rest is None or rest == conf:  # nothing can be left out, so another run would fail too

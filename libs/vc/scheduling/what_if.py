@@ -71,7 +71,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
         return group in self.placements and group not in self.reasons
 
 
-_LET_IN: Final = (INQUEUE, RUNNING, UNKNOWN)
+_ENQUEUED_PHASES: Final = (INQUEUE, RUNNING, UNKNOWN)
 
 
 class Simulation:
@@ -104,7 +104,7 @@ class Simulation:
         queue-allocation annotation in the facts are trusted.
         """
         for obj in self._facts.values():
-            if isinstance(obj, PodGroup) and obj.status.phase in _LET_IN:
+            if isinstance(obj, PodGroup) and obj.status.phase in _ENQUEUED_PHASES:
                 claim = dict(read_group(obj).min_resources or ())
                 self._cache.overlays.enqueued.put(obj.key, obj.metadata.uid, claim, now=self.now)
             elif isinstance(obj, Pod) and obj.metadata.annotations.get(QUEUE_ALLOCATED) == "true":
@@ -119,13 +119,13 @@ class Simulation:
             if kind is not None:
                 before = self._facts.get((kind.short, obj.key))
                 self._facts[kind.short, obj.key] = obj
-                self._tell(kind, obj.key, before, obj)
+                self._apply(kind, obj.key, before, obj)
 
     def drop(self, kind: Kind, key: str) -> bool:
         """Delete an object; False if it does not exist."""
         before = self._facts.pop((kind.short, key), None)
         if before is not None:
-            self._tell(kind, key, before, None)
+            self._apply(kind, key, before, None)
         return before is not None
 
     def drop_group(self, key: str) -> bool:
@@ -135,7 +135,7 @@ class Simulation:
             self.drop(kinds.PODS, pod)
         return self.drop(kinds.PODGROUPS, key)
 
-    def _tell(
+    def _apply(
         self, kind: Kind, key: str, before: ApiObject | None, after: ApiObject | None
     ) -> None:
         """Apply a change of one object to the cluster cache."""
@@ -161,22 +161,22 @@ class Simulation:
         placements: dict[str, dict[str, str]] = {}
         victims: list[Victim] = []
         released: list[str] = []
-        leaving: tuple[PodRef, ...] = ()
+        terminating: tuple[PodRef, ...] = ()
         busy = 0
         for _ in range(SESSIONS_MAX + 1):
             # Victims of the previous session are deleted before this one, so that it can bind the
             # jobs for which they were evicted.
-            self._gone(leaving)
+            self._delete(terminating)
             decisions = self._session()
             for gang in decisions.binds:
                 known = placements.setdefault(gang.group, {})
                 known.update({object_key(b.namespace, b.name): b.node for b in gang.binds})
             victims += self._victims(decisions)
             released += [_key(ref) for release in decisions.releases for ref in release.pods]
-            leaving = self._lay_over(decisions)
+            terminating = self._overlay(decisions)
             for group in decisions.enqueued:
                 self._make_missing(group)
-            if not (decisions.enqueued or decisions.binds or leaving):
+            if not (decisions.enqueued or decisions.binds or terminating):
                 break
             busy += 1
             # A caller that asks about one group does not need the sessions after its start.
@@ -211,12 +211,12 @@ class Simulation:
                 found.append(victim)
         return found
 
-    def _lay_over(self, decisions: Decisions) -> tuple[PodRef, ...]:
+    def _overlay(self, decisions: Decisions) -> tuple[PodRef, ...]:
         """Apply decisions as overlays, as the scheduler service does; return the pods to delete.
 
         Lifted gates and volume choices are not applied.
         """
-        cache, leaving = self._cache, []
+        cache, terminating = self._cache, []
         for gang in decisions.binds:
             for bind in gang.binds:
                 key = object_key(bind.namespace, bind.name)
@@ -227,7 +227,7 @@ class Simulation:
         for eviction in decisions.evictions:
             for ref in eviction.pods:
                 cache.evict(_key(ref), ref.uid)
-                leaving.append(ref)
+                terminating.append(ref)
             cache.overlays.evictions.nominate(eviction, now=self.now)
         for enqueued_groups in decisions.enqueued_groups:
             cache.overlays.enqueued.put(
@@ -236,17 +236,17 @@ class Simulation:
         for change in decisions.statuses:
             key = object_key(change.namespace, change.name)
             cache.assume_status(key, change.uid, status=change.status, now=self.now)
-        leaving += [ref for release in decisions.releases for ref in release.pods]
-        return tuple(leaving)
+        terminating += [ref for release in decisions.releases for ref in release.pods]
+        return tuple(terminating)
 
     def _make_missing(self, group: str) -> None:
         """Create the pods of an enqueued group that do not exist yet."""
         made = [obj for obj in self._make_pods(group) if obj.key not in self._cache.pods]
         self.put(made)
 
-    def _gone(self, leaving: Sequence[PodRef]) -> None:
+    def _delete(self, terminating: Sequence[PodRef]) -> None:
         """Delete evicted and released pods."""
-        for ref in leaving:
+        for ref in terminating:
             self.drop(kinds.PODS, _key(ref))
 
 

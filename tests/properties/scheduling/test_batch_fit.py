@@ -5,11 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vc.scheduling.session.batch_fit import (
-    NO_ROOM,
+    NO_CAPACITY,
     SCORE_MAX,
     Ints,
     capacity,
-    has_room,
+    has_capacity,
     place,
     rank_keys,
 )
@@ -68,5 +68,5 @@ def test_placing_at_once_equals_placing_one_by_one(
 @given(score=st.integers(-SCORE_MAX, SCORE_MAX), nodes=st.integers(1, 100_000))
 def test_no_score_makes_room_where_there_is_none(score: int, nodes: int) -> None:
     more = np.array([score], dtype=np.int64) * nodes
-    assert not has_room(np.array([NO_ROOM], dtype=np.int64) + more).any()
-    assert has_room(np.zeros(1, dtype=np.int64) + more).all()
+    assert not has_capacity(np.array([NO_CAPACITY], dtype=np.int64) + more).any()
+    assert has_capacity(np.zeros(1, dtype=np.int64) + more).all()

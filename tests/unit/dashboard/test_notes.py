@@ -173,11 +173,11 @@ def test_one_pod_and_several_pods_beyond_the_minimum_say_what_they_lack() -> Non
     one = beyond(World(queue(), nodes(1, cpu=2), grows(("w", 2))))
     assert one is not None
     assert one.needed_pods == 1
-    assert one.sentence.startswith("1 pod beyond the minimum of 1 waits: room for 0 of the 1 pods")
+    assert one.sentence.startswith("1 pod beyond the minimum of 1 waits: 0 of the 1 pods")
     two = beyond(World(queue(), nodes(1, cpu=2), grows(("w", 2), ("w", 2))))
     assert two is not None
     assert two.needed_pods == 2
-    assert two.sentence.startswith("2 pods beyond the minimum of 1 wait: room for 0 of the 1 pods")
+    assert two.sentence.startswith("2 pods beyond the minimum of 1 wait: 0 of the 1 pods")
 
 
 def test_pods_of_which_one_has_room_need_no_reason() -> None:

@@ -131,7 +131,7 @@ def test_events_that_do_not_aggregate_are_distinguished_by_their_numbers() -> No
 @pytest.mark.parametrize(
     ("one", "other", "same"),
     [
-        ("room for 3 of the 8 pods", "room for 4 of the 8 pods", True),
+        ("3 of the 8 pods", "4 of the 8 pods", True),
         ("at most cpu 900m free", "at most cpu 1.5 free", True),
         ("memory 512Gi", "memory 8Mi", True),
         ("pod train-3 waits", "pod train-12 waits", True),

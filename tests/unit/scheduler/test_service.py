@@ -76,7 +76,7 @@ def test_a_gang_that_waits_says_why_on_the_group_on_every_pod_and_in_an_event() 
         condition = shell.group("big").status.conditions[0]
         assert (condition.type, condition.status) == ("Unschedulable", "True")
         assert condition.message.startswith("can never start with these nodes: ")
-        assert "; room for 8 of the 9 pods of cpu 40" in condition.message
+        assert "; 8 of the 9 pods of cpu 40" in condition.message
         told = [
             p for p in shell.pods() if any(c.reason == "Unschedulable" for c in p.status.conditions)
         ]

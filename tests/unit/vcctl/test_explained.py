@@ -61,9 +61,9 @@ def test_a_permanent_reason_says_so() -> None:
 
 
 def test_pods_beyond_the_minimum_are_explained_of_a_running_job() -> None:
-    more = {"stage": "gang", "sentence": "2 pods beyond the minimum of 1 wait: room for 0"}
+    more = {"stage": "gang", "sentence": "2 pods beyond the minimum of 1 wait: 0 of the"}
     lines = list(explained(job("Running"), {"beyondMinimum": more}))
-    assert "reason:    2 pods beyond the minimum of 1 wait: room for 0" in lines
+    assert "reason:    2 pods beyond the minimum of 1 wait: 0 of the" in lines
 
 
 def pod(name: str, *, code: int, at: str, uid: str = "u") -> dict[str, Any]:

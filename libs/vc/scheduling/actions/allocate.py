@@ -155,6 +155,7 @@ def _place_gang(session: Session, group: GroupRow) -> bool:
     # A partial reservation of the group must not stand in the way of its own gang. If the gang does
     # not fit, `reserve_future_idle` makes the partial reservation again.
     session.reservations.cancel_partial(group)
+    # Binding now is tried before a reservation, so that resources are not kept idle.
     reason: Reason | None = place_minimum(session, group, missing)
     if reason is not None and not reserve_future_idle(session, group, missing):
         session.refuse(group, with_other_tasks(session, group, missing, reason))

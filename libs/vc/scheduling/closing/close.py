@@ -182,11 +182,11 @@ def _under_way(group: GroupRow) -> bool:
 
 
 def _planned_nodes(
-    session: Session, group: GroupRow, leaving: Sequence[PodRow]
+    session: Session, group: GroupRow, terminating: Sequence[PodRow]
 ) -> tuple[Place, ...]:
-    """The nominated nodes of a group's pods. `freed` marks nodes that the `leaving` pods free."""
+    """The nominated nodes of a group's pods. `freed` marks nodes that the `terminating` pods free."""
     names = session.snapshot.nodes.static.names
-    freed = {pod.node: None for pod in leaving}
+    freed = {pod.node: None for pod in terminating}
     return tuple(
         Place(
             namespace=pod.namespace,

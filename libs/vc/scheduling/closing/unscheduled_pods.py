@@ -169,5 +169,5 @@ def _refusal(session: Session, group: GroupRow, run: Run) -> str:
     if session.node_capacity.placeable(run.shape, 1):
         if queue is not None and queue.fifo:
             return f"queue {queue.name!r} is fifo, and a job before this one waits"
-        return "a node has room; they are placed in a later session"
+        return "a node has enough free resources; they are placed in a later session"
     return nodes_refuse(run.shape, node_capacity=session.node_capacity)

@@ -66,6 +66,7 @@ class CapacityBound:
         permits = True
         for task, count in self._missing:
             runs = [run for run in self._runs if task in (None, run.task)]
+            # Two tasks may pass one by one and fail together, so True is no proof; False is.
             if len(runs) == 1:  # with several runs, the number of pods of each of them is open
                 refusal = refused_by_queue(session, self._group, runs[0].shape, count=count)
                 permits &= refusal is None

@@ -140,6 +140,7 @@ class VictimEviction:
             for count in range(1, min(len(bundles), ROWS_TRIED_MAX) + 1):
                 if self._simulate(bundles[:count]) is not None:
                     return list(bundles[:count])
+        # The largest set first: if it is not sufficient, no prefix is, and the search ends here.
         if not bundles or self._simulate(bundles) is None:
             return None
         low, high = 1, len(bundles)
@@ -221,6 +222,7 @@ class VictimEviction:
             if not parts:
                 break
             part = parts.pop(0)
+            # Bundles are compared by identity: equal pods are still different victims.
             off = {id(bundle): None for bundle in part}
             without = [bundle for bundle in chosen if id(bundle) not in off]
             if self._simulate(without) is not None:
@@ -248,6 +250,7 @@ class VictimEviction:
 
         The caller puts both back, in reverse order.
         """
+        # Terminating pods go first, so that `restore` in reverse order returns to the same states.
         terminating = terminating_pods(self._session, victims=True)
         terminating.remove()
         return terminating, remove_victims(self._session, victims)

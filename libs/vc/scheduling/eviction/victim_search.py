@@ -83,6 +83,7 @@ class VictimSearch:
         if not bundles or (self._monotone and not self._sufficient(bundles)):
             return None
         # A broken gang is the first term of the order, so sets without broken gangs come first.
+        # They are searched completely before any set that breaks one, whatever that would save.
         units = sorted(bundles, key=self._order.key)
         for breaking in (False, True):
             found = self._best_of(self._levels(units, breaking=breaking), units)
@@ -105,6 +106,7 @@ class VictimSearch:
 
     def _best_of(self, levels: list[Level], units: Sequence[Bundle]) -> list[Bundle] | None:
         """The best set at the lowest level that has one."""
+        # What a lower level may evict, a higher one may too, so the sets grow with the level.
         at = {level: self._within(level, units) for level in levels}
         if self._monotone and levels:
             if not self._sufficient(at[levels[-1]]):
@@ -135,6 +137,7 @@ class VictimSearch:
 
     def _at_level(self, units: list[Bundle]) -> list[Bundle] | None:
         """The best set of these bundles: exact if there are few sets, else greedy and exchange."""
+        # The greedy set is cheap to find and bounds the number of pods for the exact comparison.
         found = self._greedy(units)
         if found == []:  # terminating pods and earlier victims free enough
             return found
@@ -153,6 +156,8 @@ class VictimSearch:
         If these are not sufficient, all bundles are tried. The result is used only if the rules
         permit it.
         """
+        # A set of bundles that are permitted together needs no further check: every subset is
+        # permitted too.
         together = self._together(units)
         found = self._needed(together)
         if found is not None or len(together) == len(units):
@@ -185,6 +190,7 @@ class VictimSearch:
                     break
                 if other in found:
                     continue
+                # The budget bounds simulations; without it a large level would take seconds.
                 if tries == 0:
                     return found
                 tries -= 1

@@ -83,6 +83,7 @@ def try_minimum(
     that fails, the tasks that fit on the fewest nodes are placed first: otherwise a gang could have
     to wait because its pods without GPUs are placed on the only nodes with GPUs.
     """
+    # Task order is what users configure, so it decides whenever the gang fits with it.
     in_turn = in_task_order(session, group, missing)
     reason = _attempt(session, group, in_turn, statement)
     if reason is None:

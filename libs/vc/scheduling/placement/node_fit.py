@@ -21,6 +21,7 @@ from vc.scheduling.placement.wanted_nodes import (
 )
 from vc.scheduling.plugins.predicates.plugin import TAINTS
 from vc.scheduling.plugins.predicates.pod_affinity import POD_AFFINITY
+from vc.scheduling.session.infeasible import ALSO
 from vc.scheduling.session.node_capacity import NodeCapacity
 from vc.scheduling.session.pod_affinity import PodAffinity
 from vc.scheduling.session.reasons import NOT_ENOUGH_RESOURCES
@@ -51,7 +52,7 @@ def does_not_fit(
     filtered = beside.filtered if beside is not None else node_capacity.filtered(shape)
     total = node_capacity.nodes.count
     amounts, lacking = _idle_amounts(
-        shape, wanted=wanted, lying=placeable, node_capacity=node_capacity, filtered=filtered
+        shape, wanted=wanted, placed=placeable, node_capacity=node_capacity, filtered=filtered
     )
     checks = [Check(name=name, nodes_left=left) for name, left in filtered.left]
     request = {name: amount for name, amount in shape.request if name != PODS}
@@ -65,8 +66,8 @@ def does_not_fit(
         stage=stage,
         code=NOT_ENOUGH_RESOURCES,
         sentence=(
-            f"room for {placeable} of the {wanted} pods of {shown_all(request)} that must start "
-            f"together; 0/{total} nodes take another: {why}; "
+            f"{placeable} of the {wanted} pods of {shown_all(request)} that must start together fit; "
+            f"0/{total} nodes fit another: {why}; "
             f"{_shown_cure(cure, missing_pods)}"
         ),
         needed_pods=wanted,
@@ -81,10 +82,10 @@ def nodes_refuse(shape: Shape, *, node_capacity: NodeCapacity, beside: Beside | 
     """Why no further pod of a shape fits on any node, as a part of a sentence."""
     filtered = beside.filtered if beside is not None else node_capacity.filtered(shape)
     _, lacking = _idle_amounts(
-        shape, wanted=1, lying=0, node_capacity=node_capacity, filtered=filtered
+        shape, wanted=1, placed=0, node_capacity=node_capacity, filtered=filtered
     )
     why = _refusals(node_capacity.nodes.count, filtered.left, lacking)
-    return f"0/{node_capacity.nodes.count} nodes take another: {why}"
+    return f"0/{node_capacity.nodes.count} nodes fit another: {why}"
 
 
 def and_also(reason: Reason, others: Sequence[Unblock]) -> Reason:
@@ -94,19 +95,19 @@ def and_also(reason: Reason, others: Sequence[Unblock]) -> Reason:
     shown = ", ".join(_shown_other(other) for other in others)
     return msgspec.structs.replace(
         reason,
-        sentence=f"{reason.sentence}; it also takes {shown}",
+        sentence=f"{reason.sentence}; {ALSO}{shown}",
         unblock=msgspec.structs.replace(reason.unblock, also=list(others)),
     )
 
 
 def _shown_other(cure: Unblock) -> str:
     """The remedy for another task of the gang, as a part of a sentence."""
-    if cure.action not in (_ROOM, _REACH):
+    if cure.action not in (_ADD_CAPACITY, _REACH_VOLUME):
         return f"{cure.action} {cure.target}".strip()
     request = {name: amount for name, amount in cure.amounts.items() if name != PODS}
     found = "pod" if cure.pods == 1 else "pods"
     place = shown_where(cure.where) if cure.where is not None else ""
-    return f"room for {cure.pods} more {found} of {shown_all(request)}{place}"
+    return f"capacity for {cure.pods} more {found} of {shown_all(request)}{place}"
 
 
 def _cure(
@@ -133,10 +134,10 @@ def _cure(
         return Unblock(action="fix")
     if beside is not None:
         where = beside_others(where, beside.pod_affinity, beside.pod)
-    cure = _VOLUME_CURES.get(closed, _ROOM) if claims else _ROOM
+    cure = _VOLUME_CURES.get(closed, _ADD_CAPACITY) if claims else _ADD_CAPACITY
     return Unblock(
         action=cure,
-        target=claims if cure != _ROOM else "",
+        target=claims if cure != _ADD_CAPACITY else "",
         pods=pods,
         amounts=dict(shape.request),
         where=where if where != Where() else None,
@@ -146,32 +147,32 @@ def _cure(
 def _shown_cure(cure: Unblock, pods: int) -> str:
     """The remedy as the end of the sentence."""
     if cure.action == "fix":
-        return "no node can have all that its selector, its affinities and its volumes ask for"
+        return "no node can have all that its selector, its affinities and its volumes require"
     if cure.action == "create-peer":
         return f"it starts near a pod with {cure.target}"
-    found = "pod finds" if pods == 1 else "pods find"
+    found = "pod fits" if pods == 1 else "pods fit"
     place = shown_where(cure.where) if cure.where is not None else ""
-    return f"it starts when {pods} more {found} room{place}"
+    return f"it starts when {pods} more {found}{place}"
 
 
-_ROOM: Final = "add-room"
-_REACH: Final = "reach-volume"
+_ADD_CAPACITY: Final = "add-room"
+_REACH_VOLUME: Final = "reach-volume"
 _VOLUME_CURES: Final = {
-    "volume affinity": _REACH,
-    "volume zone": _REACH,
+    "volume affinity": _REACH_VOLUME,
+    "volume zone": _REACH_VOLUME,
     "volume binding": "add-volume",
 }
 """Remedy by the check that left no node: a node that reaches the volumes, or a free volume."""
 
 
 def _idle_amounts(
-    shape: Shape, *, wanted: int, lying: int, node_capacity: NodeCapacity, filtered: Filtered
+    shape: Shape, *, wanted: int, placed: int, node_capacity: NodeCapacity, filtered: Filtered
 ) -> tuple[list[Amount], list[tuple[int, str]]]:
     """Amounts per resource (needed, idle on allowed nodes, missing), and how many nodes lack it.
 
-    `lying` is the number of pods that are placed already. Their requests count as available.
+    `placed` is the number of pods that are placed already. Their requests count as available.
     """
-    vacancy = node_capacity.vacancy(filtered)
+    free = node_capacity.free_resources(filtered)
     amounts: list[Amount] = []
     lacking: list[tuple[int, str]] = []
     for name, request in shape.request:
@@ -179,9 +180,9 @@ def _idle_amounts(
         if column is None:
             available, lack, most = 0, filtered.count, 0
         else:
-            available = vacancy.total(column) + lying * request
-            lack = vacancy.lacking(column, request)
-            most = vacancy.most(column)
+            available = free.total(column) + placed * request
+            lack = free.lacking(column, request)
+            most = free.most(column)
         needed = request * wanted
         amounts.append(
             Amount(
@@ -222,9 +223,9 @@ _CHECK_TEXTS: Final = {
     "node affinity": "do not match the node affinity",
     "taints": "have taints that are not tolerated",
     "host ports": "have its host ports taken",
-    "pod affinity": "have no pod near that its affinity asks for",
-    "pod anti-affinity": "are near a pod that its anti-affinity shuns",
-    "anti-affinity of placed pods": "are near a pod whose anti-affinity shuns it",
+    "pod affinity": "have no pod near that its affinity requires",
+    "pod anti-affinity": "are near a pod that its anti-affinity excludes",
+    "anti-affinity of placed pods": "are near a pod whose anti-affinity excludes it",
     "volume affinity": "cannot reach its volumes",
     "volume zone": "are in another zone than its volumes",
     "volume binding": "have no volume for its claims, and none can be made there",

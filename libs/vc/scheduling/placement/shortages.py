@@ -89,7 +89,7 @@ def _of_whole_gang(reason: Reason, found: Shortage) -> Reason:
     return msgspec.structs.replace(
         reason,
         sentence=(
-            f"{found.placeable_pods} of the {found.needed_pods} pods of the gang find room; "
+            f"{found.placeable_pods} of the {found.needed_pods} pods of the gang fit; "
             f"of the first task that does not fit: {reason.sentence}"
         ),
         needed_pods=found.needed_pods,

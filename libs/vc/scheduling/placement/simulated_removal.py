@@ -41,7 +41,7 @@ class Simulations:
         timed, so that a replay spends the same budget."""
 
     def terminating(self, *, victims: bool) -> "SimulatedRemoval":
-        """See `terminating_pods`."""
+        """The shared removal of terminating pods, as `terminating_pods` describes it."""
         evicted = self._session.decided.evicted if victims else {}
         known = self._terminating.get(len(evicted))
         if known is None:
@@ -78,6 +78,7 @@ def feasibility_without(session: Session, pods: Sequence[PodRow]) -> Feasibility
     It is valid until further pods are evicted.
     """
     node_capacity = session.node_capacity
+    # Only sums are needed for the bound, so no pod is removed from the session for it.
     free = node_capacity.nodes.allocatable - node_capacity.used
     for shape, _, rows in [
         *terminating_pods(session, victims=True).parts,
@@ -114,7 +115,7 @@ class SimulatedRemoval:
     def remove(self) -> None:
         """Remove the pods from node capacity, pod affinity counts and queue amounts."""
         for shape, pods, rows in self.parts:
-            self._session.node_capacity.leave(shape, rows)
+            self._session.node_capacity.remove(shape, rows)
             self._session.pod_affinity.put(pods, rows, sign=-1)
         for queue, freed in self._freed.items():
             self._session.accounts.count_terminating(queue, freed, sign=-1)
@@ -125,6 +126,7 @@ class SimulatedRemoval:
         With `kept`, the returned pods do not count for their queues again, because they are about
         to be evicted.
         """
+        # Reverse order pops the capacity states in the order in which `remove` pushed them.
         for shape, pods, rows in reversed(self.parts):
             self._session.pod_affinity.put(pods, rows, sign=1)
             # A kept placement gets a new capacity state. Otherwise the state before `remove` is
@@ -132,7 +134,7 @@ class SimulatedRemoval:
             if kept:
                 self._session.node_capacity.take(shape, rows)
             else:
-                self._session.node_capacity.stay(shape, rows)
+                self._session.node_capacity.restore(shape, rows)
         for queue, freed in self._freed.items() if not kept else ():
             self._session.accounts.count_terminating(queue, freed, sign=1)
 

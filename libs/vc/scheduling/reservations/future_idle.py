@@ -65,6 +65,8 @@ def _reserve_whole(session: Session, group: GroupRow, missing: Missing) -> bool:
         return False
     terminating = terminating_pods(session, victims=False)
     terminating.remove()
+    # The whole gang is placed, as it will be bound later. A part would keep resources from others
+    # for a gang that may never start.
     statement = Statement(session, group)
     fits = try_minimum(session, group, missing, statement) is None
     # A plugin can reject the reservation with its JobPipelined vote.

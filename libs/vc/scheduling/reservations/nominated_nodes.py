@@ -30,6 +30,7 @@ def place_on_nominated(
             statement.discard()
             return False
         placed[run.task] = placed.get(run.task, 0) + len(rows)
+    # The nomination names no task of the group any more: allocate looks for other nodes.
     if not any(placed.values()):
         return False
     rest = _without(session.framework.jobs.missing(group), placed)
@@ -61,6 +62,7 @@ def _rows(session: Session, run: Run, nodes: tuple[str, ...]) -> Ints | None:
     """The rows of the first nodes, one per waiting pod; None if one of them does not exist."""
     wanted = nodes[: len(session.waiting_pods(run))]
     rows = [session.snapshot.nodes.static.row(name) for name in wanted]
+    # A deleted node makes the plan invalid as a whole: the gang was simulated on all of its nodes.
     if any(row is None for row in rows):
         return None
     return np.array(rows, dtype=np.int64)

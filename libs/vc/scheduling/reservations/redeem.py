@@ -125,6 +125,8 @@ def _reserve(
     session: Session, group: GroupRow, nominated: Nomination, terminating: SimulatedRemoval
 ) -> None:
     """Reserve the nominated nodes of the job until terminating pods are gone."""
+    # Placed as if terminating pods were gone. When these return, the nodes are overcommitted, so no
+    # other pod is placed there.
     terminating.remove()
     statement = Statement(session, group)
     if place_on_nominated(session, group, nominated, statement):

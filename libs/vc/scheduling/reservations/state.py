@@ -7,7 +7,7 @@ from the terminating pods. This module is below the session, so it imports only 
 
 from collections.abc import Callable, Container, Sequence
 
-from vc.messages.sessions import Reason
+from vc.messages.sessions import Reason, Stage
 from vc.scheduling.model.rows import GroupRow, PodRow
 
 ReservedNodes = list[tuple[PodRow, int]]
@@ -26,8 +26,9 @@ class Reservations:
         """The nodes to write as a new nomination, by group: those of a preemptor with new victims,
         and those of a group that took reservations over. Invariant: every such group is waiting."""
         self.waiting: dict[str, Reason] = {}
-        """Groups whose whole gang has a reservation that it cannot use yet: pods still terminate or
-        claims are unbound. Invariant: no pod of such a group is bound in this session."""
+        """Groups with a reservation for all pods that were tried, which cannot be used yet: pods still
+        terminate or claims are unbound. Invariant: a group that waits for terminating pods has no
+        binds in this session. Surplus pods may wait for claims after the minimum is bound."""
         self.partial: dict[str, Callable[[], None]] = {}
         """By group with a reservation for only a part of its gang: the function that cancels it.
         Invariant: such a group is not waiting, because a whole reservation replaces a partial one."""
@@ -67,8 +68,9 @@ class Reservations:
 
         `bound` are the groups with binds, `evicted_for` those with new victims.
         """
-        for key in self.waiting:
-            _require(key not in bound, key, "is bound and still waits on its reservation")
+        for key, reason in self.waiting.items():
+            claims = reason.stage is Stage.VOLUMES
+            _require(claims or key not in bound, key, "is bound and waits for terminating pods")
             _require(key not in self.partial, key, "has a whole and a partial reservation")
         for key in self.reserved_nodes:
             new = key in evicted_for or key in self.taken_over

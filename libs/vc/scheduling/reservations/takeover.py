@@ -147,11 +147,13 @@ class _Takeover:
         """End as few of these reservations as needed, or none; return those that remain."""
         ended: list[OpenReservation] = []
         waiting = sorted(outranked, key=self._least_first)
+        # One at a time, so that no more reservations end than the job needs.
         while waiting:
             ended.append(waiting.pop(0))
             for name, amount in ended[-1].statement.amounts.items():
                 self._ended_amounts[name] = self._ended_amounts.get(name, 0) + amount
             ended[-1].statement.withdraw()
+            # Binding now is better than another reservation: nothing can come in between.
             if self._now() or self._later():
                 self.succeeded = True
                 # Reservations end one by one until the job fits. Some of those that ended first may
@@ -164,6 +166,7 @@ class _Takeover:
                     self._session.reservations.take_over(self._rival, list(lost))
                     self._session.wake(self._session.now + FOLLOW_UP_SECONDS)
                 return [*waiting, *kept]
+        # The job does not fit even without all of them, so every holder gets its nodes back.
         return self._placed_again(ended)
 
     def _least_first(self, entry: OpenReservation) -> tuple[int, float, int, str]:
@@ -183,6 +186,8 @@ class _Takeover:
         """Place the minimum; return whether it fits within the ended reservations."""
         if try_minimum(self._session, self._rival, self._missing, statement) is not None:
             return False
+        # Victims were justified by the amounts of the holders. A larger job would use more of the
+        # queue's share than any eviction was made for.
         within = all(
             amount <= self._ended_amounts.get(name, 0) for name, amount in statement.amounts.items()
         )

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-NO_ROOM: Final = -(2**62)
+NO_CAPACITY: Final = -(2**62)
 """The key of a node without free capacity. It is far below every score and far above the least
 int64, so that it stays there when scores are added or subtracted."""
 
@@ -51,50 +51,53 @@ def capacity(idle: Ints, request: Ints) -> Ints:
 
 
 def rank_keys(rows: Ints, scores: Ints, capacities: Ints, *, count: int) -> Ints:
-    """One distinct integer per row that orders by score, then by name; NO_ROOM where no pod fits.
+    """One distinct integer per row that orders by score, then by name; NO_CAPACITY where no pod fits.
 
     `count` is the number of all nodes, so that keys of different calls can be compared.
     """
     keys = scores * count + (count - 1 - rows)
-    keys[capacities <= 0] = NO_ROOM
+    keys[capacities <= 0] = NO_CAPACITY
     return keys
 
 
-def has_room(keys: Ints) -> Mask:
+def has_capacity(keys: Ints) -> Mask:
     """Whether keys, to which scores may have been added, belong to nodes with free capacity."""
-    return keys > NO_ROOM // 2
+    return keys > NO_CAPACITY // 2
 
 
 def place(count: int, *, capacities: Ints, keys: Ints, score_rows: ScoreRows) -> Ints:
     """The node of each of `count` pods, in greedy order. The caller has checked that all pods fit."""
+    # One pod needs no order: keys contain the first score and the tie-break by name.
     if count == 1:
         return np.array([keys.argmax()], dtype=np.int64)
     rows = _best(keys, count)
     # Scoring every pod that a node could run is expensive with large nodes. Most gangs need only a
     # few pods per node, so a small depth is tried first.
-    room = np.minimum(capacities[rows], count)
-    deepest = int(room.max())
+    fitting = np.minimum(capacities[rows], count)
+    deepest = int(fitting.max())
     deep = min(deepest, _DEEP_FIRST)
     while True:
-        order = _greedy(count, score_rows(rows, deep), room)
-        if deep >= deepest or not _cut_short(order, count=count, room=room, deep=deep):
+        order = _greedy(count, score_rows(rows, deep), fitting)
+        if deep >= deepest or not _cut_short(order, count=count, fitting=fitting, deep=deep):
             chosen: Ints = rows[order // deep]
             return chosen
         deep = min(deepest, 2 * deep)
 
 
-def _greedy(count: int, scores: Ints, room: Ints) -> Ints:
+def _greedy(count: int, scores: Ints, fitting: Ints) -> Ints:
     """Flat indices of the first `count` (node, pod) pairs in greedy order; fewer if there are too few."""
     deep = scores.shape[1]
+    # The running minimum makes the scores of a node fall, so sorting all pairs keeps the pods of a
+    # node in order; a rising score (binpack) stays at its first value.
     np.minimum.accumulate(scores, axis=1, out=scores)
     # Pods beyond the capacity of a node must sort last.
-    scores[np.arange(deep) >= room[:, None]] = NO_ROOM
-    usable = int(np.minimum(room, deep).sum())
+    scores[np.arange(deep) >= fitting[:, None]] = NO_CAPACITY
+    usable = int(np.minimum(fitting, deep).sum())
     # The sort is stable, so equal scores keep the order of nodes.
     return np.argsort(-(scores.ravel() + 1), kind="stable")[: min(count, usable)]
 
 
-def _cut_short(order: Ints, *, count: int, room: Ints, deep: int) -> bool:
+def _cut_short(order: Ints, *, count: int, fitting: Ints, deep: int) -> bool:
     """Whether pods that were not scored could have been chosen, so that a larger depth is required.
 
     Such pods follow the last scored pod of their node. So only a node that is used to the full
@@ -103,15 +106,16 @@ def _cut_short(order: Ints, *, count: int, room: Ints, deep: int) -> bool:
     if len(order) < count:
         return True
     last = order[order % deep == deep - 1] // deep
-    return bool((room[last] > deep).any())
+    return bool((fitting[last] > deep).any())
 
 
 def _best(keys: Ints, count: int) -> Ints:
     """Rows of the `count` highest keys with free capacity, in row order."""
+    # Partition instead of sort: only the set of the best rows matters here, not their order.
     if count < len(keys):
         rows = np.argpartition(keys, len(keys) - count)[-count:]
     else:
         rows = np.arange(len(keys))
-    best: Ints = rows[has_room(keys[rows])]
+    best: Ints = rows[has_capacity(keys[rows])]
     best.sort()
     return best

@@ -50,7 +50,7 @@ class FeasibilityBound:
     def _count(self, shape: Shape) -> int:
         filtered, request = self._node_capacity.filtered(shape), self._node_capacity.request(shape)
         # The check of the largest free amounts avoids a division per node.
-        if self._free_resources.of(filtered).takes_none(request):
+        if self._free_resources.of(filtered).fits_none(request):
             return 0
         return together(capacity(self._free[filtered.mask], request))
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from vc.scheduling.model.node_table import Filtered, Ints, Mask
 
-VACANCIES_MAX: Final = 64
+NODE_SETS_MAX: Final = 64
 """The maximum number of cached sets of nodes. Each is as large as the amounts of its nodes; when
 there are more, the cache is cleared."""
 
@@ -24,7 +24,7 @@ class FreeResources:
         self._totals: dict[int, int] = {}
         self._most: list[int] = self._columns.max(axis=1, initial=0).tolist()
 
-    def takes_none(self, request: Ints) -> bool:
+    def fits_none(self, request: Ints) -> bool:
         """Whether a single resource already rules out every node. False proves nothing."""
         return any(map(int.__gt__, request.tolist(), self._most))
 
@@ -46,11 +46,11 @@ class FreeResources:
         return int(np.count_nonzero(self._columns[column] < amount))
 
 
-class _Kept(NamedTuple):
+class _CacheEntry(NamedTuple):
     filtered: Filtered
     """Kept alive so that its id is not reused."""
     state: int
-    vacancy: FreeResources
+    free_resources: FreeResources
 
 
 class FreeResourcesCache:
@@ -58,14 +58,14 @@ class FreeResourcesCache:
 
     def __init__(self, free: Callable[[Mask], Ints]) -> None:
         self._free = free
-        self._known: dict[int, _Kept] = {}
+        self._known: dict[int, _CacheEntry] = {}
 
     def of(self, filtered: Filtered, *, state: int = 0) -> FreeResources:
         """The free resources of these nodes in this state."""
         known = self._known.get(id(filtered))
         if known is None or known.state != state:
-            if len(self._known) >= VACANCIES_MAX:
+            if len(self._known) >= NODE_SETS_MAX:
                 self._known.clear()
-            known = _Kept(filtered, state, FreeResources(self._free(filtered.mask)))
+            known = _CacheEntry(filtered, state, FreeResources(self._free(filtered.mask)))
             self._known[id(filtered)] = known
-        return known.vacancy
+        return known.free_resources

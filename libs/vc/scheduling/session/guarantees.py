@@ -95,6 +95,7 @@ class Guarantees:
 
     def _own_of(self, name: str, resource: str) -> int:
         # The session adds the allocation of children to their parents.
+        # What is left after the children is what the queue's own jobs have.
         has = self._session.accounts.allocated(name).get(resource, 0)
         below = [self._session.accounts.allocated(child.name) for child in self._below_of(name)]
         return has - sum(amounts.get(resource, 0) for amounts in below)

@@ -35,7 +35,7 @@ LOOKED_THROUGH: Final = frozenset(
 """Refusals at these stages may hide that the gang can never start. Used for membership tests only."""
 
 
-ALSO: Final = "it also takes "
+ALSO: Final = "it also needs "
 """How a refusal begins the list of what else is missing (`node_fit.and_also`)."""
 
 
@@ -43,6 +43,7 @@ def infeasible_first(session: "Session", group: GroupRow, reason: Reason) -> Rea
     """The given reason, or a permanent one in its place if the gang can never start."""
     if reason.stage not in LOOKED_THROUGH:
         return reason
+    # The queue comes first: more nodes do not help a gang that its queue can never run.
     found = _over_capability(session, group, reason) or _over_nodes(session, group, reason)
     return reason if found is None else found
 
@@ -171,7 +172,7 @@ def _too_many(session: "Session", runs: list[Run], reason: Reason, *, count: int
         reason,
         stage=Stage.GANG,
         sentence=(
-            f"can never start with these nodes: even if they were empty they could take {most} of "
+            f"can never start with these nodes: even if they were empty they could run {most} of "
             f"the {count} pods that must start together"
         ),
         unblock=Unblock(action="add-room", pods=count - most, amounts=dict(short.shape.request)),

@@ -16,7 +16,14 @@ from vc.scheduling.framework.framework import Framework
 from vc.scheduling.framework.node_points import NodeCandidates
 from vc.scheduling.model.node_table import Filtered, Mask, NodeTable
 from vc.scheduling.model.shapes import Shape
-from vc.scheduling.session.batch_fit import NO_ROOM, Ints, capacity, has_room, place, rank_keys
+from vc.scheduling.session.batch_fit import (
+    NO_CAPACITY,
+    Ints,
+    capacity,
+    has_capacity,
+    place,
+    rank_keys,
+)
 from vc.scheduling.session.free_resources import FreeResources, FreeResourcesCache
 
 _MANY: Final = 2**31
@@ -58,9 +65,9 @@ class NodeCapacity:
         self._images = images
         self._image_scores: dict[tuple[str, ...], _Bonus | None] = {}
         """By container images: the score bonus of nodes that already have them."""
-        self._rooms: dict[bytes, _ShapeCapacity] = {}
+        self._by_shape: dict[bytes, _ShapeCapacity] = {}
         self._requests: dict[bytes, Ints] = {}
-        self._vacancies = FreeResourcesCache(self.idle)
+        self._free_resources = FreeResourcesCache(self.idle)
         self._log: list[Ints] = []
         """Rows that changed, oldest first."""
         self._states: list[int] = [0]
@@ -75,38 +82,38 @@ class NodeCapacity:
 
     def placeable(self, shape: Shape, wanted: int) -> int:
         """The number of pods of the shape, at most `wanted`, that fit now."""
-        return self._room(shape).placeable(wanted)
+        return self._of(shape).placeable(wanted)
 
     def place(self, shape: Shape, count: int) -> Ints | None:
         """Rows for `count` pods, or None if not all of them fit. Nothing is allocated."""
-        room = self._room(shape)
-        if room.placeable(count) < count:
+        known = self._of(shape)
+        if known.placeable(count) < count:
             return None
         bonus = self._image_score(shape)
         return place(
             count,
-            capacities=room.capacities,
-            keys=room.keys if bonus is None else room.keys + bonus.keys,
-            score_rows=_Scoring(self, room, bonus).scores,
+            capacities=known.capacities,
+            keys=known.keys if bonus is None else known.keys + bonus.keys,
+            score_rows=_Scoring(self, known, bonus).scores,
         )
 
-    def vacancy(self, filtered: Filtered) -> FreeResources:
+    def free_resources(self, filtered: Filtered) -> FreeResources:
         """Free resources of these nodes in the current state."""
-        return self._vacancies.of(filtered, state=self.state)
+        return self._free_resources.of(filtered, state=self.state)
 
     def fits(self, shape: Shape, rows: Ints) -> bool:
         """Whether pods of the shape fit on exactly these rows. A row may occur several times."""
         wanted = np.bincount(rows, minlength=self.nodes.count)
-        return bool((wanted <= self._room(shape).capacities).all())
+        return bool((wanted <= self._of(shape).capacities).all())
 
     def best(self, shape: Shape, mask: Mask, more: Ints | None = None) -> int | None:
         """The best row in the mask for the next pod; None if the pod fits on none.
 
         `more` is added to the scores. It is the part that depends on the pods already on a node.
         """
-        known = self._room(shape).keys
+        known = self._of(shape).keys
         # Nodes outside the mask stay below every real key even after the bonuses are added.
-        keys = np.where(mask, known, NO_ROOM)
+        keys = np.where(mask, known, NO_CAPACITY)
         bonus = self._image_score(shape)
         if more is not None:
             keys += more * self.nodes.count
@@ -115,7 +122,7 @@ class NodeCapacity:
         if not len(keys):
             return None
         row = int(keys.argmax())
-        return row if has_room(keys[row]) else None
+        return row if has_capacity(keys[row]) else None
 
     def _image_score(self, shape: Shape) -> "_Bonus | None":
         if not self._images or not shape.images:
@@ -142,16 +149,16 @@ class NodeCapacity:
         self._log.append(rows)
         self._states.pop()
 
-    def leave(self, shape: Shape, rows: Ints) -> None:
-        """Remove pods of the shape from these rows for a simulation; `stay` or `take` restores them."""
+    def remove(self, shape: Shape, rows: Ints) -> None:
+        """Remove pods of the shape from these rows for a simulation; `restore` or `take` restores them."""
         np.subtract.at(self.used, rows, self.request(shape))
         self._log.append(rows)
         # The capacity differs from every earlier state, so the state gets a new id.
         self._states_made += 1
         self._states.append(self._states_made)
 
-    def stay(self, shape: Shape, rows: Ints) -> None:
-        """Revert the last `leave`; nothing may have been allocated since."""
+    def restore(self, shape: Shape, rows: Ints) -> None:
+        """Revert the last `remove`; nothing may have been allocated since."""
         np.add.at(self.used, rows, self.request(shape))
         self._log.append(rows)
         self._states.pop()
@@ -175,13 +182,13 @@ class NodeCapacity:
             self._requests[shape.key] = request
         return request
 
-    def _room(self, shape: Shape) -> _ShapeCapacity:
-        room = self._rooms.get(shape.key)
-        if room is None:
-            room = self._rooms[shape.key] = self._make(shape)
-        elif room.seen < len(self._log):
-            self._refresh(room)
-        return room
+    def _of(self, shape: Shape) -> _ShapeCapacity:
+        known = self._by_shape.get(shape.key)
+        if known is None:
+            known = self._by_shape[shape.key] = self._make(shape)
+        elif known.seen < len(self._log):
+            self._refresh(known)
+        return known
 
     def idle(self, mask: Mask) -> Ints:
         """Free resources of these nodes, one row per node."""
@@ -190,51 +197,51 @@ class NodeCapacity:
 
     def _make(self, shape: Shape) -> _ShapeCapacity:
         count = self.nodes.count
-        room = _ShapeCapacity(
+        known = _ShapeCapacity(
             shape=shape,
             request=self.request(shape),
             possible=self.knows(shape),
             filtered=self.filtered(shape),
             capacities=np.zeros(count, dtype=np.int64),
-            keys=np.full(count, NO_ROOM, dtype=np.int64),
+            keys=np.full(count, NO_CAPACITY, dtype=np.int64),
             seen=len(self._log),
         )
         # The largest free amounts reject many shapes without a computation over all nodes.
-        if room.possible and not self.vacancy(room.filtered).takes_none(room.request):
-            self._compute(room, np.arange(count))
-        return room
+        if known.possible and not self.free_resources(known.filtered).fits_none(known.request):
+            self._compute(known, np.arange(count))
+        return known
 
-    def _refresh(self, room: _ShapeCapacity) -> None:
-        changed = np.concatenate(self._log[room.seen :])
-        room.seen = len(self._log)
+    def _refresh(self, known: _ShapeCapacity) -> None:
+        changed = np.concatenate(self._log[known.seen :])
+        known.seen = len(self._log)
         # Removing duplicates costs a pass over all nodes, which pays only for a long log.
         if len(changed) >= self.nodes.count:
             changed = np.flatnonzero(np.bincount(changed, minlength=self.nodes.count))
-        self._compute(room, changed)
+        self._compute(known, changed)
 
-    def _compute(self, room: _ShapeCapacity, rows: Ints) -> None:
-        if not room.possible:
+    def _compute(self, known: _ShapeCapacity, rows: Ints) -> None:
+        if not known.possible:
             return
-        room.total = None
-        rows = rows[room.filtered.mask[rows]]
+        known.total = None
+        rows = rows[known.filtered.mask[rows]]
         idle = self.nodes.allocatable[rows] - self.used[rows]
-        capacities = room.capacities[rows] = capacity(idle, room.request)
-        room.keys[rows] = NO_ROOM
+        capacities = known.capacities[rows] = capacity(idle, known.request)
+        known.keys[rows] = NO_CAPACITY
         takes = capacities > 0
         if takes.any():  # full nodes are never chosen, so they need no score
             rows = rows[takes]
-            scores = self.score(room, rows, deep=1)[:, 0]
-            room.keys[rows] = rank_keys(rows, scores, capacities[takes], count=self.nodes.count)
+            scores = self.score(known, rows, deep=1)[:, 0]
+            known.keys[rows] = rank_keys(rows, scores, capacities[takes], count=self.nodes.count)
 
-    def score(self, room: _ShapeCapacity, rows: Ints, *, deep: int) -> Ints:
+    def score(self, known: _ShapeCapacity, rows: Ints, *, deep: int) -> Ints:
         """Scores of each next pod on each row, as an array [row, pod]."""
         return self._framework.nodes.batch_node_order_scores(
             NodeCandidates(
-                shape=room.shape,
-                request=room.request,
+                shape=known.shape,
+                request=known.request,
                 rows=rows,
                 nodes=self.nodes.static,
-                allowed=room.filtered.mask,
+                allowed=known.filtered.mask,
                 resources=self.nodes.resources,
                 used=self.used[rows],
                 allocatable=self.nodes.allocatable[rows],
@@ -260,9 +267,9 @@ class _Scoring:
     """The score function of one shape for `batch_fit.place`."""
 
     node_capacity: NodeCapacity
-    room: _ShapeCapacity
+    known: _ShapeCapacity
     bonus: "_Bonus | None"
 
     def scores(self, rows: Ints, deep: int) -> Ints:
-        scores = self.node_capacity.score(self.room, rows, deep=deep)
+        scores = self.node_capacity.score(self.known, rows, deep=deep)
         return scores if self.bonus is None else scores + self.bonus.scores[rows, None]

@@ -33,16 +33,17 @@ class Terms:
 
     def __init__(self, owners: Iterable[Owner]) -> None:
         self._owners: dict[tuple[bytes, str], Owner] = {}
-        self._speaking = Matcher()
+        self._selecting = Matcher()
         self._keys_of: dict[bytes, list[str]] = {}
         """Topology keys by selection."""
         for owner in owners:
             self.add(owner)
 
     def add(self, owner: Owner) -> None:
+        # Many pods of one job have the same term. It is matched once for all of them.
         if owner.key not in self._owners:
             self._owners[owner.key] = owner
-            self._speaking.add(owner.selection)
+            self._selecting.add(owner.selection)
             self._keys_of.setdefault(owner.selection.key, []).append(owner.topology_key)
 
     def about(self, pod: PodRow) -> list[Owner]:
@@ -50,7 +51,7 @@ class Terms:
             return []
         return [
             self._owners[selection.key, topology_key]
-            for selection in self._speaking.matching(pod.namespace, pod.labels)
+            for selection in self._selecting.matching(pod.namespace, pod.labels)
             for topology_key in self._keys_of[selection.key]
         ]
 
@@ -78,6 +79,7 @@ class PodAffinity:
         next one."""
         if run.shape.pod_terms is not NO_POD_TERMS and run.shape.pod_terms != NO_POD_TERMS:
             return True
+        # A term of a placed pod may select only some pods of the run: labels can differ by pod.
         return self._keeping.about_any(run.pods) or self._pulling.about_any(run.pods)
 
     def keeping_away(self, pod: PodRow) -> list[Owner]:
@@ -111,6 +113,8 @@ class PodAffinity:
     def _array(self, key: object, counts: PerNode) -> Ints:
         array = self._arrays.get(key)
         if array is None:
+            # Filled from the snapshot on first use. Later placements change the array in place, so
+            # it must not be filled again.
             array = self._arrays[key] = np.zeros(len(self.nodes.names), dtype=np.int64)
             for name, count in counts.items():
                 row = self.nodes.row(name)
@@ -132,13 +136,13 @@ class PodAffinity:
 
     def put(self, pods: tuple[PodRow, ...], rows: Ints, *, sign: int) -> None:
         """Record that pods are placed on rows, or (-1) removed from them."""
-        lying = self._followed.get(pods[0].group) if self._followed and pods else None
-        if lying is not None:
+        followed = self._followed.get(pods[0].group) if self._followed and pods else None
+        if followed is not None:
             for pod, row in zip(pods, rows.tolist(), strict=True):
                 if sign > 0:
-                    lying[pod.uid] = (pod.task, row)
+                    followed[pod.uid] = (pod.task, row)
                 else:
-                    lying.pop(pod.uid, None)
+                    followed.pop(pod.uid, None)
         # Most clusters have no affinity terms, and a batch has one shape, so the first pod decides
         # for all.
         asked = bool(self._table.selections)
@@ -156,10 +160,10 @@ class PodAffinity:
             owner = owner_of(term, pod, self._table.namespaces)
             self._keeping.add(owner)
             self.owners(owner)[row] += sign
-        for wish in pod.shape.pod_terms.pulls:
-            owner = owner_of(wish.term, pod, self._table.namespaces)
+        for preferred in pod.shape.pod_terms.pulls:
+            owner = owner_of(preferred.term, pod, self._table.namespaces)
             self._pulling.add(owner)
-            self.pulls(owner)[row] += sign * wish.weight
+            self.pulls(owner)[row] += sign * preferred.weight
         for port in pod.shape.pod_terms.ports:
             self.port(port)[row] += sign
         if pod.shape.pod_terms.claims:

@@ -80,6 +80,7 @@ class QueueAccounts:
 
     def committed(self, queue: str) -> Resources:
         """Allocated and enqueued resources of a queue, without those of surplus pods."""
+        # Surplus pods can be evicted for a minimum, so they do not keep another group Pending.
         total = self.allocated(queue) + self._enqueued.get(queue, {})
         total.add(self._elastic.get(queue, {}), times=-1)
         return total
@@ -126,6 +127,7 @@ class QueueAccounts:
 
     def _roll_up(self, queue: str, use: QueueUse) -> None:
         """Add the amounts of one queue to it and its ancestors."""
+        # A queue that does not exist has no row and no ancestors, but an account of its own.
         names = [row.name for row in self.ancestors(queue)] or [queue]
         self._enqueued_total.add(use.enqueued)
         if queue not in self._queues:

@@ -83,7 +83,7 @@ def queue_closed(queue: QueueRow) -> Reason:
     return Reason(
         stage=Stage.QUEUE_CLOSED,
         code=QUEUE_CLOSED,
-        sentence=f"queue {queue.name!r} is {queue.state}; open it to let jobs in",
+        sentence=f"queue {queue.name!r} is {queue.state}; open it to enqueue jobs",
         unblock=Unblock(action="open-queue", target=queue.name),
     )
 
@@ -106,7 +106,7 @@ def queue_above(queue: str, leaves: Sequence[str], *, most: int = 8) -> Reason:
         stage=Stage.QUEUE_CLOSED,
         code=QUEUE_ABOVE,
         sentence=(
-            f"queue {queue!r} has queues below it, and only queues without any take jobs; "
+            f"queue {queue!r} has child queues, and only leaf queues run jobs; "
             f"move the job to one of: {names(leaves)}"
         ),
         unblock=Unblock(action="move-job", target=",".join(leaves[:most])),
@@ -158,11 +158,11 @@ def not_placeable_yet(group: GroupRow, *, needed: int, lacking: int) -> Reason:
 def waiting_for_victims(*, terminating: int, evicted: int) -> Reason:
     """The job has a reservation, and pods on it are still terminating."""
     asked = f", {evicted} of them evicted for it" if evicted else ""
-    gone = "pod that leaves is gone" if terminating == 1 else "pods that leave are gone"
+    gone = "terminating pod is gone" if terminating == 1 else "terminating pods are gone"
     return Reason(
         stage=Stage.VICTIMS,
         code=WAITING_FOR_VICTIMS,
-        sentence=f"its room is kept until {terminating} {gone}{asked}",
+        sentence=f"its nodes are reserved until {terminating} {gone}{asked}",
         unblock=Unblock(action="wait", pods=terminating),
     )
 
@@ -172,7 +172,7 @@ def outranked(why: Reason, *, by: str) -> Reason:
     return msgspec.structs.replace(
         why,
         sentence=(
-            f"{why.sentence}; the room promised to it went to {by}, which has a higher priority"
+            f"{why.sentence}; its reservation was taken over by {by}, which has a higher priority"
         ),
     )
 
@@ -196,7 +196,7 @@ def claim_obstacle(obstacle: "Obstacle") -> Reason:
             obstacle.claim,
         ),
         "deleting": (
-            CLAIM_NOT_FOUND, f"claim {claim} is being deleted; create it anew", "create-claim",
+            CLAIM_NOT_FOUND, f"claim {claim} is being deleted; create it again", "create-claim",
             obstacle.claim,
         ),
         "lost": (
@@ -230,7 +230,7 @@ def waiting_for_claims(claims: Sequence[str]) -> Reason:
     return Reason(
         stage=Stage.VOLUMES,
         code=CLAIM_NOT_BOUND,
-        sentence=f"its room is kept until its claims are bound: {names(claims)}",
+        sentence=f"its nodes are reserved until its claims are bound: {names(claims)}",
         unblock=Unblock(action="bind-claim", target=",".join(claims)),
     )
 
@@ -243,7 +243,7 @@ def over_capability(queue: str, needed: Mapping[str, int], available: Mapping[st
     return Reason(
         stage=Stage.QUOTA,
         code=NOT_ENOUGH_RESOURCES,
-        sentence=f"queue {queue!r} has not enough left of its capability: {'; '.join(short)}",
+        sentence=f"insufficient quota in queue {queue!r}: {'; '.join(short)}",
         amounts=amounts,
         unblock=Unblock(action="raise-capability", target=queue, amounts=missing),
     )
@@ -277,8 +277,8 @@ def inqueue_timeout(seconds: float, why: Reason) -> Reason:
         stage=Stage.OVERCOMMIT,
         code=INQUEUE_TIMEOUT,
         sentence=(
-            f"it was let in for {seconds:g} s and found no room, so others may have its share; "
-            f"it is let in again when its gang fits, or after a rest: {why.sentence}"
+            f"it was Inqueue for {seconds:g} s without being placed, so it is Pending again; "
+            f"it is enqueued when its gang fits, or after a pause: {why.sentence}"
         ),
         # The pods report the original reason: the timeout concerns only their group.
         inner=InnerReason(stage=why.stage, code=why.code, sentence=why.sentence),
@@ -300,7 +300,7 @@ def over_quota(
         stage=Stage.NAMESPACE_QUOTA,
         code=NOT_ENOUGH_RESOURCES,
         sentence=(
-            f"quota {quota.name!r} of namespace {quota.namespace!r} has not enough left: "
+            f"insufficient ResourceQuota {quota.name!r} in namespace {quota.namespace!r}: "
             f"{'; '.join(short)}"
         ),
         amounts=amounts,
@@ -316,7 +316,7 @@ def overused(queue: QueueRow, *, weight: int) -> Reason:
         stage=Stage.QUOTA,
         code=NOT_ENOUGH_RESOURCES,
         sentence=(
-            f"queue {queue.name!r} has all that it deserves; "
+            f"queue {queue.name!r} is overused, it has its deserved share; "
             f"with a weight of {weight} instead of {queue.weight} it deserves more"
         ),
         unblock=Unblock(action="raise-weight", target=queue.name, weight=weight),
@@ -330,7 +330,7 @@ def overcommitted(needed: Mapping[str, int], available: Mapping[str, int]) -> Re
     return Reason(
         stage=Stage.OVERCOMMIT,
         code=NOT_ENOUGH_RESOURCES,
-        sentence=f"the cluster has let in as much as it can hold: {'; '.join(short)}",
+        sentence=f"overcommit limit reached: {'; '.join(short)}",
         amounts=amounts,
         unblock=Unblock(action="add-room", amounts=missing),
     )
@@ -351,5 +351,6 @@ def _amounts(needed: Mapping[str, int], available: Mapping[str, int]) -> list[Am
 
 
 def _short(amount: Amount) -> str:
-    needed = shown(amount.resource, amount.needed)
-    return f"{needed} needed, {shown(amount.resource, amount.available).split(' ', 1)[1]} left"
+    requested = shown(amount.resource, amount.needed)
+    available = shown(amount.resource, amount.available).split(" ", 1)[1]
+    return f"requested {requested}, available {available}"

@@ -93,8 +93,8 @@ class Attachments:
                 column = self._nodes.resources.get(_ATTACHABLE + name)
                 if name and column is not None:
                     # Amounts of the node table are in thousandths.
-                    told = self._nodes.allocatable[:, column] // 1000
-                    known[told > 0] = told[told > 0]
+                    published = self._nodes.allocatable[:, column] // 1000
+                    known[published > 0] = published[published > 0]
             # CSINode takes precedence over the node.
             for node, count in self._table.limits.get(driver, {}).items():
                 row = self._static.row(node)

@@ -43,7 +43,7 @@ class Claims:
         self._table = table
         self._nodes = nodes
         self._static = nodes.static
-        self._reached: dict[str, Mask] = {}
+        self._accessible: dict[str, Mask] = {}
         """By volume: the nodes that satisfy its node affinity."""
         self._made: dict[str, Mask] = {}
         """By storage class: the nodes for which it can provision volumes."""
@@ -94,7 +94,7 @@ class Claims:
 
     def affinity(self, pod: PodRow) -> Mask:
         """Nodes that can access all bound volumes of the pod."""
-        return self._all(pod, self._reach)
+        return self._all(pod, self._access)
 
     def zones(self, pod: PodRow) -> Mask:
         """Nodes in the zones of all bound volumes of the pod."""
@@ -115,14 +115,14 @@ class Claims:
             if claim is not None and claim.bound and claim.volume in self._table.volumes
         ]
 
-    def _reach(self, volume: VolumeRow) -> Mask:
-        known = self._reached.get(volume.name)
+    def _access(self, volume: VolumeRow) -> Mask:
+        known = self._accessible.get(volume.name)
         if known is None:
             if volume.terms is None:
                 known = np.ones(len(self._static.names), dtype=np.bool_)
             else:
                 known = any_term(volume.terms, self._static)
-            self._reached[volume.name] = known
+            self._accessible[volume.name] = known
         return known
 
     def _in_zone(self, volume: VolumeRow) -> Mask:
@@ -166,7 +166,7 @@ class Claims:
             # A volume already chosen for this claim remains a candidate, for the next pod that
             # shares the claim.
             if self._taken.get(volume.name, claim.key) == claim.key:
-                mask |= self._reach(volume) & self._in_zone(volume)
+                mask |= self._access(volume) & self._in_zone(volume)
         storage = self._table.classes.get(claim.class_name)
         if storage is not None and storage.provisions:
             mask |= self._makes(storage)
@@ -177,8 +177,8 @@ class Claims:
         # A volume that names the claim takes precedence: only the binding is outstanding.
         volume = self._table.volumes.get(self._table.kept_for.get(claim.key, ""))
         if volume is not None:
-            reached: Mask = self._reach(volume) & self._in_zone(volume)
-            return reached
+            accessible: Mask = self._access(volume) & self._in_zone(volume)
+            return accessible
         choice = self._table.chosen.get(claim.uid)
         node = choice.node if choice is not None else claim.selected_node
         row = self._static.row(node) if node else None
@@ -218,7 +218,7 @@ class Claims:
                     for volume in self._candidates(claim)
                     if self._taken.get(volume.name, claim.key) == claim.key
                     and volume.name not in picked.values()
-                    and bool(self._reach(volume)[row] and self._in_zone(volume)[row])
+                    and bool(self._access(volume)[row] and self._in_zone(volume)[row])
                 ),
                 "",
             )

@@ -84,7 +84,7 @@ def test_overcommit_lets_in_a_fifth_more_than_there_is() -> None:
     assert decisions.enqueued == ("ns/g0", "ns/g1")  # 64 * 1.2 = 76.8
     reason = reason_of(decisions, "g2")
     assert reason.stage is Stage.OVERCOMMIT
-    assert "cpu 32 needed, 12.8 left" in reason.sentence
+    assert "requested cpu 32, available 12.8" in reason.sentence
 
 
 def test_gated_pods_wait_and_say_so() -> None:
@@ -126,7 +126,7 @@ def test_numbers_in_a_message_are_refreshed_at_a_slow_pace() -> None:
     assert put_off.wake_at == world.now + MESSAGE_REFRESH_SECONDS
     world.now += MESSAGE_REFRESH_SECONDS
     refreshed = world.session().statuses
-    assert "room for 2 of the 3" in refreshed[0].refusal
+    assert "2 of the 3" in refreshed[0].refusal
 
 
 def test_counters_are_written_at_most_once_a_second() -> None:
@@ -174,7 +174,7 @@ def test_a_gang_of_several_tasks_in_a_queue_above_others_is_told_so_once() -> No
     world = World(nodes(1), queue("dept"), many, [job, *tasks], conf=conf)
     reason = reason_of(world.session(), "up")
     assert reason.sentence == (
-        "queue 'dept' has queues below it, and only queues without any take jobs; "
+        "queue 'dept' has child queues, and only leaf queues run jobs; "
         "move the job to one of: 'team-00', 'team-01', 'team-02' and 17 more"
     )
     assert reason.unblock is not None

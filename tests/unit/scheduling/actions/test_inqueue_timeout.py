@@ -46,6 +46,10 @@ def test_what_keeps_its_pods_from_nodes_is_a_field_of_the_reason() -> None:
     assert before.inner is None
     assert reason.inner is not None
     assert reason.inner.sentence == before.sentence
+    # Both begin with what can never fit; the group's reason tells of the time-out in between.
+    never, _, misfit = reason.inner.sentence.partition("; ")
+    assert reason.sentence.startswith(never)
+    assert reason.sentence.endswith(misfit)
     assert (reason.code, reason.inner.code) == ("InqueueTimeout", before.code)
     reworded = msgspec.structs.replace(reason, sentence="it had its time")
     assert of_pods(reworded) == reason.inner.sentence

@@ -47,7 +47,7 @@ def test_room_of_a_job_beyond_the_bound_is_not_held_in_this_session() -> None:
     decisions = world.session()
     assert len(lifted_in(decisions)) == 60
     (said,) = [waiting.message for waiting in decisions.waiting if waiting.group == "ns/c"]
-    assert said.startswith("1 pod beyond the minimum of 1 waits: 0/1 nodes take another")
+    assert said.startswith("1 pod beyond the minimum of 1 waits: 0/1 nodes fit another")
 
 
 @pytest.mark.parametrize(("cpu", "found"), [(8, ["g-1", "other-0"]), (9, ["g-1"])])

@@ -76,7 +76,7 @@ def test_pods_beyond_the_minimum_say_why_they_wait() -> None:
     assert named(decisions) == EIGHT[3:]
     assert decisions.waiting[0].beyond
     assert said(world, "g-5") == (
-        "5 pods beyond the minimum of 2 wait: 0/3 nodes take another: "
+        "5 pods beyond the minimum of 2 wait: 0/3 nodes fit another: "
         "3 insufficient cpu (at most cpu 24 free on a node)"
     )
 
@@ -85,14 +85,14 @@ def test_pods_beyond_the_minimum_that_the_queue_refuses_name_the_queue() -> None
     world = World(nodes(8), queue(capability={"cpu": "100"}), fresh_gang(minimum=2))
     world.session()
     later(world, POD_CONDITION_SECONDS)
-    assert said(world, "g-7").startswith("6 pods beyond the minimum of 2 wait: queue 'default'")
+    assert said(world, "g-7").startswith("6 pods beyond the minimum of 2 wait: insufficient quota in queue 'default'")
 
 
 def test_pods_that_the_gang_needed_no_more_say_that_they_are_beyond_it() -> None:
     world = World(nodes(1), queue(), fresh_gang(minimum=2))
     world.session()
     later(world, POD_CONDITION_SECONDS)
-    assert "; room for 1 of the 2" in said(world, "g-7")
+    assert "; 1 of the 2" in said(world, "g-7")
     world.put(node("node-02"))
     later(world, REWRITE_SECONDS)
     assert world.bound("g") == 2
@@ -172,8 +172,8 @@ def test_numbers_that_change_reach_the_first_pod_and_no_other() -> None:
     world.put(node("node-02"))
     decisions = later(world, 60)
     assert named(decisions) == ["g-0"]
-    assert "; room for 2 of the 8" in said(world, "g-0")
-    assert "; room for 1 of the 8" in said(world, "g-1")
+    assert "; 2 of the 8" in said(world, "g-0")
+    assert "; 1 of the 8" in said(world, "g-1")
 
 
 def test_another_kind_of_reason_reaches_all_pods_once_in_a_while() -> None:

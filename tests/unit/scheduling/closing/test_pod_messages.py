@@ -60,13 +60,13 @@ SURPLUS = [
         id="a queue that has room for one more pod is not the reason",
         cluster=elastic(5),
         queues=(queue(capability={"cpu": "6"}),),
-        says="0/1 nodes take another: 1 insufficient cpu (at most cpu 3 free on a node)",
+        says="0/1 nodes fit another: 1 insufficient cpu (at most cpu 3 free on a node)",
     ),
     Surplus(
         id="a closed queue is the reason",
         cluster=elastic(1),
         queues=(queue(state="Closed"),),
-        says="queue 'default' is Closed; open it to let jobs in",
+        says="queue 'default' is Closed; open it to enqueue jobs",
     ),
     Surplus(
         id="a queue above its share is the reason",
@@ -77,7 +77,7 @@ SURPLUS = [
         ],
         queues=(queue(), queue("other")),
         conf=OVERUSED,
-        says="queue 'default' has",
+        says="queue 'default' is overused",
     ),
     Surplus(
         id="pods with scheduling gates are not counted",
@@ -85,18 +85,18 @@ SURPLUS = [
             *elastic(5),
             pod("g-9", group="g", requests={"cpu": "1"}, gates=["else"], created=EPOCH),
         ],
-        says="0/1 nodes take another: 1 insufficient cpu",
+        says="0/1 nodes fit another: 1 insufficient cpu",
     ),
     Surplus(
         id="where no action places pods, a node with room is not refused",
         cluster=elastic(1),
         conf=Conf(actions=("enqueue",)),
-        says="a node has room; they are placed in a later session",
+        says="a node has enough free resources; they are placed in a later session",
     ),
     Surplus(
         id="pods that keep others away are looked at one by one",
         cluster=elastic(1, affinity=APART),
-        says="0/1 nodes take another: 1 ",
+        says="0/1 nodes fit another: 1 ",
     ),
     Surplus(
         id="a pod whose request cannot be read is named",
@@ -123,7 +123,7 @@ def test_the_first_task_that_still_waits_is_the_reason() -> None:
     world = World(queue(), nodes(1, cpu=4), elastic(2, 3))
     later(world, POD_CONDITION_SECONDS)
     assert said(world, "g-1").startswith(
-        "1 pod beyond the minimum of 1 waits: 0/1 nodes take another: 1 insufficient cpu"
+        "1 pod beyond the minimum of 1 waits: 0/1 nodes fit another: 1 insufficient cpu"
     )
 
 

@@ -19,10 +19,10 @@ def test_a_fragmented_gang_waits_with_numbers_and_starts_with_a_ninth_node() -> 
     assert (reason.stage, reason.needed_pods, reason.placeable_pods) == (Stage.GANG, 9, 8)
     assert reason.permanent
     assert reason.sentence == (
-        "can never start with these nodes: even if they were empty they could take 8 of the 9 pods "
+        "can never start with these nodes: even if they were empty they could run 8 of the 9 pods "
         "that must start together; "
-        "room for 8 of the 9 pods of cpu 40 that must start together; 0/8 nodes take another: "
-        "8 insufficient cpu (at most cpu 24 free on a node); it starts when 1 more pod finds room"
+        "8 of the 9 pods of cpu 40 that must start together fit; 0/8 nodes fit another: "
+        "8 insufficient cpu (at most cpu 24 free on a node); it starts when 1 more pod fits"
     )
     cpu = next(a for a in reason.amounts if a.resource == "cpu")
     assert (cpu.needed, cpu.available, cpu.missing) == (360_000, 512_000, 0)

@@ -16,4 +16,4 @@ def test_needed_available_and_missing_are_those_of_all_tasks() -> None:
     assert (reason.needed_pods, reason.placeable_pods) == (6, 4)
     cpu = next(amount for amount in reason.amounts if amount.resource == "cpu")
     assert (cpu.needed, cpu.available, cpu.missing) == (22_000, 16_000, 6_000)
-    assert reason.sentence.startswith("4 of the 6 pods of the gang find room; ")
+    assert reason.sentence.startswith("4 of the 6 pods of the gang fit; ")

@@ -20,7 +20,7 @@ def test_two_queues_together_do_not_take_what_a_third_is_guaranteed() -> None:
     reason = reason_of(decisions, "b1")
     assert reason.stage is Stage.QUOTA
     assert reason.sentence == (
-        "what is left of the cluster is guaranteed to other queues: cpu 5 needed, 1 left"
+        "what is left of the cluster is guaranteed to other queues: requested cpu 5, available 1"
     )
     assert reason.unblock is not None
     assert reason.unblock.amounts == {"cpu": 4_000}

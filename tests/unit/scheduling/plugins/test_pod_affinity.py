@@ -165,8 +165,8 @@ def test_what_would_unblock_it_does() -> None:
     reason = reason_of(world.session(), "g")
     assert reason.unblock is not None
     assert reason.unblock.pods == 1
-    assert "room for 4 of the 5 pods" in reason.sentence
-    assert "4 are near a pod that its anti-affinity shuns" in reason.sentence
+    assert "4 of the 5 pods" in reason.sentence
+    assert "4 are near a pod that its anti-affinity excludes" in reason.sentence
     world.put(node("late", labels={"host": "late"}))
     world.session()
     assert world.bound("g") == 5

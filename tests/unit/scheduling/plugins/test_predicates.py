@@ -173,9 +173,9 @@ def test_checks_are_counted_one_after_the_other() -> None:
         Check(name="taints", nodes_left=1),
     ]
     assert reason.sentence == (
-        "room for 0 of the 1 pods of cpu 2 that must start together; 0/5 nodes take another: "
+        "0 of the 1 pods of cpu 2 that must start together fit; 0/5 nodes fit another: "
         "1 not ready, 1 cordoned, 1 do not match the node selector, "
         "1 have taints that are not tolerated, "
-        "1 insufficient cpu (at most cpu 1 free on a node); it starts when 1 more pod finds room "
+        "1 insufficient cpu (at most cpu 1 free on a node); it starts when 1 more pod fits "
         "on nodes with zone=z"
     )

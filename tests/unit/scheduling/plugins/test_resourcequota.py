@@ -85,7 +85,7 @@ def test_what_would_unblock_it_does() -> None:
     assert reason.stage is Stage.NAMESPACE_QUOTA
     assert (
         reason.sentence
-        == "quota 'limit' of namespace 'ns' has not enough left: cpu 2 needed, 1 left"
+        == "insufficient ResourceQuota 'limit' in namespace 'ns': requested cpu 2, available 1"
     )
     assert reason.unblock is not None
     assert (reason.unblock.action, reason.unblock.target) == ("raise-quota", "ns/limit")

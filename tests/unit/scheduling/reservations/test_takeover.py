@@ -42,7 +42,7 @@ def test_it_is_bound_at_once_where_the_victims_are_gone() -> None:
     assert record is not None
     assert record.taken_over == [TakenOver(group="ns/p", by="ns/h")]
     said = reason_of(decisions, "p").sentence
-    assert said.endswith("the room promised to it went to ns/h, which has a higher priority")
+    assert said.endswith("its reservation was taken over by ns/h, which has a higher priority")
     assert world.pod("p-0").status.nominated_node_name == "", "an autoscaler is told"
     assert world.cache.overlays.evictions.nominated() == {}
 

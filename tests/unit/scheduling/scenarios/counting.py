@@ -78,7 +78,7 @@ class Count:
             assert amount.missing == max(0, amount.needed - amount.available)
 
     def _nodes(self, reason: Reason, wait: Wait) -> None:
-        if "pods of the gang find room" in reason.sentence:
+        if "pods of the gang fit" in reason.sentence:
             self._whole_gang(reason)
             return
         pod = self._refused(reason)

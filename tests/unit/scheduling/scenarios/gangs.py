@@ -100,7 +100,7 @@ TABLE = [
     Scenario(
         id="nine pods of 40 CPUs on eight nodes of 64 wait together",
         cluster=[queue(), nodes(8, cpu=64), gang("train", 9, cpu=40)],
-        waits={"train": Wait(stage="gang", unblock="add-room", says="room for 8 of the 9 pods of cpu 40")},
+        waits={"train": Wait(stage="gang", unblock="add-room", says="8 of the 9 pods of cpu 40")},
     ),
     Scenario(
         id="nine pods of 40 CPUs run on nine nodes of 64",
@@ -121,13 +121,13 @@ TABLE = [
     Scenario(
         id="2 ps and 4 workers are whole with both or not at all",
         cluster=[queue(), nodes(1, cpu=5), training("tf")],
-        waits={"tf": Wait(stage="gang", unblock="add-room", says="room for 3 of the 4 pods")},
+        waits={"tf": Wait(stage="gang", unblock="add-room", says="3 of the 4 pods")},
     ),
     Scenario(
         id="2 ps and 4 workers where there is room for none of them",
         cluster=[queue(), nodes(1, cpu=1), gang("full", 1, cpu=1, age=9), training("tf")],
         runs={"full": 1},
-        waits={"tf": Wait(stage="gang", unblock="add-room", says="2 more pods find room; it also takes room for 4 more pods of cpu 1")},
+        waits={"tf": Wait(stage="gang", unblock="add-room", says="2 more pods fit; it also needs capacity for 4 more pods of cpu 1")},
     ),
     Scenario(
         id="ps that would lie on the GPU nodes leave them to the workers",
@@ -137,27 +137,27 @@ TABLE = [
     Scenario(
         id="workers that want GPUs and ps that want CPUs, and no room for either",
         cluster=[queue(), nodes(1, cpu=1), two_kinds()],
-        waits={"tf": Wait(stage="gang", unblock="add-room", says="it also takes room for 4 more pods of cpu 8, nvidia.com/gpu 1")},
+        waits={"tf": Wait(stage="gang", unblock="add-room", says="it also needs capacity for 4 more pods of cpu 8, nvidia.com/gpu 1")},
     ),
     Scenario(
         id="workers that want GPUs and ps that want CPUs, of which the gang says only how many",
         cluster=[queue(), nodes(1, cpu=3), two_kinds(roles={})],
-        waits={"tf": Wait(stage="gang", unblock="add-room", says="it also takes room for")},
+        waits={"tf": Wait(stage="gang", unblock="add-room", says="it also needs capacity for")},
     ),
     Scenario(
         id="some room for ps and some for workers",
         cluster=[queue(), [node("a", cpu=2), node("b", cpu=8, gpu=1)], two_kinds()],
-        waits={"tf": Wait(stage="gang", unblock="add-room", says="it also takes room for")},
+        waits={"tf": Wait(stage="gang", unblock="add-room", says="it also needs capacity for")},
     ),
     Scenario(
         id="two tasks that lack the very same",
         cluster=[queue(), nodes(1, cpu=1), training("tf", ps=3, workers=3, cpu=2)],
-        waits={"tf": Wait(stage="gang", unblock="add-room", says="3 more pods find room; it also takes room for 3 more pods of cpu 2")},
+        waits={"tf": Wait(stage="gang", unblock="add-room", says="3 more pods fit; it also needs capacity for 3 more pods of cpu 2")},
     ),
     Scenario(
         id="two tasks, each with its own kind of node",
         cluster=[queue(), nodes(1, cpu=1), two_kinds(zones=("a", "b"))],
-        waits={"tf": Wait(stage="predicate", unblock="add-room", says="room for 4 more pods of cpu 8, nvidia.com/gpu 1 on nodes with zone=b")},
+        waits={"tf": Wait(stage="predicate", unblock="add-room", says="capacity for 4 more pods of cpu 8, nvidia.com/gpu 1 on nodes with zone=b")},
     ),
     Scenario(
         id="a queue that is too small for two tasks, and too few nodes",
@@ -167,12 +167,12 @@ TABLE = [
     Scenario(
         id="a queue that is too small for one task, and too few nodes",
         cluster=[queue(capability={"cpu": "3"}), nodes(1, cpu=1), gang("g", 4, cpu=1)],
-        waits={"g": Wait(stage="quota", unblock="raise-capability", says="it also takes room for 3 more pods of cpu 1")},
+        waits={"g": Wait(stage="quota", unblock="raise-capability", says="it also needs capacity for 3 more pods of cpu 1")},
     ),
     Scenario(
         id="ps that are gated and workers that find no GPUs",
         cluster=[queue(), nodes(1, cpu=64), two_kinds(gates=("later",))],
-        waits={"tf": Wait(stage="tasks", code="NotEnoughTasks", unblock="lift-gates", says="room for 4 more pods of cpu 8, nvidia.com/gpu 1")},
+        waits={"tf": Wait(stage="tasks", code="NotEnoughTasks", unblock="lift-gates", says="capacity for 4 more pods of cpu 8, nvidia.com/gpu 1")},
     ),
     Scenario(
         id="2 ps and 4 workers run where there is room for six",
@@ -182,7 +182,7 @@ TABLE = [
     Scenario(
         id="a small job passes a large one that waits",
         cluster=[queue(), nodes(1, cpu=4), gang("large", 2, cpu=3, age=9), gang("small", 1, cpu=3)],
-        runs={"small": 1}, waits={"large": Wait(stage="gang", unblock="add-room", says="room for 0 of the 2 pods")},
+        runs={"small": 1}, waits={"large": Wait(stage="gang", unblock="add-room", says="0 of the 2 pods")},
     ),
     Scenario(
         id="in a fifo queue nobody passes the first that waits",
@@ -202,7 +202,7 @@ TABLE = [
     Scenario(
         id="an elastic job without its minimum takes nothing",
         cluster=[queue(), nodes(2, cpu=2), gang("grow", 9, minimum=5, cpu=1)],
-        waits={"grow": Wait(stage="gang", unblock="add-room", says="room for 4 of the 5 pods")},
+        waits={"grow": Wait(stage="gang", unblock="add-room", says="4 of the 5 pods")},
     ),
     Scenario(
         id="a gang goes before an older job that only grows",
@@ -249,7 +249,7 @@ TABLE = [
     Scenario(
         id="limits without requests count as requests",
         cluster=[queue(), nodes(1, cpu=4), [group("limited", minimum=2), *(pod(f"p{n}", group="limited", limits={"cpu": "3"}) for n in range(2))]],
-        waits={"limited": Wait(stage="gang", unblock="add-room", says="room for 1 of the 2 pods of cpu 3")},
+        waits={"limited": Wait(stage="gang", unblock="add-room", says="1 of the 2 pods of cpu 3")},
     ),
     Scenario(
         id="requests below limits count, not the limits",
@@ -268,7 +268,7 @@ TABLE = [
         cluster=[queue(), *CLASSES, nodes(1, cpu=4), gang("low", 4, cpu=1, priority_class="low")],
         then=[gang("urgent", 1, cpu=1, priority_class="high")],
         runs={"urgent": 1}, evicted="low-worker-0 low-worker-1 low-worker-2 low-worker-3", remade=True,
-        waits={"low": Wait(stage="gang", unblock="add-room", says="room for 3 of the 4 pods")},
+        waits={"low": Wait(stage="gang", unblock="add-room", says="3 of the 4 pods")},
     ),
     Scenario(
         id="nobody is evicted for an equal priority",
@@ -320,7 +320,7 @@ TABLE = [
         then=[gang("urgent", 2, cpu=1, priority_class="high"), gang("late", 1, cpu=1, priority_class="low")],
         lingering=True,
         runs={"low": 4}, evicted="low-worker-2 low-worker-3",
-        waits={"urgent": Wait(stage="victims", code="WaitingForVictims", unblock="wait", says="until 2 pods that leave are gone"), "late": ROOM},
+        waits={"urgent": Wait(stage="victims", code="WaitingForVictims", unblock="wait", says="until 2 terminating pods are gone"), "late": ROOM},
     ),
     Scenario(
         id="a gang that a crash left half bound is completed before anybody else",

@@ -50,7 +50,7 @@ TABLE = [
     Scenario(
         id="a node selector that no node matches",
         cluster=[queue(), ZONES, job(2, selector={"zone": "c", "disk": "ssd"})],
-        waits={"g": Wait(stage="predicate", unblock="add-room", says="2 more pods find room on nodes with disk=ssd, zone=c")},
+        waits={"g": Wait(stage="predicate", unblock="add-room", says="2 more pods fit on nodes with disk=ssd, zone=c")},
     ),
     Scenario(
         id="a node selector whose nodes are full",
@@ -66,7 +66,7 @@ TABLE = [
     Scenario(
         id="a node affinity that no node matches",
         cluster=[queue(), ZONES, job(affinity=affine(need("zone", "In", "c", "d")))],
-        waits={"g": Wait(stage="predicate", unblock="add-room", says="finds room on nodes with zone=c")},
+        waits={"g": Wait(stage="predicate", unblock="add-room", says="fits on nodes with zone=c")},
     ),
     Scenario(
         id="a node affinity of numbers and of labels of any value",
@@ -76,12 +76,12 @@ TABLE = [
     Scenario(
         id="a node affinity for a node by its name",
         cluster=[queue(), ZONES, job(affinity=affine({"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["c1"]}]}))],
-        waits={"g": Wait(stage="predicate", unblock="add-room", says="finds room on node c1")},
+        waits={"g": Wait(stage="predicate", unblock="add-room", says="fits on node c1")},
     ),
     Scenario(
         id="a node affinity for a full node by its name",
         cluster=[queue(), [node("small", cpu=1), node("b")], job(3, affinity=affine({"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["small"]}]}))],
-        waits={"g": Wait(stage="gang", unblock="add-room", says="2 more pods find room on node small")},
+        waits={"g": Wait(stage="gang", unblock="add-room", says="2 more pods fit on node small")},
     ),
     Scenario(
         id="a selector and an affinity that exclude one another",
@@ -92,7 +92,7 @@ TABLE = [
     Scenario(
         id="taints that are not tolerated",
         cluster=[queue(), [node("t", taints=[ML]), node("u", taints=[ML])], job()],
-        waits={"g": Wait(stage="predicate", unblock="add-room", says="finds room on nodes without dedicated=ml:NoSchedule (or tolerates it)")},
+        waits={"g": Wait(stage="predicate", unblock="add-room", says="fits on nodes without dedicated=ml:NoSchedule (or tolerates it)")},
     ),
     Scenario(
         id="a selector whose nodes are tainted",
@@ -105,7 +105,7 @@ TABLE = [
     Scenario(
         id="as many pods as nodes take",
         cluster=[queue(), [node("a", pods=2), node("b", pods=1)], job(4)],
-        waits={"g": Wait(stage="gang", unblock="add-room", says="room for 3 of the 4 pods")},
+        waits={"g": Wait(stage="gang", unblock="add-room", says="3 of the 4 pods")},
     ),
     Scenario(id="a resource that no node has", cluster=[queue(), ZONES, gang("g", 1, gpu=1)], waits={"g": Wait(stage="gang", unblock="add-room", says="3 insufficient nvidia.com/gpu")}),
     Scenario(id="memory that no node has", cluster=[queue(), ZONES, gang("g", 1, memory="1Ti")], waits={"g": Wait(stage="gang", unblock="add-room", says="insufficient memory (at most memory 512Gi free on a node)")}),
@@ -113,13 +113,13 @@ TABLE = [
     Scenario(
         id="host ports, two nodes too few",
         cluster=[queue(), ZONES, job(5, host_ports=[80])],
-        waits={"g": Wait(stage="gang", unblock="add-room", left={"host ports": 0}, says="2 more pods find room on nodes each with its own kubernetes.io/hostname")},
+        waits={"g": Wait(stage="gang", unblock="add-room", left={"host ports": 0}, says="2 more pods fit on nodes each with its own kubernetes.io/hostname")},
     ),
     Scenario(id="near a pod", cluster=[queue(), ZONES, lying("w", "b1", labels=WEB), job(2, affinity=near("zone"))], runs={"g": 2}, on={"g": "b1 b1"}),
     Scenario(
         id="near a pod whose zone is full",
         cluster=[queue(), [node("a1", labels={"zone": "a"}), node("b1", cpu=2, labels={"zone": "b"})], lying("w", "b1", labels=WEB), job(2, affinity=near("zone"))],
-        waits={"g": Wait(stage="gang", unblock="add-room", left={"pod affinity": 1}, says="1 more pod finds room on nodes with zone=b")},
+        waits={"g": Wait(stage="gang", unblock="add-room", left={"pod affinity": 1}, says="1 more pod fits on nodes with zone=b")},
     ),
     Scenario(
         id="near a pod that is nowhere",
@@ -134,45 +134,45 @@ TABLE = [
     Scenario(
         id="siblings near one another on a node that is too small",
         cluster=[queue(), [node("a1", cpu=2, labels={"host": "a1"}), node("a2", cpu=2, labels={"host": "a2"})], job(3, affinity=near("host"), labels=WEB)],
-        waits={"g": Wait(stage="gang", unblock="add-room", left={"pod affinity": 1}, says="1 more pod finds room on nodes with host=a1")},
+        waits={"g": Wait(stage="gang", unblock="add-room", left={"pod affinity": 1}, says="1 more pod fits on nodes with host=a1")},
     ),
     Scenario(
         id="siblings near one another where no node has the topology",
         cluster=[queue(), ZONES, job(2, affinity=near("rack"), labels=WEB)],
-        waits=waits("pod affinity", "2 more pods find room on nodes with rack"),
+        waits=waits("pod affinity", "2 more pods fit on nodes with rack"),
     ),
     Scenario(id="far from one another", cluster=[queue(), ZONES, job(3, affinity=far("host"), labels=WEB)], runs={"g": 3}, on={"g": "a1 a2 b1"}),
     Scenario(
         id="far from one another, zones too few",
         cluster=[queue(), ZONES, job(4, affinity=far("zone"), labels=WEB)],
-        waits={"g": Wait(stage="gang", unblock="add-room", left={"pod anti-affinity": 0}, says="2 more pods find room on nodes each with its own zone")},
+        waits={"g": Wait(stage="gang", unblock="add-room", left={"pod anti-affinity": 0}, says="2 more pods fit on nodes each with its own zone")},
     ),
     Scenario(
         id="kept away by pods that lie there",
         cluster=[queue(), ZONES, [lying(f"w{n}", n, affinity=far("host")) for n in ("a1", "a2", "b1")], job(2, labels=WEB)],
-        waits=waits("anti-affinity of placed pods", "3 are near a pod whose anti-affinity shuns it; it starts when 2 more pods find room on nodes each with its own host"),
+        waits=waits("anti-affinity of placed pods", "3 are near a pod whose anti-affinity excludes it; it starts when 2 more pods fit on nodes each with its own host"),
     ),
     Scenario(id="spread over zones", cluster=[queue(), ZONES, job(2, spread=[spread("zone")], labels=WEB)], runs={"g": 2}, on={"g": "a1 b1"}),
     Scenario(
         id="spread over zones of which one is full",
         cluster=[queue(), [node("a1", labels={"zone": "a"}), node("b1", cpu=1, labels={"zone": "b"})], job(4, spread=[spread("zone")], labels=WEB)],
-        waits={"g": Wait(stage="gang", unblock="add-room", left={"topology spread": 1}, says="1 more pod finds room at every zone")},
+        waits={"g": Wait(stage="gang", unblock="add-room", left={"topology spread": 1}, says="1 more pod fits at every zone")},
     ),
     Scenario(
         id="spread over more zones than there are",
         cluster=[queue(), ZONES, [lying("w", "a1", labels=WEB), lying("v", "b1", labels=WEB)], job(2, spread=[spread("zone", min_domains=3)], labels=WEB)],
-        waits=waits("topology spread", "would be skewed more than its topology spread allows; it starts when 2 more pods find room on nodes each with its own zone"),
+        waits=waits("topology spread", "would be skewed more than its topology spread allows; it starts when 2 more pods fit on nodes each with its own zone"),
     ),
     Scenario(id="a volume of one node", cluster=[queue(), ZONES, claim("c", volume="v"), volume("v", host="b1"), stored("c")], runs={"g": 1}, on={"g": "b1"}),
     Scenario(
         id="a volume of a node that is not there",
         cluster=[queue(), ZONES, claim("c", volume="v"), volume("v", host="x9"), stored("c")],
-        waits={"g": Wait(stage="predicate", unblock="reach-volume", left={"volume affinity": 0}, says="finds room on nodes with host=x9")},
+        waits={"g": Wait(stage="predicate", unblock="reach-volume", left={"volume affinity": 0}, says="fits on nodes with host=x9")},
     ),
     Scenario(
         id="a volume of a zone without nodes",
         cluster=[queue(), node("a", labels={ZONE: "a"}), claim("c", volume="v"), volume("v", labels={ZONE: "z"}), stored("c")],
-        waits={"g": Wait(stage="predicate", unblock="reach-volume", left={"volume zone": 0}, says=f"finds room on nodes with {ZONE}=z")},
+        waits={"g": Wait(stage="predicate", unblock="reach-volume", left={"volume zone": 0}, says=f"fits on nodes with {ZONE}=z")},
     ),
     Scenario(
         id="volumes of two nodes",

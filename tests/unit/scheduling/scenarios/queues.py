@@ -223,13 +223,13 @@ TABLE = [
         id="jobs of a queue above others are not placed where only leaves take jobs",
         cluster=[[*DESERVING, queue("team-a3", parent="dept-a", state="Closed")], TEN, gang("up", 2, queue="dept-a", cpu=1), gang("leaf", 2, queue="dept-b", cpu=1)],
         conf=LEAVES_ONLY, runs={"leaf": 2},
-        waits={"up": Wait(stage="queue-closed", code="QueueNotLeaf", unblock="move-job", says="queue 'dept-a' has queues below it, and only queues without any take jobs; move the job to one of: 'team-a1', 'team-a2'")},
+        waits={"up": Wait(stage="queue-closed", code="QueueNotLeaf", unblock="move-job", says="queue 'dept-a' has child queues, and only leaf queues run jobs; move the job to one of: 'team-a1', 'team-a2'")},
     ),
     Scenario(
         id="jobs of root are not placed, whatever the plugins say of hierarchy",
         cluster=[DEPARTMENTS, TEN, gang("up", 1, queue="root", cpu=1), gang("leaf", 1, queue="team-a1", cpu=1)],
         runs={"leaf": 1},
-        waits={"up": Wait(stage="queue-closed", code="QueueNotLeaf", unblock="move-job", says="queue 'root' has queues below it, and only queues without any take jobs; move the job to one of: 'dept-b', 'team-a1', 'team-a2'")},
+        waits={"up": Wait(stage="queue-closed", code="QueueNotLeaf", unblock="move-job", says="queue 'root' has child queues, and only leaf queues run jobs; move the job to one of: 'dept-b', 'team-a1', 'team-a2'")},
     ),
     Scenario(
         id="nor are they let in",
@@ -267,7 +267,7 @@ TABLE = [
     Scenario(
         id="a gang that its queue's capability does not hold",
         cluster=[queue("a", capability={"cpu": "3"}), TEN, gang("one", 2, queue="a", cpu=1, age=9), gang("two", 2, queue="a", cpu=1)],
-        runs={"one": 2}, waits={"two": Wait(stage="quota", unblock="raise-capability", says="cpu 2 needed, 1 left")},
+        runs={"one": 2}, waits={"two": Wait(stage="quota", unblock="raise-capability", says="requested cpu 2, available 1")},
     ),
     Scenario(
         id="a job that is not let in for its queue's capability",
@@ -277,7 +277,7 @@ TABLE = [
     Scenario(
         id="a job that the capability of a queue above does not hold",
         cluster=[[queue("dept", capability={"cpu": "3"}), queue("team", parent="dept", capability={"cpu": "8"}), queue("other", parent="dept")], TEN, gang("one", 2, queue="other", cpu=1, age=9), gang("two", 2, queue="team", cpu=1)],
-        runs={"one": 2}, waits={"two": Wait(stage="quota", unblock="raise-capability", says="queue 'dept' has not enough left")},
+        runs={"one": 2}, waits={"two": Wait(stage="quota", unblock="raise-capability", says="insufficient quota in queue 'dept'")},
     ),
     Scenario(
         id="a job larger than the capability of a queue above",
@@ -294,8 +294,8 @@ TABLE = [
         cluster=[[queue("a"), queue("b")], TEN, gang("five", 5, queue="a", cpu=1, age=9), gang("other", 5, minimum=1, queue="b", cpu=1)],
         then=[gang("more", 1, queue="a", cpu=1), gang("much", 9, minimum=1, queue="b", cpu=1)],
         conf=OVERUSED, runs={"five": 5, "other": 5},
-        waits={"more": Wait(stage="quota", unblock="raise-weight", says="queue 'a' has all that it deserves", then=["gang"]),
-               "much": Wait(stage="quota", unblock="raise-weight", says="queue 'b' has all that it deserves", then=["gang"])},
+        waits={"more": Wait(stage="quota", unblock="raise-weight", says="queue 'a' is overused, it has its deserved share", then=["gang"]),
+               "much": Wait(stage="quota", unblock="raise-weight", says="queue 'b' is overused, it has its deserved share", then=["gang"])},
     ),
     Scenario(
         id="the least weight that would help is told",

@@ -171,23 +171,23 @@ TABLE = [
         waits={"g": Wait(stage="bind", code="BindFailed", unblock="wait", says="1 pods could not be bound")},
     ),
     Scenario(
-        id="the cluster has let in as much as it can hold",
+        id="overcommit limit reached",
         cluster=[queue(), TWO, gang("full", 8, cpu=1, age=9, min_resources={"cpu": "8"}), gang("g", 2, cpu=1, phase="Pending", min_resources={"cpu": "2"})],
-        runs={"full": 8}, waits={"g": Wait(stage="overcommit", unblock="add-room", says="the cluster has let in as much as it can hold: cpu 2 needed, 1.6 left", then=["gang"])},
+        runs={"full": 8}, waits={"g": Wait(stage="overcommit", unblock="add-room", says="overcommit limit reached: requested cpu 2, available 1.6", then=["gang"])},
     ),
     Scenario(
         id="a quota of the namespace is used up",
         cluster=[queue(), TWO, quota({"cpu": "4"}, {"cpu": "3"}), gang("g", 2, cpu=1, phase="Pending", min_resources={"cpu": "2"})],
-        conf=QUOTAS, waits={"g": Wait(stage="namespace-quota", unblock="raise-quota", says="cpu 2 needed, 1 left")},
+        conf=QUOTAS, waits={"g": Wait(stage="namespace-quota", unblock="raise-quota", says="requested cpu 2, available 1")},
     ),
     Scenario(
         id="a job that was let in and found no room goes back",
         cluster=[queue(), TWO, gang("g", 1, cpu=6, phase="Pending", min_resources={"cpu": "6"})], later=INQUEUE_SECONDS,
-        waits={"g": Wait(stage="overcommit", code="InqueueTimeout", unblock="add-room", says="room for 0 of the 1 pods of cpu 6")},
+        waits={"g": Wait(stage="overcommit", code="InqueueTimeout", unblock="add-room", says="0 of the 1 pods of cpu 6")},
     ),
     Scenario(id="a claim that does not exist", cluster=[queue(), TWO, stored("c")], waits=volumes("ClaimNotFound", "create-claim", "claim 'ns/c' does not exist", "volumes")),
     Scenario(id="a claim that its class has to bind", cluster=[queue(), TWO, claim("c"), storage_class(), stored("c")], waits=volumes("ClaimNotBound", "bind-claim", "storage class 'slow' has to give it a volume")),
-    Scenario(id="a claim that is given its place and waits for its volume", cluster=[queue(), TWO, claim("c"), storage_class(waits=True), stored("c")], waits=volumes("ClaimNotBound", "bind-claim", "its room is kept until its claims are bound")),
+    Scenario(id="a claim that is given its place and waits for its volume", cluster=[queue(), TWO, claim("c"), storage_class(waits=True), stored("c")], waits=volumes("ClaimNotBound", "bind-claim", "its nodes are reserved until its claims are bound")),
     Scenario(id="a claim whose volume does not exist", cluster=[queue(), TWO, claim("c", volume="v"), stored("c")], waits=volumes("VolumeNotFound", "create-volume", "volume 'v' of claim 'ns/c' does not exist")),
     Scenario(id="a claim that has lost its volume", cluster=[queue(), TWO, claim("c", volume="v", phase="Lost"), stored("c")], waits=volumes("VolumeNotFound", "create-volume", "has lost its volume 'v'")),
     Scenario(

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from vc.scheduling.model.node_table import Filtered, Ints, Mask
 from vc.scheduling.session.batch_fit import capacity
-from vc.scheduling.session.free_resources import VACANCIES_MAX, FreeResources, FreeResourcesCache
+from vc.scheduling.session.free_resources import NODE_SETS_MAX, FreeResources, FreeResourcesCache
 
 AMOUNTS = st.integers(0, 2**60)
 ROWS = st.lists(st.tuples(AMOUNTS, AMOUNTS), max_size=6)
@@ -22,25 +22,25 @@ def passed(*mask: bool) -> Filtered:
 
 @given(ROWS, AMOUNTS)
 def test_sums_are_those_of_the_rows(rows: list[tuple[int, int]], amount: int) -> None:
-    vacancy = FreeResources(table(rows))
+    free_resources = FreeResources(table(rows))
     for column in (0, 1):
         free = [row[column] for row in rows]
-        assert vacancy.total(column) == vacancy.total(column) == sum(free)
-        assert vacancy.most(column) == max(free, default=0)
-        assert vacancy.lacking(column, amount) == sum(one < amount for one in free)
+        assert free_resources.total(column) == free_resources.total(column) == sum(free)
+        assert free_resources.most(column) == max(free, default=0)
+        assert free_resources.lacking(column, amount) == sum(one < amount for one in free)
 
 
 @given(ROWS, st.tuples(AMOUNTS, AMOUNTS))
 def test_a_cheap_no_is_a_no(rows: list[tuple[int, int]], asked: tuple[int, int]) -> None:
     request = np.array(asked, dtype=np.int64)
-    if FreeResources(table(rows)).takes_none(request):
+    if FreeResources(table(rows)).fits_none(request):
         assert not capacity(table(rows), request).any()
 
 
 def test_more_than_any_node_has_is_a_cheap_no() -> None:
-    vacancy = FreeResources(table([(4, 1), (1, 4)]))
-    assert vacancy.takes_none(np.array([5, 0]))
-    assert not vacancy.takes_none(np.array([3, 3])), "which node has both it does not say"
+    free_resources = FreeResources(table([(4, 1), (1, 4)]))
+    assert free_resources.fits_none(np.array([5, 0]))
+    assert not free_resources.fits_none(np.array([3, 3])), "which node has both it does not say"
 
 
 class Free:
@@ -69,8 +69,8 @@ def test_no_more_than_so_many_are_kept() -> None:
     free, first = Free(), passed(True, True)
     known = FreeResourcesCache(free.of)
     known.of(first)
-    others = [passed(True, False) for _ in range(VACANCIES_MAX)]
+    others = [passed(True, False) for _ in range(NODE_SETS_MAX)]
     for other in others:
         known.of(other)
     known.of(first)
-    assert free.asked == VACANCIES_MAX + 2
+    assert free.asked == NODE_SETS_MAX + 2

@@ -74,7 +74,7 @@ def test_no_node_is_that_large_is_said_of_pods_that_exist() -> None:
     reason = told(queue(), node("a", cpu=8), node("b", cpu=4), gang("big", 1, cpu=12))
     assert reason.permanent
     assert reason.sentence.startswith(
-        "no node is that large: a pod needs cpu 12, and the largest node has 8; room "
+        "no node is that large: a pod needs cpu 12, and the largest node has 8; 0 of the "
     )
 
 
@@ -96,7 +96,7 @@ def test_a_gang_that_empty_nodes_could_not_take_is_told_so_behind_overcommit() -
         gang("big", 4, phase="Pending", min_resources={"cpu": "20"}, cpu=5),
     )
     assert (reason.stage, reason.permanent) == (Stage.GANG, True)
-    assert "even if they were empty they could take 2 of the 4 pods" in reason.sentence
+    assert "even if they were empty they could run 2 of the 4 pods" in reason.sentence
 
 
 @pytest.mark.parametrize("away", ["ready", "cordoned"])

@@ -202,7 +202,7 @@ def test_each_queue_that_refuses_is_named_and_the_same_queue_once() -> None:
     )
     assert both.sentence == (
         "can never start in queue 'team': the gang needs cpu 7, and the capability of queue 'dept' "
-        "is cpu 6; queue 'team' has not enough left of its capability: cpu 7 needed, 5 left"
+        "is cpu 6; insufficient quota in queue 'team': requested cpu 7, available 5"
     )
     once = told(queue(capability={"cpu": "6"}), nodes(2, cpu=8), gang("big", 7, cpu=1))
     assert once.sentence == (
@@ -237,7 +237,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
 
 NO_NODE = "no node is that large: a pod needs cpu {}, and the largest node has 8"
 TOO_MANY = (
-    "can never start with these nodes: even if they were empty they could take {} of the {} pods "
+    "can never start with these nodes: even if they were empty they could run {} of the {} pods "
     "that must start together"
 )
 TOGETHER = "can never start with these nodes: the gang needs cpu {}, and all nodes together have {}"
@@ -352,7 +352,7 @@ def test_a_resource_that_no_node_has() -> None:
     reason = told(queue(), nodes(2), gang("big", 1, gpu=1))
     assert reason.permanent
     assert reason.sentence.startswith(
-        "no node is that large: a pod needs nvidia.com/gpu 1, and the largest node has 0; room "
+        "no node is that large: a pod needs nvidia.com/gpu 1, and the largest node has 0; 0 of the "
     )
 
 

@@ -155,7 +155,7 @@ def test_a_claim_is_told_its_node_and_the_gang_waits_for_it() -> None:
     assert [(c.claim, c.node, c.volume) for c in decisions.claims] == [("ns/c", "b1", "")]
     reason = reason_of(decisions, "g")
     assert reason.stage is Stage.VOLUMES
-    assert reason.sentence == "its room is kept until its claims are bound: 'ns/c'"
+    assert reason.sentence == "its nodes are reserved until its claims are bound: 'ns/c'"
     effect = claim_effect(decisions.claims[0])
     assert (effect.kind, effect.name, effect.uid) == (kinds.CLAIMS, "c", "claim-c")
     assert effect.patch == {

@@ -14,7 +14,7 @@ STAGES: Final = {
     "queue-missing": "its queue does not exist",
     "queue-closed": "its queue lets no jobs in",
     "quota": "its queue, or one above it, is full",
-    "overcommit": "the cluster has let in as much as it can hold soon",
+    "overcommit": "overcommit limit reached",
     "namespace-quota": "a ResourceQuota of its namespace is used up",
     "volumes": "a claim on storage is missing or not bound yet",
     "tasks": "not all its pods exist yet, or some are gated",
@@ -22,7 +22,7 @@ STAGES: Final = {
     "predicate": "no node passes the checks",
     "gang": "not all pods that must start together fit",
     "order": "its queue is first in, first out, and another job is before it",
-    "victims": "its room is kept for it until pods that leave are gone",
+    "victims": "its nodes are reserved until terminating pods are gone",
 }
 _SCATTERED: Final = "(in all there is enough; it is scattered over the nodes)"
 _UNBLOCK: Final = {
@@ -30,7 +30,7 @@ _UNBLOCK: Final = {
     "open-queue": "vcctl queue operate -n {target} -a open",
     "move-job": "create the job anew in one of the queues {target}",
     "raise-capability": "raise the capability of queue {target} by {amounts}, or wait for its jobs",
-    "add-room": "room for {amounts}{pods}{where}",
+    "add-room": "capacity for {amounts}{pods}{where}",
     "create-pods": "{count} more pods of {target}",
     "lift-gates": "remove the scheduling gates of {count} pods of {target}",
     "create-peer": "a pod with the labels {target} for it to be near",
@@ -40,7 +40,7 @@ _UNBLOCK: Final = {
     "create-volume": "create volume {target}",
     "bind-claim": "bind claim {target} to a volume",
     "free-claim": "end the pod that uses claim {target}",
-    "reach-volume": "room for {amounts} on a node that reaches the volume of claim {target}{where}",
+    "reach-volume": "capacity for {amounts} on a node that reaches the volume of claim {target}{where}",
     "add-volume": "a free volume that suits claim {target}",
     "remove-field": "create it without the field: {target}",
     "wait": "nothing to do but wait",

@@ -81,6 +81,7 @@ class EqualPriorityVictims:
         session = self._session
         left = session.group_allocated(victim)
         earlier = [pod for pod in victim.placed if pod.uid in session.decided.evicted_uids]
+        # Victims chosen earlier in the session are still on their nodes, so they are subtracted here.
         for pod in (*earlier, *pods):
             for name, amount in pod.shape.request:
                 left[name] = left.get(name, 0) - amount

@@ -42,6 +42,7 @@ def reclaim(session: Session) -> None:
     for group in preemption_attempts.among(
         _by_turns(JobOrder(session, find_preemptors(session)), preemption_attempts)
     ):
+        # Shares change with every placement and eviction, so each attempt reads them again.
         attempt = _Reclaim(session, group, shares, shared, order)
         # The rules and the feasibility bound are cheap, and they save most failing simulations.
         if not attempt.may_take() or not attempt.could_help():
@@ -96,8 +97,8 @@ class _SharedResults:
         """Bundles of evictable pods of a queue's jobs, in no order."""
         known = self._by_queue.get(queue)
         if known is None:
-            all_groups = self._session.snapshot.all_groups.values()
-            others = [other for other in all_groups if other.placed and other.queue == queue]
+            groups = self._session.snapshot.all_groups.values()
+            others = [other for other in groups if other.placed and other.queue == queue]
             known = bundles(self._session, others, permits=_any_pod, switch=RECLAIMABLE)
             self._by_queue[queue] = known
         return known
@@ -150,14 +151,16 @@ class _Reclaim:
         victim_queues = {queue: None for queue, _ in self._willing}
         if not victim_queues and not self._others_terminate():
             return None
-        all_groups = self._session.snapshot.all_groups.values()
-        pods = [pod for other in all_groups if other.queue in victim_queues for pod in other.placed]
+        groups = self._session.snapshot.all_groups.values()
+        pods = [pod for other in groups if other.queue in victim_queues for pod in other.placed]
         return feasibility_without(self._session, pods)
 
     def run(self) -> bool:
         """Evict victims and reserve their resources for the job; return whether that succeeded."""
         if self._asking not in self._shared.found:
             self._shared.found[self._asking] = self._found()
+        # Preemptors of one queue that request the same resources have the same victims in the same
+        # order, until pods are evicted.
         order, found = self._shared.found[self._asking]
         eviction = VictimEviction(
             self._session, self._group, self._missing, order=order, switch=RECLAIMABLE
@@ -190,6 +193,7 @@ class _Reclaim:
         Evictions only lower what queues have, so no other kind is allowed later.
         """
         willing: dict[_Kind, None] = {}
+        # One check per shape is enough, because the rules see only amounts, not pods.
         for queue in self._asked:
             rows = self._asked_of(queue)
             has = {row.name: self._session.accounts.allocated(row.name) for row in rows}
@@ -253,6 +257,8 @@ class _Reclaim:
             rows = self._asked_of(bundle.group.queue)
             for row in rows:
                 has.setdefault(row.name, dict(self._session.accounts.allocated(row.name)))
+            # Rules are checked on the sum of the bundle: a whole gang may cross the share that its
+            # single pods do not.
             freed = _sum(pods)
             if self._rule.permits(rows, has, freed) and all(
                 _keeps_guarantee(row, has[row.name], freed) for row in rows
