@@ -139,12 +139,12 @@ class DashboardService:
             view, changes = self._follower.view, self._changes
             lists = [list(view.objects(kind)) for kind in (JOBS, PODGROUPS, PODS, QUEUES, NODES)]
             jobs, groups, pods, queues, nodes = lists
-            drawn = await asyncio.to_thread(
+            built = await asyncio.to_thread(
                 build_cluster_index, jobs=jobs, groups=groups, pods=pods, queues=queues, nodes=nodes
             )
             # An index that was built during a change is used once and not kept.
-            self._index = drawn if changes == self._changes else None
-            return drawn
+            self._index = built if changes == self._changes else None
+            return built
 
     async def findings(self) -> tuple[list[Finding], Seen, float]:
         """Violated invariants. A view that is not ready is
