@@ -130,9 +130,9 @@ def waiting_by_queue(cluster_index: ClusterIndex) -> dict[str, Amounts]:
     """
     waiting: dict[str, Amounts] = {}
     for key, group in cluster_index.groups.items():
-        asked: Amounts = {}
+        requested: Amounts = {}
         for pod in unplaced(cluster_index, key):
-            add(asked, pod_amounts(pod.spec))
+            add(requested, pod_amounts(pod.spec))
         if group.status.phase in WAITING_PHASES:
             needed = read(group.spec.min_resources or {})
             for name, units in needed.items():
@@ -140,9 +140,9 @@ def waiting_by_queue(cluster_index: ClusterIndex) -> dict[str, Amounts]:
                 if not _is_quota_name(name):
                     # Existing pods are part of the minimum, so the larger
                     # value counts and not the sum.
-                    asked[name] = max(asked.get(name, 0), units)
-        if asked:
-            add(waiting.setdefault(group.spec.queue, {}), asked)
+                    requested[name] = max(requested.get(name, 0), units)
+        if requested:
+            add(waiting.setdefault(group.spec.queue, {}), requested)
     return waiting
 
 
