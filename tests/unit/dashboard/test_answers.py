@@ -1,4 +1,4 @@
-"""Answers over a picture: jobs, queues, sessions, invariants, the page and its description."""
+"""Answers over a cluster index: jobs, queues, sessions, invariants, the page and its description."""
 
 import msgspec
 import pytest

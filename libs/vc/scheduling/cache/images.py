@@ -43,7 +43,7 @@ class ImageTableBuilder:
         """By image: the number of waiting pods that use it."""
         self._found: dict[str, tuple[Ints, Ints]] = {}
         """By image in use: rows of the columns, and the sizes there."""
-        self._told: dict[str, tuple[StaticTable, tuple[Ints, Ints], ImageRow]] = {}
+        self._rows: dict[str, tuple[StaticTable, tuple[Ints, Ints], ImageRow]] = {}
         """The rows that the last session got, and what they were computed from."""
 
     # -- nodes -----------------------------------------------------------------------------------
@@ -104,13 +104,13 @@ class ImageTableBuilder:
         # Images that no waiting pod uses would otherwise accumulate.
         for image in [image for image in self._found if image not in self._requested]:
             del self._found[image]
-        told: dict[str, tuple[StaticTable, tuple[Ints, Ints], ImageRow]] = {}
+        rows: dict[str, tuple[StaticTable, tuple[Ints, Ints], ImageRow]] = {}
         for image in sorted(self._found):
             found = self._found[image]
             if len(found[0]):
-                told[image] = (nodes, found, self._row(image, nodes, found))
-        self._told = told
-        return {image: row for image, (_, _, row) in told.items()}
+                rows[image] = (nodes, found, self._row(image, nodes, found))
+        self._rows = rows
+        return {image: row for image, (_, _, row) in rows.items()}
 
     def _look_up(self, images: list[str]) -> None:
         """Find all images in one pass over the columns."""
@@ -132,7 +132,7 @@ class ImageTableBuilder:
     def _row(self, image: str, nodes: StaticTable, found: tuple[Ints, Ints]) -> ImageRow:
         """The row of an image in table order. An equal earlier row is reused, so that sessions
         share it."""
-        before = self._told.get(image)
+        before = self._rows.get(image)
         if before is not None and before[0] is nodes and before[1] is found:
             return before[2]
         places = np.full(len(self._ids), -1, dtype=np.int64)

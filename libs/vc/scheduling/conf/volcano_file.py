@@ -218,12 +218,12 @@ def _check_allocate(arguments: Mapping[str, str], at: str) -> None:
 
 def _late_sla(conf: Conf) -> list[str]:
     """A warning if sla comes after plugins that refuse jobs: its pass affects only later tiers."""
-    asked = ("overcommit", "proportion", "capacity", "resourcequota")
+    rejecting = ("overcommit", "proportion", "capacity", "resourcequota")
     for tier in conf.tiers:
         names = [plugin.name for plugin in tier]
         if "sla" in names:
             return []
-        if any(name in asked for name in names):
+        if any(name in rejecting for name in names):
             break
     if "sla" not in [plugin.name for plugin in conf.plugins]:
         return []
@@ -240,7 +240,7 @@ def _silent_tier(conf: Conf) -> list[str]:
     return [
         (
             "gang in the first tier without `enableReclaimable: false`: upstream would never ask the "
-            "shares of the second tier and reclaim nothing by them; here they are always asked"
+            "shares of the second tier and reclaim nothing by them; here they are always rejecting"
         )
     ]
 

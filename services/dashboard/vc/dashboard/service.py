@@ -37,8 +37,8 @@ from vc.scheduling.cache.cluster_cache import KINDS
 INVARIANTS_SECONDS: Final = 5.0
 REST_SECONDS: Final = 0.2
 """Pause between two polls. A user does not notice such a delay."""
-STANDING_RESTS: Final = 10
-STANDING_SECONDS_MAX: Final = 10.0
+SHARES_RESTS: Final = 10
+SHARES_SECONDS_MAX: Final = 10.0
 """Shares and order are cached for ten times the time of their computation, up to this limit.
 
 On a small cluster they are always fresh, and on a large one most of the
@@ -139,12 +139,12 @@ class DashboardService:
             view, changes = self._follower.view, self._changes
             lists = [list(view.objects(kind)) for kind in (JOBS, PODGROUPS, PODS, QUEUES, NODES)]
             jobs, groups, pods, queues, nodes = lists
-            drawn = await asyncio.to_thread(
+            built = await asyncio.to_thread(
                 build_cluster_index, jobs=jobs, groups=groups, pods=pods, queues=queues, nodes=nodes
             )
             # An index that was built during a change is used once and not kept.
-            self._index = drawn if changes == self._changes else None
-            return drawn
+            self._index = built if changes == self._changes else None
+            return built
 
     async def findings(self) -> tuple[list[Finding], Seen, float]:
         """Violated invariants. A view that is not ready is
@@ -185,7 +185,7 @@ class DashboardService:
             began, ground = self.seconds(), await self.ground()
             found = await asyncio.to_thread(_computed_shares, ground)
             # The cache time grows with the cost, so that shares use at most a tenth of the time.
-            rest = min(STANDING_SECONDS_MAX, STANDING_RESTS * (self.seconds() - began))
+            rest = min(SHARES_SECONDS_MAX, SHARES_RESTS * (self.seconds() - began))
             self._shares = (self.seconds() + rest, changes, found)
             return found
 

@@ -46,13 +46,13 @@ class SessionStore:
             return None
         why_not = entry.left_out or await self._why_not(entry)
         try:
-            told = list(conf_of(entry).actions)
+            actions = list(conf_of(entry).actions)
         except FrameError:
-            told = []
+            actions = []
         return SessionDetail(
             session=row_of(entry.record, kept=True),
             record=answered_record(entry.record),
-            actions=told,
+            actions=actions,
             digest=entry.digest,
             release=entry.release,
             replayable=not why_not,

@@ -60,8 +60,8 @@ class Visible:
         if not scope.everything:
             names = await self._namespaces_of(cluster_index)
             # The requested namespace may have no objects yet, and is checked all the same.
-            asked = {namespace} if namespace else set()
-            scope = await self._callers().scope(caller, names | asked)
+            wanted = {namespace} if namespace else set()
+            scope = await self._callers().scope(caller, names | wanted)
         if namespace and not scope.sees(namespace):
             raise _not_there(namespace)
         return scope
@@ -96,8 +96,8 @@ class Visible:
     async def check_usage(self, namespace: str) -> None:
         """Raise DeniedError unless the caller may see the
         namespace or, without one, all of them."""
-        asked = {namespace} if namespace else set()
-        scope = await self._callers().scope(_caller.get(), asked)
+        wanted = {namespace} if namespace else set()
+        scope = await self._callers().scope(_caller.get(), wanted)
         if not scope.sees(namespace):
             raise DeniedError(
                 403,

@@ -130,14 +130,14 @@ def waiting_by_queue(cluster_index: ClusterIndex) -> dict[str, Resources]:
     """
     waiting: dict[str, Resources] = {}
     for key, group in cluster_index.groups.items():
-        asked = Resources.total(pod_amounts(pod.spec) for pod in unplaced(cluster_index, key))
+        requested = Resources.total(pod_amounts(pod.spec) for pod in unplaced(cluster_index, key))
         if group.status.phase in WAITING_PHASES:
             needed = read(group.spec.min_resources or {})
             # Quota names repeat the same amounts. Existing pods are part of the minimum, so the
             # larger value counts and not the sum.
-            asked.raise_to(needed.without([name for name in needed if _is_quota_name(name)]))
-        if asked:
-            waiting.setdefault(group.spec.queue, Resources()).add(asked)
+            requested.raise_to(needed.without([name for name in needed if _is_quota_name(name)]))
+        if requested:
+            waiting.setdefault(group.spec.queue, Resources()).add(requested)
     return waiting
 
 

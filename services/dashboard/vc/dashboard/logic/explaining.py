@@ -243,8 +243,8 @@ def _headroom(cluster_index: ClusterIndex, shares: SharesAndOrder, queue: str) -
             found = shares.queues[name]
             # Without its own limit, a queue may use the whole cluster.
             for resource, most in {**there, **found.real_capacity}.items():
-                room = max(0, most - found.allocated.get(resource, 0))
-                left[resource] = min(left.get(resource, room), room)
+                free = max(0, most - found.allocated.get(resource, 0))
+                left[resource] = min(left.get(resource, free), free)
     return left
 
 
@@ -355,8 +355,12 @@ def _basis(ended: list[str], last: End) -> str:
 
 def _yes(ground: Ground, at: float, basis: str, waits_for: list[str]) -> Estimate:
     seconds = max(0.0, at - ground.now)
-    told = f"in about {format_duration(round(seconds))}: {basis}" if seconds else f"now: {basis}"
-    return Estimate(starts_at=format_time(at), in_seconds=seconds, basis=told, waits_for=waits_for)
+    shown_basis = (
+        f"in about {format_duration(round(seconds))}: {basis}" if seconds else f"now: {basis}"
+    )
+    return Estimate(
+        starts_at=format_time(at), in_seconds=seconds, basis=shown_basis, waits_for=waits_for
+    )
 
 
 def _no(basis: str) -> Estimate:

@@ -178,14 +178,14 @@ def _over(
         if resource not in has and not strict:
             continue
         if used[resource] > has.get(resource, 0):
-            room = has.get(resource, 0)
-            quantities = shown({resource: used[resource]}), shown({resource: room})
+            allocatable = has.get(resource, 0)
+            quantities = shown({resource: used[resource]}), shown({resource: allocatable})
             numbers |= {
                 f"{resource}.used": str(quantities[0][resource]),
                 f"{resource}.{limit}": str(quantities[1][resource]),
             }
             taken = human_amount(resource, used[resource], up=True)
-            parts.append(f"{resource} used {taken}, {limit} {human_amount(resource, room)}")
+            parts.append(f"{resource} used {taken}, {limit} {human_amount(resource, allocatable)}")
     if parts:
         yield Finding(invariant=invariant, object=name, message="; ".join(parts), numbers=numbers)
 
@@ -218,18 +218,18 @@ def _wrong_queues(cluster_index: ClusterIndex) -> Iterator[Finding]:
     allocated = _allocated(cluster_index)
     for name, queue in cluster_index.queues.items():
         # Zero and absent amounts mean the same.
-        told = {
+        in_status = {
             resource: units for resource, units in read(queue.status.allocated).items() if units
         }
         has = allocated[name]
         numbers: dict[str, int | str] = {}
         parts: list[str] = []
-        for resource in sorted(told.keys() | has.keys()):
-            says, holds = told.get(resource, 0), has.get(resource, 0)
+        for resource in sorted(in_status.keys() | has.keys()):
+            says, holds = in_status.get(resource, 0), has.get(resource, 0)
             if says != holds:
-                told_text = str(shown({resource: says})[resource])
+                status_text = str(shown({resource: says})[resource])
                 held_text = str(shown({resource: holds})[resource])
-                numbers |= {f"{resource}.allocated": told_text, f"{resource}.pods": held_text}
+                numbers |= {f"{resource}.allocated": status_text, f"{resource}.pods": held_text}
                 parts.append(
                     f"{resource} allocated {human_amount(resource, says)}, "
                     f"its pods {human_amount(resource, holds)}"
@@ -242,7 +242,7 @@ def _wrong_queues(cluster_index: ClusterIndex) -> Iterator[Finding]:
                 numbers=numbers,
                 # The status as identity: one that is written again was not
                 # stuck, even if it is still late.
-                state=str(sorted(told.items())),
+                state=str(sorted(in_status.items())),
             )
 
 

@@ -199,8 +199,8 @@ def _sentence(group: PodGroup | None, reasons: Mapping[str, JobReason]) -> str:
 
 def newest_condition(group: PodGroup) -> PodGroupCondition | None:
     """The condition with status True that was written last."""
-    holding = [c for c in group.status.conditions if c.status == "True"]
-    return max(holding, key=lambda c: c.last_transition_time or "", default=None)
+    true_now = [c for c in group.status.conditions if c.status == "True"]
+    return max(true_now, key=lambda c: c.last_transition_time or "", default=None)
 
 
 def _group_row(group: PodGroup) -> GroupRow:

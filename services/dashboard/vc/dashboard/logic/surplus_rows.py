@@ -31,7 +31,7 @@ def surplus_rows(
                     group=key,
                     stage=BEYOND_MINIMUM,
                     needed_pods=len(pods),
-                    missing=shown(_asked(pods)),
+                    missing=shown(_requested(pods)),
                     unblock=None,
                     reason=_sentence(pods, group.spec.min_member),
                     created=group.metadata.creation_timestamp or "",
@@ -40,7 +40,7 @@ def surplus_rows(
     return found
 
 
-def _asked(pods: list[Pod]) -> Resources:
+def _requested(pods: list[Pod]) -> Resources:
     # Pods are counted apart, in `needed_pods`.
     return Resources.total(pod_amounts(pod.spec) for pod in pods).without((PODS,))
 

@@ -141,7 +141,7 @@ def report(rows: list[UsageRow], query: UsageQuery, *, stale: str) -> UsageRepor
     for row in rows:
         # Even rows that the filter excludes show how far hours are closed.
         until = max(until, row.hour + HOUR_SECONDS) if row.closed else until
-        if not _is_asked_for(row, query):
+        if not _is_selected(row, query):
             continue
         held = sums.setdefault(tuple(_cell(row, cell) for cell in query.by), Resources())
         held.add({resource: int(units) for resource, units in row.held.items()})
@@ -163,7 +163,7 @@ def report(rows: list[UsageRow], query: UsageQuery, *, stale: str) -> UsageRepor
     )
 
 
-def _is_asked_for(row: UsageRow, query: UsageQuery) -> bool:
+def _is_selected(row: UsageRow, query: UsageQuery) -> bool:
     return (
         # A begin within an hour includes that hour.
         row.hour >= query.begin // HOUR_SECONDS * HOUR_SECONDS

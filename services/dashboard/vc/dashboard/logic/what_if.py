@@ -149,13 +149,13 @@ def what_if(
     # The state without the change shows which jobs start only because of it.
     before = simulation.settle()
     outcome = _changed(simulation, ground, query, made).settle()
-    asked, jobs = [job.key for job in made.jobs], ground.jobs_of_groups()
+    submitted, jobs = [job.key for job in made.jobs], ground.jobs_of_groups()
     # Jobs of the request are shown anyway; here the effect on others counts.
-    waited = [key for key in before.reasons if jobs.get(key, key) not in asked]
+    waited = [key for key in before.reasons if jobs.get(key, key) not in submitted]
     started = [key for key in waited if key in outcome.placements][:OTHERS_SHOWN_MAX]
     return WhatIf(
         jobs=[
-            *(_job(key, outcome) for key in asked),
+            *(_job(key, outcome) for key in submitted),
             *(_job(key, outcome, named=jobs.get(key, key)) for key in started),
         ],
         victims_total=len(outcome.victims),

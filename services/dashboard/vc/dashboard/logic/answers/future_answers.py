@@ -17,7 +17,7 @@ class SessionDetail(Answer, frozen=True, kw_only=True):
     session: SessionRow
     record: SessionRecordAnswer
     actions: list[str]
-    """Of the configuration it was told."""
+    """Of the configuration in force."""
     digest: str
     """Of everything it decided."""
     release: str
@@ -70,7 +70,7 @@ class WaitingRow(Answer, frozen=True, kw_only=True):
     reason: str
     created: str
     estimate: Estimate | None = None
-    """Of its start, where it was asked for and something says so."""
+    """Of its start, if it was requested and a basis is known."""
 
 
 class WaitingList(Answer, frozen=True, kw_only=True):
@@ -224,7 +224,7 @@ class WhatIf(Answer, frozen=True, kw_only=True):
     """What would happen."""
 
     jobs: list[WhatIfJob]
-    """Those that were asked about, then others that would start only because of the changes."""
+    """Those of the request, then others that would start only because of the changes."""
     victims_total: int
     sessions: int
     stable: bool

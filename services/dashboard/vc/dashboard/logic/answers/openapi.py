@@ -145,13 +145,16 @@ def openapi() -> JsonObject:
 
 
 def _what_if() -> JsonObject:
-    question = {"$ref": _REFERENCE.format(name=future_answers.WhatIfRequest.__name__)}
+    request_type = {"$ref": _REFERENCE.format(name=future_answers.WhatIfRequest.__name__)}
     summary = (
         "Try jobs, queues, nodes, quotas and storage on the cluster as it is; nothing is changed."
     )
     return {
         **_operation("whatIf", summary, future_answers.WhatIf, []),
-        "requestBody": {"required": True, "content": {"application/json": {"schema": question}}},
+        "requestBody": {
+            "required": True,
+            "content": {"application/json": {"schema": request_type}},
+        },
     }
 
 

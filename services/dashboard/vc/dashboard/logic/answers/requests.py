@@ -54,7 +54,7 @@ def refusal(
     kind = headers.get("Content-Type", "").partition(";")[0].strip().lower()
     # A form of a foreign page can send other content types without a preflight.
     if kind != JSON:
-        return Refusal(415, f"a question is sent as {JSON}, not as {kind[:SHOWN_MAX]!r}")
+        return Refusal(415, f"a request is sent as {JSON}, not as {kind[:SHOWN_MAX]!r}")
     return None
 
 

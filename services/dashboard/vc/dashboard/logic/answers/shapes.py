@@ -139,12 +139,12 @@ class SessionList(Answer, frozen=True, kw_only=True):
 
 
 class UsageLine(Answer, frozen=True, kw_only=True):
-    """What one of those asked for held; cells that were not asked for are empty."""
+    """What one of the requested rows held; cells that were not requested are empty."""
 
     queue: str
     namespace: str
     job: str
-    """Empty also where small jobs of a queue and namespace are told together."""
+    """Empty also where small jobs of a queue and namespace are one row."""
     day: str
     cpu_hours: float
     memory_gib_hours: float

@@ -1,4 +1,4 @@
-"""What would be: trials of manifests."""
+"""What-if: simulations of manifests, more nodes and deleted jobs."""
 
 from typing import Any
 

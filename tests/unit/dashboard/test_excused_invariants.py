@@ -1,4 +1,4 @@
-"""What the scenarios of `tests/e2e` excuse while something is hurt, and what they do not."""
+"""Which invariants the scenarios of `tests/e2e` excuse during a fault, and which they do not."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The slow lane: one question at a time, every client the same share, and a time limit."""
+"""The worker thread: one request at a time, every client the same share, and a time limit."""
 
 import asyncio
 import threading

@@ -1,4 +1,4 @@
-"""Whose word on a job counts: of which leader, for how long, and in which order those that wait stand."""
+"""Which recorded reason of a job counts: of which leader, for how long; and the order of pending jobs."""
 
 import msgspec
 import pytest
