@@ -185,7 +185,7 @@ EXPLAINED = {
 @pytest.mark.parametrize(
     ("where", "says"),
     [
-        (None, "room for cpu 2 each, for 3 more pods"),
+        (None, "free resources of cpu 2 each, for 3 more pods"),
         ({"labels": {"disk": "ssd", "rack": ""}}, "3 more pods on nodes with disk=ssd, rack"),
         ({"node": "n7"}, "3 more pods on node n7"),
         ({"apart": ["zone"]}, "3 more pods on nodes each with its own zone"),

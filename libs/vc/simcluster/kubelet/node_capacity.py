@@ -21,13 +21,13 @@ def pod_requests(spec: JsonObject) -> dict[str, int]:
     sidecars: dict[str, int] = {}
     peak: dict[str, int] = {}
     for container in containers_of(spec, "initContainers"):
-        asked = _requests(container)
+        requested = _requests(container)
         # A restartable init container (sidecar) keeps running beside all later containers.
         if container.get("restartPolicy") == "Always":
-            _add(sidecars, asked)
-            asked = {}
-        for name in asked.keys() | sidecars.keys():
-            peak[name] = max(peak.get(name, 0), asked.get(name, 0) + sidecars.get(name, 0))
+            _add(sidecars, requested)
+            requested = {}
+        for name in requested.keys() | sidecars.keys():
+            peak[name] = max(peak.get(name, 0), requested.get(name, 0) + sidecars.get(name, 0))
     _add(total, sidecars)
     for name, amount in peak.items():
         total[name] = max(total.get(name, 0), amount)

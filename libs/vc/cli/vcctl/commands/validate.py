@@ -57,9 +57,11 @@ def _with_configuration(report: "DocumentReport", documents: list[JsonObject]) -
     if not isinstance(text, str):
         return report
     try:
-        _, told = read_conf(text, actions=tuple(actions.REGISTRY), plugins=tuple(plugins.REGISTRY))
+        _, reported = read_conf(
+            text, actions=tuple(actions.REGISTRY), plugins=tuple(plugins.REGISTRY)
+        )
     except ConfError as error:
         problem = Problem(path=path, value="", message=str(error))
         return msgspec.structs.replace(report, problems=[*report.problems, problem])
-    warnings = [*report.warnings, *(f"{path}: {warning}" for warning in told)]
+    warnings = [*report.warnings, *(f"{path}: {warning}" for warning in reported)]
     return msgspec.structs.replace(report, warnings=warnings)

@@ -6,11 +6,11 @@ from typing import Final
 from vc.cli.tables import Column, TextTable, printable
 from vc.cli.vcctl.api.resources import JsonObject
 
-LINE_LETTERS_MAX: Final = 100
-TITLE_LETTERS: Final = 11
+LINE_LENGTH_MAX: Final = 100
+TITLE_LENGTH: Final = 11
 STAGES: Final = {
     "invalid": "its manifest cannot be used",
-    "unsupported": "it asks for what this release does not support",
+    "unsupported": "it requests something that this release does not support",
     "queue-missing": "its queue does not exist",
     "queue-closed": "its queue lets no jobs in",
     "quota": "its queue, or one above it, is full",
@@ -22,15 +22,15 @@ STAGES: Final = {
     "predicate": "no node passes the checks",
     "gang": "not all pods that must start together fit",
     "order": "its queue is first in, first out, and another job is before it",
-    "victims": "its room is kept for it until pods that leave are gone",
+    "victims": "its node capacity is reserved until terminating pods are gone",
 }
 _SCATTERED: Final = "(in all there is enough; it is scattered over the nodes)"
 _UNBLOCK: Final = {
     "create-queue": "create queue {target}",
     "open-queue": "vcctl queue operate -n {target} -a open",
-    "move-job": "create the job anew in one of the queues {target}",
+    "move-job": "create the job again in one of the queues {target}",
     "raise-capability": "raise the capability of queue {target} by {amounts}, or wait for its jobs",
-    "add-room": "room for {amounts}{pods}{where}",
+    "add-room": "free resources of {amounts}{pods}{where}",
     "create-pods": "{count} more pods of {target}",
     "lift-gates": "remove the scheduling gates of {count} pods of {target}",
     "create-peer": "a pod with the labels {target} for it to be near",
@@ -40,7 +40,7 @@ _UNBLOCK: Final = {
     "create-volume": "create volume {target}",
     "bind-claim": "bind claim {target} to a volume",
     "free-claim": "end the pod that uses claim {target}",
-    "reach-volume": "room for {amounts} on a node that reaches the volume of claim {target}{where}",
+    "reach-volume": "free resources of {amounts} on a node that can use the volume of claim {target}{where}",
     "add-volume": "a free volume that suits claim {target}",
     "remove-field": "create it without the field: {target}",
     "wait": "nothing to do but wait",
@@ -101,9 +101,9 @@ def sentence(text: str, *, title: str = "reason:") -> str:
 
     return fill(
         printable(text),
-        width=LINE_LETTERS_MAX,
-        initial_indent=title.ljust(TITLE_LETTERS),
-        subsequent_indent=" " * TITLE_LETTERS,
+        width=LINE_LENGTH_MAX,
+        initial_indent=title.ljust(TITLE_LENGTH),
+        subsequent_indent=" " * TITLE_LENGTH,
         break_long_words=False,
     )
 
