@@ -7,7 +7,7 @@ from typing import Final, Self
 
 from bench.cluster.results import ProcessUse
 from bench.processes import CpuCount
-from vc.cli.pyroclast.processes import birth_of, resident_bytes
+from vc.cli.pyroclast.processes import resident_bytes, start_id_of
 
 SAMPLE_SECONDS: Final = 0.5
 
@@ -21,7 +21,7 @@ def parse_pids(text: str) -> dict[str, int]:
             raise ValueError(f"pids {part!r}: write name=pid, such as scheduler=123")
         if name in pids:
             raise ValueError(f"pids: {name} is named twice; give each process a name of its own")
-        if not birth_of(int(number)):
+        if not start_id_of(int(number)):
             raise ValueError(f"pids {part!r}: no such process runs on this machine")
         pids[name] = int(number)
     return pids

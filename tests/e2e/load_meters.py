@@ -15,7 +15,7 @@ from tests.e2e.deployment import Deployment
 from vc.bus import BusError
 from vc.bus.kafka import KafkaBus, KafkaConfig
 from vc.cli.pyroclast.processes import resident_bytes
-from vc.cli.pyroclast.status_probe import behind_in, group_topics, meters_in
+from vc.cli.pyroclast.status_probe import behind_in, group_topics, metrics_in
 from vc.cli.tables import render
 from vc.clock import LoopClock
 from vc.parts.probe import http_get
@@ -83,7 +83,7 @@ class LoadMeters:
         groups = await self._group_lags()
         for name, lives in self._deployment.services.items():
             answer = await http_get(f"{lives.url}/metrics")
-            behind = behind_in(meters_in(answer.body.decode())) if answer.status == 200 else None
+            behind = behind_in(metrics_in(answer.body.decode())) if answer.status == 200 else None
             if behind is not None or name in groups:
                 self.used[name].behind((behind or 0) + groups.get(name, 0))
 

@@ -104,15 +104,15 @@ async def redis_answers(port: int, password: str = "") -> bool:
 
     A server that still loads its data responds with -LOADING.
     """
-    ask = (f"AUTH {password}\r\n" if password else "") + "PING\r\n"
+    request = (f"AUTH {password}\r\n" if password else "") + "PING\r\n"
     try:
         async with asyncio.timeout(ASK_SECONDS_MAX):
             reader, writer = await asyncio.open_connection(LOOPBACK, port)
             try:
-                writer.write(ask.encode())
+                writer.write(request.encode())
                 await writer.drain()
                 # One reply per command; only the reply to PING decides.
-                lines = [await reader.readline() for _ in ask.splitlines()]
+                lines = [await reader.readline() for _ in request.splitlines()]
             finally:
                 await _close(writer)
     except (OSError, TimeoutError, ValueError):

@@ -40,7 +40,7 @@ class Server(ABC):
     async def prepare(self) -> None:
         """Get the part, write its files and fill `processes`. Runs once, before the first start."""
 
-    async def settle(self) -> None:  # noqa: B027 - most servers have nothing to add
+    async def wait_until_usable(self) -> None:  # noqa: B027 - most servers have nothing to add
         """Establish what must hold beyond the readiness of each process.
 
         The default does nothing.
@@ -65,7 +65,7 @@ class Server(ABC):
         try:
             for process in self.processes:
                 await process.start()
-            await self.settle()
+            await self.wait_until_usable()
         except BaseException:
             # Also on cancellation: processes that were already started must not be left running.
             await self._stop_processes()

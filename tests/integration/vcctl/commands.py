@@ -101,7 +101,7 @@ CASES: Final = (
         rf"Queue +State +Weight +Resource +Share \(┃ deserved\) +Guarantee.*\nroot +Open{ROWS}.*─ my-queue +Open{ROWS}",
         soon=True,
     ),
-    Case("vcctl queue waiting", rf"(queue: +\S+, \d+ jobs? waits?\n{ROWS}|nobody waits\n)"),
+    Case("vcctl queue waiting", rf"(queue: +\S+, \d+ jobs? waits?\n{ROWS}|no job waits\n)"),
     Case("vcctl queue create -n leaving -S Open", r"create queue leaving successfully\n"),
     Case("vcctl queue operate -n leaving -a close", r"close queue leaving successfully\n"),
     Case("vcctl queue delete -n leaving", r"delete queue leaving successfully\n", soon=True),
@@ -125,7 +125,7 @@ CASES: Final = (
     Case(
         "vcctl simulate -f {job}",
         r"job default/tried: would run, 1 pods\nPod +Node\ndefault/tried-w-0 +\S+\n\n"
-        r"\(settled after \d+ sessions, with .*\)\n",
+        r"\(stable after \d+ sessions, with .*\)\n",
     ),
     # Whoever holds something for less than a second is charged nothing.
     Case("vcctl job run -N lasting", r"run job lasting successfully\n"),

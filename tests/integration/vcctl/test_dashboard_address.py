@@ -130,7 +130,7 @@ def test_the_proxy_asks_for_a_right_and_the_address_for_none(shell: Shell, tmp_p
     ann = person(shell, "ann", tmp_path)
     for line in ASKING:
         refused = ann.bad(f"vcctl {line}")
-        assert "you may not ask the dashboard through the API server" in refused
+        assert "you have no permission to use the dashboard through the API server" in refused
         assert "system:serviceaccount:default:ann" in refused
         assert without_proxy(ann).good(f"vcctl {line}").out
     let_see_queues(shell, "ann")

@@ -49,7 +49,7 @@ def test_simulate_says_where_a_job_would_run(shell: Shell, tmp_path: Path) -> No
     shown = shell.good(f"vcctl simulate -f {path}").out
     assert "job default/small: would run, 2 pods" in shown
     assert re.search(r"default/small-w-0 +\S+", shown)
-    assert re.search(r"\(settled after \d sessions, with \S+.*\)\n$", shown)
+    assert re.search(r"\(stable after \d sessions, with \S+.*\)\n$", shown)
     found = json.loads(shell.good(f"vcctl simulate -f {path} -n other -o json").out)
     assert [(job["namespace"], job["runs"]) for job in found["jobs"]] == [("other", True)]
     assert "there is no job 'small'" in shell.bad("vcctl job view small"), "nothing was made"

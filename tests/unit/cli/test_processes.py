@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from vc.cli.pyroclast.processes import Child, Pid, birth_of, resident_bytes, stop
+from vc.cli.pyroclast.processes import Child, Pid, resident_bytes, start_id_of, stop
 
 STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(60)"
 OBEDIENT = "import time; time.sleep(60)"
@@ -18,26 +18,26 @@ def child(code: str, folder: Path, env: dict[str, str] | None = None) -> Child:
 
 
 def test_a_process_has_a_birth_and_memory() -> None:
-    assert birth_of(os.getpid())
-    assert Pid(number=os.getpid(), birth=birth_of(os.getpid())).is_running
+    assert start_id_of(os.getpid())
+    assert Pid(number=os.getpid(), start_id=start_id_of(os.getpid())).is_running
     assert resident_bytes(os.getpid()) > 1_000_000
 
 
 def test_the_same_number_with_another_birth_is_another_process() -> None:
-    assert not Pid(number=os.getpid(), birth="another boot/1").is_running
+    assert not Pid(number=os.getpid(), start_id="another boot/1").is_running
 
 
 def test_a_process_that_ended_has_neither() -> None:
     done = subprocess.Popen([sys.executable, "-c", ""])
-    birth = birth_of(done.pid)
+    start_id = start_id_of(done.pid)
     done.wait()
-    assert not Pid(number=done.pid, birth=birth).is_running
+    assert not Pid(number=done.pid, start_id=start_id).is_running
     assert resident_bytes(done.pid) == 0
 
 
 def test_a_zombie_counts_as_ended() -> None:
     ended = subprocess.Popen([sys.executable, "-c", "pass"], stdout=subprocess.PIPE)
-    pid = Pid(number=ended.pid, birth=birth_of(ended.pid))
+    pid = Pid(number=ended.pid, start_id=start_id_of(ended.pid))
     assert ended.stdout is not None
     ended.stdout.read()  # the end of its output is the end of the process
     ended.stdout.close()
@@ -52,7 +52,7 @@ async def test_nothing_is_signalled_when_the_birth_differs(tmp_path: Path) -> No
     running = child(OBEDIENT, tmp_path)
     real = running.start()
     try:
-        assert await stop(Pid(number=real.number, birth="another boot/1"), seconds_max=1.0)
+        assert await stop(Pid(number=real.number, start_id="another boot/1"), seconds_max=1.0)
         assert running.end() == ""
     finally:
         await running.stop(seconds_max=5.0)

@@ -114,7 +114,7 @@ async def test_only_what_leads_to_the_stacks_own_address_goes(
 
 def killed_stack(home: Path, kubeconfig: Path) -> None:
     """What a stack leaves whose processes were all killed."""
-    nobody = Pid(number=2**22 + 1, birth="never")
+    nobody = Pid(number=2**22 + 1, start_id="never")
     write(
         home,
         StackFile(

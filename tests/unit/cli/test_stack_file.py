@@ -5,18 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from vc.cli.pyroclast.processes import Pid, birth_of
+from vc.cli.pyroclast.processes import Pid, start_id_of
 from vc.cli.pyroclast.stack import stack_file
 from vc.cli.pyroclast.stack.stack_file import NoStackError, ProcessEntry, StackFile
 from vc.cli.pyroclast.stack.welcome import welcome
 
 
 def own_pid() -> Pid:
-    return Pid(number=os.getpid(), birth=birth_of(os.getpid()))
+    return Pid(number=os.getpid(), start_id=start_id_of(os.getpid()))
 
 
 def sample() -> StackFile:
-    gone = Pid(number=os.getpid(), birth="another boot/1")
+    gone = Pid(number=os.getpid(), start_id="another boot/1")
     return StackFile(
         supervisor=own_pid(),
         started_at=1.0,

@@ -23,7 +23,7 @@ class Slow:
     role: Role = "service"
     port = 1
     health_url = "http://127.0.0.1:1"
-    pid = Pid(number=1, birth="now")
+    pid = Pid(number=1, start_id="now")
 
     def __init__(self, log: Path, clock: Clock, *, ready_at: float, writes: bool) -> None:
         self.name = "scheduler"

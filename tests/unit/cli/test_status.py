@@ -9,7 +9,14 @@ import pytest
 from vc.cli.pyroclast.services import SERVICES
 from vc.cli.pyroclast.stack.members import reason_in
 from vc.cli.pyroclast.status import table
-from vc.cli.pyroclast.status_probe import Seen, age_in, behind_in, group_topics, meters_in, with_lag
+from vc.cli.pyroclast.status_probe import (
+    Seen,
+    age_in,
+    behind_in,
+    group_topics,
+    metrics_in,
+    with_lag,
+)
 from vc.parts.probe import Answer
 
 READY = Seen(
@@ -64,9 +71,9 @@ def test_on_a_terminal_what_is_not_ready_is_red() -> None:
 
 
 def test_lag_and_age_are_those_of_all_views() -> None:
-    meters = meters_in(PAGE)
-    assert behind_in(meters) == 7
-    assert age_in(meters) == 1.5
+    metrics = metrics_in(PAGE)
+    assert behind_in(metrics) == 7
+    assert age_in(metrics) == 1.5
 
 
 def test_a_service_without_a_view_has_neither_lag_nor_age() -> None:
@@ -75,7 +82,7 @@ def test_a_service_without_a_view_has_neither_lag_nor_age() -> None:
 
 
 def test_a_view_that_heard_nothing_yet_has_no_age() -> None:
-    assert age_in(meters_in("pyroclast_view_progress_age_seconds +Inf\n")) is None
+    assert age_in(metrics_in("pyroclast_view_progress_age_seconds +Inf\n")) is None
 
 
 def test_a_member_of_a_group_has_also_the_lag_of_its_group() -> None:

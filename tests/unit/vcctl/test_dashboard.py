@@ -120,10 +120,10 @@ def test_an_address_where_nobody_is_is_named(
 ) -> None:
     said = "vcctl: cannot reach the dashboard at http://127.0.0.1:1: Connection refused; "
     assert run("--dashboard", "http://127.0.0.1:1", *words) == 1
-    assert capsys.readouterr().err == f"{said}--dashboard says to ask there\n"
+    assert capsys.readouterr().err == f"{said}its address is from --dashboard\n"
     monkeypatch.setenv(DASHBOARD_VARIABLE, "http://127.0.0.1:1")
     assert run(*words) == 1
-    assert capsys.readouterr().err == f"{said}$PYROCLAST_DASHBOARD_URL says to ask there\n"
+    assert capsys.readouterr().err == f"{said}its address is from $PYROCLAST_DASHBOARD_URL\n"
 
 
 def test_explain_says_what_it_can_when_nobody_is_there(
@@ -171,7 +171,7 @@ def test_who_may_not_use_the_proxy_is_told_of_the_address(
         assert run(*words, "-k", kubeconfig(tmp_path, url)) == 1
     error = capsys.readouterr().err
     assert error.startswith(
-        "vcctl: you may not ask the dashboard through the API server: services is forbidden "
+        "vcctl: you have no permission to use the dashboard through the API server: services is forbidden "
     )
     assert "--dashboard, $PYROCLAST_DASHBOARD_URL" in error
     assert error.count("\n") == 1

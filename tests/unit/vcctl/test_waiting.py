@@ -78,7 +78,7 @@ def test_the_waiting_lists_of_all_queues_leave_out_where_nobody_waits(
 def test_a_queue_in_which_nobody_waits(capsys: pytest.CaptureFixture[str]) -> None:
     with serving(waiting) as (url, _):
         assert run("queue", "waiting", "idle", "--dashboard", url) == 0
-    assert capsys.readouterr().out.splitlines()[0] == "queue:     idle, nobody waits"
+    assert capsys.readouterr().out.splitlines()[0] == "queue:     idle, no job waits"
 
 
 def test_when_jobs_may_start_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:

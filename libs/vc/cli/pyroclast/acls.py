@@ -77,9 +77,9 @@ def kafka_commands(*, prefix: str = "", plugins: Iterable[str] = ()) -> list[str
             (("Read",), "--group", access.groups),
         ):
             if names:
-                asked = " ".join(f"--operation {operation}" for operation in operations)
+                allowed = " ".join(f"--operation {operation}" for operation in operations)
                 on = " ".join(f"{resource} {prefix}{name}" for name in names)
-                lines.append(f"{_COMMAND} --allow-principal User:{user_of(service)} {asked} {on}")
+                lines.append(f"{_COMMAND} --allow-principal User:{user_of(service)} {allowed} {on}")
     # The watcher reads settings of the brokers, which needs a permission on the cluster.
     watcher = f"{_COMMAND} --allow-principal User:{user_of('watcher')}"
     lines.append(f"{watcher} --operation DescribeConfigs --cluster")

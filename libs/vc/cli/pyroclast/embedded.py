@@ -64,9 +64,9 @@ def _build_here(service: str, *, vetted: bool) -> Build:
     from vc.admission.config import ACCOUNTS, Config
     from vc.admission.service import build
 
-    told = {**_ADMISSION, ACCOUNTS.name: ",".join(account_users())}
+    settings = {**_ADMISSION, ACCOUNTS.name: ",".join(account_users())}
     # The real environment comes last, so that a user can override these defaults.
-    config = Config.from_env({**told, **os.environ})
+    config = Config.from_env({**settings, **os.environ})
     return lambda context: build(context, config)
 
 
@@ -174,7 +174,7 @@ class EmbeddedStack:
         try:
             await self.cluster.create(NAMESPACES, body)
         except AlreadyExistsError:
-            _log.debug("namespace %s is there", SYSTEM_NAMESPACE)
+            _log.debug("namespace_exists namespace=%s", SYSTEM_NAMESPACE)
 
     async def wait_until_ready(self) -> None:
         """Wait until every service is ready."""

@@ -1,7 +1,7 @@
 """Identification of processes by more than their id.
 
 Process ids are reused, and a file with ids survives a reboot. An id is therefore stored together
-with the boot id and the start time of the process (its *birth*). A process is signalled only if
+with the boot id and the start time of the process (its *start_id*). A process is signalled only if
 both still match. A zombie counts as ended.
 
 On Linux the data comes from `/proc`, elsewhere from `ps`.
@@ -33,15 +33,16 @@ class Pid(msgspec.Struct, frozen=True, kw_only=True):
     """One process, identified beyond the reuse of its id."""
 
     number: int
-    birth: str
+    start_id: str = msgspec.field(name="birth")
+    """Boot id and start time. `stack.json` of an earlier release has the name `birth`."""
 
     @property
     def is_running(self) -> bool:
         """Whether exactly this process still runs."""
-        return birth_of(self.number) == self.birth
+        return start_id_of(self.number) == self.start_id
 
 
-def birth_of(number: int) -> str:
+def start_id_of(number: int) -> str:
     """When the process was started, as text to compare. Empty if it does not exist any more."""
     if not PROC.joinpath("self").exists():
         return _ps(number, "lstart")
@@ -120,7 +121,7 @@ class Child:
         self.log = log
         self._env = dict(env)
         self._process: subprocess.Popen[bytes] | None = None
-        self.pid = Pid(number=0, birth="")
+        self.pid = Pid(number=0, start_id="")
 
     def start(self) -> Pid:
         """Start the process in its own session: Ctrl-C reaches only us, and we stop it in order."""
@@ -135,7 +136,7 @@ class Child:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        self.pid = Pid(number=self._process.pid, birth=birth_of(self._process.pid))
+        self.pid = Pid(number=self._process.pid, start_id=start_id_of(self._process.pid))
         return self.pid
 
     def end(self) -> str:

@@ -18,7 +18,7 @@ from vc.cli.tables import RED, Column, TextTable
 from vc.clock import LoopClock
 
 HEADER: Final = ("PROCESS", "PID", "UP", "READY", "RSS", "LAG", "AGE", "PORT")
-NAME_LETTERS_MAX: Final = 19
+NAME_LENGTH_MAX: Final = 19
 WIDTH_DEFAULT: Final = 80
 _MEGABYTE: Final = 1_000_000
 _THOUSAND: Final = 1_000
@@ -55,7 +55,7 @@ def table(seen: list[Seen], *, now: float, width: int = WIDTH_DEFAULT, colour: b
 def row(seen: Seen, *, now: float) -> tuple[str, ...]:
     """The cells of one process."""
     return (
-        seen.process[:NAME_LETTERS_MAX],
+        seen.process[:NAME_LENGTH_MAX],
         str(seen.pid),
         _span(now - seen.started_at),
         "yes" if seen.ready else "no",

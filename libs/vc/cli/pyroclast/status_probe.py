@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-import aiohttp as _aiohttp  # noqa: F401 - http_get imports it when asked, see above
+import aiohttp as _aiohttp  # noqa: F401 - http_get imports it lazily, see above
 import msgspec
 
 from vc.bus import BusError
@@ -24,7 +24,7 @@ from vc.messages.topics import ALL
 from vc.parts.probe import http_get
 
 BUS_SECONDS_MAX: Final = 5.0
-VIEW_METERS: Final = ("pyroclast_view", "pyroclast_share")
+VIEW_METRICS: Final = ("pyroclast_view", "pyroclast_share")
 """A service has a view of everything, of its share, or of both."""
 BEHIND: Final = "_behind_records"
 AGE: Final = "_progress_age_seconds"
@@ -61,11 +61,11 @@ async def look(stack: StackFile) -> list[Seen]:
 async def _look_at(entry: ProcessEntry) -> Seen:
     running = entry.pid.is_running
     reason = await unready(health_url=entry.health_url, port=entry.port, is_running=running)
-    meters: Mapping[str, float] = {}
+    metrics: Mapping[str, float] = {}
     # Only our own services have metrics with the names that are read here.
     if running and entry.role == "service":
         answer = await http_get(f"{entry.health_url}/metrics")
-        meters = meters_in(answer.body.decode()) if answer.status == _OK else {}
+        metrics = metrics_in(answer.body.decode()) if answer.status == _OK else {}
     return Seen(
         process=entry.name,
         role=entry.role,
@@ -75,32 +75,32 @@ async def _look_at(entry: ProcessEntry) -> Seen:
         ready=not reason,
         reason=reason,
         resident_bytes=resident_bytes(entry.pid.number) if running else 0,
-        lag_records=behind_in(meters),
-        event_age_seconds=age_in(meters),
+        lag_records=behind_in(metrics),
+        event_age_seconds=age_in(metrics),
         port=entry.port,
         log=entry.log,
     )
 
 
-def meters_in(text: str) -> dict[str, float]:
+def metrics_in(text: str) -> dict[str, float]:
     """Our samples in one service's metrics, without their labels."""
-    meters: dict[str, float] = {}
+    metrics: dict[str, float] = {}
     for line in text.splitlines():
         sample, _, value = line.rpartition(" ")
         if sample.startswith("pyroclast_"):
-            meters[sample.partition("{")[0]] = float(value)
-    return meters
+            metrics[sample.partition("{")[0]] = float(value)
+    return metrics
 
 
-def behind_in(meters: Mapping[str, float]) -> int | None:
+def behind_in(metrics: Mapping[str, float]) -> int | None:
     """Records that the views still have to read. None for a service without a view."""
-    found = [meters[name + BEHIND] for name in VIEW_METERS if name + BEHIND in meters]
+    found = [metrics[name + BEHIND] for name in VIEW_METRICS if name + BEHIND in metrics]
     return int(sum(found)) if found else None
 
 
-def age_in(meters: Mapping[str, float]) -> float | None:
+def age_in(metrics: Mapping[str, float]) -> float | None:
     """The age of the oldest view. None if a view has received nothing yet."""
-    found = [meters[name + AGE] for name in VIEW_METERS if name + AGE in meters]
+    found = [metrics[name + AGE] for name in VIEW_METRICS if name + AGE in metrics]
     # Infinity means that a view has never received progress.
     return max(found) if found and math.inf not in found else None
 

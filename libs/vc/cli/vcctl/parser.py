@@ -14,21 +14,23 @@ from vc.cli.vcctl.parser_options import (
     add_listing,
     add_namespace,
     add_target,
+    server_options,
     weight,
-    whom_to_ask,
 )
 
 SHELLS: Final = ("bash", "zsh", "fish")
 _EPILOG: Final = """\
 The cluster is the one of -s, -k, $KUBECONFIG, ~/.kube/config or the pod this runs in, in this order.
-A namespace that nobody writes is `default`, as with Volcano's vcctl: the context's is not used.
-explain, usage, simulate, session, queue tree and queue waiting ask the dashboard too, through the API
-server's service proxy: the service volcano-dashboard of volcano-system, the one that carries our labels,
-or the one that --dashboard or $PYROCLAST_DASHBOARD_URL name as NAMESPACE/NAME. Where these name a URL, it
-is asked there, and shown no credentials.
+The default namespace is `default`, as with Volcano's vcctl: the namespace of the context is not used.
+explain, usage, simulate, session, queue tree and queue waiting also use the dashboard, through the API
+server's service proxy: the service volcano-dashboard of volcano-system, the service with our labels, or
+the service that --dashboard or $PYROCLAST_DASHBOARD_URL name as NAMESPACE/NAME. If they name a URL, the
+request goes there, without credentials.
 Exit codes: 0 done, 1 refused or not found, 2 wrong command line, 130 interrupted."""
 
-_SIMULATE: Final = "try jobs, queues and nodes; nothing is changed; 1 when a job would not run"
+_SIMULATE: Final = (
+    "what-if for jobs, queues and nodes; changes nothing; exit code 1 if a job would not run"
+)
 
 Commands = Any
 """The type that `add_subparsers` returns, which is private to argparse."""
@@ -41,7 +43,7 @@ def vcctl_parser(prog: str = "vcctl") -> argparse.ArgumentParser:
         description="Volcano jobs and queues from the terminal.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        parents=[whom_to_ask()],
+        parents=[server_options()],
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_jobs(_group(commands, "job", "run, list, view, explain, suspend, resume and delete jobs"))
@@ -50,8 +52,10 @@ def vcctl_parser(prog: str = "vcctl") -> argparse.ArgumentParser:
     # Both kinds have the same verbs, so they share the code and differ by `kind` only.
     for kind in ("jobflow", "jobtemplate"):
         _add_flows(_group(commands, kind, f"create, list and delete {kind}s"), kind)
-    _add_usage(_command(commands, "usage", "usage:usage", "who held what?"))
-    _add_sessions(_group(commands, "session", "what the scheduler decided, and the same again"))
+    _add_usage(
+        _command(commands, "usage", "usage:usage", "resource hours by queue, namespace, job or day")
+    )
+    _add_sessions(_group(commands, "session", "list, show and replay scheduling sessions"))
     _add_simulate(_command(commands, "simulate", "simulate:simulate", _SIMULATE))
     validate = _command(commands, "validate", "validate:validate", "check manifests, offline")
     validate.add_argument("-f", "--filename", required=True, nargs="+", metavar="FILE")
@@ -78,7 +82,7 @@ def _command(commands: Commands, name: str, function: str, text: str) -> argpars
     All commands accept -s and -k, as in Volcano, because scripts pass them to all.
     """
     parser: argparse.ArgumentParser = commands.add_parser(
-        name, help=text, description=text, parents=[whom_to_ask(default=argparse.SUPPRESS)]
+        name, help=text, description=text, parents=[server_options(default=argparse.SUPPRESS)]
     )
     # A name instead of the function: the module is imported only if this command runs.
     parser.set_defaults(command=f"vc.cli.vcctl.commands.{function}")
@@ -95,19 +99,19 @@ def _add_jobs(jobs: Commands) -> None:
     add_target(view, "job")
     view.add_argument("-o", "--output", default="", choices=OBJECT_FORMS)
     for name, text in (
-        ("suspend", "take a job's pods off, keep the job"),
-        ("resume", "let a suspended job run again"),
+        ("suspend", "remove the pods of a job and keep the job"),
+        ("resume", "resume a suspended job"),
         ("delete", "delete a job"),
     ):
         add_target(_command(jobs, name, f"jobs.jobs:{name}", text), "job")
-    explain = _command(jobs, "explain", "jobs.explain:explain", "why does it wait?")
-    timeline = _command(jobs, "timeline", "jobs.timeline:timeline", "when did what happen?")
+    explain = _command(jobs, "explain", "jobs.explain:explain", "explain why a job waits")
+    timeline = _command(
+        jobs, "timeline", "jobs.timeline:timeline", "show the events of a job with their times"
+    )
     for parser in (explain, timeline):
         add_target(parser, "job")
         parser.add_argument("-o", "--output", default="", choices=OBJECT_FORMS)
-    timeline.add_argument(
-        "--trace-ui", default="", metavar="URL", help="where traces are looked at"
-    )
+    timeline.add_argument("--trace-ui", default="", metavar="URL", help="address of the trace UI")
 
 
 def add_job_filters(parser: argparse.ArgumentParser) -> None:
@@ -143,12 +147,17 @@ def _add_queues(queues: Commands) -> None:
     )
     tree = _command(queues, "tree", "queues.tree:tree", "shares along the hierarchy")
     tree.add_argument("-o", "--output", default="", choices=(*OBJECT_FORMS, WIDE))
-    waiting = _command(queues, "waiting", "queues.waiting:waiting", "who waits, in order, for what")
+    waiting = _command(
+        queues,
+        "waiting",
+        "queues.waiting:waiting",
+        "list waiting jobs in their order, with reasons",
+    )
     add_queue_name(waiting)
     waiting.add_argument(
         "--estimate",
         action="store_true",
-        help="also when they may start; takes a trial of the cluster",
+        help="also estimate when they may start, by simulation",
     )
     waiting.add_argument("-o", "--output", default="", choices=OBJECT_FORMS)
 

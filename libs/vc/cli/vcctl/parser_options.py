@@ -78,7 +78,7 @@ def connection(*, default: str = "") -> argparse.ArgumentParser:
     return parent
 
 
-def whom_to_ask(*, default: str = "") -> argparse.ArgumentParser:
+def server_options(*, default: str = "") -> argparse.ArgumentParser:
     """The parent parser of vcctl and its commands.
 
     The commands suppress the defaults, so that options given before the command stay in effect.
@@ -88,7 +88,7 @@ def whom_to_ask(*, default: str = "") -> argparse.ArgumentParser:
         DASHBOARD_FLAG,
         default=default,
         metavar="URL|NAMESPACE/NAME",
-        help=f"ask the dashboard at this address, or this service through the server (default: "
+        help=f"address of the dashboard, or its service behind the API server (default: "
         f"${DASHBOARD_VARIABLE}, else volcano-system/volcano-dashboard)",
     )
     return parent
@@ -121,7 +121,7 @@ def target_of(arguments: argparse.Namespace, what: str) -> Target:
     if namespace and arguments.namespace_may_be_name:
         hint = f"; -n {namespace} was taken as the name, since nothing else names the {what}"
         return Target(DEFAULT_NAMESPACE, namespace, hint)
-    raise UsageError(f"which {what}? Write its name, or -N NAME with -n NAMESPACE")
+    raise UsageError(f"which {what}? Give its name, or -N NAME with -n NAMESPACE")
 
 
 def add_listing(
@@ -129,7 +129,7 @@ def add_listing(
 ) -> None:
     """Add the options for the output of a list."""
     parser.add_argument("-o", "--output", default="", choices=forms, metavar="|".join(forms))
-    parser.add_argument("--watch", action="store_true", help="go on and show changes")
+    parser.add_argument("--watch", action="store_true", help="continue and print changes")
 
 
 def add_all_namespaces(parser: argparse.ArgumentParser) -> None:

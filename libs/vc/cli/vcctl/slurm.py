@@ -64,7 +64,7 @@ def submit(arguments: argparse.Namespace) -> int:
     if arguments.filename:
         return job_run.run_file(arguments, usual=usual)
     target = _target(arguments, usual=usual)
-    wish = job_run.Wish(
+    flags = job_run.JobFlags(
         name=target.name,
         namespace=target.namespace,
         image=arguments.image,
@@ -75,7 +75,7 @@ def submit(arguments: argparse.Namespace) -> int:
         scheduler=arguments.scheduler,
         command=arguments.words_to_run,
     )
-    manifest = job_run.job_of(wish)
+    manifest = job_run.job_of(flags)
     return job_run.submit(connect(arguments), manifest, namespace=target.namespace)
 
 

@@ -97,7 +97,7 @@ class ControlPlane(Server):
             self._controller_manager_process(found.path),
         ]
 
-    async def settle(self) -> None:
+    async def wait_until_usable(self) -> None:
         """Wait for the service account that the admission of pods requires."""
         log = self.controller_manager.log
         # A bound on the silence, because the controllers are slow on a busy machine.

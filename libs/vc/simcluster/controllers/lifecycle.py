@@ -104,12 +104,12 @@ def _is_over(resource: Resource, meta: JsonObject) -> bool:
 
 def _grace_seconds(resource: Resource, obj: JsonObject, options: JsonObject) -> int:
     """The grace period of a deletion. Only pods on a node that have not finished have one."""
-    asked = options.get("gracePeriodSeconds")
-    if asked is not None and (not isinstance(asked, int) or isinstance(asked, bool)):
-        raise bad_request(f"gracePeriodSeconds: {asked!r} is not an integer")
+    requested = options.get("gracePeriodSeconds")
+    if requested is not None and (not isinstance(requested, int) or isinstance(requested, bool)):
+        raise bad_request(f"gracePeriodSeconds: {requested!r} is not an integer")
     # A negative value means one second, as in the API server.
-    if asked is not None and asked < 0:
-        asked = 1
+    if requested is not None and requested < 0:
+        requested = 1
     if resource.storage != PODS.storage:
         return 0
     spec = obj.get("spec") or {}
@@ -117,7 +117,7 @@ def _grace_seconds(resource: Resource, obj: JsonObject, options: JsonObject) -> 
         return 0
     # The request overrides the pod's own grace period, as with `kubectl delete --grace-period`.
     own = spec.get("terminationGracePeriodSeconds", GRACE_SECONDS_DEFAULT)
-    grace: int = own if asked is None else asked
+    grace: int = own if requested is None else requested
     return max(grace, 0)
 
 

@@ -119,7 +119,7 @@ class ClaimBinder:
     def _make(self, claim: JsonObject) -> JsonObject:
         """Create a volume of the requested size that is accessible from all nodes."""
         spec = claim["spec"]
-        asked = (spec.get("resources") or {}).get("requests") or {}
+        requested = (spec.get("resources") or {}).get("requests") or {}
         volume: JsonObject = {
             "apiVersion": VOLUMES.api_version,
             "kind": VOLUMES.kind,
@@ -131,7 +131,7 @@ class ClaimBinder:
             },
             "spec": {
                 "accessModes": spec.get("accessModes") or [],
-                "capacity": {"storage": asked.get("storage", "1Gi")},
+                "capacity": {"storage": requested.get("storage", "1Gi")},
                 "persistentVolumeReclaimPolicy": "Delete",
                 "storageClassName": spec.get("storageClassName") or "",
                 "volumeMode": spec.get("volumeMode") or "Filesystem",
@@ -169,11 +169,11 @@ def _fits(volume: JsonObject, claim: JsonObject) -> bool:
     spec, wanted = volume["spec"], claim["spec"]
     if spec.get("claimRef") or (volume.get("status") or {}).get("phase") not in (None, "Available"):
         return False
-    asked = ((wanted.get("resources") or {}).get("requests") or {}).get("storage", 0)
+    requested = ((wanted.get("resources") or {}).get("requests") or {}).get("storage", 0)
     return (
         (spec.get("storageClassName") or "") == (wanted.get("storageClassName") or "")
         and set(wanted.get("accessModes") or []) <= set(spec.get("accessModes") or [])
-        and _by_size(volume)[0] >= _units(asked)
+        and _by_size(volume)[0] >= _units(requested)
     )
 
 

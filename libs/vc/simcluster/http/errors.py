@@ -117,7 +117,9 @@ async def answer_errors(request: web.Request, handler: Handler) -> web.StreamRes
     except ConnectionError:
         raise  # the client has disconnected: no response is possible
     except Exception as error:
-        _log.exception("request %s %s failed", request.method, request.path[:_PATH_SHOWN_MAX])
+        _log.exception(
+            "request_failed method=%s path=%s", request.method, request.path[:_PATH_SHOWN_MAX]
+        )
         if STREAMING.get():
             raise  # the response has started: the connection can only be closed
         if request.method != "GET" and isinstance(error, OF_THE_REQUEST):

@@ -162,7 +162,7 @@ def _operation(
 
 
 def _patch_operation(resource: Resource) -> JsonObject:
-    force = _parameter("force", "true: take over fields that somebody else manages.")
+    force = _parameter("force", "true: take over fields that another manager owns.")
     found = _operation(resource, "patch", parameters=[*_WRITE_PARAMETERS, force])
     found["requestBody"] = {"content": {kind: {"schema": {}} for kind in _PATCH_TYPES}}
     return found

@@ -41,10 +41,10 @@ _SERVICES: Final = f"system:serviceaccounts:{SYSTEM_NAMESPACE}"
 def answer_access(body: JsonObject) -> JsonObject:
     """Return a SubjectAccessReview with its result."""
     spec = body.get("spec")
-    asked: JsonObject = spec if isinstance(spec, dict) else {}
-    groups = asked.get("groups")
+    attributes: JsonObject = spec if isinstance(spec, dict) else {}
+    groups = attributes.get("groups")
     known = frozenset(g for g in groups if isinstance(g, str)) if isinstance(groups, list) else ()
-    user = asked.get("user")
+    user = attributes.get("user")
     allowed = (
         user in ("", USER)
         or ADMINISTRATORS in known

@@ -21,7 +21,7 @@ _SELECTOR: Final[Notation] = {
 }
 _RESOURCES: Final[Notation] = {
     "": "What the container needs and may use.",
-    "requests": "quantities: What is set aside on the node; the scheduler counts it.",
+    "requests": "quantities: The amount reserved on the node, which the scheduler counts.",
     "limits": "quantities: What the container may use at most. Requests that are left out follow.",
     "claims": "object: Claims on devices.",
 }
@@ -128,7 +128,7 @@ _POD: Final[dict[str, Notation]] = {
         "podIP": "string: The address of the pod.",
         "hostIP": "string: The address of its node.",
         "startTime": "time: When the node took the pod.",
-        "nominatedNodeName": "string: The node where room is being made for the pod.",
+        "nominatedNodeName": "string: The node where pods are being preempted for this pod.",
         "conditions": _CONDITIONS,
         "containerStatuses": "object: State, restarts and exit code of every container.",
         "initContainerStatuses": "object: The same of the init containers.",
@@ -206,7 +206,7 @@ DESCRIBED: Final[dict[tuple[str, str], dict[str, Notation]]] = {
     ("", "Event"): _EVENT,
     ("events.k8s.io", "Event"): _EVENT,
     ("", "Namespace"): {
-        "": "A room for names.",
+        "": "A scope for names.",
         "spec": {"": "What is wanted.", "finalizers": "string[]: Who must agree to its end."},
         "status": {"": "Its state.", "phase": "string: Active or Terminating."},
     },
@@ -217,7 +217,7 @@ DESCRIBED: Final[dict[tuple[str, str], dict[str, Notation]]] = {
         "immutable": "boolean: Whether it can be changed.",
     },
     ("", "Secret"): {
-        "": "Bytes by name that not everybody may read.",
+        "": "Bytes by name that need a permission to read.",
         "type": "string: What the secret is for.",
         "data": "object: Bytes by name, in base64.",
         "stringData": "map: Texts by name; they are put into data when the object is written.",
@@ -254,7 +254,7 @@ DESCRIBED: Final[dict[tuple[str, str], dict[str, Notation]]] = {
             "leaseDurationSeconds": "integer: How long it lasts after a renewal.",
             "acquireTime": "time: When it was taken.",
             "renewTime": "time: When it was renewed.",
-            "leaseTransitions": "integer: How often it changed hands.",
+            "leaseTransitions": "integer: How often the holder changed.",
         },
     },
     ("apps", "Deployment"): _workload(
@@ -274,11 +274,11 @@ DESCRIBED: Final[dict[tuple[str, str], dict[str, Notation]]] = {
         backoffLimit="integer: How many may fail.",
     ),
     ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): {
-        "": "Whom to ask for changes before an object is written.",
+        "": "Webhooks that may change an object before it is stored.",
         "webhooks": _HOOKS,
     },
     ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"): {
-        "": "Whom to ask whether an object may be written.",
+        "": "Webhooks that may reject an object before it is stored.",
         "webhooks": _HOOKS,
     },
     ("apiextensions.k8s.io", "CustomResourceDefinition"): {
@@ -300,12 +300,12 @@ OBJECT_META: Final[Notation] = {
     "generateName": "string: The beginning of a name that the server completes.",
     "namespace": "string: The namespace.",
     "labels": "map: Short values to select objects by.",
-    "annotations": "map: Values that nobody selects by.",
-    "uid": "string: What tells this object from others of the same name, before and after it.",
+    "annotations": "map: Values that cannot be used in selectors.",
+    "uid": "string: Identifies this object among others of the same name, earlier or later.",
     "resourceVersion": "string: Changes with every write.",
     "generation": "long: Changes when what is wanted changes.",
     "creationTimestamp": "time: When the object was made.",
-    "deletionTimestamp": "time: When the object was asked to go.",
+    "deletionTimestamp": "time: When the deletion of the object was requested.",
     "deletionGracePeriodSeconds": "long: How long it may take.",
     "finalizers": "string[]: Who must agree before the object is gone.",
     "ownerReferences": "object: Whose the object is; it is deleted when they are gone.",

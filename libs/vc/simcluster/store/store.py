@@ -192,8 +192,8 @@ class Table:
                 self._waiters = [w for w in self._waiters if w is not waiter]
 
 
-def too_old(asked: int, oldest: int) -> GoneError:
-    return GoneError(f"too old resource version: {asked} ({oldest})")
+def too_old(requested: int, oldest: int) -> GoneError:
+    return GoneError(f"too old resource version: {requested} ({oldest})")
 
 
 class Store:

@@ -72,7 +72,7 @@ def review(request: AdmissionRequest, uid: str) -> JsonObject:
     resource = request.resource
     kind = {"group": resource.group, "version": resource.version, "kind": resource.kind}
     where = {"group": resource.group, "version": resource.version, "resource": resource.plural}
-    asked: JsonObject = {
+    body: JsonObject = {
         "uid": uid,
         "kind": kind,
         "resource": where,
@@ -88,10 +88,10 @@ def review(request: AdmissionRequest, uid: str) -> JsonObject:
         "options": request.options or None,
     }
     if request.namespace:
-        asked["namespace"] = request.namespace
+        body["namespace"] = request.namespace
     if request.subresource:
-        asked["subResource"] = asked["requestSubResource"] = request.subresource
-    return {"kind": "AdmissionReview", "apiVersion": _REVIEW, "request": asked}
+        body["subResource"] = body["requestSubResource"] = request.subresource
+    return {"kind": "AdmissionReview", "apiVersion": _REVIEW, "request": body}
 
 
 def groups_of(user: str) -> list[str]:

@@ -99,9 +99,9 @@ class WebhookAdmission:
             answer = await call(self._open(), webhook, body, services=self._services)
         except (WebhookFailedError, ConditionError) as error:
             if webhook.get("failurePolicy", "Fail") == "Ignore":
-                _log.warning("webhook %s failed and is ignored: %s", name, error)
+                _log.warning("webhook_failed webhook=%s policy=Ignore error=%s", name, error)
                 return None
-            _log.warning("webhook %s failed, so the request is refused: %s", name, error)
+            _log.warning("webhook_failed webhook=%s policy=Fail error=%s", name, error)
             raise failure(name, error) from None
         if not answer.allowed:
             raise denial(name, answer)

@@ -90,7 +90,7 @@ class AuthorizingKafka(SecuredKafka):
         others = {user_of(service): password for service, password in self.passwords.items()}
         super().__init__(folder=folder, others=others)
 
-    async def settle(self) -> None:
+    async def wait_until_usable(self) -> None:
         """Create the ACLs. Creating an existing ACL succeeds."""
         from aiokafka.admin import AIOKafkaAdminClient
         from aiokafka.protocol.admin import CreateAclsRequest

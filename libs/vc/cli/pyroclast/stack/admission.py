@@ -61,8 +61,8 @@ def place_of(cluster: str, env: Mapping[str, str], *, free_port: Callable[[], in
                 )
         return Place(port=free_port())
     # The same parser as in admission, so that the stack rejects what admission would reject.
-    told = {"ADMISSION_CREATE_CONFIGURATIONS": "true", "ADMISSION_URL": UNREACHABLE}
-    config = AdmissionConfig.from_env({**told, **{k: v for k, v in env.items() if v}})
+    settings = {"ADMISSION_CREATE_CONFIGURATIONS": "true", "ADMISSION_URL": UNREACHABLE}
+    config = AdmissionConfig.from_env({**settings, **{k: v for k, v in env.items() if v}})
     if config.url == UNREACHABLE:
         return Place(port=free_port(), url=UNREACHABLE)
     host = env.get("ADMISSION_HOST") or LOOPBACK

@@ -8,7 +8,7 @@ import asyncio
 from pathlib import Path
 from typing import Final, Protocol
 
-from vc.cli.pyroclast.processes import Child, Pid, birth_of
+from vc.cli.pyroclast.processes import Child, Pid, start_id_of
 from vc.cli.pyroclast.stack.stack_file import Role
 from vc.parts.ports import LOOPBACK
 from vc.parts.probe import Answer, http_get, listens
@@ -89,7 +89,7 @@ class PartMember:
 
     @property
     def pid(self) -> Pid:
-        return Pid(number=self._process.pid, birth=birth_of(self._process.pid))
+        return Pid(number=self._process.pid, start_id=start_id_of(self._process.pid))
 
     @property
     def health_url(self) -> str:

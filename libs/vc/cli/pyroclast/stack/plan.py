@@ -116,7 +116,7 @@ def environment_of(
 ) -> dict[str, str]:
     """The whole environment of a service's process."""
     names = ",".join(scheduler_names(inherited))
-    told = {
+    settings = {
         "KAFKA_BOOTSTRAP_SERVERS": addresses.kafka,
         "KUBECONFIG": addresses.accounts.get(service, addresses.kubeconfig),
         "OTEL_EXPORTER_OTLP_ENDPOINT": addresses.otlp,
@@ -148,7 +148,7 @@ def environment_of(
         "LOG_FORMAT": "line",
         **{key: inherited[key] for key in sorted(_declared(service)) if key in inherited},
         **inherited_by(inherited, prefixes=(f"{service.upper().replace('-', '_')}_", "KAFKA_")),
-        **{key: value for key, value in told.items() if key in wanted and value},
+        **{key: value for key, value in settings.items() if key in wanted and value},
         **addresses.logins.get(service, {}),
     }
 

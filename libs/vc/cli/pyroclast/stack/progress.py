@@ -15,7 +15,7 @@ SILENT_SECONDS: Final = 2.0
 SILENT_SECONDS_MAX: Final = 15.0
 """... which grows up to this time while nothing changes."""
 LATE_SHOWN_MAX: Final = 3
-REASON_LETTERS_MAX: Final = 40
+REASON_LENGTH_MAX: Final = 40
 
 
 class Progress:
@@ -55,7 +55,7 @@ class Readiness:
         self._patience = patience
         self._progress = progress
         self._clock = clock
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self.starting: set[str] = set()
         """Servers without a process, or with one that does not respond yet."""
 
@@ -86,13 +86,13 @@ class Readiness:
     async def _look(self) -> dict[str, str]:
         """Report processes that became ready. Return the late ones with their reasons."""
         # A process that was ready once is not probed again; the supervisor watches it.
-        members = [m for m in self._supervisor.members if m.name not in self._told]
+        members = [m for m in self._supervisor.members if m.name not in self._reported]
         late = dict.fromkeys(sorted(self.starting), "starting")
         for member, why in zip(members, await _ask(members), strict=True):
             if why:
                 late[member.name] = why
             else:
-                self._told.add(member.name)
+                self._reported.add(member.name)
                 self._tell(member)
         if late:
             self._progress.say_if_silent(f"waiting for {_summary(late)}")
@@ -117,6 +117,6 @@ async def _ask(members: list[Member]) -> list[str]:
 
 def _summary(late: dict[str, str]) -> str:
     """The first late processes with their reasons, and the number of the others."""
-    shown = [f"{name} ({why[:REASON_LETTERS_MAX]})" for name, why in late.items()]
+    shown = [f"{name} ({why[:REASON_LENGTH_MAX]})" for name, why in late.items()]
     more = len(shown) - LATE_SHOWN_MAX
     return ", ".join(shown[:LATE_SHOWN_MAX]) + (f" and {more} more" if more > 0 else "")

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from vc.cli.pyroclast.processes import Child, Pid, birth_of
+from vc.cli.pyroclast.processes import Child, Pid, start_id_of
 from vc.cli.pyroclast.services import SERVICES
 from vc.cli.pyroclast.stack import stack_file
 from vc.cli.pyroclast.stack.accounts import install
@@ -151,7 +151,7 @@ class Stack:
         )
         self._admission = _admission_place(options)
         self._file = StackFile(
-            supervisor=Pid(number=os.getpid(), birth=birth_of(os.getpid())),
+            supervisor=Pid(number=os.getpid(), start_id=start_id_of(os.getpid())),
             started_at=self._clock.now(),
             cluster=options.cluster,
             dashboard=self._dashboard_url if "dashboard" in options.services else "",

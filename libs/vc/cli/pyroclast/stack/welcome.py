@@ -22,7 +22,7 @@ def welcome(stack: StackFile, home: Path) -> str:
     exports = [f"  export KUBECONFIG={stack.kubeconfig}"]
     if stack.dashboard and stack.cluster != EMBEDDED:
         # A real API server proxies only to pods, but the dashboard is a process on this machine.
-        exports.append(f"  export {DASHBOARD_VARIABLE}={stack.dashboard}   # vcctl asks it there")
+        exports.append(f"  export {DASHBOARD_VARIABLE}={stack.dashboard}   # used by vcctl")
     return "\n".join(
         [
             f"Pyroclast is up: {services} services, each in its own process ({stack.cluster} cluster).",

@@ -44,11 +44,11 @@ class Client:
     """A client of one API server or another JSON server. `what` is the name used in errors."""
 
     def __init__(
-        self, access: Access, *, what: str = CLUSTER, told: RequestLog | None = None
+        self, access: Access, *, what: str = CLUSTER, request_log: RequestLog | None = None
     ) -> None:
         self._access = access
         self._what = what
-        self._told = told
+        self._request_log = request_log
         """Receives one line per request (`-v 1`), without credentials."""
         self.now: float | None = None
         """The server's time in its last response, in seconds since the epoch."""
@@ -231,11 +231,11 @@ class Client:
             response = connection.getresponse()
         except (OSError, HTTPException) as error:
             raise self._unreachable(error) from None
-        if self._told is not None:
+        if self._request_log is not None:
             # The URL is built from its parts, because the server address may contain a password.
             parts = urlsplit(self._access.server)
             host = f"{parts.hostname}:{parts.port}" if parts.port else parts.hostname
-            self._told(f"{method} {parts.scheme}://{host}{prefix}{path}: {response.status}")
+            self._request_log(f"{method} {parts.scheme}://{host}{prefix}{path}: {response.status}")
         self._set_clock(response.headers.get("Date", ""))
         # Only the warnings of writes are about an object of the user.
         if method in WRITES:

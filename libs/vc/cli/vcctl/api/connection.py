@@ -14,7 +14,7 @@ from vc.cli.vcctl.parser_options import Target
 def connect(arguments: argparse.Namespace) -> Client:
     """A client of the cluster that the arguments or the environment select."""
     access = find_access(master=arguments.master, kubeconfig=arguments.kubeconfig)
-    return Client(access, told=request_log(arguments))
+    return Client(access, request_log=request_log(arguments))
 
 
 @contextmanager

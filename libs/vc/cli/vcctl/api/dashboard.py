@@ -74,7 +74,7 @@ class Dashboard:
         self._said_by = said_by
         """Where the address or name came from. Empty for the default service."""
 
-    def ask(
+    def query(
         self, path: str, *, query: Mapping[str, str] | None = None, body: JsonObject | None = None
     ) -> JsonObject:
         """Return the dashboard's response.
@@ -97,12 +97,12 @@ class Dashboard:
         prefix = self._place.proxy if self._place is not None else ""
         try:
             return self._client.call(
-                method, prefix + path, query=query, body=body, more=self._who_asks()
+                method, prefix + path, query=query, body=body, more=self._caller_headers()
             )
         except NoClusterError as error:
             if self._place is not None:
                 raise
-            raise CtlError(f"{error}; {self._said_by} says to ask there") from None
+            raise CtlError(f"{error}; its address is from {self._said_by}") from None
         except ApiError as error:
             # The API server's own 401 has a reason; this one is the dashboard's.
             if error.code == HTTP_UNAUTHORIZED and not error.reason:
@@ -112,7 +112,7 @@ class Dashboard:
                 raise
             raise CtlError(self._not_it(error)) from None
 
-    def _who_asks(self) -> dict[str, str]:
+    def _caller_headers(self) -> dict[str, str]:
         """The headers that authenticate the user.
 
         The API server's proxy consumes the user's token, so it is sent a second time in another
@@ -158,7 +158,7 @@ class Dashboard:
         if self._place is None:
             return f"{self._said_by} leads to an API server, not to the dashboard: {error}"
         if error.code == HTTP_FORBIDDEN:
-            return f"you may not ask the dashboard through the API server: {error} {_OR_ELSE}"
+            return f"you have no permission to use the dashboard through the API server: {error} {_OR_ELSE}"
         return (
             f"the dashboard does not answer: {error}; is the service {self._place.name} in "
             f"{self._place.namespace} running? {_OR_ELSE}"
@@ -193,7 +193,7 @@ def dashboard_of(arguments: argparse.Namespace, *, client: Client | None = None)
         return Dashboard(client or connect(arguments), place=USUAL)
     # Without the kubeconfig's credentials: they are meant for the API server only.
     access = Access(server=_checked(said, said_by))
-    there = Client(access, what=NAME, told=request_log(arguments))
+    there = Client(access, what=NAME, request_log=request_log(arguments))
     return Dashboard(there, said_by=said_by)
 
 

@@ -21,7 +21,7 @@ TITLES: Final = (
 def list_sessions(arguments: argparse.Namespace) -> int:
     """List the newest sessions. Only sessions that are still kept can be shown or replayed."""
     limit = {"limit": str(arguments.limit)}
-    found = dashboard_of(arguments).ask("/api/v1/sessions", query=limit)
+    found = dashboard_of(arguments).query("/api/v1/sessions", query=limit)
     if arguments.output:
         print_answer(found, arguments.output)
         return EXIT_OK
@@ -40,7 +40,7 @@ def list_sessions(arguments: argparse.Namespace) -> int:
 def show(arguments: argparse.Namespace) -> int:
     """Show one session."""
     path = f"/api/v1/sessions/{word(arguments.id)}"
-    found = dashboard_of(arguments).ask(path)
+    found = dashboard_of(arguments).query(path)
     if arguments.output:
         print_answer(found, arguments.output)
         return EXIT_OK
@@ -52,7 +52,7 @@ def show(arguments: argparse.Namespace) -> int:
 def replay(arguments: argparse.Namespace) -> int:
     """Replay a session. The exit code is 1 if the decisions differ."""
     path = f"/api/v1/sessions/{word(arguments.id)}/replay"
-    found = dashboard_of(arguments).ask(path)
+    found = dashboard_of(arguments).query(path)
     same = bool(found.get("same"))
     if arguments.output:
         print_answer(found, arguments.output)
@@ -103,7 +103,7 @@ def detail_lines(found: JsonObject) -> Iterator[str]:
     evicted = [[str(v["pod"]), str(v["group"])] for v in record.get("evicted") or []]
     yield from _part("Evicted", ("Pod", "For"), evicted)
     taken = [[str(t["group"]), str(t["by"])] for t in record.get("taken_over") or []]
-    yield from _part("Promised room taken over", ("Promised to", "Now"), taken)
+    yield from _part("Reservations taken over", ("Reserved for", "Now"), taken)
     waiting = [
         [str(job["position"]), str(job["group"]), str(job["queue"]), str(job["reason"]["sentence"])]
         for job in record.get("reasons") or []

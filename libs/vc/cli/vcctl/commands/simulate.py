@@ -24,16 +24,16 @@ _JOB: Final = "Job"
 def simulate(arguments: argparse.Namespace) -> int:
     """Send the request and print the result."""
     question = question_of(arguments)
-    found = dashboard_of(arguments).ask("/api/v1/what-if", body=question)
+    found = dashboard_of(arguments).query("/api/v1/what-if", body=question)
     if arguments.output:
         print_answer(found, arguments.output)
     else:
         for line in lines(found):
             print(line)
-    asked = sum(document.get("kind") == _JOB for document in question["documents"])
+    requested = sum(document.get("kind") == _JOB for document in question["documents"])
     # The response lists the given jobs first; further jobs do not affect the exit code.
     jobs: list[JsonObject] = found.get("jobs") or []
-    good = not found.get("refused") and all(job["runs"] for job in jobs[:asked])
+    good = not found.get("refused") and all(job["runs"] for job in jobs[:requested])
     return EXIT_OK if good else EXIT_FAILED
 
 
@@ -85,7 +85,7 @@ def lines(found: JsonObject) -> Iterator[str]:
 
 
 def _sessions(count: int) -> str:
-    return "no session would change anything" if not count else f"settled after {count} sessions"
+    return "no session would change anything" if not count else f"stable after {count} sessions"
 
 
 def _job_lines(job: JsonObject) -> Iterator[str]:

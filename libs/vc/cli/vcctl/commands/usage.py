@@ -36,8 +36,8 @@ def usage(arguments: argparse.Namespace) -> int:
         "namespace": arguments.namespace,
         "job": arguments.job,
     }
-    asked = {name: text for name, text in query.items() if text}
-    found, missing = read_all(dashboard_of(arguments), asked)
+    filters = {name: text for name, text in query.items() if text}
+    found, missing = read_all(dashboard_of(arguments), filters)
     if arguments.output in OBJECT_FORMS:
         print_answer(found, arguments.output)
     else:
@@ -54,11 +54,13 @@ def read_all(
     """All lines, the largest use first, and the reason if lines are missing."""
     lines: list[JsonObject] = []
     after: list[str] = []
-    missing = f"there are more than {pages_max * PAGE_LINES}; ask for less with --queue or --from"
+    missing = (
+        f"there are more than {pages_max * PAGE_LINES}; narrow the query with --queue or --from"
+    )
     found: JsonObject = {}
     for _ in range(pages_max):
         place = {"limit": str(PAGE_LINES), "after": ",".join(after)}
-        found = dashboard.ask("/api/v1/usage", query={**query, **place})
+        found = dashboard.query("/api/v1/usage", query={**query, **place})
         page: list[JsonObject] = found.get("lines") or []
         by = [str(cell) for cell in found.get("by") or []]
         keys = [[str(line.get(cell, "")) for cell in by] for line in page]

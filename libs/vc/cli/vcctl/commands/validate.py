@@ -58,9 +58,9 @@ def _with_configuration(report: "DocumentReport", documents: list[JsonObject]) -
     if not isinstance(text, str):
         return report
     try:
-        _, told = read_conf_text(text)
+        _, reported = read_conf_text(text)
     except ConfError as error:
         problem = FieldProblem(path=path, value="", message=str(error))
         return msgspec.structs.replace(report, problems=[*report.problems, problem])
-    warnings = [*report.warnings, *(f"{path}: {warning}" for warning in told)]
+    warnings = [*report.warnings, *(f"{path}: {warning}" for warning in reported)]
     return msgspec.structs.replace(report, warnings=warnings)

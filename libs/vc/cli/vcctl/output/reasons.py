@@ -6,11 +6,11 @@ from typing import Final
 from vc.cli.tables import Column, TextTable, printable
 from vc.cli.vcctl.api.resources import JsonObject
 
-LINE_LETTERS_MAX: Final = 100
-TITLE_LETTERS: Final = 11
+LINE_LENGTH_MAX: Final = 100
+TITLE_LENGTH: Final = 11
 STAGES: Final = {
     "invalid": "its manifest cannot be used",
-    "unsupported": "it asks for what this release does not support",
+    "unsupported": "it requests something that this release does not support",
     "queue-missing": "its queue does not exist",
     "queue-closed": "its queue lets no jobs in",
     "quota": "its queue, or one above it, is full",
@@ -28,7 +28,7 @@ _SCATTERED: Final = "(in all there is enough; it is scattered over the nodes)"
 _UNBLOCK: Final = {
     "create-queue": "create queue {target}",
     "open-queue": "vcctl queue operate -n {target} -a open",
-    "move-job": "create the job anew in one of the queues {target}",
+    "move-job": "create the job again in one of the queues {target}",
     "raise-capability": "raise the capability of queue {target} by {amounts}, or wait for its jobs",
     "add-room": "capacity for {amounts}{pods}{where}",
     "create-pods": "{count} more pods of {target}",
@@ -101,9 +101,9 @@ def sentence(text: str, *, title: str = "reason:") -> str:
 
     return fill(
         printable(text),
-        width=LINE_LETTERS_MAX,
-        initial_indent=title.ljust(TITLE_LETTERS),
-        subsequent_indent=" " * TITLE_LETTERS,
+        width=LINE_LENGTH_MAX,
+        initial_indent=title.ljust(TITLE_LENGTH),
+        subsequent_indent=" " * TITLE_LENGTH,
         break_long_words=False,
     )
 

@@ -71,9 +71,9 @@ def _ask(dashboard: Dashboard, target: Target) -> tuple[JsonObject, str]:
     path = f"/api/v1/jobs/{word(target.namespace)}/{word(target.name)}"
     detail: JsonObject = {}
     try:
-        detail = dashboard.ask(path)
+        detail = dashboard.query(path)
         if detail.get("explanation") or _has_more(detail):
-            detail = {**detail, **dashboard.ask(f"{path}/explanation")}
+            detail = {**detail, **dashboard.query(f"{path}/explanation")}
     except ApiError as error:
         return detail, f"the dashboard says: {error}"
     except CtlError as error:
@@ -129,7 +129,7 @@ def answer(job: JsonObject, detail: JsonObject) -> Iterator[str]:
         return
     group = detail.get("group")
     if phase in ENDED:
-        yield "reason:    it has ended; vcctl job timeline tells when"
+        yield "reason:    it has ended; see vcctl job timeline"
     elif phase not in _WAITING_PHASES:
         yield "reason:    nothing holds it back"
     elif not detail:

@@ -32,7 +32,7 @@ WIDE_COLUMNS: Final = (Column("Queue"), Column("Age"), Column("Priority"))
 NAMESPACE: Final = Column("Namespace")
 COUNTERS: Final = ("pending", "running", "succeeded", "failed", "unknown", "retryCount")
 BATCH: Final = "Batch"
-_DATE_LETTERS: Final = len("2026-01-31")
+_DATE_LENGTH: Final = len("2026-01-31")
 
 
 def list_jobs(arguments: argparse.Namespace) -> int:
@@ -73,7 +73,7 @@ def _cells(job: JsonObject) -> list[str]:
     minimum = now.get("minAvailable") or spec(job).get("minAvailable", 0)
     return [
         str(found.get("name", "")),
-        str(found.get("creationTimestamp", ""))[:_DATE_LETTERS],
+        str(found.get("creationTimestamp", ""))[:_DATE_LENGTH],
         phase_of(job),
         str((found.get("labels") or {}).get(JOB_TYPE) or BATCH),
         str(sum(int(task.get("replicas", 0)) for task in tasks)),

@@ -12,7 +12,7 @@ from vc.cli.vcctl.api.resources import DEFAULT_NAMESPACE, JOBS, JsonObject, meta
 JOB_LABEL: Final = "job.volcano.sh"
 
 
-class Wish(NamedTuple):
+class JobFlags(NamedTuple):
     """A job as described by flags."""
 
     name: str
@@ -30,7 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
     """The command `job run`."""
     if arguments.filename:
         return run_file(arguments)
-    wish = Wish(
+    flags = JobFlags(
         name=arguments.words or arguments.name,
         namespace=arguments.namespace or DEFAULT_NAMESPACE,
         image=arguments.image,
@@ -40,8 +40,8 @@ def run(arguments: argparse.Namespace) -> int:
         limits=arguments.limits,
         scheduler=arguments.scheduler,
     )
-    manifest = job_of(wish)
-    return submit(connect(arguments), manifest, namespace=wish.namespace)
+    manifest = job_of(flags)
+    return submit(connect(arguments), manifest, namespace=flags.namespace)
 
 
 def run_file(arguments: argparse.Namespace, *, usual: str = DEFAULT_NAMESPACE) -> int:
@@ -77,32 +77,32 @@ def submit(client: Client, manifest: JsonObject, *, namespace: str) -> int:
     return EXIT_OK
 
 
-def job_of(wish: Wish) -> JsonObject:
+def job_of(flags: JobFlags) -> JsonObject:
     """The manifest of a job."""
-    if not wish.name:
+    if not flags.name:
         raise UsageError("a job needs a name: write it, or -N NAME, or -f FILE")
-    requests, limits = resources_of(wish.requests), resources_of(wish.limits)
+    requests, limits = resources_of(flags.requests), resources_of(flags.limits)
     container: JsonObject = {
-        "name": wish.name,
-        "image": wish.image,
+        "name": flags.name,
+        "image": flags.image,
         # The same as in Volcano's vcctl.
         "imagePullPolicy": "IfNotPresent",
         "resources": {"requests": requests, "limits": limits},
     }
-    if wish.command:
-        container["command"] = words_of(wish.command)
+    if flags.command:
+        container["command"] = words_of(flags.command)
     template = {
-        "metadata": {"name": wish.name, "labels": {JOB_LABEL: wish.name}},
+        "metadata": {"name": flags.name, "labels": {JOB_LABEL: flags.name}},
         "spec": {"restartPolicy": "Never", "containers": [container]},
     }
     return {
         "apiVersion": JOBS.api_version,
         "kind": JOBS.kind,
-        "metadata": {"name": wish.name, "namespace": wish.namespace},
+        "metadata": {"name": flags.name, "namespace": flags.namespace},
         "spec": {
-            "minAvailable": wish.minimum,
-            "schedulerName": wish.scheduler,
-            "tasks": [{"replicas": wish.replicas, "template": template}],
+            "minAvailable": flags.minimum,
+            "schedulerName": flags.scheduler,
+            "tasks": [{"replicas": flags.replicas, "template": template}],
         },
     }
 

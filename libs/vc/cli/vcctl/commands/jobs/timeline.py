@@ -36,7 +36,7 @@ from vc.model.values.ages import human_duration
 from vc.model.values.times import parse_time
 
 TITLES: Final = ("Time", "After", "Step", "Detail")
-DETAIL_LETTERS_MIN: Final = 12
+DETAIL_LENGTH_MIN: Final = 12
 FIRST_PHASE: Final = "Pending"
 RUNNING: Final = "Running"
 AT_THE_LATEST: Final = "at the latest; its controller recorded no times"
@@ -87,10 +87,12 @@ def fitted(rows: list[list[str]], *, columns: int) -> list[list[str]]:
     before = sum(
         max(len(TITLES[index]), *(len(row[index]) for row in rows)) + GAP for index in range(3)
     )
-    room = max(DETAIL_LETTERS_MIN, columns - before)
+    width = max(DETAIL_LENGTH_MIN, columns - before)
     if not columns:
         return rows
-    return [[*row[:3], row[3] if len(row[3]) <= room else row[3][: room - 1] + "…"] for row in rows]
+    return [
+        [*row[:3], row[3] if len(row[3]) <= width else row[3][: width - 1] + "…"] for row in rows
+    ]
 
 
 def steps_of(

@@ -203,9 +203,9 @@ def _group_uids(
             named.add(uid)
         at = str(event.get("firstTimestamp") or event.get("eventTime") or "")
         first[uid] = min(first.get(uid, at), at)
-    born = str(found.get("creationTimestamp", ""))
+    created_at = str(found.get("creationTimestamp", ""))
     # Compared by whole seconds: a time in the second of the creation does not count as later.
-    return named | {uid for uid, at in first.items() if at[: len(born) - 1] > born[:-1]}
+    return named | {uid for uid, at in first.items() if at[: len(created_at) - 1] > created_at[:-1]}
 
 
 def _involved(event: JsonObject) -> JsonObject:

@@ -15,7 +15,7 @@ from vc.cli.vcctl.api.resources import JsonObject
 from vc.cli.vcctl.output.listing import NOTHING_FOUND
 from vc.cli.vcctl.output.output import WIDE, print_answer
 
-QUEUES_ASKED: Final = "1000"
+QUEUES_MAX: Final = "1000"
 BAR_CELLS: Final = 20
 FULL: Final = "█"
 EMPTY: Final = "░"
@@ -33,7 +33,7 @@ _NOT_SHARED: Final = ("pods", "ephemeral-storage")
 
 def tree(arguments: argparse.Namespace) -> int:
     """Print the tree."""
-    found = dashboard_of(arguments).ask("/api/v1/queues", query={"limit": QUEUES_ASKED})
+    found = dashboard_of(arguments).query("/api/v1/queues", query={"limit": QUEUES_MAX})
     if arguments.output and arguments.output != WIDE:
         print_answer(found, arguments.output)
         return EXIT_OK

@@ -15,9 +15,9 @@ from vc.cli.vcctl.api.resources import JsonObject, word
 from vc.cli.vcctl.output.output import print_answer
 from vc.cli.vcctl.output.reasons import table_lines
 
-NOBODY: Final = "nobody waits"
+NONE_WAITING: Final = "no job waits"
 JOBS_ASKED: Final = "1000"
-QUEUES_ASKED: Final = "1000"
+QUEUES_MAX: Final = "1000"
 TITLES: Final = ("Place", "Job", "Stage", "Pods", "Waits because")
 START: Final = "Start"
 NO_BASIS: Final = "-"
@@ -32,7 +32,7 @@ def waiting(arguments: argparse.Namespace) -> int:
     query = {"limit": JOBS_ASKED} | ({"estimate": "true"} if arguments.estimate else {})
     # Without a name only queues with waiting jobs are queried, to limit the requests.
     names = [name] if name else _names(dashboard)
-    found = [dashboard.ask(f"/api/v1/queues/{word(q)}/waiting", query=query) for q in names]
+    found = [dashboard.query(f"/api/v1/queues/{word(q)}/waiting", query=query) for q in names]
     # A queue that the user names is shown even if no job waits in it.
     shown = [one for one in found if name or one.get("waiting")]
     if arguments.output:
@@ -44,7 +44,7 @@ def waiting(arguments: argparse.Namespace) -> int:
         for line in lines(one, estimate=arguments.estimate):
             print(line)
     if not shown:
-        print(NOBODY)
+        print(NONE_WAITING)
     # The responses usually have the same note, so each note is printed once.
     for note in sorted({f"this may be old: {one['stale']}" for one in shown if one.get("stale")}):
         print(f"note: {note}")
@@ -53,7 +53,7 @@ def waiting(arguments: argparse.Namespace) -> int:
 
 def _names(dashboard: Dashboard) -> list[str]:
     """The queues with more requested than used resources, in tree order."""
-    tree = dashboard.ask("/api/v1/queues", query={"limit": QUEUES_ASKED})
+    tree = dashboard.query("/api/v1/queues", query={"limit": QUEUES_MAX})
     queues: list[JsonObject] = tree.get("queues") or []
     return [str(queue["name"]) for queue in queues if queue.get("requested") != queue.get("used")]
 
@@ -63,13 +63,13 @@ def lines(one: JsonObject, *, estimate: bool) -> Iterator[str]:
     jobs: list[JsonObject] = one.get("waiting") or []
     total = int(one.get("total", len(jobs)))
     count = "1 job waits" if total == 1 else f"{total} jobs wait"
-    yield f"queue:     {one['queue']}, {count if total else NOBODY}"
-    room: JsonObject = one.get("headroom") or {}
+    yield f"queue:     {one['queue']}, {count if total else NONE_WAITING}"
+    headroom: JsonObject = one.get("headroom") or {}
     from vc.model.values.human_amounts import human_quantities
 
     left = [
         f"{name} {amount}"
-        for name, amount in human_quantities(room).items()
+        for name, amount in human_quantities(headroom).items()
         if name not in _NOT_SHARED
     ]
     yield f"headroom:  {', '.join(left) or 'there are no nodes'}"
