@@ -26,6 +26,7 @@ HERE: Final = Path(__file__).parent
 REPOSITORY: Final = HERE.parents[2]
 SEEDS: Final = "0-19999"
 SHOWN_MAX: Final = 200
+PROGRESS_SEEDS: Final = 1000
 
 
 class Worker:
@@ -91,6 +92,9 @@ def compare(old: Path, new: list[Path], seeds: range, *, same: bool) -> dict[Pat
     workers = [Worker(checkout) for checkout in (old, *new)]
     counts = {checkout: Counts() for checkout in new}
     for seed in seeds:
+        if seed % PROGRESS_SEEDS == 0 and seed != seeds.start:
+            faults = sum(len(counted.faults) for counted in counts.values())
+            print(f"seed {seed}: {faults} not explained", file=sys.stderr, flush=True)
         drawn = scenario(seed)
         line = msgspec.json.encode(drawn)
         expected = workers[0].run(line)

@@ -6,6 +6,7 @@ commit of the layout before the import root `vc`; they explain nothing when `sam
 to behave alike.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
@@ -93,8 +94,10 @@ def _known(
             return name
     if len(old) != len(new):
         return ""
-    names = {_known_value(path, old, new) for path, _, _ in found}
-    return "" if "" in names else " + ".join(sorted(names))
+    names = {path: _known_value(path, old, new) for path, _, _ in found}
+    if GATES in names.values():  # what a lifted gate reserves changes what is reported of others
+        names = {path: name or REPORTED[path.partition(".")[0]] for path, name in names.items()}
+    return "" if "" in names.values() else " + ".join(sorted({*names.values()}))
 
 
 def _groups(scenario: Json) -> Iterator[Json]:
@@ -165,6 +168,7 @@ CLAIMS: Final = (
     "claims end with the return to Pending, or after a minute without pods (SECURITY.md, C32)"
 )
 REPORTS: Final = ("reasons", "statuses", "waiting", "wake_at")
+REPORTED: Final = defaultdict(str, dict.fromkeys(REPORTS, GATES))
 WHOLE_SCENARIOS: Final[dict[str, Explains]] = {
     "completed members count (ADR 0044)": _has_completed,
     "nothing is placed in root": _uses_root,
