@@ -85,7 +85,9 @@ def test_pods_beyond_the_minimum_that_the_queue_refuses_name_the_queue() -> None
     world = World(nodes(8), queue(capability={"cpu": "100"}), fresh_gang(minimum=2))
     world.session()
     later(world, POD_CONDITION_SECONDS)
-    assert said(world, "g-7").startswith("6 pods beyond the minimum of 2 wait: insufficient quota in queue 'default'")
+    assert said(world, "g-7").startswith(
+        "6 pods beyond the minimum of 2 wait: insufficient quota in queue 'default'"
+    )
 
 
 def test_pods_that_the_gang_needed_no_more_say_that_they_are_beyond_it() -> None:
