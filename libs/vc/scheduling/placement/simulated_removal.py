@@ -115,7 +115,7 @@ class SimulatedRemoval:
     def remove(self) -> None:
         """Remove the pods from node capacity, pod affinity counts and queue amounts."""
         for shape, pods, rows in self.parts:
-            self._session.node_capacity.remove(shape, rows)
+            self._session.node_capacity.remove_pods(shape, rows)
             self._session.pod_affinity.put(pods, rows, sign=-1)
         for queue, freed in self._freed.items():
             self._session.accounts.count_terminating(queue, freed, sign=-1)

@@ -149,7 +149,7 @@ class NodeCapacity:
         self._log.append(rows)
         self._states.pop()
 
-    def remove(self, shape: Shape, rows: Ints) -> None:
+    def remove_pods(self, shape: Shape, rows: Ints) -> None:
         """Remove pods of the shape from these rows for a simulation; `restore` or `take` restores them."""
         np.subtract.at(self.used, rows, self.request(shape))
         self._log.append(rows)

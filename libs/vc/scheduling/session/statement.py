@@ -77,7 +77,7 @@ class Statement:
         for run, pods, rows in reversed(self._placed):
             self._session.pod_affinity.put(pods, rows, sign=-1)
             # This is not a rollback to an earlier state, so it counts as a removal with a new state id.
-            self._session.node_capacity.remove(run.shape, rows)
+            self._session.node_capacity.remove_pods(run.shape, rows)
             self._session.count_placed(self._group, run, pods=-len(pods))
         self._placed.clear()
 
