@@ -43,10 +43,10 @@ WARM_UP_SECONDS_MAX: Final = 120.0
 SECONDS_MAX: Final = 7200.0
 PARTS: Final = ("kafka", "redis", "kubernetes")
 LINES: Final = {
-    "leases_ran_out": (" ran out: ", "term over: lost the lease"),
+    "leases_ran_out": (" ran out", "term over: lost the lease", "term over reason=lost"),
     "gangs_released": ("releasing half-bound gang", "released: its gang is not complete"),
     "binds_dropped": ("binds failed error=no longer leading", "binds not done: no longer leading"),
-    "relists": ("gap, listing anew",),
+    "relists": ("gap, listing anew", "watch gap, relisting"),
 }
 """What the logs of our services say, in this release and before it."""
 

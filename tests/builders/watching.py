@@ -6,7 +6,7 @@ from vc.runtime.hosting.context import Context
 from vc.watcher.config import Config
 from vc.watcher.kindwatch import KindWatch
 from vc.watcher.logic import Index
-from vc.watcher.meters import WatcherMetrics
+from vc.watcher.metrics import WatcherMetrics
 from vc.watcher.outbox import Publisher
 
 
@@ -17,8 +17,8 @@ async def watch_of(context: Context, kind: Kind, config: Config | None = None) -
         config or Config(),
         index=Index(kind, stamp=Stamp(incarnation="alone", epoch=1)),
         publisher=Publisher(context, may_write=lambda: True),
-        meters=WatcherMetrics(context.metrics),
+        metrics=WatcherMetrics(context.metrics),
         end_offsets=await context.bus.end_offsets(kind.topic),
     )
-    watch.told(watch.progress(1))
+    watch.progress_published(watch.progress(1))
     return watch

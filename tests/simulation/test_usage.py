@@ -93,9 +93,9 @@ def test_closed_hours_hold_what_the_pods_held(case: Case) -> None:
             assert not stack.problems
             assert sum(held.values()) > 0
             assert closed == held
-            told = await _told(stack.bus)
-            assert {key: row for key, row in told.items() if row.closed}
-            assert _sums(told) == held
+            rows = await _published(stack.bus)
+            assert {key: row for key, row in rows.items() if row.closed}
+            assert _sums(rows) == held
 
     run_virtual(main())
 
@@ -132,7 +132,7 @@ def test_a_label_puts_no_pod_on_another_bill() -> None:
             await stack.cluster.create(PODS, forged, namespace="default")
             await stack.until(lambda: len(_running(stack)) == 3, seconds=60, what="they run")
             await stack.clock.sleep(BEGINS_BEFORE + SETTLED_SECONDS - stack.clock.monotonic())
-            rows = {(row.queue, row.job) for row in (await _told(stack.bus)).values()}
+            rows = {(row.queue, row.job) for row in (await _published(stack.bus)).values()}
             assert rows == {("team", "train"), ("default", "forged")}
             page = generate_latest(_metrics_of(stack.running["usage-ledger"])).decode()
             for label in ("queue", "job"):
@@ -157,7 +157,7 @@ def test_the_queue_of_a_finished_job_is_known_when_everything_else_is_lost() -> 
             stack.snapshot.flush()
             stack.kill("usage-ledger")
             await stack.clock.sleep(BEGINS_BEFORE + SETTLED_SECONDS - stack.clock.monotonic())
-            rows = {(row.queue, row.job) for row in (await _told(stack.bus)).values()}
+            rows = {(row.queue, row.job) for row in (await _published(stack.bus)).values()}
             assert rows == {("team", "train")}
 
     run_virtual(main())
@@ -212,7 +212,7 @@ class Refusing(StoreCluster):
         return await super().patch(kind, *args, **named)
 
 
-def test_while_hours_cannot_be_closed_usage_is_told_and_saved(
+def test_while_hours_cannot_be_closed_usage_is_published_and_saved(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def main() -> None:
@@ -225,10 +225,10 @@ def test_while_hours_cannot_be_closed_usage_is_told_and_saved(
             await stack.submit(gang_job("late", replicas=3, cpu="2", run_seconds=37))
             await stack.clock.sleep(90)
             held = _integrated(stack.pods(), until=HOUR + 7200)
-            told = await _told(stack.bus)
+            rows = await _published(stack.bus)
             assert not _closed(stack)
             assert held["cpu"] > 0
-            assert _sums(told, closed=False) == held
+            assert _sums(rows, closed=False) == held
             saved = await stack.snapshot.load(CHECKPOINT)
             assert saved is not None
             assert saved.row_counts == {"accounts": 3}
@@ -288,7 +288,7 @@ def _closed(stack: Stack) -> Counter[str]:
     return held
 
 
-async def _told(bus: MemoryBus) -> dict[str, UsageRow]:
+async def _published(bus: MemoryBus) -> dict[str, UsageRow]:
     """The topic as a reader sees it."""
     rows: dict[str, UsageRow] = {}
     starts = await bus.start_offsets(USAGE_LEDGER.name)

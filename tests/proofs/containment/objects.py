@@ -234,8 +234,8 @@ def control_groups(rng: random.Random, count: int) -> int:
             *((kinds.PODS, p) for p in pods),
         ):
             if obj is not None:
-                service._take(change(kind, None, obj))
-                service._take(change(kind, obj, None))
+                service._index_change(change(kind, None, obj))
+                service._index_change(change(kind, obj, None))
         seen = ObservedPods(
             pods=pods,
             owner=owner if isinstance(owner, Workload) else None,

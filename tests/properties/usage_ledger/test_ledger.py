@@ -144,7 +144,7 @@ class Keeper:
     kept: list[bytes] = field(default_factory=list)
     cache: bytes | None = None
     ledger: UsageLedger = field(default_factory=lambda: UsageLedger(scheduler_names=("volcano",)))
-    told: dict[str, Pod] = field(default_factory=dict)
+    published: dict[str, Pod] = field(default_factory=dict)
     log: list[tuple[str, Pod | None]] = field(default_factory=list)
     """Every fact that was ever on the bus since it was wiped."""
 
@@ -155,18 +155,18 @@ class Keeper:
             self.ledger.view_is_complete(now=EPOCH + second - 1)
             for life in self.lives:
                 if second in (life.bound, life.end, life.deleted):
-                    self._tell(life, second)
+                    self._publish(life, second)
         self.ledger.view_is_complete(now=EPOCH + at)
 
-    def _tell(self, life: Life, second: int) -> None:
+    def _publish(self, life: Life, second: int) -> None:
         pod, uid = life.fact(second), f"uid-{life.number}"
-        known = self.told.get(uid)
+        known = self.published.get(uid)
         if pod is None and known is not None:
-            del self.told[uid]
+            del self.published[uid]
             self.log.append((uid, None))
             self.ledger.observe_deleted(uid, now=EPOCH + second)
         elif pod is not None and pod != known:
-            self.told[uid] = pod
+            self.published[uid] = pod
             self.log.append((uid, pod))
             self.see(pod, now=EPOCH + second)
 
@@ -181,7 +181,7 @@ class Keeper:
     def read_again(self, at: int, *, from_log: bool) -> None:
         """A view that is rebuilt: from the whole log, or from the facts that hold now."""
         self.ledger.begin_rebuild()
-        facts = self.log if from_log else [(uid, pod) for uid, pod in self.told.items()]
+        facts = self.log if from_log else [(uid, pod) for uid, pod in self.published.items()]
         for uid, pod in facts:
             if pod is None:
                 self.ledger.observe_deleted(uid, now=EPOCH + at)
@@ -215,12 +215,12 @@ class Keeper:
                 self.read_again(at, from_log=True)
                 self.lead(at)
             case "wipe":
-                self.log = [(uid, pod) for uid, pod in self.told.items()]
+                self.log = [(uid, pod) for uid, pod in self.published.items()]
                 self.read_again(at, from_log=False)
             case "flush":
                 self.cache = None
             case "twice":
-                for pod in self.told.values():
+                for pod in self.published.values():
                     self.see(pod, now=EPOCH + at)
             case "replay":
                 self.read_again(at, from_log=True)
@@ -301,7 +301,7 @@ def test_totals_are_those_of_a_brute_force_integration(
 
 @settings(max_examples=60, deadline=None)
 @given(lives=LIVES, away=st.tuples(st.integers(1, 40), st.integers(1, 20)), flushed=st.booleans())
-def test_what_happens_while_nobody_looks_is_never_charged_too_much(
+def test_what_happens_while_no_replica_observes_is_never_charged_too_much(
     lives: list[Life], away: tuple[int, int], flushed: bool
 ) -> None:
     """Pods that are still there afterwards, or went before, are charged exactly; others at most."""
@@ -316,10 +316,10 @@ def test_what_happens_while_nobody_looks_is_never_charged_too_much(
         if step == end:
             keeper.ledger = UsageLedger(scheduler_names=("volcano",))
             keeper.cache = None if flushed else keeper.cache
-            keeper.told = {
+            keeper.published = {
                 f"uid-{life.number}": pod for life in lives if (pod := life.fact(at)) is not None
             }
-            keeper.log = list(keeper.told.items())
+            keeper.log = list(keeper.published.items())
             keeper.read_again(at, from_log=False)
             keeper.lead(at)
         else:

@@ -67,7 +67,7 @@ def test_the_watcher_may_read_exactly_what_it_watches() -> None:
         ("scheduler", vc.scheduler.service.FOLLOWED),
         ("queue-controller", vc.queue_controller.service.FOLLOWED),
         ("usage-ledger", vc.usage_ledger.service.FOLLOWED),
-        ("podgroup-controller", vc.podgroup_controller.service._KINDS),
+        ("podgroup-controller", vc.podgroup_controller.service.FOLLOWED),
     ],
 )
 def test_a_new_leader_may_ask_how_far_every_kind_it_follows_is(

@@ -124,7 +124,7 @@ def test_a_queue_is_closed_by_command_and_drains() -> None:
 
 
 def test_a_standby_with_work_it_may_not_do_does_not_spin() -> None:
-    """It looked a thousand times a second: what is due stays due while somebody else leads."""
+    """It looked a thousand times a second: what is due stays due while another replica leads."""
 
     async def main() -> None:
         replicas = ("podgroup-controller", "podgroup-controller@2")
@@ -202,7 +202,7 @@ def _remember_all(controller: Any) -> list[str]:
 
 def _count_polls(service: Service) -> "count[int]":
     """Counts how often a service looks at the bus."""
-    follower: Any = service._lead.follower  # type: ignore[attr-defined] # nobody else may know
+    follower: Any = service._lead.follower  # type: ignore[attr-defined] # no public access
     counter, poll = count(), follower.poll
 
     async def counted(**how: Any) -> Any:

@@ -32,7 +32,7 @@ class FaultyCluster(StoreCluster):
         self.before_answer: Callable[[str], Awaitable[None]] | None = None
         """Runs between a list and its answer, with the name that was asked for; empty for all."""
         self.garbled: set[str] = set()
-        """Names of objects whose spec nobody can read."""
+        """Names of objects whose spec cannot be decoded."""
         self.namespaces: set[tuple[str, str]] = set()
         """Of every list: the kind and the namespace it was for."""
         self.watched_from: list[str] = []
@@ -68,7 +68,7 @@ class FaultyCluster(StoreCluster):
             return page
         if self.before_answer is not None:
             await self.before_answer(name)
-        return msgspec.structs.replace(page, items=[self._told(raw) for raw in page.items])
+        return msgspec.structs.replace(page, items=[self._seen(raw) for raw in page.items])
 
     async def watch(
         self,
@@ -94,12 +94,12 @@ class FaultyCluster(StoreCluster):
         ends_at = self._clock.monotonic() + timeout_seconds
         async for event in events:
             if self.event_seconds and self._clock.monotonic() > ends_at:
-                return  # whatever is left to be told
+                return  # events that are left are lost
             count += 1
             if kind is QUEUES and self.event_seconds:
                 await self._clock.sleep(self.event_seconds)
-            told = self._told(event.object) if kind is QUEUES else event.object
-            yield msgspec.structs.replace(event, object=told)
+            seen = self._seen(event.object) if kind is QUEUES else event.object
+            yield msgspec.structs.replace(event, object=seen)
             if kind is QUEUES and count == self.cut_after_events:
                 self.cut_after_events = 0
                 raise ServerError("connection reset by peer")
@@ -108,7 +108,7 @@ class FaultyCluster(StoreCluster):
         if kind is self.refused and self.refusal is not None:
             raise self.refusal()
 
-    def _told(self, raw: bytes) -> bytes:
+    def _seen(self, raw: bytes) -> bytes:
         obj = msgspec.json.decode(raw)
         if obj["metadata"].get("name") not in self.garbled:
             return raw

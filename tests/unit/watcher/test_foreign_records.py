@@ -75,7 +75,7 @@ def once(do: Callable[[], Awaitable[object]], *, name: str, stack: Stack) -> Any
     return before_answer
 
 
-def test_what_is_written_between_the_read_back_and_the_fence_is_settled() -> None:
+def test_records_between_the_read_back_and_the_fence_are_overwritten() -> None:
     async def test(world: World) -> None:
         stack, reader = world.stack, world.reader
         await stack.cluster.create(QUEUES, queue("a"))
@@ -179,8 +179,8 @@ def test_an_object_whose_end_the_watch_has_yet_to_tell_does_not_come_back() -> N
         await stack.clock.sleep(SETTLED_SECONDS)
         records = [r for r in await read_all(stack, QUEUES.topic) if r.key == "a"]
         ours = [r for r in records if identity_of(r).stamp.epoch == reader.epoch()]
-        buried = [record.value is None for record in ours]
-        assert buried == sorted(buried), "nothing of it follows its tombstone"
+        deleted = [record.value is None for record in ours]
+        assert deleted == sorted(deleted), "nothing of it follows its tombstone"
         assert records[-1].value is None
         assert reader.queues() == set()
 
@@ -222,7 +222,7 @@ def test_the_truth_is_asked_for_again_when_the_api_server_fails() -> None:
     run(test)
 
 
-def test_what_cannot_be_settled_alone_is_settled_by_listing_anew() -> None:
+def test_a_record_whose_live_read_fails_is_overwritten_by_a_relist() -> None:
     async def test(world: World) -> None:
         stack, reader = world.stack, world.reader
         await stack.cluster.create(QUEUES, queue("a"))

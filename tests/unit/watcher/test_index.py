@@ -115,8 +115,8 @@ def test_what_an_older_watcher_wrote_after_the_fence_is_overwritten() -> None:
     assert index.is_foreign("ns/a")
     again = index.seen(pod("a", version="7"), again=index.is_foreign("ns/a"))
     assert [m.key for m in again] == ["ns/a"]
-    buried = index.settle_foreign(dict(index.foreign))
-    assert [(m.key, m.headers["uid"]) for m in buried] == [("ns/ghost", "dead")]
+    tombstones = index.take_foreign_tombstones(dict(index.foreign))
+    assert [(m.key, m.headers["uid"]) for m in tombstones] == [("ns/ghost", "dead")]
     assert index.foreign == {}
 
 
@@ -130,7 +130,7 @@ def test_what_nobody_can_read_is_overwritten() -> None:
     index = log.index()
     assert index.is_foreign("ns/a")
     assert index.seen(pod("a", version="7"), again=True) == [fact]
-    assert [(m.key, m.value) for m in index.settle_foreign(dict(index.foreign))] == [
+    assert [(m.key, m.value) for m in index.take_foreign_tombstones(dict(index.foreign))] == [
         ("ns/nothing", None)
     ]
 
@@ -143,23 +143,23 @@ def test_no_tombstone_follows_the_living_record_of_its_name_in_a_partition() -> 
     index = log.index()
     (fact,) = index.seen(pod("a", uid="alive", version="9"), again=index.is_foreign("ns/a"))
     assert fact.headers["uid"] == "alive"
-    assert index.settle_foreign(dict(index.foreign)) == [], (
+    assert index.take_foreign_tombstones(dict(index.foreign)) == [], (
         "compaction would keep only the tombstone"
     )
 
 
-def test_a_foreign_record_that_came_after_the_truth_was_read_is_not_settled_by_it() -> None:
+def test_a_foreign_record_that_came_after_the_live_read_stays_noted() -> None:
     index = Index(PODS, stamp=NOW)
     index.note_foreign("ns/before", uid="dead", partition=1)
     index.note_foreign("ns/twice", uid="dead", partition=2)
     noted = dict(index.foreign)
     index.note_foreign("ns/after", uid="dead", partition=1)
     index.note_foreign("ns/twice", uid="dead", partition=2)
-    assert [m.key for m in index.settle_foreign(noted)] == ["ns/before"]
+    assert [m.key for m in index.take_foreign_tombstones(noted)] == ["ns/before"]
     assert {key for key, _ in index.foreign} == {"ns/after", "ns/twice"}
 
 
-class Told(msgspec.Struct, frozen=True):
+class Event(msgspec.Struct, frozen=True):
     """What a watch tells of a pod whose version 7 is on the topic."""
 
     id: str
@@ -170,23 +170,23 @@ class Told(msgspec.Struct, frozen=True):
 
 
 @pytest.mark.parametrize(
-    "told",
+    "event",
     [
-        Told("a newer version is news", "8", published=True),
-        Told("the same version is none", "7"),
-        Told("an older version is the past", "5"),
-        Told("versions are numbers, not texts", "10", published=True),
-        Told("an older version of another uid is the past, too", "5", uid="u0"),
-        Told("a version that is no number has no age", "opaque", published=True),
-        Told("a list is the present, whatever its versions", "5", listed=True, published=True),
+        Event("a newer version is news", "8", published=True),
+        Event("the same version is none", "7"),
+        Event("an older version is ignored", "5"),
+        Event("versions are numbers, not texts", "10", published=True),
+        Event("an older version of another uid is ignored, too", "5", uid="u0"),
+        Event("a version that is no number has no age", "opaque", published=True),
+        Event("a list is the present, whatever its versions", "5", listed=True, published=True),
     ],
-    ids=lambda told: told.id,
+    ids=lambda event: event.id,
 )
-def test_a_watch_does_not_take_the_topic_back_in_time(told: Told) -> None:
+def test_a_watch_does_not_take_the_topic_back_in_time(event: Event) -> None:
     index = Index(PODS, stamp=NOW)
     index.seen(pod("a", version="7"))
-    messages = index.seen(pod("a", uid=told.uid, version=told.version), listed=told.listed)
-    assert bool(messages) == told.published
+    messages = index.seen(pod("a", uid=event.uid, version=event.version), listed=event.listed)
+    assert bool(messages) == event.published
 
 
 def test_an_unreadable_object_is_known_by_name_and_uid() -> None:
@@ -247,7 +247,7 @@ def test_a_too_large_object_leaves_the_index_as_it_was() -> None:
 
 
 def test_facts_of_another_projection_are_written_again_by_the_next_watcher() -> None:
-    """A topic of an older release holds more than may travel: nothing has changed, and all is told anew."""
+    """A topic of an older release holds more than may travel: nothing has changed, and all is published again."""
     log = Log()
     first = Index(PODS, stamp=OLD)
     log.publish(first.seen(pod("a")) + first.seen(pod("b")))

@@ -12,7 +12,7 @@ from vc.messages.record import Message
 from vc.messages.topics import BY_NAME
 from vc.model.api.kinds import QUEUES
 from vc.watcher.config import Config
-from vc.watcher.meters import WatcherMetrics
+from vc.watcher.metrics import WatcherMetrics
 from vc.watcher.outbox import Item, Outbox, Publisher
 from vc.watcher.spans import JobSpans
 
@@ -66,7 +66,7 @@ def test_a_bus_that_is_away_stops_reading_and_everything_leaves_in_order(case: C
             kind=QUEUES.short,
             publisher=Publisher(context, may_write=lambda: True),
             end_offsets=[0],
-            meters=WatcherMetrics(context.metrics),
+            metrics=WatcherMetrics(context.metrics),
             spans=JobSpans(context),
         )
         put: list[int] = []
@@ -75,7 +75,7 @@ def test_a_bus_that_is_away_stops_reading_and_everything_leaves_in_order(case: C
             for number in range(COUNT):
                 outbox.put(Item(messages=[message(number)], reached=str(number)))
                 put.append(number)
-                await outbox.room()
+                await outbox.wait_for_space()
 
         bus.stop()
         running = [asyncio.create_task(outbox.run()), asyncio.create_task(read())]

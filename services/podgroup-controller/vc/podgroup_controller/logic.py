@@ -119,8 +119,8 @@ def _example(pods: list[Pod], owner: Workload | None) -> Pod:
 
 
 def _group_named(pod: Pod) -> str:
-    said = pod.metadata.annotations
-    return said.get(keys.GROUP_NAME) or said.get(keys.GROUP_NAME_ALTERNATIVE) or ""
+    annotations = pod.metadata.annotations
+    return annotations.get(keys.GROUP_NAME) or annotations.get(keys.GROUP_NAME_ALTERNATIVE) or ""
 
 
 def _lead(pod: Pod) -> OwnerReference:
@@ -153,8 +153,8 @@ def _keep(seen: Observed, pod: Pod, name: str) -> list[Effect]:
     known_notes = {"annotations": known.metadata.annotations, "labels": known.metadata.labels}
     metadata = {
         field: missing
-        for field, said in notes.items()
-        if (missing := {k: v for k, v in said.items() if known_notes[field].get(k) != v})
+        for field, wanted_notes in notes.items()
+        if (missing := {k: v for k, v in wanted_notes.items() if known_notes[field].get(k) != v})
     }
     if metadata:
         patch["metadata"] = metadata
@@ -191,9 +191,9 @@ def wanted_spec(pod: Pod, owner: Workload | None) -> PodGroupSpec:
 
 
 def _min_member(owner: Workload | None) -> int:
-    said = owner.metadata.annotations.get(keys.GROUP_MIN_MEMBER, "") if owner else ""
+    text = owner.metadata.annotations.get(keys.GROUP_MIN_MEMBER, "") if owner else ""
     # An invalid or missing number means a gang of one pod.
-    return read_count(said) or 1
+    return read_count(text) or 1
 
 
 def _topology(pod: Pod) -> NetworkTopology | None:
@@ -218,7 +218,7 @@ def _create(pod: Pod, owner: Workload | None, name: str, spec: PodGroupSpec) -> 
         "namespace": pod.metadata.namespace,
         "ownerReferences": [to_json(reference) for reference in owners],
     }
-    metadata.update({field: said for field, said in notes.items() if said})
+    metadata.update({field: values for field, values in notes.items() if values})
     return CreateObject(
         kind=PODGROUPS,
         namespace=pod.metadata.namespace,

@@ -35,13 +35,16 @@ from vc.runtime.leading.replica import Lead
 
 POLL_SECONDS: Final = 0.1
 POLL_SECONDS_MIN: Final = 0.001
+"""Lower limit, so that work that is always due does not become a busy loop."""
 UNSEEN_SECONDS: Final = 0.25
+"""Delay of a reconcile whose last write the view does not show yet."""
 GROUPS_PER_TURN_MAX: Final = 100
+"""Limit of reconciles between two polls, so that the view does not become stale meanwhile."""
 
 REST_SECONDS: Final = 0.05
 """Pause between two polls. Most pods belong to vcjobs and are not handled here."""
 _OWNERS: Final = (REPLICASETS, STATEFULSETS, DAEMONSETS, BATCHJOBS)
-_KINDS: Final = (PODS, PODGROUPS, REPLICASETS, STATEFULSETS, DAEMONSETS, BATCHJOBS)
+FOLLOWED: Final = (PODS, PODGROUPS, REPLICASETS, STATEFULSETS, DAEMONSETS, BATCHJOBS)
 
 
 class PodGroupController:
@@ -51,7 +54,7 @@ class PodGroupController:
         self.name = context.name
         self._context = context
         self._config = config
-        self._lead = Lead(context, _KINDS, rest_seconds=REST_SECONDS)
+        self._lead = Lead(context, FOLLOWED, rest_seconds=REST_SECONDS)
         self._may_work = False
         """Whether this replica leads, and the view is complete and fresh."""
         self._start_over()
@@ -83,7 +86,7 @@ class PodGroupController:
                 self._context.problems.forget(APPLY)
             for change in batch.changes:
                 with self._context.problems.contain(APPLY, change.kind, change.key):
-                    self._take(change)
+                    self._index_change(change)
             self._may_work = await self._lead.may_decide()
             if self._may_work:
                 await self._work()
@@ -99,7 +102,8 @@ class PodGroupController:
 
     # -- following -------------------------------------------------------------------------------
 
-    def _take(self, change: Change) -> None:
+    def _index_change(self, change: Change) -> None:
+        """Update the pods and owners by PodGroup, and queue the PodGroups for a reconcile."""
         before, after = change.before, change.after
         # A PodGroup of a new uid proves that the old one is gone.
         if isinstance(before, PodGroup) and _uid(after) != before.metadata.uid:
@@ -187,7 +191,7 @@ class PodGroupController:
                 self._context.log.info(
                     "%s pods=%d", event, len(seen.pods), extra=_fields(key, seen)
                 )
-            if outcome.written is not None and kind in _KINDS:
+            if outcome.written is not None and kind in FOLLOWED:
                 self._expectations.expect(key, [(kind, outcome.written)])
             # A deletion has no written version, so it is remembered by uid.
             elif seen.podgroup is not None and outcome.written is None:

@@ -33,7 +33,7 @@ class Facts:
         self._decoder = Decoder(index.kind)
         self._events = EventRecorder(context)
         self._refused: list[tuple[ApiObject, str]] = []
-        """Objects larger than a message; at most a page of a list, reported by `tell_refused`."""
+        """Objects larger than a message; at most a page of a list, reported by `report_refused`."""
 
     def decode(self, raw: bytes) -> ApiObject | Bare | None:
         """Return the projection; the identity if only that can be decoded; else None."""
@@ -80,15 +80,15 @@ class Facts:
         self._problems.resolved(PROJECT, self.kind, key)
         self._problems.resolved(WRITE, self.kind, key)
 
-    def untold(self, obj: ApiObject) -> list[Job]:
+    def jobs_to_trace(self, obj: ApiObject) -> list[Job]:
         """Return the job if its span still has to be exported after the publish."""
         return [obj] if isinstance(obj, Job) and self.spans.wants(obj) else []
 
-    async def tell_refused(self) -> None:
+    async def report_refused(self) -> None:
         """Write an event on each object that is larger than a message."""
         refused, self._refused = self._refused, []
         for obj, why in refused:
-            self._log.error("%s %s is left out: %s", self.kind.short, obj.key, why)
+            self._log.error("object left out kind=%s key=%s why=%s", self.kind.short, obj.key, why)
             await self._events.record(
                 RecordEvent(
                     kind=self.kind,

@@ -1,9 +1,9 @@
-"""Lists one kind, publishes the difference, watches it, and relists after a gap.
+"""Lists one kind, publishes the difference, watches it, and relists after a gap (410 Gone).
 
-This is the reading half. `outbox` publishes what it reads, with a bounded queue in between. A kind
-is *synced* while the difference of its last list is published and the watch since then is alive. It
-is not synced between a known gap and the next published list, nor after a silence that is longer
-than a healthy watch has. Nothing of a list is published before readers know that the kind is not
+client-go calls this a reflector. This is the reading half; `outbox` publishes what it reads, with a
+bounded queue in between. A kind is *synced* while the difference of its last list is published and
+the watch since then is alive. It is not synced between a known gap and the next published list, nor
+after a silence that is longer than a healthy watch has. Nothing of a list is published before readers know that the kind is not
 synced: half of a list could show a node as free although its new pod is in the other half.
 """
 
@@ -19,12 +19,12 @@ from vc.model.values.backoff import delay_seconds
 from vc.runtime.hosting.context import Context
 from vc.watcher.config import Config
 from vc.watcher.facts import Facts
+from vc.watcher.foreign_records import ForeignRecords
 from vc.watcher.logic import Bare, Index, is_lower
-from vc.watcher.meters import WatcherMetrics
+from vc.watcher.metrics import WatcherMetrics
 from vc.watcher.outbox import NEVER, Item, Outbox, Publisher
-from vc.watcher.settling import Settling
 
-OPTIONAL_LOOK_SECONDS: Final = 60.0
+OPTIONAL_RETRY_SECONDS: Final = 60.0
 """Interval between two attempts to list a kind that a cluster need not have."""
 
 UNHEARD_SECONDS_MAX: Final = PROGRESS_STALE_SECONDS
@@ -40,7 +40,7 @@ Short watches restore readiness soon, also for kinds without events. An API serv
 bookmark two seconds before the end.
 """
 
-LOOK_BEHIND_SECONDS: Final = 60.0
+RESTORE_CHECK_SECONDS: Final = 60.0
 """Interval of the check that a silent API server still has the version that is watched."""
 
 
@@ -55,7 +55,7 @@ class KindWatch:
         index: Index,
         publisher: Publisher,
         end_offsets: list[int],
-        meters: WatcherMetrics,
+        metrics: WatcherMetrics,
     ) -> None:
         self._context = context
         self._config = config
@@ -68,20 +68,20 @@ class KindWatch:
             kind=index.kind.short,
             publisher=publisher,
             end_offsets=end_offsets,
-            meters=meters,
+            metrics=metrics,
             spans=self._facts.spans,
         )
-        self._settling = Settling(context, self._facts, self._outbox)
+        self._foreign_records = ForeignRecords(context, self._facts, self._outbox)
         self._version = ""
         """Version to watch from: of the last event, bookmark or list; empty when a list is needed."""
         self._syncs = 1
         """Number of the current or last sync; the kind is synced when it is published."""
-        self._look_behind_at = NEVER
+        self._restore_check_at = NEVER
         self._failures = 0
         """Failures since the watch was last up to date; 0 while it is."""
         self._must_reach = ""
         """Version of the API server at the time of the recovery from a failure."""
-        self._unsynced_told = asyncio.Event()
+        self._unsynced_published = asyncio.Event()
         self.turned = self._outbox.turned
         """Set when the kind becomes synced or loses track, so that progress is published at once."""
 
@@ -106,39 +106,41 @@ class KindWatch:
             return False
         return self._context.clock.monotonic() <= self._outbox.heard_until
 
-    def told(self, progress: Progress) -> None:
+    def progress_published(self, progress: Progress) -> None:
         """Note that this progress is on the bus and no newer one is."""
         if not progress.synced:
-            self._unsynced_told.set()
+            self._unsynced_published.set()
 
-    def settle(self, key: str) -> None:
+    def overwrite(self, key: str) -> None:
         """Overwrite a foreign record that was noted in the index."""
-        self._settling.ask(key)
+        self._foreign_records.add(key)
 
     async def run(self) -> None:
         """Read and publish until cancelled or the term ends."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._read())
             group.create_task(self._outbox.run())
-            group.create_task(self._settling.run())
+            group.create_task(self._foreign_records.run())
 
     async def _read(self) -> None:
         """List and watch forever; a gap leads to a relist, an error to a backoff."""
         while True:
             try:
                 # A list overwrites all foreign records that could not be overwritten one by one.
-                if self._settling.wants_list and self._version:
+                if self._foreign_records.needs_relist and self._version:
                     self._lose_track()
                 if not self._version:
                     await self._sync()
-                await self._look_behind()
+                await self._check_restored()
                 await self._watch()
             except GoneError as error:
-                self._context.log.warning("%s: gap, listing anew: %s", self._kind.short, error)
+                self._context.log.warning(
+                    "watch gap, relisting kind=%s error=%s", self._kind.short, error
+                )
                 self._lose_track()
             except ClusterError as error:
                 if self._kind.optional and isinstance(error, NotFoundError | ForbiddenError):
-                    await self._do_without(error)
+                    await self._treat_as_empty(error)
                 else:
                     await self._back_off(error)
 
@@ -148,7 +150,7 @@ class KindWatch:
         """Revoke synced until the next list is published."""
         self._version = ""
         self._syncs += 1
-        self._unsynced_told.clear()
+        self._unsynced_published.clear()
         self.turned.set()
 
     def _heard(self, next_within_seconds: float) -> float:
@@ -160,23 +162,27 @@ class KindWatch:
         now = self._context.clock.monotonic()
         return now + next_within_seconds + UNHEARD_SECONDS_MAX
 
-    async def _do_without(self, error: ClusterError) -> None:
+    async def _treat_as_empty(self, error: ClusterError) -> None:
         """Treat the kind as empty while the cluster does not serve it or forbids it."""
         if not self._is_synced():
-            self._context.log.info("%s: done without: %s", self._kind.short, error)
+            self._context.log.info(
+                "kind not served, treated as empty kind=%s error=%s", self._kind.short, error
+            )
         self._version = ""
         # The kind may have been uninstalled, so facts that are still on the topic are deleted.
-        rest = self._index.gone_but(set()) + self._index.settle_foreign(dict(self._index.foreign))
-        heard_until = self._heard(OPTIONAL_LOOK_SECONDS)
+        rest = self._index.gone_but(set()) + self._index.take_foreign_tombstones(
+            dict(self._index.foreign)
+        )
+        heard_until = self._heard(OPTIONAL_RETRY_SECONDS)
         self._outbox.put(Item(messages=rest, completes=self._syncs, heard_until=heard_until))
-        await self._outbox.room()
-        await self._context.clock.sleep(OPTIONAL_LOOK_SECONDS)
+        await self._outbox.wait_for_space()
+        await self._context.clock.sleep(OPTIONAL_RETRY_SECONDS)
 
     async def _back_off(self, error: ClusterError) -> None:
         """Log an error and wait with exponential backoff."""
         self._failures += 1
-        level = "not served yet" if isinstance(error, NotFoundError) else "API server"
-        self._context.log.warning("%s: %s: %s", self._kind.short, level, error)
+        event = "kind not served yet" if isinstance(error, NotFoundError) else "watch failed"
+        self._context.log.warning("%s kind=%s error=%s", event, self._kind.short, error)
         await self._context.clock.sleep(delay_seconds(self._failures, self._context.rng))
 
     # -- listing ---------------------------------------------------------------------------------
@@ -184,15 +190,15 @@ class KindWatch:
     async def _sync(self) -> None:
         """List all objects and publish the difference; the kind is synced only after that."""
         # Readers must know that the kind is not synced before they see half of a list.
-        await self._unsynced_told.wait()
-        async with self._settling.list_lock:
-            self._settling.wants_list = False
+        await self._unsynced_published.wait()
+        async with self._foreign_records.list_lock:
+            self._foreign_records.needs_relist = False
             await self._list_all()
-        self._put_off_looking_behind()
+        self._put_off_restore_check()
 
     async def _list_all(self) -> None:
         """List page by page, then delete what was not listed and complete the sync."""
-        # Only foreign records noted before the list are settled by it. Later ones may be newer than
+        # Only foreign records noted before the list are overwritten by it. Later ones may be newer than
         # the answer of the API server.
         foreign = dict(self._index.foreign)
         listed: set[str] = set()
@@ -206,17 +212,17 @@ class KindWatch:
                 continue_token=token,
             )
             for raw in page.items:
-                key = await self._take_listed(raw)
+                key = await self._publish_listed(raw)
                 listed.add(key)
                 # With an object without identity, deletions cannot be derived from the list.
                 nameless |= not key
-            await self._facts.tell_refused()
+            await self._facts.report_refused()
             token = page.continue_token
             if not token:
                 break
         # With an unidentifiable object in the list, any object that seems missing may be that one.
         rest = [] if nameless else self._index.gone_but(listed)
-        rest += self._index.settle_foreign(foreign)
+        rest += self._index.take_foreign_tombstones(foreign)
         self._outbox.put(
             Item(
                 messages=rest,
@@ -225,10 +231,10 @@ class KindWatch:
                 heard_until=self._heard(self._config.watch_seconds),
             )
         )
-        await self._outbox.room()
+        await self._outbox.wait_for_space()
         self._version = page.resource_version
 
-    async def _take_listed(self, raw: bytes) -> str:
+    async def _publish_listed(self, raw: bytes) -> str:
         """Publish an object of the list; return its key, or an empty string if it has no identity."""
         obj = self._facts.decode(raw)
         if obj is None:
@@ -238,13 +244,13 @@ class KindWatch:
             self._outbox.put(Item(messages=self._index.gone_unless(obj)))
         else:
             messages = self._facts.messages_of(obj, listed=True)
-            self._outbox.put(Item(messages=messages, jobs=self._facts.untold(obj)))
-        await self._outbox.room()
+            self._outbox.put(Item(messages=messages, jobs=self._facts.jobs_to_trace(obj)))
+        await self._outbox.wait_for_space()
         return obj.key
 
     # -- watching --------------------------------------------------------------------------------
 
-    async def _look_behind(self) -> None:
+    async def _check_restored(self) -> None:
         """Raise GoneError when the API server is behind the version that is watched.
 
         The API server was restored to an older state (etcd from a backup). A watch would be silent
@@ -252,7 +258,7 @@ class KindWatch:
         watch is silent and after a failure, because an API server is not restored without being
         stopped.
         """
-        if not self._failures and self._context.clock.monotonic() < self._look_behind_at:
+        if not self._failures and self._context.clock.monotonic() < self._restore_check_at:
             return
         page = await self._context.cluster.list(
             self._kind, namespace=self._facts.namespace, limit=1
@@ -262,10 +268,10 @@ class KindWatch:
                 f"watched from {self._version}, but the server is at {page.resource_version}"
             )
         self._must_reach = page.resource_version
-        self._put_off_looking_behind()
+        self._put_off_restore_check()
 
-    def _put_off_looking_behind(self) -> None:
-        self._look_behind_at = self._context.clock.monotonic() + LOOK_BEHIND_SECONDS
+    def _put_off_restore_check(self) -> None:
+        self._restore_check_at = self._context.clock.monotonic() + RESTORE_CHECK_SECONDS
 
     async def _watch(self) -> None:
         """Follow events until the request ends.
@@ -288,9 +294,9 @@ class KindWatch:
             heard_until = self._heard(watch_seconds) if caught_up else NEVER
             self._outbox.put(self._item(event, heard_until))
             self._version = event.resource_version or self._version
-            self._put_off_looking_behind()
-            await self._outbox.room()
-            await self._facts.tell_refused()
+            self._put_off_restore_check()
+            await self._outbox.wait_for_space()
+            await self._facts.report_refused()
         # A watch that ended normally shows that the kind is up to date. After a failure that holds
         # only for a silent one, because events may still be pending.
         if silent or not self._failures:
@@ -303,14 +309,14 @@ class KindWatch:
         jobs: list[Job] = []
         if obj is not None:
             # A live read of the same object may now return an older state than this event.
-            self._settling.overtake(obj.key)
+            self._foreign_records.note_event(obj.key)
         if event.type == "DELETED" and obj is not None:
             uid = obj.uid if isinstance(obj, Bare) else obj.metadata.uid
             self._facts.gone(obj.key)
             messages = self._index.gone(obj.key, uid=uid)
         elif isinstance(obj, ApiObject):
             messages = self._facts.messages_of(obj)
-            jobs = self._facts.untold(obj)
+            jobs = self._facts.jobs_to_trace(obj)
         return Item(
             messages=messages,
             reached=event.resource_version,

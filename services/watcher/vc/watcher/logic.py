@@ -263,17 +263,18 @@ class Index:
         logs = [(key, partition) for partition in range(fact_partitions(self.kind))]
         return {log: self.foreign[log] for log in logs if log in self.foreign}
 
-    def settle_foreign(self, noted: Mapping[Log, Foreign]) -> list[Message]:
-        """Return tombstones for foreign records in partitions where the key has no current record.
+    def take_foreign_tombstones(self, noted: Mapping[Log, Foreign]) -> list[Message]:
+        """Forget the noted foreign records, and return tombstones for those in partitions where
+        the key has no current record.
 
         `noted` are the records that were known before the current state was read, by a list or for
-        one key. Later ones are not settled by that read. If the key has a current record in the
-        partition, its fact was already published again (`seen(..., again=True)`), and a tombstone
+        one key. Later ones may be newer than that read and stay noted. If the key has a current record
+        in the partition, its fact was already published again (`seen(..., again=True)`), and a tombstone
         after it would make compaction remove the live record.
         """
-        # A record that was noted again meanwhile is another object here, and is not settled.
-        settled = [f for log, f in noted.items() if self.foreign.get(log) is f]
-        for foreign in settled:
+        # A record that was noted again meanwhile is another object here, and stays noted.
+        taken = [f for log, f in noted.items() if self.foreign.get(log) is f]
+        for foreign in taken:
             del self.foreign[foreign.key, foreign.partition]
         return [
             tombstone_message(
@@ -284,11 +285,11 @@ class Index:
                 resource_version="",
                 stamp=self.stamp,
             )
-            for foreign in settled
-            if not self._lives_in(foreign.key, foreign.partition)
+            for foreign in taken
+            if not self._has_record_in(foreign.key, foreign.partition)
         ]
 
-    def _lives_in(self, key: str, partition: int) -> bool:
+    def _has_record_in(self, key: str, partition: int) -> bool:
         """Whether the key has a current record in the partition."""
         known = self._known.get(key)
         return known is not None and known.partition == partition

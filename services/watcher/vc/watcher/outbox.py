@@ -1,7 +1,7 @@
 """The publishing half of a kind: a bounded queue that is emptied in few, large publishes.
 
 `put` never waits, so messages are published in the order in which the index returned them,
-whichever task called it. A task waits for `room` after its `put`. The queue therefore holds at most
+whichever task called it. A task calls `wait_for_space` after its `put`, so the queue holds at most
 its bound plus one item per task. A version of the API server is reported as reached (`reached`)
 only after the bus has acknowledged the messages up to it.
 """
@@ -20,7 +20,7 @@ from vc.model.api.job import Job
 from vc.model.values.backoff import delay_seconds
 from vc.runtime.hosting.context import Context
 from vc.watcher.config import Config
-from vc.watcher.meters import WatcherMetrics
+from vc.watcher.metrics import WatcherMetrics
 from vc.watcher.spans import JobSpans
 
 GATHER_SECONDS: Final = 0.02
@@ -58,7 +58,7 @@ class Publisher:
         self._context = context
         self._may_write = may_write
         self._regained = regained
-        self.departed_at = NEVER
+        self.last_publish_at = NEVER
         """Time of the last publish of any kind; monotonic.
 
         Kinds that wait for the next publish are sent at the same moment, so that readers wake up
@@ -78,7 +78,9 @@ class Publisher:
                 return await self._context.bus.publish(messages)
             except BusUnavailableError as error:
                 attempt += 1
-                self._context.log.warning("bus away, %d messages wait: %s", len(messages), error)
+                self._context.log.warning(
+                    "bus unavailable, will retry messages=%d error=%s", len(messages), error
+                )
                 await self._context.clock.sleep(delay_seconds(attempt, self._context.rng))
 
 
@@ -112,14 +114,14 @@ class Outbox:
         kind: str,
         publisher: Publisher,
         end_offsets: list[int],
-        meters: WatcherMetrics,
+        metrics: WatcherMetrics,
         spans: JobSpans,
     ) -> None:
         self._context = context
         self._config = config
         self._kind = kind
         self._publisher = publisher
-        self._meters = meters
+        self._metrics = metrics
         self._spans = spans
         self.end_offsets = end_offsets
         """Offset after the last acknowledged message, by partition."""
@@ -142,16 +144,16 @@ class Outbox:
         self._batch_waits = asyncio.Event()
 
     def put(self, item: Item) -> None:
-        """Append an item; the caller must then wait for `room`."""
+        """Append an item; the caller must then call `wait_for_space`."""
         self._queue.append((self._context.clock.monotonic(), item))
         self._queued += len(item.messages)
         self.queued_bytes += item.bytes
         self._filled.set()
         if self._has_batch():
             self._batch_waits.set()
-            self._meters.waiting(self._kind, queued=self._queued)
+            self._metrics.waiting(self._kind, queued=self._queued)
 
-    async def room(self) -> None:
+    async def wait_for_space(self) -> None:
         """Wait until the queue is below its bounds."""
         while self._is_full():
             self._drained.clear()
@@ -184,7 +186,7 @@ class Outbox:
             self.queued_bytes -= sum(item.bytes for item in items)
             self._drained.set()
             if messages:
-                self._meters.published(
+                self._metrics.published(
                     self._kind,
                     messages=len(messages),
                     age_seconds=self._context.clock.monotonic() - oldest,
@@ -208,7 +210,7 @@ class Outbox:
 
     async def _gather(self) -> None:
         """Publish at once when idle; under load, wait so that more messages share the publish."""
-        rest = self._publisher.departed_at + GATHER_SECONDS - self._context.clock.monotonic()
+        rest = self._publisher.last_publish_at + GATHER_SECONDS - self._context.clock.monotonic()
         # A full batch gains nothing from waiting.
         if rest > 0 and not self._has_batch():
             self._batch_waits.clear()
@@ -220,7 +222,7 @@ class Outbox:
         """Publish the messages and update the end offsets."""
         if not messages:
             return
-        self._publisher.departed_at = self._context.clock.monotonic()
+        self._publisher.last_publish_at = self._context.clock.monotonic()
         offsets = await self._publisher.publish(messages)
         for message, offset in zip(messages, offsets, strict=True):
             end = offset + 1

@@ -23,18 +23,18 @@ from vc.runtime.consuming.problem_events import report_problems
 from vc.runtime.hosting.cluster_uid import read_cluster_uid
 from vc.runtime.hosting.context import Context
 from vc.runtime.leading.election import Leadership
-from vc.watcher.claims import Claiming, Claims, ForeignTopicsError
 from vc.watcher.config import Config
-from vc.watcher.guarding import OvertakenError, TopicsGuard
 from vc.watcher.kindwatch import KindWatch
 from vc.watcher.logic import Index
-from vc.watcher.meters import WatcherMetrics
+from vc.watcher.metrics import WatcherMetrics
 from vc.watcher.outbox import Publisher, TermOverError
-from vc.watcher.reading import read_to_end
+from vc.watcher.topic_owner import ForeignTopicsError, OwnershipCheck, TopicOwnership
+from vc.watcher.topic_reader import read_to_end
+from vc.watcher.topics_guard import StampReusedError, TopicsGuard
 
-LEASE_LOOK_SECONDS: Final = 0.25
+LEASE_CHECK_SECONDS: Final = 0.25
 """Interval between two checks of the lease."""
-OUTGROWN_EPOCHS_MAX: Final = 1000
+EPOCH_GAP_MAX: Final = 1000
 """Maximum distance by which a deleted and recreated Lease may be behind the epochs on the bus."""
 
 
@@ -47,21 +47,21 @@ class WatcherService:
         self._context = context
         self._config = config
         self._leadership = Leadership(context)
-        self._meters = WatcherMetrics(context.metrics)
+        self._metrics = WatcherMetrics(context.metrics)
         self._watches: dict[str, KindWatch] = {}
-        self._trouble = "not leading yet"
+        self._unready_reason = "not leading yet"
         self._sequence = 0
-        self._claiming = Claiming(context, take_over_from=config.take_over_from)
+        self._ownership_check = OwnershipCheck(context, take_over_from=config.take_over_from)
         self._own_epoch = -1
         """Last epoch under which this process began to write; -1 when it must not be used again."""
-        self._begin_anew = False
+        self._needs_new_incarnation = False
         """Whether the next term needs a new incarnation; an epoch on the bus cannot be exceeded."""
         self._failures = 0
         """Consecutive terms that ended before they published any progress."""
 
     def unready(self) -> str:
         """Return why facts may be outdated; empty when they are not."""
-        return self._trouble
+        return self._unready_reason
 
     async def run(self) -> None:
         """Lead, and start a new term whenever one ends."""
@@ -75,30 +75,30 @@ class WatcherService:
             try:
                 await self._term()
             except* (TermOverError, BusError) as ended:
-                self._say(_first(ended))
+                self._log_term_end(_first(ended))
             # Every end of a term counts, so that a term that fails at once does not loop without a
             # pause.
             self._failures += 1
             await self._context.clock.sleep(delay_seconds(self._failures, self._context.rng))
 
-    def _say(self, ended: BaseException) -> None:
+    def _log_term_end(self, ended: BaseException) -> None:
         """Log why a term ended.
 
         Topics of another cluster are checked repeatedly, but logged once.
         """
-        if isinstance(ended, OvertakenError):
+        if isinstance(ended, StampReusedError):
             self._own_epoch = -1
         foreign = isinstance(ended, ForeignTopicsError)
-        trouble = str(ended) if foreign else f"term over: {ended}"
-        if not foreign or trouble != self._trouble:
-            self._context.log.warning("%s", trouble)
-        self._trouble = trouble
+        reason = str(ended) if foreign else f"term over: {ended}"
+        if not foreign or reason != self._unready_reason:
+            self._context.log.warning("term over reason=%s", ended)
+        self._unready_reason = reason
 
     # -- a term ----------------------------------------------------------------------------------
 
     async def _term(self) -> None:
         """Run one term: read the topics back, fence them, then follow all kinds."""
-        stamp, claims = await self._begin()
+        stamp, owner = await self._begin()
         publisher = Publisher(
             self._context,
             may_write=lambda: self._leadership.holds(stamp.epoch),
@@ -109,8 +109,8 @@ class WatcherService:
         # watcher can change what readers accept.
         ends = {topic.name: await self._context.bus.end_offsets(topic.name) for topic in FACTS}
         indices = await self._read_back(stamp, ends)
-        told = claims.epoch if claims.incarnation == stamp.incarnation else -1
-        await self._outgrow(stamp, indices, told)
+        published = owner.epoch if owner.incarnation == stamp.incarnation else -1
+        await self._raise_epoch_above(stamp, indices, published)
         fenced = await self._fence(indices, publisher, ends)
         self._watches = {
             kind.short: KindWatch(
@@ -119,7 +119,7 @@ class WatcherService:
                 index=indices[kind.topic],
                 publisher=publisher,
                 end_offsets=list(fenced[kind.topic]),
-                meters=self._meters,
+                metrics=self._metrics,
             )
             for kind in WATCHED
         }
@@ -129,38 +129,40 @@ class WatcherService:
             indices=indices,
             watches=self._watches,
             publisher=publisher,
-            meters=self._meters,
+            metrics=self._metrics,
             sequence=self._sequence,
         )
-        own = _positions({**fenced, PROGRESS.name: [claims.read_to]})
+        own = _positions({**fenced, PROGRESS.name: [owner.read_to]})
         async with asyncio.TaskGroup() as group:
             group.create_task(self._guard_lease(stamp))
             group.create_task(report_problems(self._context))
-            group.create_task(self._tell_progress(publisher, guard))
-            group.create_task(guard.run(own, strangers=claims.strangers))
+            group.create_task(self._publish_progress(publisher, guard))
+            group.create_task(guard.run(own, unknown_keys=owner.unknown_keys))
             for watch in self._watches.values():
                 group.create_task(watch.run())
 
-    async def _begin(self) -> tuple[Stamp, Claims]:
-        """Return the stamp of the term and the claims on the topics.
+    async def _begin(self) -> tuple[Stamp, TopicOwnership]:
+        """Return the stamp of the term and the ownership of the topics.
 
         The epoch comes from the lease. The incarnation is that of the topics, or a new one for new
         topics.
         """
         own = await self._cluster_uid()
-        claims = await self._claiming.settle(own)
+        owner = await self._ownership_check.check(own)
         created = await self._context.bus.ensure_topics(ALL)
         # A topic that had to be created is new or was wiped. Readers with old offsets must start again, which
         # a new incarnation makes them do.
         facts = {topic.name for topic in FACTS} | {PROGRESS.name}
-        incarnation = "" if self._begin_anew or facts.intersection(created) else claims.incarnation
+        incarnation = (
+            "" if self._needs_new_incarnation or facts.intersection(created) else owner.incarnation
+        )
         if not incarnation:
             incarnation = new_incarnation(own, self._context.rng.getrandbits(64))
-            self._context.log.info("the topics begin anew: incarnation %s", incarnation)
-        self._begin_anew = False
+            self._context.log.info("topics get a new incarnation incarnation=%s", incarnation)
+        self._needs_new_incarnation = False
         if PROGRESS.name in created:
-            claims = Claims()
-        return Stamp(incarnation=incarnation, epoch=self._leadership.epoch), claims
+            owner = TopicOwnership()
+        return Stamp(incarnation=incarnation, epoch=self._leadership.epoch), owner
 
     async def _cluster_uid(self) -> str:
         """Return the uid of the cluster, which is that of the namespace kube-system."""
@@ -182,7 +184,9 @@ class WatcherService:
                     index.replay(record)
         return indices
 
-    async def _outgrow(self, stamp: Stamp, indices: dict[str, Index], told: int) -> None:
+    async def _raise_epoch_above(
+        self, stamp: Stamp, indices: dict[str, Index], published: int
+    ) -> None:
         """Ensure that our epoch is above all epochs on the topics.
 
         Epochs never decrease, even if the Lease that counts them was deleted. Readers drop our
@@ -190,20 +194,20 @@ class WatcherService:
         writer can have written it is not exceeded, because the Lease counts in 32 bits. The topics
         get a new incarnation instead.
         """
-        highest = max(told, *(index.highest_epoch for index in indices.values()))
+        highest = max(published, *(index.highest_epoch for index in indices.values()))
         # An equal epoch is accepted only if this process wrote it: the lease was held all the time.
         if highest < stamp.epoch or self._own_epoch == stamp.epoch == highest:
             self._own_epoch = stamp.epoch
             return
-        if highest - stamp.epoch > OUTGROWN_EPOCHS_MAX or highest >= EPOCH_MAX:
-            self._begin_anew = True
+        if highest - stamp.epoch > EPOCH_GAP_MAX or highest >= EPOCH_MAX:
+            self._needs_new_incarnation = True
             raise TermOverError(f"epoch {highest} is on the bus, far beyond {stamp.epoch}")
         try:
             await self._leadership.raise_epoch(highest)
         except ClusterError as error:
             raise TermOverError(f"epoch {highest} is on the bus already: {error}") from None
         # The new epoch counts from the next term on, which reads the topics again.
-        raise TermOverError(f"epoch {highest} is on the bus already; ours grows beyond it")
+        raise TermOverError(f"epoch {highest} is on the bus already; ours is raised above it")
 
     async def _fence(
         self, indices: dict[str, Index], publisher: Publisher, ends: dict[str, list[int]]
@@ -233,13 +237,13 @@ class WatcherService:
         """End the term when another replica has the lease."""
         lease, epoch = self._leadership, stamp.epoch
         while await lease.regained(epoch):
-            await self._context.clock.sleep(LEASE_LOOK_SECONDS)
+            await self._context.clock.sleep(LEASE_CHECK_SECONDS)
             if not lease.holds(epoch) and not lease.passed_on(epoch):
-                self._trouble = "the lease ran out: nothing is published until it is renewed"
-                self._context.log.warning(self._trouble)
+                self._unready_reason = "the lease ran out: nothing is published until it is renewed"
+                self._context.log.warning("lease ran out, publishing waits epoch=%d", epoch)
         raise TermOverError("lost the lease")
 
-    async def _tell_progress(self, publisher: Publisher, guard: TopicsGuard) -> None:
+    async def _publish_progress(self, publisher: Publisher, guard: TopicsGuard) -> None:
         """Publish progress every second, and at once when a kind becomes synced or loses track."""
         while True:
             self._sequence += 1
@@ -250,11 +254,11 @@ class WatcherService:
                 # Cleared before the publish: a change during it leads to another publish at once.
                 watch.turned.clear()
             await publisher.publish([progress_message(p) for p in progress])
-            for watch, told in zip(watches, progress, strict=True):
-                watch.told(told)
+            for watch, published in zip(watches, progress, strict=True):
+                watch.progress_published(published)
             self._failures = 0
             waiting = [p.kind for p in progress if not p.synced]
-            self._trouble = f"not synced: {', '.join(waiting)}" if waiting else ""
+            self._unready_reason = f"not synced: {', '.join(waiting)}" if waiting else ""
             await self._wait_for_turn_or_period()
 
     async def _wait_for_turn_or_period(self) -> None:

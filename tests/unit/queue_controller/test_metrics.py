@@ -20,7 +20,7 @@ def group(name: str, queue_name: str, phase: str) -> PodGroup:
     )
 
 
-def meters() -> tuple[QueueMetrics, CollectorRegistry]:
+def metrics() -> tuple[QueueMetrics, CollectorRegistry]:
     context = memory_context("queue-controller")
     return QueueMetrics(context), context.metrics
 
@@ -31,7 +31,7 @@ def lines(registry: CollectorRegistry) -> set[str]:
 
 
 def test_pod_groups_are_counted_per_queue_and_phase() -> None:
-    made, registry = meters()
+    made, registry = metrics()
     groups = [group("a", "q", "Running"), group("b", "q", "Running"), group("c", "q", "Inqueue")]
     made.show([queue("q"), queue("r", "Closing")], groups)
     shown = lines(registry)
@@ -42,7 +42,7 @@ def test_pod_groups_are_counted_per_queue_and_phase() -> None:
 
 
 def test_a_queue_that_is_gone_has_no_series_and_a_standby_none_at_all() -> None:
-    made, registry = meters()
+    made, registry = metrics()
     made.show([queue("q"), queue("r")], [group("a", "q", "Running")])
     made.show([queue("r")], [group("a", "q", "Running")])
     assert not any('"q"' in line for line in lines(registry))

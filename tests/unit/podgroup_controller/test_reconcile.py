@@ -133,7 +133,7 @@ def test_a_reference_that_has_only_the_uid_of_a_workload_is_not_its(
     create, patch = decide(Observed(pods=(first, pod("b", owner="rs-1")), owner=replicaset()))
     assert isinstance(create, CreateObject)
     assert isinstance(patch, PatchObject)
-    assert create.body["spec"].get("queue", "") == "", "it speaks for nobody"
+    assert create.body["spec"].get("queue", "") == "", "it names no queue"
     assert patch.name == "b"
     theirs = PodGroup(
         metadata=ObjectMeta(
@@ -147,8 +147,8 @@ def test_who_is_ours_to_group() -> None:
     assert group_uid(pod(), OURS) == "uid-p"
     assert group_uid(pod(owner="rs-1"), OURS) == "rs-1"
     assert group_uid(pod(scheduler="default-scheduler"), OURS) == ""
-    assert group_uid(pod(**{keys.GROUP_NAME: "somebody's"}), OURS) == ""
-    assert group_uid(pod(**{keys.GROUP_NAME_ALTERNATIVE: "somebody's"}), OURS) == ""
+    assert group_uid(pod(**{keys.GROUP_NAME: "another"}), OURS) == ""
+    assert group_uid(pod(**{keys.GROUP_NAME_ALTERNATIVE: "another"}), OURS) == ""
 
 
 def test_a_reference_into_another_namespace_concerns_nobody_there() -> None:
@@ -178,11 +178,11 @@ def _statefulset(revision: str) -> Workload:
 
 def _of_revision(name: str, revision: str, cpu: str) -> Pod:
     plain = pod(name, owner="rs-1")
-    asking = Container(resources=ResourceRequirements(requests={"cpu": cpu}))
+    container = Container(resources=ResourceRequirements(requests={"cpu": cpu}))
     return msgspec.structs.replace(
         plain,
         metadata=msgspec.structs.replace(plain.metadata, labels={REVISION_LABEL: revision}),
-        spec=msgspec.structs.replace(plain.spec, containers=[asking]),
+        spec=msgspec.structs.replace(plain.spec, containers=[container]),
     )
 
 
@@ -209,7 +209,7 @@ def test_annotations_that_changed_reach_the_group_and_foreign_ones_stay() -> Non
             name="podgroup-rs-1",
             namespace="ns",
             uid="g",
-            annotations={keys.SLA_WAITING_TIME: "1m", "somebody": "else"},
+            annotations={keys.SLA_WAITING_TIME: "1m", "other": "value"},
         ),
         spec=PodGroupSpec(min_member=1, min_resources={"cpu": "2"}, queue="default"),
     )

@@ -22,12 +22,12 @@ from vc.messages.topics import PROGRESS
 from vc.model.api.kinds import WATCHED
 from vc.runtime.hosting.context import Context
 from vc.watcher.outbox import TermOverError
-from vc.watcher.reading import read_to_end
+from vc.watcher.topic_reader import read_to_end
 
 SILENCE_SECONDS: Final = 3 * PROGRESS_STALE_SECONDS
 """Time without progress after which the topics of another cluster may be taken over."""
 
-KINDS_TOLD: Final = frozenset(kind.short for kind in WATCHED)
+PROGRESS_KEYS: Final = frozenset(kind.short for kind in WATCHED)
 """Keys of the progress topic: the watched kinds."""
 
 
@@ -35,8 +35,8 @@ class ForeignTopicsError(TermOverError):
     """The topics belong to another cluster; the message says what to do."""
 
 
-class Claims(msgspec.Struct, frozen=True, kw_only=True):
-    """Content of `cluster.progress` before this process writes to it."""
+class TopicOwnership(msgspec.Struct, frozen=True, kw_only=True):
+    """Who owns the topics, from `cluster.progress` before this process writes to it."""
 
     incarnation: str = ""
     """Our incarnation, to be continued; empty when the topics need a new one."""
@@ -44,13 +44,13 @@ class Claims(msgspec.Struct, frozen=True, kw_only=True):
     """Highest epoch in progress records of this incarnation."""
     foreign: str = ""
     """The other cluster that owns the topics; empty for none."""
-    strangers: tuple[str, ...] = ()
+    unknown_keys: tuple[str, ...] = ()
     """Keys that are not kinds, to be deleted with tombstones."""
     read_to: int = 0
     """Offset of the first record that was not read."""
 
 
-class _Told(msgspec.Struct, frozen=True, kw_only=True):
+class _StampSeen(msgspec.Struct, frozen=True, kw_only=True):
     """Stamp of one progress record, as far as it can be decoded."""
 
     incarnation: str
@@ -58,45 +58,45 @@ class _Told(msgspec.Struct, frozen=True, kw_only=True):
     readable: bool
 
 
-def claims_of(records: Iterable[Record], *, own: str) -> Claims:
+def ownership_of(records: Iterable[Record], *, own: str) -> TopicOwnership:
     """Evaluate all records of the topic; `own` is the uid of our cluster."""
-    newest: dict[str, _Told] = {}
+    newest: dict[str, _StampSeen] = {}
     highest: Counter[str] = Counter()
-    strangers: dict[str, bool] = {}
+    unknown_keys: dict[str, bool] = {}
     for record in records:
-        if record.key not in KINDS_TOLD:
+        if record.key not in PROGRESS_KEYS:
             # The last record of a key decides: a later tombstone has already deleted it.
-            strangers[record.key] = record.value is not None
-        told = _told(record)
-        if told is None:
+            unknown_keys[record.key] = record.value is not None
+        seen = _stamp_of(record)
+        if seen is None:
             continue
-        newest[record.key] = told
-        highest[told.incarnation] = max(highest[told.incarnation], told.epoch)
-    foreign = foreign_owner((told.incarnation for told in newest.values()), own=own)
+        newest[record.key] = seen
+        highest[seen.incarnation] = max(highest[seen.incarnation], seen.epoch)
+    foreign = foreign_owner((seen.incarnation for seen in newest.values()), own=own)
     if foreign:
-        return Claims(foreign=foreign)
+        return TopicOwnership(foreign=foreign)
     # Records of a newer release vote for a new incarnation. Ties are broken by name, so that
     # the result does not depend on the order of records.
     votes: Counter[str] = Counter()
-    for told in newest.values():
-        if not told.readable:
+    for seen in newest.values():
+        if not seen.readable:
             votes[""] += 1
-        elif cluster_of(told.incarnation) == own:
-            votes[told.incarnation] += 1
+        elif cluster_of(seen.incarnation) == own:
+            votes[seen.incarnation] += 1
     incarnation = max(votes, key=lambda each: (votes[each], each), default="")
-    return Claims(
+    return TopicOwnership(
         incarnation=incarnation,
         epoch=highest[incarnation] if incarnation else -1,
-        strangers=tuple(key for key, stands in strangers.items() if stands),
+        unknown_keys=tuple(key for key, stands in unknown_keys.items() if stands),
     )
 
 
-def _told(record: Record) -> _Told | None:
+def _stamp_of(record: Record) -> _StampSeen | None:
     """Return the stamp of a record.
 
-    None for records that carry no claim: unknown kinds, tombstones, and undecodable ones.
+    None for records that say nothing about the owner: unknown kinds, tombstones, undecodable ones.
     """
-    if record.value is None or record.key not in KINDS_TOLD:
+    if record.value is None or record.key not in PROGRESS_KEYS:
         return None
     try:
         stamp = progress_of(record).stamp
@@ -104,40 +104,40 @@ def _told(record: Record) -> _Told | None:
         # Readers of this release cannot decode facts of a newer one, deletions included, so
         # everything has to be published again under a new incarnation.
         incarnation = record.headers.get(HEADER_INCARNATION, "")
-        return _Told(incarnation=incarnation, epoch=-1, readable=False)
+        return _StampSeen(incarnation=incarnation, epoch=-1, readable=False)
     except CodecError:
         return None
-    return _Told(incarnation=stamp.incarnation, epoch=stamp.epoch, readable=True)
+    return _StampSeen(incarnation=stamp.incarnation, epoch=stamp.epoch, readable=True)
 
 
-class Claiming:
-    """Reads the claims, and takes the topics over if the configuration permits it."""
+class OwnershipCheck:
+    """Reads who owns the topics, and takes them over if the configuration permits it."""
 
     def __init__(self, context: Context, *, take_over_from: str) -> None:
         self._context = context
         self._take_over_from = take_over_from
 
-    async def settle(self, own: str) -> Claims:
-        """Return the claims; raises ForeignTopicsError when another cluster owns the topics."""
-        claims = await self._read(own)
-        if not claims.foreign:
-            return claims
-        if claims.foreign != self._take_over_from:
-            raise ForeignTopicsError(foreign_topics(own=own, owner=claims.foreign))
-        await self._check_silent(claims.foreign)
-        self._context.log.warning("the topics are taken over from cluster %s", claims.foreign)
-        return Claims(read_to=claims.read_to)
+    async def check(self, own: str) -> TopicOwnership:
+        """Return the ownership; raises ForeignTopicsError when another cluster owns the topics."""
+        found = await self._read(own)
+        if not found.foreign:
+            return found
+        if found.foreign != self._take_over_from:
+            raise ForeignTopicsError(foreign_topics(own=own, owner=found.foreign))
+        await self._check_silent(found.foreign)
+        self._context.log.warning("topics taken over from_cluster=%s", found.foreign)
+        return TopicOwnership(read_to=found.read_to)
 
-    async def _read(self, own: str) -> Claims:
-        """Read the whole progress topic; empty claims when it does not exist."""
+    async def _read(self, own: str) -> TopicOwnership:
+        """Read the whole progress topic; no owner when it does not exist."""
         bus = self._context.bus
         if await bus.missing_topics([PROGRESS]):
-            return Claims()
+            return TopicOwnership()
         records: list[Record] = []
         ends = await bus.end_offsets(PROGRESS.name)
         async for batch in read_to_end(bus, PROGRESS.name, ends):
             records += batch
-        return msgspec.structs.replace(claims_of(records, own=own), read_to=ends[0])
+        return msgspec.structs.replace(ownership_of(records, own=own), read_to=ends[0])
 
     async def _check_silent(self, owner: str) -> None:
         """Wait, and raise when the other cluster writes progress.

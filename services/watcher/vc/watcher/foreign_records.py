@@ -24,8 +24,8 @@ ATTEMPTS_MAX: Final = 12
 """Attempts for one object, over about half a minute; after that the kind is relisted."""
 
 
-class Settling:
-    """The objects of one kind whose current state must be written again."""
+class ForeignRecords:
+    """The foreign records of one kind that wait to be overwritten with the current state."""
 
     def __init__(self, context: Context, facts: Facts, outbox: Outbox) -> None:
         self._context = context
@@ -34,33 +34,33 @@ class Settling:
         self._outbox = outbox
         self._attempts: dict[str, int] = {}
         """Attempts by key; bounded by the number of foreign records."""
-        self._asked = asyncio.Event()
+        self._added = asyncio.Event()
         self._reading = ""
-        self._overtaken = False
+        self._superseded = False
         self.list_lock = asyncio.Lock()
         """Held during a list, which overwrites all foreign records anyway."""
-        self.wants_list = False
+        self.needs_relist = False
         """Set when attempts were used up; the next list resets it."""
 
-    def ask(self, key: str) -> None:
+    def add(self, key: str) -> None:
         """Request that foreign records of a key are overwritten."""
         self._attempts.setdefault(key, 0)
-        self._asked.set()
+        self._added.set()
 
-    def overtake(self, key: str) -> None:
+    def note_event(self, key: str) -> None:
         """Note an event of the watch about a key; a live read in progress may be older."""
-        self._overtaken |= key == self._reading
+        self._superseded |= key == self._reading
 
     async def run(self) -> None:
         """Process requests until cancelled."""
         while True:
             while not self._attempts:
-                self._asked.clear()
-                await self._asked.wait()
+                self._added.clear()
+                await self._added.wait()
             for key in list(self._attempts):
                 async with self.list_lock:
-                    settled = await self._settle(key)
-                if settled:
+                    is_done = await self._overwrite(key)
+                if is_done:
                     del self._attempts[key]
                 else:
                     self._count(key)
@@ -72,34 +72,34 @@ class Settling:
         """Count a failed attempt; after the last one request a list."""
         self._attempts[key] += 1
         if self._attempts[key] >= ATTEMPTS_MAX:
-            self._context.log.warning("truth of %s not read: listing anew", key)
+            self._context.log.warning("live read failed too often, relisting key=%s", key)
             del self._attempts[key]
-            self.wants_list = True
+            self.needs_relist = True
 
-    async def _settle(self, key: str) -> bool:
+    async def _overwrite(self, key: str) -> bool:
         """Return whether the topic has the current state of the key, or nothing more can be done."""
         noted = self._index.foreign_of(key)
         if not noted:
             return True  # a list has overwritten them meanwhile
-        self._reading, self._overtaken = key, False
+        self._reading, self._superseded = key, False
         try:
             found = await self._read_live(key)
         except ClusterError as error:
-            self._context.log.warning("truth of %s not read: %s", key, error)
+            self._context.log.warning("live read failed, will retry key=%s error=%s", key, error)
             return False
         finally:
             self._reading = ""
         # The watch has published a newer state; the next attempt reads again.
-        if self._overtaken:
+        if self._superseded:
             return False
         if isinstance(found, Bare):
             return True  # cannot be projected; its next change or its deletion is published
-        # The fact comes first. `settle_foreign` then adds tombstones only for partitions in which
-        # the object has no record.
+        # The fact comes first. Tombstones are then added only for partitions in which the object
+        # has no record.
         messages = self._facts.messages_of(found, again=True) if found is not None else []
-        self._outbox.put(Item(messages=messages + self._index.settle_foreign(noted)))
-        await self._outbox.room()
-        await self._facts.tell_refused()
+        self._outbox.put(Item(messages=messages + self._index.take_foreign_tombstones(noted)))
+        await self._outbox.wait_for_space()
+        await self._facts.report_refused()
         return True
 
     async def _read_live(self, key: str) -> ApiObject | Bare | None:

@@ -17,24 +17,24 @@ from vc.messages.progress import PROGRESS_PERIOD_SECONDS, forgotten_message, pro
 from vc.messages.record import Record, TopicPartition
 from vc.messages.topics import PROGRESS
 from vc.runtime.hosting.context import Context
-from vc.watcher.claims import KINDS_TOLD
 from vc.watcher.logic import Index
-from vc.watcher.meters import WatcherMetrics
+from vc.watcher.metrics import WatcherMetrics
 from vc.watcher.outbox import Publisher, TermOverError
-from vc.watcher.reading import READ_BACK_RECORDS_MAX
+from vc.watcher.topic_owner import PROGRESS_KEYS
+from vc.watcher.topic_reader import READ_BACK_RECORDS_MAX
 
 OWN_TOPICS_REST_SECONDS: Final = 0.1
 """Pause between two reads of our own topics; each read is a request that lists every partition."""
 
 
-class OvertakenError(TermOverError):
+class StampReusedError(TermOverError):
     """Another writer publishes progress ahead of ours under our stamp, so the stamp cannot be used."""
 
 
-class Settles(Protocol):
-    """Writes the current state of objects of one kind."""
+class OverwritesRecords(Protocol):
+    """Overwrites foreign records of one kind with the current state."""
 
-    def settle(self, key: str) -> None: ...
+    def overwrite(self, key: str) -> None: ...
 
 
 class TopicsGuard:
@@ -46,9 +46,9 @@ class TopicsGuard:
         *,
         stamp: Stamp,
         indices: Mapping[str, Index],
-        watches: Mapping[str, Settles],
+        watches: Mapping[str, OverwritesRecords],
         publisher: Publisher,
-        meters: WatcherMetrics,
+        metrics: WatcherMetrics,
         sequence: int,
     ) -> None:
         """Prepare the guard; `indices` are by topic, `watches` by kind."""
@@ -57,20 +57,20 @@ class TopicsGuard:
         self._indices = indices
         self._watches = watches
         self._publisher = publisher
-        self._meters = meters
+        self._metrics = metrics
         self.sequence = sequence
         """Sequence number of the last progress that this process began to publish."""
 
     async def run(
-        self, positions: Mapping[TopicPartition, int], *, strangers: Sequence[str]
+        self, positions: Mapping[TopicPartition, int], *, unknown_keys: Sequence[str]
     ) -> None:
         """Check records until cancelled or the term ends.
 
-        From these positions on, all records must be ours. `strangers` are keys that the progress
+        From these positions on, all records must be ours. `unknown_keys` are keys that the progress
         topic already contains.
         """
-        if strangers:
-            await self._publisher.publish([forgotten_message(key) for key in strangers])
+        if unknown_keys:
+            await self._publisher.publish([forgotten_message(key) for key in unknown_keys])
         reader = await self._context.bus.reader(positions)
         try:
             while True:
@@ -79,7 +79,9 @@ class TopicsGuard:
                         max_records=READ_BACK_RECORDS_MAX, wait_seconds=PROGRESS_PERIOD_SECONDS
                     )
                 except BusUnavailableError as error:
-                    self._context.log.warning("own topics cannot be read: %s", error)
+                    self._context.log.warning(
+                        "own topics cannot be read, will retry error=%s", error
+                    )
                     await self._context.clock.sleep(PROGRESS_PERIOD_SECONDS)
                     continue
                 for record in records:
@@ -105,7 +107,7 @@ class TopicsGuard:
             if record.key != FENCE_KEY:
                 self._overwritten(record, error.code, str(error))
                 index.note_unreadable(record)
-                self._watches[index.kind.short].settle(record.key)
+                self._watches[index.kind.short].overwrite(record.key)
             elif isinstance(error, NewerSchemaError):  # the next term fences again
                 raise TermOverError(f"a newer release writes to {record.topic}") from None
             return
@@ -115,7 +117,7 @@ class TopicsGuard:
             return
         self._overwritten(record, "foreign", f"of epoch {identity.stamp.epoch}")
         index.note_foreign(record.key, uid=identity.uid, partition=record.partition)
-        self._watches[index.kind.short].settle(record.key)
+        self._watches[index.kind.short].overwrite(record.key)
 
     async def _check_progress(self, record: Record) -> None:
         """Check a progress record."""
@@ -127,15 +129,15 @@ class TopicsGuard:
             self._overwritten(record, error.code, str(error))
             # Our next progress overwrites the keys of kinds. Other keys would stay in the compacted
             # topic.
-            if record.key not in KINDS_TOLD:
+            if record.key not in PROGRESS_KEYS:
                 await self._publisher.publish([forgotten_message(record.key)])
             return
         self._check_epoch(progress.stamp, record)
         if progress.stamp != self._stamp:
             self._overwritten(record, "foreign", f"of epoch {progress.stamp.epoch}")
         elif progress.sequence > self.sequence:
-            raise OvertakenError(
-                f"somebody told progress {progress.sequence} of {progress.kind} in our name"
+            raise StampReusedError(
+                f"another writer published progress {progress.sequence} of {progress.kind} under our stamp"
             )
 
     def _check_epoch(self, stamp: Stamp, record: Record) -> None:
@@ -146,7 +148,10 @@ class TopicsGuard:
 
     def _overwritten(self, record: Record, reason: str, why: str) -> None:
         """Count and log a record of another writer."""
-        self._meters.overwritten(record.topic, reason)
+        self._metrics.overwritten(record.topic, reason)
         self._context.log.warning(
-            "foreign record %s %r is overwritten: %s", record.topic, record.key[:200], why
+            "foreign record overwritten topic=%s key=%r why=%s",
+            record.topic,
+            record.key[:200],
+            why,
         )

@@ -24,7 +24,7 @@ from vc.simcluster.store.identity import seeded_uids
 from vc.simcluster.verbs.api import Api
 from vc.watcher.config import Config
 from vc.watcher.facts import Facts
-from vc.watcher.kindwatch import LOOK_BEHIND_SECONDS, RESUMED_WATCH_SECONDS, UNHEARD_SECONDS_MAX
+from vc.watcher.kindwatch import RESTORE_CHECK_SECONDS, RESUMED_WATCH_SECONDS, UNHEARD_SECONDS_MAX
 from vc.watcher.logic import Index
 
 WATCH_SECONDS = Config().watch_seconds
@@ -32,14 +32,14 @@ BACKLOG = 50
 
 
 class World:
-    """Queues, followed by one watch whose progress is told once a second."""
+    """Queues, followed by one watch whose progress is published once a second."""
 
     def __init__(self) -> None:
         self.clock = LoopClock()
         self.api = self.new_api()
         self.cluster = FaultyCluster(self.api, clock=self.clock)
         self.bus = OrderedBus(self.clock)
-        self.told: list[tuple[float, bool]] = []
+        self.synced_at: list[tuple[float, bool]] = []
 
     def new_api(self) -> Api:
         """Two of them that live through the same give the same uids and versions."""
@@ -62,9 +62,9 @@ class World:
 
     async def _tell(self) -> None:
         while True:
-            progress = self.watch.progress(len(self.told))
-            self.told.append((self.clock.monotonic(), progress.synced))
-            self.watch.told(progress)
+            progress = self.watch.progress(len(self.synced_at))
+            self.synced_at.append((self.clock.monotonic(), progress.synced))
+            self.watch.progress_published(progress)
             await self.clock.sleep(PROGRESS_PERIOD_SECONDS)
 
     def synced(self) -> bool:
@@ -74,7 +74,7 @@ class World:
         """Every fact that was published: its name, and its version or None for its end."""
         return [(m.key, _version(m)) for m in self.bus.published if m.topic == QUEUES.topic]
 
-    def standing(self) -> dict[str, int]:
+    def on_topic(self) -> dict[str, int]:
         """What a reader of all that was published believes."""
         newest = dict(self.said())
         return {key: version for key, version in newest.items() if version is not None}
@@ -117,8 +117,8 @@ def test_a_watch_that_was_cut_goes_on_from_its_last_event() -> None:
             await world.clock.sleep(1)
             reached = world.living()["a"]
             assert world.cluster.watched_from[-1] == str(reached)
-            assert world.said() == [*before, ("a", reached)], "nothing is told twice"
-            assert world.standing() == world.living()
+            assert world.said() == [*before, ("a", reached)], "nothing is published twice"
+            assert world.on_topic() == world.living()
 
     run_virtual(main())
 
@@ -154,8 +154,8 @@ def test_a_kind_that_is_not_followed_is_not_synced(outage: Outage) -> None:
             world.cluster.refusal = None
             await world.clock.sleep(5 + 2 * RESUMED_WATCH_SECONDS)
             assert world.synced()
-            assert world.standing() == world.living()
-            assert world.cluster.lists.total() <= lists + 2, "nothing is listed anew"
+            assert world.on_topic() == world.living()
+            assert world.cluster.lists.total() <= lists + 2, "no relist"
 
     run_virtual(main())
 
@@ -178,7 +178,7 @@ def test_what_came_in_an_outage_is_out_before_the_kind_is_synced_again() -> None
             world.cluster.refusal = None
             while not world.synced():
                 await world.clock.sleep(0.001)
-            assert world.standing() == world.living()
+            assert world.on_topic() == world.living()
 
     run_virtual(main())
 
@@ -194,7 +194,7 @@ def test_an_api_server_that_restarts_quickly_is_not_noticed() -> None:
                 await world.clock.sleep(WATCH_SECONDS / 2)
                 world.cluster.refusal = None
                 await world.clock.sleep(WATCH_SECONDS * 2)
-            assert all(synced for at, synced in world.told if at >= began)
+            assert all(synced for at, synced in world.synced_at if at >= began)
 
     run_virtual(main())
 
@@ -205,9 +205,9 @@ def test_a_quiet_kind_stays_synced() -> None:
         async with world.following():
             began = world.clock.monotonic()
             await world.clock.sleep(300)
-            assert all(synced for at, synced in world.told if at >= began)
+            assert all(synced for at, synced in world.synced_at if at >= began)
             looks = world.cluster.lists.total() - 1
-            assert looks <= 300 / LOOK_BEHIND_SECONDS
+            assert looks <= 300 / RESTORE_CHECK_SECONDS
 
     run_virtual(main())
 
@@ -236,7 +236,7 @@ def test_after_a_gap_a_kind_is_not_synced_until_the_list_is_out() -> None:
             assert not world.synced()
             await world.clock.sleep(4)
             assert world.synced()
-            assert world.standing() == world.living()
+            assert world.on_topic() == world.living()
 
     run_virtual(main())
 
@@ -246,10 +246,10 @@ def test_nothing_of_a_list_leaves_before_it_was_told_that_the_kind_is_not_synced
         world = World()
         await world.cluster.create(QUEUES, queue("a"))
         async with world.following():
-            told: list[bool] = []
+            synced: list[bool] = []
 
             async def look(messages: object) -> None:
-                told.append(world.told[-1][1])
+                synced.append(world.synced_at[-1][1])
 
             await world.clock.sleep(WATCH_SECONDS - 1.5)
             world.cluster.refusal = lambda: ServerError("connection refused")
@@ -259,8 +259,8 @@ def test_nothing_of_a_list_leaves_before_it_was_told_that_the_kind_is_not_synced
             world.bus.before_publish = look
             world.cluster.refusal = None
             await world.clock.sleep(10)
-            assert told == [False]
-            assert world.standing() == world.living()
+            assert synced == [False]
+            assert world.on_topic() == world.living()
 
     run_virtual(main())
 
@@ -276,12 +276,12 @@ def test_a_cluster_that_was_set_back_is_listed_anew_and_believed() -> None:
         await world.cluster.delete(QUEUES, name="b")
         await world.cluster.create(QUEUES, queue("c"))
         async with world.following():
-            assert world.standing() == world.living()
-            assert world.standing().keys() == {"a", "c"}
+            assert world.on_topic() == world.living()
+            assert world.on_topic().keys() == {"a", "c"}
             world.cluster.api = backup.api
-            await world.clock.sleep(LOOK_BEHIND_SECONDS + 2 * WATCH_SECONDS)
+            await world.clock.sleep(RESTORE_CHECK_SECONDS + 2 * WATCH_SECONDS)
             assert world.living().keys() == {"a", "b"}
-            assert world.standing() == world.living()
+            assert world.on_topic() == world.living()
             assert world.synced()
 
     run_virtual(main())
@@ -293,7 +293,7 @@ def test_an_object_that_becomes_unreadable_stays_until_it_is_gone() -> None:
         for name in ("a", "b"):
             await world.cluster.create(QUEUES, queue(name))
         async with world.following():
-            before = world.standing()
+            before = world.on_topic()
             world.cluster.garbled = {"a"}
             await world.weigh("a", 2)
             world.cluster.refusal = lambda: ServerError("connection refused")
@@ -303,10 +303,10 @@ def test_an_object_that_becomes_unreadable_stays_until_it_is_gone() -> None:
             world.cluster.refusal = None
             await world.clock.sleep(WATCH_SECONDS)
             assert world.synced()
-            assert world.standing() == {"a": before["a"]}, "a list shows it still"
+            assert world.on_topic() == {"a": before["a"]}, "a list shows it still"
             await world.cluster.delete(QUEUES, name="a")
             await world.clock.sleep(1)
-            assert world.standing() == {}
+            assert world.on_topic() == {}
 
     run_virtual(main())
 
