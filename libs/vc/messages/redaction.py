@@ -37,21 +37,21 @@ def redact(arguments: Sequence[str], *, plugin: str = "") -> list[str]:
     """
     for argument in arguments:
         bare = argument.lstrip("-")
-        name, equals, _ = bare.partition("=")
+        name, separator, _ = bare.partition("=")
         dashes = argument[: len(argument) - len(bare)]
         if follows:
             shown.append(REDACTED if follows == REDACTED else argument)
             follows = ""
         elif dashes and name in _SECRET_FLAGS:
-            shown.append(f"{dashes}{name}={REDACTED}" if equals else argument)
-            follows = "" if equals else REDACTED
+            shown.append(f"{dashes}{name}={REDACTED}" if separator else argument)
+            follows = "" if separator else REDACTED
         # Flags of third-party plugins are unknown here, so their values are kept.
         elif known is None or (dashes and name in known):
             shown.append(argument)
             # A flag that is not a switch may have its value in the next argument.
-            follows = "value" if known and not equals and not known[name] else ""
+            follows = "value" if known and not separator and not known[name] else ""
         elif dashes:
-            shown.append(f"{dashes}{name}={OMITTED}" if equals else argument)
+            shown.append(f"{dashes}{name}={OMITTED}" if separator else argument)
         else:
             shown.append(OMITTED)
     return shown

@@ -1,4 +1,4 @@
-"""A bus with an administrator's hands on its broker: what tests ask for, and the in-memory one."""
+"""A bus with administrative access to its broker: what tests ask for, and the in-memory one."""
 
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager

@@ -17,7 +17,7 @@ DAY_SECONDS = 24 * 3600
 
 
 def topic(*, compacted: bool = False, single: bool = False) -> Topic:
-    """A topic nobody else has."""
+    """A topic that no other test has."""
     return Topic(
         name=f"contract.{secrets.token_hex(6)}",
         key="any",
@@ -37,7 +37,7 @@ async def new_topic(bus: Bus, *, compacted: bool = False, single: bool = False) 
 
 
 def group() -> str:
-    """A group nobody else has."""
+    """A group that no other test has."""
     return f"contract-{secrets.token_hex(6)}"
 
 

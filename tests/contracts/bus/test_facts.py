@@ -207,7 +207,7 @@ async def test_a_tombstone_of_an_older_object_kills_no_younger_one(stage: Stage)
     assert stage.names(PODS) == {"ns/a"}
 
 
-async def test_wiped_topics_are_noticed_and_built_anew(stage: Stage) -> None:
+async def test_wiped_topics_are_noticed_and_rebuilt(stage: Stage) -> None:
     await stage.tell_progress(*KINDS)
     await stage.follow()
     await stage.say(stage.fact(pod("lost")))

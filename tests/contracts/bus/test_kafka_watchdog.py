@@ -115,7 +115,7 @@ async def test_a_member_that_stands_still_in_one_log_is_rebuilt_while_others_go_
         await member.close()
 
 
-async def test_a_member_whose_seeks_fail_joins_anew_at_once(
+async def test_a_member_whose_seeks_fail_joins_again_at_once(
     kafka_broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seek_to_end = AIOKafkaConsumer.seek_to_end
@@ -142,7 +142,7 @@ async def test_a_member_whose_seeks_fail_joins_anew_at_once(
         await participant.member.close()
 
 
-async def test_a_consumer_that_ends_in_the_middle_of_a_request_cancels_nobody(
+async def test_a_consumer_that_ends_in_the_middle_of_a_request_cancels_no_caller(
     kafka_broker: Broker,
 ) -> None:
     async with kafka_backend(kafka_broker) as backend:
@@ -158,7 +158,7 @@ async def test_a_consumer_that_ends_in_the_middle_of_a_request_cancels_nobody(
         assert request.cancelled()
         await backend.bus.publish([message(name, value=b"after")])
         await poll_until(
-            [participant], lambda: b"after" in values(participant.records), why="not joined anew"
+            [participant], lambda: b"after" in values(participant.records), why="not joined again"
         )
         await member.close()
 
@@ -175,7 +175,7 @@ async def test_a_member_that_joined_while_its_topic_was_away_is_rebuilt(
         participant = Participant(member)
         await poll_until([participant], lambda: bool(member._assigned), why="nothing assigned")
         await backend.delete_topics([name])
-        while member._assigned:  # nobody polls, so only aiokafka sees that the topic is away
+        while member._assigned:  # no caller polls, so only aiokafka sees that the topic is away
             assert member._consumer is not None
             await member._consumer._client.force_metadata_update()
             await asyncio.sleep(0.1)

@@ -164,7 +164,7 @@ async def test_a_position_below_the_start_is_gone(backend: Backend) -> None:
 
 
 @pytest.mark.parametrize("wait_seconds", [0.0, 0.0004, 0.001])
-async def test_whoever_polls_in_a_loop_lets_others_run(bus: Bus, wait_seconds: float) -> None:
+async def test_polling_in_a_loop_lets_others_run(bus: Bus, wait_seconds: float) -> None:
     name = await new_topic(bus)
     reader, member = await bus.reader(at_start(name)), await bus.member(group(), [name])
     participant = Participant(member)

@@ -1,4 +1,4 @@
-"""The watcher and a follower of its facts on a bus, while somebody writes to its topics."""
+"""The watcher and a follower of its facts on a bus, while another client writes to its topics."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable

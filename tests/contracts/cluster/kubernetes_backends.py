@@ -70,7 +70,7 @@ class SharedControlPlane:
         self.is_given = str(self.kubeconfig) != "."
 
     async def start(self) -> None:
-        """Goes on at once when it runs already, or when somebody gave us one."""
+        """Goes on at once when it runs already, or when one is given."""
         if self._plane is not None or self.is_given:
             return
         self._plane = ControlPlane()

@@ -1,4 +1,4 @@
-"""Small steps that contract tests are told in."""
+"""Small steps of the contract tests."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -20,7 +20,7 @@ def config_map(name: str, **data: str) -> JsonObject:
 
 def lease(name: str) -> JsonObject:
     """Ends without ado; of a pod, a real server first says that it is ending."""
-    return {"metadata": {"name": name}, "spec": {"holderIdentity": "nobody"}}
+    return {"metadata": {"name": name}, "spec": {"holderIdentity": "other"}}
 
 
 def pod(name: str, *, labels: dict[str, str] | None = None, **spec: Any) -> JsonObject:

@@ -76,7 +76,7 @@ async def test_a_pod_that_ends_or_waits_at_a_gate_is_not_bound(
 
 async def test_binding_what_is_not_there_is_not_found(cluster: Cluster, namespace: str) -> None:
     with pytest.raises(NotFoundError):
-        await cluster.bind(namespace=namespace, name="nobody", uid=OTHER_UID, node="node-1")
+        await cluster.bind(namespace=namespace, name="missing", uid=OTHER_UID, node="node-1")
 
 
 async def test_an_unbound_pod_vanishes_at_once(cluster: Cluster, namespace: str) -> None:
@@ -147,7 +147,7 @@ async def test_a_disruption_budget_stops_evictions(controlled: Cluster, namespac
         )
 
     async def let_go() -> bool:
-        """A budget that nobody has counted yet lets nobody go."""
+        """A budget that is not counted yet allows no eviction."""
         try:
             await cluster.evict(namespace=namespace, name="a", uid=uids[0])
         except TooManyRequestsError:

@@ -107,7 +107,7 @@ async def test_selectors_choose(cluster: Cluster, namespace: str) -> None:
 
 
 @pytest.mark.parametrize("selector", ["spec.dnsPolicy=Default", "nothing", "metadata.labels=x"])
-async def test_a_field_nobody_can_ask_for_is_refused(cluster: Cluster, selector: str) -> None:
+async def test_a_field_that_cannot_be_selected_is_refused(cluster: Cluster, selector: str) -> None:
     with pytest.raises(BadRequestError):
         await cluster.list(PODS, field_selector=selector)
 

@@ -62,7 +62,7 @@ async def test_a_stale_replacement_conflicts(cluster: Cluster, namespace: str) -
 
 
 async def test_replacing_what_is_not_there_is_not_found(cluster: Cluster, namespace: str) -> None:
-    body = {"metadata": {"name": "nobody", "resourceVersion": "1"}, "data": {}}
+    body = {"metadata": {"name": "missing", "resourceVersion": "1"}, "data": {}}
     with pytest.raises((NotFoundError, ConflictError)):
         await cluster.replace(CONFIGMAPS, body, namespace=namespace)
 
@@ -184,7 +184,7 @@ async def test_an_oversized_body_is_refused(cluster: Cluster, namespace: str) ->
     assert await cluster.create(CONFIGMAPS, config_map("small"), namespace=namespace)
 
 
-async def test_answers_are_nobody_elses(cluster: Cluster, namespace: str) -> None:
+async def test_answers_are_not_shared(cluster: Cluster, namespace: str) -> None:
     body = config_map("a", x="1")
     made = await cluster.create(CONFIGMAPS, body, namespace=namespace)
     body["data"]["x"] = "changed by the caller"

@@ -1,4 +1,4 @@
-"""A snapshot cache with an administrator's hands on it: what tests ask for, and the in-memory one."""
+"""A snapshot cache with administrative access to it: what tests ask for, and the in-memory one."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -61,7 +61,7 @@ async def test_a_flush_leaves_an_empty_ring_that_fills_again(backend: Backend) -
 
 
 async def test_a_sum_that_was_evicted_is_counted_again(backend: Backend) -> None:
-    """From nothing it would become negative, and the bound would hold nobody back."""
+    """From nothing it would become negative, and the bound would have no effect."""
     record = b"x" * (SESSION_BYTES_MAX // 4)
     for number in range(4):
         await backend.store.append_session(f"old{number}", record)
@@ -75,7 +75,7 @@ async def test_a_sum_that_was_evicted_is_counted_again(backend: Backend) -> None
 
 
 @pytest.mark.parametrize("part", ["ids", "records", "sizes"])
-async def test_a_ring_that_lost_a_part_begins_anew_within_its_bounds(
+async def test_a_ring_that_lost_a_part_starts_over_within_its_bounds(
     backend: Backend, part: str
 ) -> None:
     record = b"x" * (SESSION_BYTES_MAX // 2)

@@ -1,4 +1,4 @@
-"""Back-pressure: bounded, fair, bounded in time, and never leaking room."""
+"""Back-pressure of publishing: bounded in bytes and time, fair, and every reservation is released."""
 
 import asyncio
 import random

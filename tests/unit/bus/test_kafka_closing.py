@@ -1,4 +1,4 @@
-"""Readers and members that do not come about, or are closed on the way, leave nothing behind."""
+"""Readers and members that fail to connect, or are closed while connecting, leave no client open."""
 
 import asyncio
 from collections.abc import Iterable

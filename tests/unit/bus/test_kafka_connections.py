@@ -1,6 +1,6 @@
-"""The clients that questions are asked with: let go of when they fail, and nobody waits for ever.
+"""Clients of queries are dropped when they fail, and no caller waits for ever.
 
-The clients are stand-ins that answer, hang or fail as they are told: aiokafka's own cannot be made to
+The clients are stand-ins that answer, hang or fail as scripted: aiokafka's own cannot be made to
 at will, and time is virtual.
 """
 
@@ -45,7 +45,7 @@ class Client:
 
     async def answer(self, seconds: float = 0.0) -> int:
         await asyncio.sleep(seconds)
-        assert not self.ended, "it was ended under whoever asks it"
+        assert not self.ended, "it was closed during a query"
         if self.fault is not None:
             raise self.fault
         return self.number
@@ -150,7 +150,7 @@ def test_a_client_that_is_ready_after_the_close_is_ended() -> None:
 
 
 class SlowBroker(Broker):
-    """Nobody answers it, after a while."""
+    """A query that is not answered."""
 
     def __init__(self) -> None:
         super().__init__(KafkaConfig(bootstrap_servers="nowhere:1"), clock=LoopClock())
@@ -159,17 +159,17 @@ class SlowBroker(Broker):
     async def _described(self, names: set[str]) -> tuple[dict[str, int], set[str]]:
         self.questions += 1
         await asyncio.sleep(QUERY_SECONDS_MAX)
-        raise BusUnavailableError("looking for topics: nobody there")
+        raise BusUnavailableError("looking for topics: no broker answers")
 
 
-def test_that_nobody_answers_is_asked_once_for_all_who_wait() -> None:
+def test_an_unanswered_query_is_sent_once_for_all_waiting_callers() -> None:
     async def main() -> None:
         broker = SlowBroker()
         began = asyncio.get_running_loop().time()
         said = await asyncio.gather(
             *(broker.check_there(["t"]) for _ in range(CALLERS)), return_exceptions=True
         )
-        assert {str(each) for each in said} == {"looking for topics: nobody there"}
+        assert {str(each) for each in said} == {"looking for topics: no broker answers"}
         assert asyncio.get_running_loop().time() - began < QUERY_SECONDS_MAX + 1
         assert broker.questions == 1
         await asyncio.sleep(2 * KNOWN_TOPICS_SECONDS)
@@ -268,7 +268,7 @@ DESCRIBED = [
     Described("it is unknown: it was wiped", 3, [], TopicMissingError),
     Described("a partition has no leader: it is there", 0, [1, -1], BusUnavailableError),
     Described("no partition has a leader: it is there", 5, [], BusUnavailableError),
-    Described("it may not be seen: nobody knows whether it is there", 29, [], BusForbiddenError),
+    Described("it may not be described: its existence is unknown", 29, [], BusForbiddenError),
 ]
 
 

@@ -1,4 +1,4 @@
-"""A producer whose broker refuses connections asks at a bounded rate."""
+"""A producer whose broker refuses connections requests metadata at a bounded rate."""
 
 import asyncio
 

@@ -94,7 +94,7 @@ def new_publisher() -> KafkaPublisher:
 
 
 @pytest.mark.parametrize("mood", [MUTE, ENDLESS])
-def test_a_publish_that_nobody_acknowledges_fails_in_time_and_the_next_goes_through(
+def test_a_publish_without_acknowledgement_fails_in_time_and_the_next_goes_through(
     moods: list[str], mood: str
 ) -> None:
     async def main() -> None:

@@ -1,4 +1,4 @@
-"""When a log counts as stuck, told by positions and ends alone; time is virtual."""
+"""When a log counts as stalled, decided by positions and ends alone; time is virtual."""
 
 import asyncio
 import math

@@ -1,4 +1,4 @@
-"""A header name that is no UTF-8 stops nobody: the record arrives, and those after it."""
+"""A header name that is not UTF-8: the record is read, and so are the records after it."""
 
 from typing import Any
 

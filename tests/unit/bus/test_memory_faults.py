@@ -1,4 +1,4 @@
-"""Faults are drawn from a seed: late, doubled, unacknowledged; and a run repeats exactly."""
+"""Injected faults from a seed: late, duplicated, unacknowledged; and a run repeats exactly."""
 
 import asyncio
 

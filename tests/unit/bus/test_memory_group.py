@@ -65,7 +65,7 @@ def test_a_member_that_stops_polling_loses_its_partitions_after_its_session() ->
     run_virtual(main())
 
 
-def test_an_expelled_member_joins_anew_when_it_polls_again() -> None:
+def test_an_expelled_member_joins_again_when_it_polls_again() -> None:
     async def main() -> None:
         clock = LoopClock()
         bus = MemoryBus(clock)

@@ -1,4 +1,4 @@
-"""The twin is quick enough for a whole stack in one process; bounds are a tenth of what was seen."""
+"""The in-memory twin is fast enough for a whole stack in one process; bounds are a tenth of the measured rates."""
 
 import time
 

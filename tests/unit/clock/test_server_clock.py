@@ -82,16 +82,16 @@ def test_never_ahead_of_the_server_never_back_and_late_by_a_bound(
 ) -> None:
     machine, server, clock = pair(ahead=ahead, drift=drift)
     machine.moment += start
-    told = -math.inf
+    latest = -math.inf
     for passes, there, back in steps:
         server.answer(clock, there=there, back=back)
         for part in range(3):
             machine.moment += part * passes / 3
             now = clock.now()
             assert now <= server.now() + 1e-6
-            assert now >= told
+            assert now >= latest
             assert server.now() - now <= clock.width_seconds + 1e-6
-            told = now
+            latest = now
     assert clock.width_seconds <= 1 + 6 + 2e-3 * 100
     assert clock.ignored == 0
 

@@ -1,4 +1,4 @@
-"""A server that answers as it is told, for what no healthy API server would say."""
+"""A server with scripted responses, for what no healthy API server would send."""
 
 import asyncio
 from collections import deque

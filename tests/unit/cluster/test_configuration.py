@@ -104,7 +104,7 @@ async def _access(loader: Any, clock: HandClock) -> LiveConfiguration:
 async def _settled(access: LiveConfiguration) -> str:
     """The token after whatever was begun on the side."""
     await access.authorization()
-    while access._loading is not None:  # noqa: ASYNC110  nobody else waits for it
+    while access._loading is not None:  # noqa: ASYNC110  no other task waits for it
         await asyncio.sleep(0.01)
     return await access.authorization()
 
@@ -154,7 +154,7 @@ async def test_a_plugin_is_run_again_only_when_its_token_was_refused(
     assert await _settled(access) == "Bearer 1"
     assert await access.renew("Bearer 1")
     assert await access.authorization() == "Bearer 2"
-    assert await access.renew("Bearer 1"), "somebody else has renewed it: nothing to run"
+    assert await access.renew("Bearer 1"), "another task has renewed it: nothing to run"
     assert await access.authorization() == "Bearer 2"
 
 
@@ -164,7 +164,7 @@ async def test_a_plugin_whose_token_is_over_is_run_again(tmp_path: Path) -> None
     path.write_text(kubeconfig_text(URL, user=_plugin(tmp_path, expiry="2001-01-01T00:00:00Z")))
     access = await _access(KubeconfigLoader(str(path)), clock)
     clock.seconds += TOKEN_CHECK_SECONDS
-    assert await access.authorization() == "Bearer 1", "nobody waits for the plugin"
+    assert await access.authorization() == "Bearer 1", "no request waits for the plugin"
     assert await _settled(access) == "Bearer 2"
 
 

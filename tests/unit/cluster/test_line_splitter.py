@@ -1,4 +1,4 @@
-"""However the network cuts a stream, its lines are the same."""
+"""However the network cuts a stream into chunks, its lines are the same."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""A name never turns one object into many."""
+"""A name in a request path never addresses more than one object."""
 
 import pytest
 
@@ -19,7 +19,7 @@ def test_a_name_no_object_can_have_is_not_found(name: str) -> None:
 
 
 @pytest.mark.parametrize("namespace", [".", "..", "a/b", "a%2fb"])
-def test_a_namespace_nobody_can_have_is_not_found(namespace: str) -> None:
+def test_an_impossible_namespace_is_not_found(namespace: str) -> None:
     with pytest.raises(NotFoundError):
         collection_path(PODS, namespace)
 

@@ -1,7 +1,7 @@
 """Golden files of the wire format: one text file per sort of message.
 
 A change of these bytes is a change of what older releases read. Adding a field with a default shows
-here and is fine; anything else is a new schema version. When the change is meant, write them anew:
+here and is fine; anything else is a new schema version. When the change is meant, write them again:
 
     .venv/bin/python -m tests.unit.messages.golden
 

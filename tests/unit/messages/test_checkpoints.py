@@ -1,4 +1,4 @@
-"""A state as chunks: the same bytes for the same state, small changes change little, lies are seen."""
+"""Checkpoints as chunks: equal bytes for equal states, small changes change few chunks, damage is detected."""
 
 from collections.abc import Callable
 
@@ -91,7 +91,7 @@ def _remove(pods: dict[str, ViewEntry]) -> None:
 
 
 @pytest.mark.parametrize("happens", [_change, _add, _remove])
-def test_one_change_makes_one_chunk_anew(
+def test_one_change_writes_one_chunk_again(
     pods: dict[str, ViewEntry], happens: Callable[[dict[str, ViewEntry]], None]
 ) -> None:
     chunker = Chunker(KINDS)
@@ -99,8 +99,8 @@ def test_one_change_makes_one_chunk_anew(
     changed = dict(pods)
     happens(changed)
     after = dict(chunker.chunks(state_of(changed)))
-    anew = [name for name, chunk in after.items() if name != HEAD and id(chunk) not in before]
-    assert len(anew) == 1
+    written = [name for name, chunk in after.items() if name != HEAD and id(chunk) not in before]
+    assert len(written) == 1
     assert after == dict(Chunker(KINDS).chunks(state_of(changed)))
 
 

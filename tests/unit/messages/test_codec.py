@@ -1,4 +1,4 @@
-"""The codec refuses what it does not know, with one line that says why."""
+"""The codec rejects what it does not know, with one line that gives the reason."""
 
 import msgspec
 import pytest

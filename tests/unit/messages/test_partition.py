@@ -1,4 +1,4 @@
-"""Partitions: all of a job shares one number, for ever."""
+"""Partitions: everything of a job has the same number, for ever."""
 
 import msgspec
 import pytest
@@ -88,7 +88,7 @@ def test_the_owning_key(case: Case) -> None:
     assert partition_of(case.kind, case.object) == partition_of_key(case.key)
 
 
-def test_kinds_that_nobody_shares_are_not_split() -> None:
+def test_kinds_that_are_not_shared_are_not_split() -> None:
     queue = Queue(metadata=meta("default", namespace=""))
     assert owning_key(queue) == "default"
     assert partition_of(QUEUES, queue) == 0

@@ -1,4 +1,4 @@
-"""What of an object travels: enough to decide on, and nothing that its author keeps to the pods."""
+"""Published projections: enough to decide, and nothing that concerns only the pods."""
 
 import copy
 from typing import Any
@@ -82,7 +82,7 @@ def test_an_outline_that_a_tenant_writes_is_not_taken_for_the_template() -> None
     assert b"secret" not in encode(published(as_job(raw)))
 
 
-def test_a_pod_travels_with_annotations_that_somebody_reads() -> None:
+def test_a_pod_is_published_with_the_annotations_that_services_read() -> None:
     planted = Planted()
     raw: dict[str, Any] = {
         "metadata": {
@@ -182,7 +182,7 @@ ANYTHING = st.recursive(
 @settings(max_examples=300, deadline=None)
 @given(st.dictionaries(st.sampled_from(FORMS), ANYTHING, max_size=4))
 def test_a_template_of_any_form_gives_an_outline(spec: JsonObject) -> None:
-    """Fields that are nobody's never travel, whatever stands around them."""
+    """Undeclared fields are never published, whatever surrounds them."""
     before = copy.deepcopy(spec)
     shown = outline({"spec": spec}, annotations={})
     assert spec == before

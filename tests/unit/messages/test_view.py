@@ -1,4 +1,4 @@
-"""The view record by record: what is believed, what is dropped, and why one must not act yet."""
+"""The view record by record: accepted and dropped facts, fencing, and why no decision may be made yet."""
 
 import math
 
@@ -20,7 +20,7 @@ FOREIGN = Stamp(incarnation="two", epoch=9)
 
 
 class Told(msgspec.Struct, frozen=True):
-    """What somebody says about the pod `ns/p`."""
+    """A fact about the pod `ns/p`."""
 
     uid: str = "u"
     version: str = "1"
@@ -95,7 +95,7 @@ CASES = [
     Case("a tombstone removes", [Told(), Told(gone=True, version="2")], None),
     Case("a tombstone of nothing is nothing", [Told(gone=True)], None),
     Case(
-        "a tombstone of an older uid kills nobody",
+        "a tombstone of an older uid deletes nothing",
         [Told(uid="new", version="3"), Told(uid="old", gone=True)],
         "3",
     ),

@@ -1,1 +1,1 @@
-"""What is exported, and that what is written about it is true."""
+"""Exported metrics, and that their documentation is true."""

@@ -1,4 +1,4 @@
-"""Every meter there is: each service is built as it runs, and its registry is asked.
+"""Every exported metric: each service is built as it runs, and its registry is read.
 
 `python -m tests.unit.metrics.exported` prints the table of docs/metrics.md.
 """
@@ -16,7 +16,7 @@ EVERY_PROCESS = "every process"
 SUFFIXES = {"histogram": ("_bucket", "_sum", "_count"), "counter": ("",), "gauge": ("",)}
 
 
-class Meter(NamedTuple):
+class Metric(NamedTuple):
     """One family as a scraper sees it."""
 
     name: str
@@ -37,16 +37,16 @@ class Meter(NamedTuple):
 
 
 @functools.cache
-def exported() -> dict[str, Meter]:
-    """All meters by name."""
-    found: dict[str, Meter] = {}
+def exported() -> dict[str, Metric]:
+    """All metrics by name."""
+    found: dict[str, Metric] = {}
     for service, registry in _registries().items():
-        for meter in _meters(registry, service):
-            known = found.get(meter.name)
+        for metric in _meters(registry, service):
+            known = found.get(metric.name)
             if known is not None:
-                assert known[:3] == meter[:3], f"{meter.name} differs between services"
-                meter = known._replace(services=(*known.services, service))
-            found[meter.name] = meter
+                assert known[:3] == metric[:3], f"{metric.name} differs between services"
+                metric = known._replace(services=(*known.services, service))
+            found[metric.name] = metric
     return dict(sorted(found.items()))
 
 
@@ -60,31 +60,31 @@ def _registries() -> dict[str, CollectorRegistry]:
     return {EVERY_PROCESS: own, **registries}
 
 
-def _meters(registry: CollectorRegistry, service: str) -> list[Meter]:
-    meters: list[Meter] = []
+def _meters(registry: CollectorRegistry, service: str) -> list[Metric]:
+    metrics: list[Metric] = []
     for collector in list(registry._collector_to_names):
         ours: tuple[str, ...] = getattr(collector, "labelnames", ())
         labels: tuple[str, ...] = getattr(collector, "_labelnames", ours)
         for family in collector.collect():
             name = f"{family.name}_total" if family.type == "counter" else family.name
             text = family.documentation
-            meters.append(Meter(name, str(family.type), labels, text, (service,)))
-    return meters
+            metrics.append(Metric(name, str(family.type), labels, text, (service,)))
+    return metrics
 
 
 def rows() -> list[str]:
     """The table of docs/metrics.md."""
     return [
-        f"| `{meter.name}` | {meter.type} | {', '.join(f'`{label}`' for label in meter.labels) or '–'} |"
-        f" {_whose(meter)} | {meter.help} |"
-        for meter in exported().values()
+        f"| `{metric.name}` | {metric.type} | {', '.join(f'`{label}`' for label in metric.labels) or '–'} |"
+        f" {_whose(metric)} | {metric.help} |"
+        for metric in exported().values()
     ]
 
 
-def _whose(meter: Meter) -> str:
-    plugins = [name for name in meter.services if name.startswith("plugin-")]
-    others = [name for name in meter.services if not name.startswith("plugin-")]
-    if len(meter.services) == len(SERVICES):
+def _whose(metric: Metric) -> str:
+    plugins = [name for name in metric.services if name.startswith("plugin-")]
+    others = [name for name in metric.services if not name.startswith("plugin-")]
+    if len(metric.services) == len(SERVICES):
         return "every service"
     return ", ".join([*others, "plugins"] if plugins else others)
 

@@ -1,4 +1,4 @@
-"""A page of metrics is bounded, and forgets what is gone."""
+"""A page of metrics is bounded, and drops the series of deleted objects."""
 
 import asyncio
 
@@ -65,11 +65,11 @@ def test_queues_jobs_and_namespaces_lose_their_series_with_themselves() -> None:
     world = World(node("n", cpu="8"), queue("q"), gang("g", 2, cpu=1, queue="q"))
     world.session()
     registry = CollectorRegistry()
-    meters = ShareMetrics(registry)
-    meters.bound("ns/g", queue="q", created=world.now - 1.5, now=world.now)
+    metrics = ShareMetrics(registry)
+    metrics.bound("ns/g", queue="q", created=world.now - 1.5, now=world.now)
 
     def show() -> None:
-        meters.show(figures(world.snapshot(), world.conf, world.now))
+        metrics.show(figures(world.snapshot(), world.conf, world.now))
 
     show()
     assert series(registry, "volcano_queue_allocated_milli_cpu")["q",] == 2000

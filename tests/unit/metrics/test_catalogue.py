@@ -60,8 +60,8 @@ VOLCANO: Final = {
 
 @pytest.mark.parametrize("name", VOLCANO)
 def test_a_meter_of_volcano_is_exported_with_its_labels(name: str) -> None:
-    meter = exported()[f"volcano_{name}"]
-    assert (meter.type, meter.labels) == VOLCANO[name]
+    metric = exported()[f"volcano_{name}"]
+    assert (metric.type, metric.labels) == VOLCANO[name]
 
 
 def test_the_document_lists_exactly_what_there_is() -> None:

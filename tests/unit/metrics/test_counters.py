@@ -26,7 +26,7 @@ def retries(registry: CollectorRegistry) -> dict[str, float]:
 
 def test_a_counter_has_exactly_the_name_that_gos_client_gives_it() -> None:
     registry = CollectorRegistry()
-    meters = EvictionMetrics(registry)
+    metrics = EvictionMetrics(registry)
     name = "volcano_total_preemption_attempts"
     lines = [line for line in page(registry).splitlines() if name in line]
     assert lines == [
@@ -35,7 +35,7 @@ def test_a_counter_has_exactly_the_name_that_gos_client_gives_it() -> None:
         f"{name} 0.0",
     ]
     eviction = Eviction(group="a", uid="", pods=())
-    meters.session(decided(evictions=(eviction, eviction)))
+    metrics.session(decided(evictions=(eviction, eviction)))
     assert f"\n{name} 2.0\n" in page(registry)
 
 
@@ -61,18 +61,18 @@ def decided(*waiting: str, evictions: tuple[Eviction, ...] = ()) -> Decisions:
 
 def test_a_jobs_retries_stay_while_it_lives_and_go_when_it_goes() -> None:
     registry, alive = CollectorRegistry(), {"ml/a", "ml/b"}
-    meters = PendingMetrics(registry, exists=alive.__contains__)
-    meters.session(decided("ml/a", "ml/b"))
-    meters.session(decided("ml/a"))
-    meters.session(decided())
+    metrics = PendingMetrics(registry, exists=alive.__contains__)
+    metrics.session(decided("ml/a", "ml/b"))
+    metrics.session(decided("ml/a"))
+    metrics.session(decided())
     assert retries(registry) == {"ml/a": 2, "ml/b": 1}, "running now, and alive"
-    meters.session(decided("ml/b"))
+    metrics.session(decided("ml/b"))
     assert retries(registry) == {"ml/a": 2, "ml/b": 2}
     alive.discard("ml/a")
     assert retries(registry) == {"ml/b": 2}
 
 
-def test_retries_are_bounded_when_nobody_scrapes() -> None:
+def test_retries_are_bounded_without_scrapes() -> None:
     counted = JobRetries(CollectorRegistry(), exists=lambda _: False)
     for number in range(10 * RETRIES_MIN):
         counted.count([f"job-{number}"])

@@ -1,4 +1,4 @@
-"""The dashboard and the alert rules ask only for what we export, and each alert has its runbook."""
+"""The dashboard and the alert rules use only exported metrics, and each alert has its runbook."""
 
 import json
 from collections.abc import Iterator
@@ -20,8 +20,8 @@ KEYS: Final = ("**Means**", "**Look at**", "**Do**")
 def series() -> dict[str, frozenset[str]]:
     return {
         name: labels | SCRAPED
-        for meter in exported().values()
-        for name, labels in meter.series.items()
+        for metric in exported().values()
+        for name, labels in metric.series.items()
     }
 
 
@@ -44,7 +44,7 @@ def queries() -> Iterator[tuple[str, str]]:
 
 
 def unknown_in(query: str) -> list[str]:
-    """Names and labels of a query that nobody exports."""
+    """Names and labels of a query that are not exported."""
     return _look(promql.parse(query))[1]
 
 

@@ -11,13 +11,13 @@ UNKNOWN = "fieldOfALaterRelease"
 
 
 def full_manifest(declared: type[msgspec.Struct]) -> JsonObject:
-    """Every field set to something that is not its default, and one nobody declared in each object."""
+    """Every field set to something that is not its default, and an undeclared one in each object."""
     manifest: JsonObject = _sample(inspect.type_info(declared))
     return manifest
 
 
 def without_unknown(value: Json) -> Json:
-    """The same without what nobody declared."""
+    """The same without undeclared fields."""
     if isinstance(value, dict):
         return {k: without_unknown(v) for k, v in value.items() if k != UNKNOWN}
     return [without_unknown(v) for v in value] if isinstance(value, list) else value

@@ -63,7 +63,7 @@ def test_a_service_that_does_not_ask_does_not_start_with_a_wrong_value_either() 
         check_compat({"PYROCLAST_COMPAT": "volcano"})
 
 
-def test_volcanos_default_configuration_evicts_nobody() -> None:
+def test_volcanos_default_configuration_evicts_no_pod() -> None:
     upstream = SchedulerConfig.from_env({"PYROCLAST_COMPAT": "upstream"}).conf
     assert upstream.actions == ("enqueue", "allocate", "backfill")
     assert upstream.tiers == Conf().tiers

@@ -115,7 +115,7 @@ def test_a_pod_holds(case: Case) -> None:
     )
 
 
-def test_nobody_but_the_watcher_says_what_is_held() -> None:
+def test_only_the_watcher_writes_held_requests() -> None:
     forged = pod(container("8"))
     spec = msgspec.structs.replace(forged.spec, held_requests={"cpu": "1m"})
     forged = msgspec.structs.replace(forged, spec=spec)

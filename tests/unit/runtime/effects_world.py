@@ -1,4 +1,4 @@
-"""An embedded cluster that may refuse, and an applier on it."""
+"""An embedded cluster that may refuse writes, and an effect applier on it."""
 
 from collections.abc import Callable, Coroutine
 from typing import Any

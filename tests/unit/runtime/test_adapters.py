@@ -1,4 +1,4 @@
-"""Letting go: one connection that does not end well does not keep the others."""
+"""Closing adapters: one connection that fails to close does not keep the others open."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Writing checkpoints and starting from them: who, how often, and what never waits for the cache."""
+"""Checkpoints of a view and warm starts: who writes, how often, and what never waits for the cache."""
 
 import asyncio
 from collections.abc import Iterator

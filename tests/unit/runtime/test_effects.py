@@ -1,4 +1,4 @@
-"""Effects applied late, twice, or after somebody else (docs/protocol.md 12)."""
+"""Effects that are applied late, twice, or after another writer (docs/protocol.md 12)."""
 
 import asyncio
 from typing import Any
@@ -124,7 +124,7 @@ def busy() -> TooManyRequestsError:
     return TooManyRequestsError("too many requests", retry_after_seconds=RETRY_AFTER_SECONDS)
 
 
-def test_who_waits_for_a_busy_server_keeps_nobody_else_from_writing() -> None:
+def test_a_write_that_waits_for_a_busy_server_does_not_delay_others() -> None:
     async def test(world: World) -> None:
         world.failures = [busy() for _ in range(CONCURRENCY_MAX)]
         told_off = [config_map(f"early-{n}") for n in range(CONCURRENCY_MAX)]

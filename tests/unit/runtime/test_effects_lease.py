@@ -1,4 +1,4 @@
-"""Effects of a leader: under the lease of their decision or not at all, and sent until they are answered."""
+"""Effects of a leader: sent under the lease of their decision or not at all, and retried until answered."""
 
 import asyncio
 

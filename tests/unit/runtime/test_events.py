@@ -1,4 +1,4 @@
-"""Events that aggregate: one object for messages that differ in their numbers, with the newest of them."""
+"""Events: one object for messages that differ only in numbers, with the newest message and a count."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Logs: our lines always, a library's once per period."""
+"""Log output: our records always, those of a library once per period."""
 
 import io
 import logging

@@ -1,4 +1,4 @@
-"""What stays is put aside after enough changes; cycles that are garbage by then are freed before."""
+"""Long-lived objects are frozen out of the garbage collector; cycles that are garbage are freed before."""
 
 import gc
 import weakref
@@ -27,7 +27,7 @@ def test_nothing_happens_before_enough_changes() -> None:
     before = gc.get_freeze_count()
     assert settled.took(1)
     assert gc.get_freeze_count() > before
-    assert not settled.took(1), "it counts anew"
+    assert not settled.took(1), "it counts again"
 
 
 def test_a_cycle_that_is_garbage_is_freed_first() -> None:

@@ -1,4 +1,4 @@
-"""Whose an object is before it is taken for ours or deleted: group, kind and uid, and a live proof."""
+"""Ownership of an existing object, by group, kind and uid and a live read, before it is adopted or deleted."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ async def vcjob(world: World, name: str = "job") -> str:
     return str(made["metadata"]["uid"])
 
 
-def test_what_an_older_incarnation_left_is_removed_and_then_made_anew() -> None:
+def test_what_an_older_incarnation_left_is_removed_and_then_created_again() -> None:
     async def test(world: World) -> None:
         uid = await vcjob(world)
         await world.store.create(CONFIGMAPS, config_map("a", owner=OLDER).body, namespace="default")

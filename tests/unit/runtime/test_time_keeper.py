@@ -1,4 +1,4 @@
-"""The time keeper: a few requests at the start, hardly any later, and a way on without dates."""
+"""The time keeper: a few requests at the start, few later, and a fallback for servers without dates."""
 
 import asyncio
 import logging

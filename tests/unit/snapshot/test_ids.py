@@ -1,4 +1,4 @@
-"""Ids of sessions that nobody of ours wrote into Redis are left out, and hide no other."""
+"""Session ids in Redis that we did not write are ignored, and hide no other."""
 
 from typing import Any
 

@@ -1,1 +1,1 @@
-"""Spans: identities, telling once, and what leaves the process."""
+"""Spans: identities, sending each once, and what leaves the process."""

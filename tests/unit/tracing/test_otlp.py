@@ -1,4 +1,4 @@
-"""What leaves the process, and what it costs when nobody listens."""
+"""OTLP export: what leaves the process, and what it costs when no collector answers."""
 
 import asyncio
 import subprocess

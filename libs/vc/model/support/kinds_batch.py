@@ -31,7 +31,7 @@ TOPOLOGY_CASES: Final = (
 """The cases of every networkTopology."""
 
 NUMA_CASES: Final = (
-    effect("nothing is asked for", when="empty or none", match=one_of("", "none")),
+    effect("nothing is requested", when="empty or none", match=one_of("", "none")),
     warned(
         "best-effort has no effect: NUMA placement is not supported by this release",
         when="best-effort",

@@ -36,7 +36,7 @@ PODGROUP: Final[tuple[Entry, ...]] = (
             match=is_sub_gang,
             sample={"name": "s", "subGroupSize": 2, "minSubGroups": 1},
         ),
-        effect("no sub-group is asked for; the group's own gang holds"),
+        effect("no sub-group is requested; the group's own gang holds"),
         below=True,
     ),
     _group("spec.subGroupPolicy[].networkTopology", *TOPOLOGY_CASES, below=True),
@@ -61,7 +61,7 @@ QUEUE: Final[tuple[Entry, ...]] = (
     _queue("spec.guarantee", effect("reserved for this queue"), below=True),
     _queue(
         "spec.affinity",
-        effect("nothing is asked for", when="empty", match=is_unset),
+        effect("nothing is requested", when="empty", match=is_unset),
         warned(
             f"has no effect: the plugin nodegroup is {UNSUPPORTED}; give the pods a nodeSelector",
             when="not empty",

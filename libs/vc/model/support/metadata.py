@@ -69,7 +69,9 @@ _READ: Final = (
     _mark(keys.GROUP_NAME_ALTERNATIVE, "the pod's PodGroup, where the other is absent"),
     _mark(keys.GROUP_MIN_MEMBER, "minMember of the generated PodGroup", on=()),
     _mark(keys.QUEUE_NAME_ANNOTATION, "queue of a generated PodGroup, or of a namespace"),
-    _mark(keys.QUEUE_ALLOCATION_GATE, "the pod waits behind a gate until its queue has room"),
+    _mark(
+        keys.QUEUE_ALLOCATION_GATE, "the pod waits behind a gate until its queue has free resources"
+    ),
     _mark(keys.PREEMPTABLE, "false protects from eviction", on=_WORK),
     _key(
         keys.COOLDOWN_TIME,

@@ -40,7 +40,7 @@ PODS: Final[tuple[Entry, ...]] = (
         effect("no device is claimed", when="empty", match=is_unset),
         waits(
             f"dynamic resource allocation is {UNSUPPORTED}: claims are not allocated, so the pod is not "
-            "bound; ask for devices as extended resources",
+            "bound; request devices as extended resources",
             when="not empty",
             sample=[{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}],
         ),

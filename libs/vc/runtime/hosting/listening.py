@@ -70,7 +70,7 @@ def said_once(wanted: Wanted) -> Iterator[None]:
 
 def url_of(host: str, port: int) -> str:
     """The URL by which this machine reaches a listener; wildcard addresses become loopback."""
-    shown = {"0.0.0.0": LOOPBACK, "::": "::1", "": LOOPBACK}.get(host, host)  # noqa: S104 - told so
+    shown = {"0.0.0.0": LOOPBACK, "::": "::1", "": LOOPBACK}.get(host, host)  # noqa: S104 - compared, not bound
     return f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
 
 

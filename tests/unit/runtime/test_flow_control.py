@@ -1,4 +1,4 @@
-"""Which write goes out next, and how many of a kind at a time."""
+"""Flow control of writes: which write is sent next, and how many of a kind at a time."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""Which error a refusal is."""
+"""Error responses of the API server as exceptions: 409, 410 Gone, 429, 5xx."""
 
 from dataclasses import dataclass, field
 
@@ -56,7 +56,7 @@ CASES = (
     Case(id="no such object", code=404, reason="NotFound", error=NotFoundError),
     Case(id="no such path", code=404, body=b"404 page not found", error=NotFoundError),
     Case(id="not allowed", code=403, reason="Forbidden", error=ForbiddenError),
-    Case(id="nobody we know", code=401, reason="Unauthorized", error=UnauthorizedError),
+    Case(id="an unknown user", code=401, reason="Unauthorized", error=UnauthorizedError),
     Case(id="breaks a rule", code=422, reason="Invalid", error=InvalidError),
     Case(id="unreadable", code=400, reason="BadRequest", error=BadRequestError),
     Case(id="wrong method", code=405, reason="MethodNotAllowed", error=BadRequestError),

@@ -1,4 +1,4 @@
-"""Sharing partitions: every key is owned by one member, and seen whole before it is decided on."""
+"""Shared partitions: each key is owned by one member, which has read all of it before it decides."""
 
 import asyncio
 from typing import Any

@@ -1,43 +1,43 @@
-"""Each span once, under ids that everybody can derive."""
+"""Each span is sent once, under ids that every service can derive."""
 
-from tests.unit.tracing.heard import Heard
+from tests.unit.tracing.recorded_spans import RecordedSpans
 from vc.messages.trace import ROOT_SPAN, attempt_span, session_trace, span_id, trace_id, traceparent
 from vc.runtime.hosting.tracing import REPORTED_MAX, NoTracer, Span, SpanReporter
 
 
 def test_a_span_is_told_once() -> None:
-    heard = Heard()
-    reporter = SpanReporter(heard)
+    recorded = RecordedSpans()
+    reporter = SpanReporter(recorded)
     for ended in (2.0, 3.0):
         reporter.report(Span("uid", "bind", started=1.0, ended=ended))
     reporter.report(Span("other", "bind", started=1.0, ended=4.0))
-    assert heard.spans == [("uid", "bind", 1.0, 2.0), ("other", "bind", 1.0, 4.0)]
+    assert recorded.spans == [("uid", "bind", 1.0, 2.0), ("other", "bind", 1.0, 4.0)]
 
 
 def test_another_edition_is_told_again() -> None:
-    heard = Heard()
-    reporter = SpanReporter(heard)
+    recorded = RecordedSpans()
+    reporter = SpanReporter(recorded)
     for phase in ("Aborted", "Aborted", "Completed"):
         reporter.report(Span("uid", ROOT_SPAN, started=1.0, ended=2.0), edition=phase)
-    assert len(heard.spans) == 2
+    assert len(recorded.spans) == 2
 
 
 def test_a_start_from_a_clock_ahead_of_ours_gives_no_negative_span() -> None:
-    heard = Heard()
-    SpanReporter(heard).report(Span("uid", "watch", started=5.0, ended=4.0))
-    assert heard.spans == [("uid", "watch", 4.0, 4.0)]
+    recorded = RecordedSpans()
+    SpanReporter(recorded).report(Span("uid", "watch", started=5.0, ended=4.0))
+    assert recorded.spans == [("uid", "watch", 4.0, 4.0)]
 
 
 def test_the_memory_of_what_was_told_is_bounded() -> None:
-    heard = Heard()
-    reporter = SpanReporter(heard)
+    recorded = RecordedSpans()
+    reporter = SpanReporter(recorded)
     for number in range(REPORTED_MAX + 1):
         reporter.report(Span(str(number), "bind", started=1.0, ended=2.0))
     assert not reporter.has_reported("0", "bind")
     assert reporter.has_reported("1", "bind")
 
 
-def test_nobody_listening_remembers_nothing() -> None:
+def test_without_a_tracer_nothing_is_remembered() -> None:
     reporter = SpanReporter(NoTracer())
     reporter.report(Span("uid", "bind", started=1.0, ended=2.0))
     assert not reporter.enabled

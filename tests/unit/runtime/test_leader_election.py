@@ -1,4 +1,4 @@
-"""Leading without trusting anybody's clock, in virtual time."""
+"""Leader election by Lease without trust in another machine's clock, in virtual time."""
 
 import asyncio
 from typing import Any
@@ -176,7 +176,7 @@ def test_two_that_start_together_never_both_lead() -> None:
 
 @pytest.mark.parametrize("after_seconds", [n * RENEW_SECONDS / 8 for n in range(8)])
 def test_a_lease_deleted_under_its_holder_is_made_again_by_it(after_seconds: float) -> None:
-    """Wherever between two of its renewals: whoever looks first finds nothing."""
+    """Wherever between two of its renewals: the first candidate that reads finds nothing."""
 
     async def test(world: World) -> None:
         one = world.candidate("one")
@@ -195,7 +195,7 @@ def test_a_lease_deleted_under_its_holder_is_made_again_by_it(after_seconds: flo
     run(test)
 
 
-def test_a_deleted_lease_whose_holder_is_dead_is_made_anew_in_a_higher_epoch() -> None:
+def test_a_deleted_lease_whose_holder_is_dead_is_created_again_in_a_higher_epoch() -> None:
     async def test(world: World) -> None:
         for name in ("one", "two"):
             world.candidate(name)
@@ -266,7 +266,7 @@ def test_who_cannot_ask_how_old_the_cluster_is_takes_it_for_old() -> None:
     run(test)
 
 
-def test_a_lease_that_ran_out_is_regained_in_the_same_epoch_when_nobody_took_it() -> None:
+def test_a_lease_that_ran_out_is_regained_in_the_same_epoch_if_it_was_not_taken() -> None:
     async def test(world: World) -> None:
         deaf = Deaf(world.cluster)
         one = world.candidate("one", cluster=deaf)
@@ -276,7 +276,7 @@ def test_a_lease_that_ran_out_is_regained_in_the_same_epoch_when_nobody_took_it(
         assert await waiting, "it still holds"
         await world.clock.sleep(10 * LEASE_SECONDS)
         assert not one.leading
-        assert not one.passed_on(1), "nobody else has it"
+        assert not one.passed_on(1), "no other replica has it"
         waiting = asyncio.create_task(one.regained(1))
         await world.clock.sleep(LEASE_SECONDS)
         assert not waiting.done()

@@ -1,4 +1,4 @@
-"""The part of kubernetes-asyncio that services load: small, enough, and in nobody's way."""
+"""The part of kubernetes-asyncio that services load: small and sufficient."""
 
 import logging
 import subprocess
@@ -34,7 +34,7 @@ print(len(set(sys.modules) - before), any("models" in name for name in sys.modul
     assert with_models == "False"
 
 
-def test_whoever_imports_the_package_gets_the_whole_of_it() -> None:
+def test_code_that_imports_the_package_gets_the_whole_of_it() -> None:
     script = """
 from vc.cluster.kubernetes_library import library
 library()

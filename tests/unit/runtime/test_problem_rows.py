@@ -1,4 +1,4 @@
-"""Problem rows: one object is left out and told of, the next one is looked at."""
+"""Problem rows: one object is left out and reported, the next one is processed."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""Every answer's `Date` reaches the clock; a missing or odd one harms nothing."""
+"""The `Date` of every response reaches the clock; a missing or invalid one has no effect."""
 
 from datetime import UTC, datetime
 from email.utils import format_datetime

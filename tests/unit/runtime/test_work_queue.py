@@ -1,4 +1,4 @@
-"""Keys that want attention, each at most once at a time."""
+"""The de-duplicating work queue with backoff per key."""
 
 from collections.abc import Callable, Coroutine
 from typing import Any

@@ -1,4 +1,4 @@
-"""A service beside a newer watcher: it stands still and says why, and goes on after a rollback.
+"""A service beside a newer watcher: it stops deciding and reports the reason, and continues after a rollback.
 
 The newer watcher is the old one paused, and its messages written here with the next schema version.
 """
@@ -116,8 +116,8 @@ def test_progress_of_a_newer_release_is_refused_for_as_long_as_it_comes() -> Non
         await stack.clock.sleep(60)
         await refused(stack, reader, of="cluster.progress")
         assert started_late.follower.unready(), "not even its incarnation may be believed"
-        letters = await read_all(stack, DEAD_LETTERS.name)
-        assert len(letters) <= 2 * DEAD_LETTERS_PER_TOPIC_MAX
+        dead_letters = await read_all(stack, DEAD_LETTERS.name)
+        assert len(dead_letters) <= 2 * DEAD_LETTERS_PER_TOPIC_MAX
         telling.cancel()
         stack.resume("watcher")
         await reader.until_queues({"a"})
@@ -160,7 +160,9 @@ def test_a_rollback_writes_over_what_the_newer_release_has_left() -> None:
         stack.resume("watcher")
         stack.kill("watcher")
         await reader.until_queues({"a", "b"})
-        assert reader.follower.view.incarnation not in (None, stamp.incarnation), "all told anew"
+        assert reader.follower.view.incarnation not in (None, stamp.incarnation), (
+            "all published again"
+        )
         fresh = Reader(stack)
         await fresh.until_queues({"a", "b"})
         newest = {record.key: record for record in await read_all(stack, QUEUES.topic)}

@@ -1,11 +1,16 @@
-"""Broken facts by the thousand are a few letters; the rest is counted and said once."""
+"""Thousands of broken facts become a few dead letters; the others are counted and logged once."""
 
 import logging
 
 import msgspec
 import pytest
 
-from tests.unit.runtime.test_letters import RECORD, context_with_topics, counted, letters_on
+from tests.unit.runtime.test_dead_letters import (
+    RECORD,
+    context_with_topics,
+    counted,
+    dead_letters_on,
+)
 from vc.bus.limits import ENVELOPE_BYTES_MAX
 from vc.bus.memory import MemoryBus
 from vc.clock import run_virtual
@@ -24,7 +29,7 @@ def record(number: int, *, topic: str = RECORD.topic) -> Record:
     return msgspec.structs.replace(RECORD, offset=number, key=f"ns/p{number}", topic=topic)
 
 
-def test_broken_facts_of_a_topic_are_a_few_letters_however_often_they_are_read(
+def test_broken_facts_of_a_topic_are_a_few_dead_letters_however_often_they_are_read(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def main() -> None:
@@ -34,10 +39,10 @@ def test_broken_facts_of_a_topic_are_a_few_letters_however_often_they_are_read(
             refusals.forget_facts()
             for number in range(BROKEN):
                 await refusals.refuse(record(number), ERROR)
-        assert len(await letters_on(context)) == DEAD_LETTERS_PER_TOPIC_MAX
+        assert len(await dead_letters_on(context)) == DEAD_LETTERS_PER_TOPIC_MAX
         assert counted(context, RECORD.topic, ERROR.code) == REBUILDS * BROKEN
         await refusals.refuse(record(0, topic="cluster.nodes"), ERROR)
-        assert len(await letters_on(context)) == DEAD_LETTERS_PER_TOPIC_MAX + 1
+        assert len(await dead_letters_on(context)) == DEAD_LETTERS_PER_TOPIC_MAX + 1
         assert refusals.why() == "", "nobody could do better without them"
 
     with caplog.at_level(logging.ERROR):
@@ -75,13 +80,13 @@ LARGE = [
 
 
 @pytest.mark.parametrize("case", LARGE, ids=lambda case: case.id)
-def test_a_letter_about_any_record_can_be_sent(case: Large) -> None:
+def test_a_dead_letter_about_any_record_can_be_sent(case: Large) -> None:
     async def main() -> None:
         context = await context_with_topics("scheduler")
         whole = b"\xc1" * MESSAGE_BYTES_MAX
         large = msgspec.structs.replace(RECORD, key=case.key, headers=case.headers, value=whole)
         await send_to_dead_letters(context, large, ERROR)
-        (letter,) = await letters_on(context)
+        (letter,) = await dead_letters_on(context)
         assert (letter.topic, letter.offset, letter.headers) == (large.topic, large.offset, {})
         assert letter.key == case.key[:KEY_CHARACTERS_MAX]
 

@@ -1,4 +1,4 @@
-"""A watch over a network that cuts, stalls and lies."""
+"""Watches over a network that breaks or stalls, and servers that answer 410 Gone."""
 
 import asyncio
 from contextlib import aclosing

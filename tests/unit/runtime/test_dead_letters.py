@@ -1,4 +1,4 @@
-"""What nobody can read is said, counted and kept."""
+"""Dead letters: a record that cannot be decoded is logged, counted and stored."""
 
 import asyncio
 import logging
@@ -26,7 +26,7 @@ async def context_with_topics(name: str) -> Context:
     return memory_context(name, clock=clock, bus=bus)
 
 
-async def letters_on(context: Context) -> list[DeadLetter]:
+async def dead_letters_on(context: Context) -> list[DeadLetter]:
     starts = await context.bus.start_offsets(DEAD_LETTERS.name)
     logs = {TopicPartition(DEAD_LETTERS.name, p): start for p, start in enumerate(starts)}
     reader = await context.bus.reader(logs)
@@ -48,18 +48,20 @@ def counted(context: Context, topic: str, reason: str) -> float | None:
         (MessageTooLargeError("9 MB"), "too-large"),
     ],
 )
-def test_a_letter_is_counted_under_a_code_of_its_reason(error: CodecError, reason: str) -> None:
+def test_a_dead_letter_is_counted_under_a_code_of_its_reason(
+    error: CodecError, reason: str
+) -> None:
     async def main() -> None:
         context = await context_with_topics("scheduler")
         await send_to_dead_letters(context, RECORD, error)
-        (letter,) = await letters_on(context)
+        (letter,) = await dead_letters_on(context)
         assert (letter.topic, letter.offset, letter.error) == ("cluster.pods", 7, str(error))
         assert counted(context, "cluster.pods", reason) == 1
 
     run_virtual(main())
 
 
-def test_a_letter_that_the_bus_does_not_take_is_counted_and_told(
+def test_a_dead_letter_that_the_bus_does_not_take_is_counted_and_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def main() -> None:
@@ -84,7 +86,7 @@ def test_a_question_that_a_plugin_cannot_read_is_counted_and_kept() -> None:
         running = asyncio.create_task(service.run())
         await context.clock.sleep(5)
         running.cancel()
-        (letter,) = await letters_on(context)
+        (letter,) = await dead_letters_on(context)
         assert (letter.service, letter.topic, letter.key) == ("plugin-env", topic, "ns/j")
         assert counted(context, topic, "unreadable") == 1
 

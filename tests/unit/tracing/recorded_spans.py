@@ -1,4 +1,4 @@
-"""The smallest tracer that remembers."""
+"""A tracer that records spans."""
 
 from dataclasses import dataclass, field
 
@@ -6,7 +6,7 @@ from vc.runtime.hosting.tracing import Span
 
 
 @dataclass
-class Heard:
+class RecordedSpans:
     """A tracer that keeps names and times."""
 
     enabled: bool = True

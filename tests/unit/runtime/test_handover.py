@@ -1,4 +1,4 @@
-"""A new leader decides nothing before its view holds what the last one may have done."""
+"""Handover: a new leader decides nothing before its view has what the last leader may have written."""
 
 import asyncio
 from typing import Any
@@ -58,7 +58,7 @@ class World:
         await leadership.wait_until_leading()
         return Handover(context, leadership), leading
 
-    def tell(self, kind: Kind, version: str) -> None:
+    def publish_progress(self, kind: Kind, version: str) -> None:
         """The watcher's word on how far a kind is."""
         self._told += 1
         stamp = Stamp(incarnation="one", epoch=1)
@@ -90,33 +90,33 @@ def test_every_kind_of_the_view_is_asked_for_and_waited_for() -> None:
         _, first = await world.lead("one")
         first.cancel()
         await asyncio.gather(first, return_exceptions=True)
-        takeover, second = await world.lead("two")
+        handover, second = await world.lead("two")
         for kind in KINDS:
-            world.tell(kind, "1")
-        assert not await takeover.over(world.view)
+            world.publish_progress(kind, "1")
+        assert not await handover.over(world.view)
         assert world.clock.monotonic() >= REQUEST_SECONDS_MAX
         assert sorted(world.cluster.listed) == sorted(kind.short for kind in KINDS)
-        assert not await takeover.over(world.view)
+        assert not await handover.over(world.view)
         version = (await world.cluster.list(PODS)).resource_version
-        world.tell(PODS, version)
-        assert not await takeover.over(world.view)
-        world.tell(CONFIGMAPS, version)
-        assert await takeover.over(world.view)
+        world.publish_progress(PODS, version)
+        assert not await handover.over(world.view)
+        world.publish_progress(CONFIGMAPS, version)
+        assert await handover.over(world.view)
         second.cancel()
         await asyncio.gather(second, return_exceptions=True)
 
     run_virtual(main())
 
 
-def test_who_follows_nobody_waits_for_nothing() -> None:
+def test_a_leader_without_a_predecessor_waits_for_nothing() -> None:
     async def main() -> None:
         world = World()
         await world.cluster.create(NAMESPACES, SYSTEM)
-        takeover, leading = await world.lead("one")
+        handover, leading = await world.lead("one")
         for kind in KINDS:
-            world.tell(kind, "1")
-        assert not await takeover.over(world.view)
-        assert await takeover.over(world.view)
+            world.publish_progress(kind, "1")
+        assert not await handover.over(world.view)
+        assert await handover.over(world.view)
         assert world.clock.monotonic() < LEASE_SECONDS
         leading.cancel()
         await asyncio.gather(leading, return_exceptions=True)
@@ -125,7 +125,7 @@ def test_who_follows_nobody_waits_for_nothing() -> None:
 
 
 def test_who_makes_the_first_lease_of_an_old_cluster_waits_for_its_view() -> None:
-    """Its epoch is 1 as well, but somebody may have led whose lease was deleted."""
+    """Its epoch is 1 as well, but another replica may have led whose lease was deleted."""
 
     async def main() -> None:
         world = World()
@@ -133,19 +133,19 @@ def test_who_makes_the_first_lease_of_an_old_cluster_waits_for_its_view() -> Non
         await world.bus.ensure_topics(ALL)
         told = Message(topic=PROGRESS.name, partition=0, key="pods", value=b"{}")
         await world.bus.publish([told] * (NEW_CLUSTER_ROUNDS_MAX * len(WATCHED) + 1))
-        takeover, leading = await world.lead("one")
+        handover, leading = await world.lead("one")
         for kind in KINDS:
-            world.tell(kind, "1")
+            world.publish_progress(kind, "1")
         assert world.clock.monotonic() >= LEASE_SECONDS + REQUEST_SECONDS_MAX
         began = world.clock.monotonic()
-        assert not await takeover.over(world.view)
-        assert takeover.epoch == 1
+        assert not await handover.over(world.view)
+        assert handover.epoch == 1
         assert world.clock.monotonic() < began + REQUEST_SECONDS_MAX, "waited twice"
-        assert not await takeover.over(world.view)
+        assert not await handover.over(world.view)
         version = (await world.cluster.list(PODS)).resource_version
         for kind in KINDS:
-            world.tell(kind, version)
-        assert await takeover.over(world.view)
+            world.publish_progress(kind, version)
+        assert await handover.over(world.view)
         leading.cancel()
         await asyncio.gather(leading, return_exceptions=True)
 

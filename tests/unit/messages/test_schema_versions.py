@@ -1,6 +1,6 @@
 """Two releases on one bus: the newer one reads what the older one writes, the older one refuses the rest.
 
-The older release is in the golden files; the newer one is today's code told that its version is one
+The older release is in the golden files; the newer one is today's code with a version that is one
 higher, and structs that have grown a field.
 """
 

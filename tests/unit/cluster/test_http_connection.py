@@ -1,4 +1,4 @@
-"""Deadlines, bounds, repeated reads, and tokens that end."""
+"""The HTTP connection: deadlines, limits, repeated reads with backoff, and tokens that expire."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -51,8 +51,8 @@ async def test_a_read_is_repeated(server: ScriptedServer, tmp_path: Path, fault:
 async def test_readers_that_a_busy_server_sent_away_come_back_no_sooner_and_not_together(
     server: ScriptedServer, tmp_path: Path
 ) -> None:
-    readers, told_seconds = 20, 0.2
-    busy = refuses(429, "TooManyRequests", headers={"Retry-After": str(told_seconds)})
+    readers, requested_seconds = 20, 0.2
+    busy = refuses(429, "TooManyRequests", headers={"Retry-After": str(requested_seconds)})
     came: list[float] = []
 
     async def notes(request: web.Request) -> web.StreamResponse:
@@ -64,8 +64,8 @@ async def test_readers_that_a_busy_server_sent_away_come_back_no_sooner_and_not_
         await asyncio.gather(*(cluster.get(PODS, name="a", namespace="n") for _ in range(readers)))
     first, again = came[:readers], came[readers:]
     assert len(again) == readers
-    assert min(again) >= min(first) + told_seconds
-    assert max(again) - min(again) > told_seconds / 8
+    assert min(again) >= min(first) + requested_seconds
+    assert max(again) - min(again) > requested_seconds / 8
 
 
 async def test_a_read_is_repeated_only_so_often(server: ScriptedServer, tmp_path: Path) -> None:
@@ -248,7 +248,9 @@ async def test_an_eviction_of_another_pod_is_not_sent_again(
             await cluster.evict(namespace="n", name="a", uid="old")
 
 
-async def test_nobody_there_is_a_temporary_error(server: ScriptedServer, tmp_path: Path) -> None:
+async def test_a_refused_connection_is_a_temporary_error(
+    server: ScriptedServer, tmp_path: Path
+) -> None:
     server.url = "http://127.0.0.1:1"
     async with connected(server, tmp_path) as cluster:
         with pytest.raises(ServerError, match="ClientConnectorError") as caught:

@@ -1,4 +1,4 @@
-"""A port that is taken is said in one line: who has it, and which variable to set."""
+"""A port in use is reported in one line: its owner, and the variable to set."""
 
 import asyncio
 import errno

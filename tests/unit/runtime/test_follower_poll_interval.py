@@ -1,4 +1,4 @@
-"""A follower that is in no hurry: the first news at once, a crowd of them in few reads."""
+"""A follower with a rest time: the first change is read at once, many changes in few polls."""
 
 import asyncio
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""Two replicas of a service whose Lease somebody deletes: one of them decides, whenever that happens."""
+"""Two replicas whose Lease is deleted: exactly one of them decides, whenever that happens."""
 
 from tests.unit.scheduler.shell import Shell
 from vc.clock import run_virtual

@@ -1,4 +1,4 @@
-"""Which checkpoints one may start from: in doubt, none."""
+"""From which checkpoints a service may start; in doubt it starts cold."""
 
 from typing import Any
 
@@ -57,7 +57,7 @@ CASES = [
     Case("not quite too old", {"written_at": NOW - TOMBSTONE_RETENTION_SECONDS / 2 + 1}, ""),
     Case("another digest", {"digest": "0" * 64}, "digest"),
     Case("another incarnation", {"incarnation": "two"}, "of incarnation two, not one"),
-    Case("an epoch nobody has announced", {"epoch": 4}, "epoch 4, newer than 3"),
+    Case("an epoch without progress", {"epoch": 4}, "epoch 4, newer than 3"),
     Case("below the log's start", {"offsets": offsets(9)}, "cluster.nodes[11] begins at 10"),
     Case("beyond the log's end", {"offsets": offsets(21)}, "cluster.nodes[11] ends at 20"),
     Case("a negative offset", {"offsets": offsets(-1)}, "cluster.nodes[11] begins"),
