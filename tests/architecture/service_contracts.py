@@ -1,4 +1,4 @@
-"""Contracts for import-linter in which the word `services` stands for all folders of services/.
+"""Contracts for import-linter in which the path_segment `services` stands for all folders of services/.
 
 import-linter expands wildcards only for whole components of a name, and services share the import
 root with libraries. So without this each new service would have to be added to the lists of two

@@ -29,7 +29,7 @@ from vc.scheduling.model.decisions import (
     Takeover,
     Withdrawal,
 )
-from vc.scheduling.model.nominations import Place
+from vc.scheduling.model.nominations import ReservedNode
 from vc.scheduling.model.volume_rows import ClaimChoice
 
 _RELEASE_WHY = "its gang could not be completed"
@@ -189,14 +189,14 @@ def eviction_effects(eviction: Eviction) -> list[EvictPod]:
     ]
 
 
-def nomination_effects(places: Iterable[Place]) -> list[PatchObject]:
+def nomination_effects(reserved: Iterable[ReservedNode]) -> list[PatchObject]:
     """Write nominatedNodeName on pods whose nodes victims free.
 
     It is written before the evictions, so that the nomination survives a crash of the scheduler.
     """
     return [
         _nominate(PodRef(namespace=p.namespace, name=p.name, uid=p.uid), p.node)
-        for p in places
+        for p in reserved
         if p.freed
     ]
 

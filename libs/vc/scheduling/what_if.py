@@ -153,7 +153,7 @@ class Simulation:
         snapshot = self._cache.snapshot("what-if", now=self.now)
         return figures(snapshot, self._conf, self.now)
 
-    def settle(self, *, until: str = "") -> Outcome:
+    def run_sessions(self, *, until: str = "") -> Outcome:
         """Run sessions until one changes nothing, or until the group `until` has its minimum bound.
 
         At most `SESSIONS_MAX` + 1 sessions run.

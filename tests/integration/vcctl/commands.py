@@ -24,7 +24,7 @@ QUEUE_TITLES: Final = (
 COUNTS: Final = r"(?: +\d+)+"
 ROWS: Final = r"(?:.*\n)*"
 SESSION_TITLES: Final = (
-    r"Session +Started +Took +Nodes +Jobs +Let in +Bound +Evicted +Waiting +Kept\n"
+    r"Session +Started +Took +Nodes +Jobs +Enqueued +Bound +Evicted +Waiting +Kept\n"
 )
 
 
@@ -119,7 +119,7 @@ CASES: Final = (
     Case(
         "vcctl session replay {session}",
         r"session \S+: the same, byte for byte\nrecorded: +([0-9a-f]{64})\nreplayed: +\1\n"
-        r"decided: +\d+ let in, \d+ pods bound, \d+ evicted, \d+ jobs wait\n"
+        r"decided: +\d+ enqueued, \d+ pods bound, \d+ evicted, \d+ jobs wait\n"
         r"on: +\d+ nodes, \d+ jobs; [\d.]+ ms\n",
     ),
     Case(

@@ -141,7 +141,7 @@ def test_promises_are_kept_while_victims_end_one_by_one_and_others_come(
         bound.update({gang_bind.group: None for gang_bind in decisions.binds})
         for takeover in decisions.takeovers:
             assert promised.keys() >= set(takeover.lost), "only promises are taken over"
-            promised.update({takeover.group: None} if takeover.places else {})
+            promised.update({takeover.group: None} if takeover.reserved_nodes else {})
             taken_over.update(dict.fromkeys(takeover.lost, takeover.group))
         world.now += 1
         return decisions

@@ -36,7 +36,7 @@ def check_fair(world: World, decisions: Decisions, eviction: Eviction) -> None:
     gone = {ref.name: None for ref in eviction.pods}
     others = {ref.name: None for e in decisions.evictions if e is not eviction for ref in e.pods}
     asking = world.group(eviction.group.removeprefix("ns/"))
-    taken = share(world, [world.pod(place.name) for place in eviction.places])
+    taken = share(world, [world.pod(place.name) for place in eviction.reserved_nodes])
     for name in {world.pod(name).metadata.annotations[GROUP] for name in gone}:
         giver = world.group(name)
         same = giver.spec.priority_class_name == asking.spec.priority_class_name

@@ -80,7 +80,7 @@ class Cluster:
         queues = {o.key: o for o in self.objects if isinstance(o, Queue)}
         made = make([document], queues=queues, priorities={}, now=EPOCH - since - 60)
         trial = Simulation([*self.objects, *made.objects], Conf(), now=EPOCH)
-        outcome = trial.settle()
+        outcome = trial.run_sessions()
         self.reasons = outcome.reasons
         job = made.jobs[0]
         placed = outcome.placements.get(job.key, {})

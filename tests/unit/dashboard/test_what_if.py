@@ -51,7 +51,7 @@ def test_pods_that_are_not_made_yet_name_the_scheduler_that_we_are() -> None:
     cluster = Cluster(queue(), nodes(1, cpu=4), groups)
     cluster.jobs = [changed(job, spec=changed(job.spec, scheduler_name=""))]
     ground = changed(cluster.ground(), scheduler_names=("mine", "also"))
-    assert len(ground.simulation().settle().placements[job.key]) == 2
+    assert len(ground.simulation().run_sessions().placements[job.key]) == 2
 
 
 def test_whose_pods_are_tried_is_what_the_scheduler_is_told() -> None:

@@ -13,11 +13,11 @@ from vc.scheduling.cache.overlays.evictions import Evictions
 from vc.scheduling.cache.overlays.pod_conditions import ConditionOverlay
 from vc.scheduling.cache.volumes import VolumeChoices, VolumeTableBuilder
 from vc.scheduling.model.decisions import Takeover
-from vc.scheduling.model.nominations import Place
+from vc.scheduling.model.nominations import ReservedNode
 
 NOW = 1_800_000_000.0
 HOUR = 3600.0
-PLACE = Place(namespace="ns", name="p", uid="u", task="w", shape=b"", node="n", freed=True)
+PLACE = ReservedNode(namespace="ns", name="p", uid="u", task="w", shape=b"", node="n", freed=True)
 
 
 @pytest.mark.parametrize("step", [HOUR, -HOUR])
@@ -26,7 +26,7 @@ def test_every_timer_of_the_cache_moves(step: float) -> None:
     holds.failed("ns/p", "u", now=NOW)
     evictions.release_refused("ns/a", now=NOW)
     evictions.evictions_refused("ns/b", now=NOW)
-    evictions.take_over(Takeover(group="ns/c", uid="g", places=(PLACE,), lost=()), now=NOW)
+    evictions.take_over(Takeover(group="ns/c", uid="g", reserved_nodes=(PLACE,), lost=()), now=NOW)
     volumes._given_at["ns/claim"] = NOW
     enqueued_groups = EnqueuedGroups(lambda _: None)
     enqueued_groups.put("ns/d", "g", {"cpu": 1}, now=NOW)

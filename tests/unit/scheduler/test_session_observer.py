@@ -18,7 +18,7 @@ from vc.scheduler.session_observer import Observer
 from vc.scheduler.spans import SessionTimes
 from vc.scheduling.effects import GroupWork
 from vc.scheduling.model.decisions import Eviction, GangBind, PodRef, Takeover
-from vc.scheduling.model.nominations import Place
+from vc.scheduling.model.nominations import ReservedNode
 
 SESSION = SessionTimes(session_id="7-3", opened=1.0, decided=2.0, epoch=1)
 KEY = "ml/train"
@@ -121,12 +121,12 @@ def test_a_job_that_only_takes_over_a_promise_has_its_pods_told_and_is_logged(
             await shell.until(lambda: bool(shell.pods()), "its pod")
             (pod,) = shell.pods()
             uid = pod.metadata.uid
-            place = Place(
+            place = ReservedNode(
                 namespace="default", name="high-0", uid=uid, task="", shape=b"", node="node-0",
                 freed=True,
             )  # fmt: skip
             takeover = Takeover(
-                group="default/high", uid="", lost=("default/low",), places=(place,)
+                group="default/high", uid="", lost=("default/low",), reserved_nodes=(place,)
             )
             work = GroupWork(group="default/high", uid="", takeover=takeover)
             await shell.schedulers[0]._writers.hand_over(work, SESSION)

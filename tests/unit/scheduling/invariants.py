@@ -150,15 +150,15 @@ class Invariants:
         for takeover in decisions.takeovers:
             taker = self._groups()[takeover.group]
             assert takeover.lost, f"{takeover.group} takes from nobody"
-            assert (takeover.group in bound) != bool(takeover.places)
+            assert (takeover.group in bound) != bool(takeover.reserved_nodes)
             for name in takeover.lost:
                 holder = self._groups()[name]
                 assert holder.spec.queue == taker.spec.queue
                 assert self._priority(holder) < self._priority(taker)
                 left = self._promised.pop(name, [])
-                if takeover.places:
+                if takeover.reserved_nodes:
                     self._promised.setdefault(takeover.group, []).extend(left)
-            if takeover.places:
+            if takeover.reserved_nodes:
                 leaving = [p.metadata.uid for p in self._pods() if p.metadata.deletion_timestamp]
                 self._promised.setdefault(takeover.group, []).extend(leaving)
 

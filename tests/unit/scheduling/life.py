@@ -102,7 +102,7 @@ class Life(World):
         evictions = self.cache.overlays.evictions
         evictions.nominate(eviction, now=self.now)
         left = [self._try_evict(ref) for ref in eviction.pods]
-        for place in eviction.places if any(left) else ():
+        for place in eviction.reserved_nodes if any(left) else ():
             self._nominate(place.name, place.node if place.freed else "")
         if not all(left):
             evictions.evictions_refused(eviction.group, now=self.now)

@@ -25,7 +25,7 @@ def running(name: str, count: int, on: str, **options: object) -> list[ApiObject
 
 
 def test_a_job_that_fits_is_placed_in_one_session() -> None:
-    outcome = trial(queue(), nodes(2, cpu=4), gang("g", 3, cpu=2, phase="Pending")).settle()
+    outcome = trial(queue(), nodes(2, cpu=4), gang("g", 3, cpu=2, phase="Pending")).run_sessions()
     assert set(outcome.placements["ns/g"].values()) == {"node-01", "node-02"}
     assert len(outcome.placements["ns/g"]) == 3
     assert (outcome.victims, outcome.reasons, outcome.stable) == ((), {}, True)
@@ -34,7 +34,7 @@ def test_a_job_that_fits_is_placed_in_one_session() -> None:
 
 def test_a_job_that_does_not_fit_has_the_reason_of_the_real_session() -> None:
     jobs = gang("g", 3, cpu=3)
-    outcome = trial(queue(), nodes(2, cpu=4), jobs).settle()
+    outcome = trial(queue(), nodes(2, cpu=4), jobs).run_sessions()
     real = World(queue(), nodes(2, cpu=4), jobs).session().reasons[0]
     assert outcome.reasons["ns/g"].reason == real.reason
     assert outcome.reasons["ns/g"].reason.stage is Stage.GANG
@@ -44,13 +44,13 @@ def test_a_job_that_does_not_fit_has_the_reason_of_the_real_session() -> None:
 def test_more_nodes_let_it_run() -> None:
     tried = trial(queue(), nodes(2, cpu=4), gang("g", 3, cpu=3))
     tried.put([node("more", cpu=4)])
-    assert len(tried.settle().placements["ns/g"]) == 3
+    assert len(tried.run_sessions().placements["ns/g"]) == 3
 
 
 def test_a_higher_priority_names_its_victims_and_then_runs() -> None:
     low = running("low", 4, "n", cpu=16)
     high = gang("high", 2, cpu=16, priority_class="high", phase="Pending")
-    outcome = trial(queue(), priority_class("high", 9), node("n", cpu=64), low, high).settle()
+    outcome = trial(queue(), priority_class("high", 9), node("n", cpu=64), low, high).run_sessions()
     assert {victim.made_for for victim in outcome.victims} == {"ns/high"}
     assert {victim.group for victim in outcome.victims} == {"ns/low"}
     assert {victim.node for victim in outcome.victims} == {"n"}
@@ -61,17 +61,17 @@ def test_a_higher_priority_names_its_victims_and_then_runs() -> None:
 def test_a_queue_with_more_room_lets_it_run() -> None:
     small = queue("other", capability={"cpu": "1"})
     tried = trial(queue(), small, nodes(1, cpu=8), gang("g", 2, cpu=2, queue="other"))
-    assert tried.settle().reasons["ns/g"].reason.stage is Stage.QUOTA
+    assert tried.run_sessions().reasons["ns/g"].reason.stage is Stage.QUOTA
     tried.put([queue("other", capability={"cpu": "4"})])
-    assert len(tried.settle().placements["ns/g"]) == 2
+    assert len(tried.run_sessions().placements["ns/g"]) == 2
 
 
 def test_a_dropped_job_makes_room() -> None:
     tried = trial(queue(), node("n", cpu=64), running("low", 4, "n", cpu=16), gang("g", 2, cpu=20))
-    assert "ns/g" in tried.settle().reasons
+    assert "ns/g" in tried.run_sessions().reasons
     assert tried.drop_group("ns/low")
     assert not tried.drop_group("ns/low"), "it is gone"
-    assert len(tried.settle().placements["ns/g"]) == 2
+    assert len(tried.run_sessions().placements["ns/g"]) == 2
 
 
 def test_what_is_wrong_with_an_object_is_told() -> None:
@@ -81,7 +81,7 @@ def test_what_is_wrong_with_an_object_is_told() -> None:
 @pytest.mark.parametrize("count", [1, 7, 30])
 def test_a_trial_decides_what_the_world_does(count: int) -> None:
     jobs = [gang(f"g{i}", 1 + i % 5, cpu=1 + i % 3, age=i, phase="Pending") for i in range(count)]
-    outcome = trial(queue(), nodes(4, cpu=6), *jobs).settle()
+    outcome = trial(queue(), nodes(4, cpu=6), *jobs).run_sessions()
     world = World(queue(), nodes(4, cpu=6), *jobs)
     for _ in range(SESSIONS_MAX):
         world.session()

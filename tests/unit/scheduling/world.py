@@ -207,14 +207,14 @@ class World:
     def _promise(self, decisions: Decisions) -> None:
         for eviction in decisions.evictions:
             self.cache.overlays.evictions.nominate(eviction, now=self.now)
-            for place in eviction.places:
+            for place in eviction.reserved_nodes:
                 if place.freed:
                     self._nominate(place.name, place.node)
             for ref in eviction.pods:
                 self._begin_to_leave(ref.name)
         for takeover in decisions.takeovers:
             self.cache.overlays.evictions.take_over(takeover, now=self.now)
-            for place in takeover.places:
+            for place in takeover.reserved_nodes:
                 if place.freed:
                     self._nominate(place.name, place.node)
 

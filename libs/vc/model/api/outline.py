@@ -58,12 +58,12 @@ _LIST: Final = "[]"
 _SCALAR: Final = ""
 
 
-def _read(word: str) -> tuple[str, str]:
+def _read(text: str) -> tuple[str, str]:
     """A field and its form: a type, a map, a list or a scalar."""
     for form in (_MAP, _LIST):
-        if word.endswith(form):
-            return word.removesuffix(form), form
-    name, _, kind = word.partition("=")
+        if text.endswith(form):
+            return text.removesuffix(form), form
+    name, _, kind = text.partition("=")
     return name, kind
 
 

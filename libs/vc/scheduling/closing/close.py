@@ -23,7 +23,7 @@ from vc.scheduling.model.decisions import (
     WaitingPods,
     Withdrawal,
 )
-from vc.scheduling.model.nominations import Place
+from vc.scheduling.model.nominations import ReservedNode
 from vc.scheduling.model.pod_group_status import Outlook, next_status, says_scheduled, was_whole
 from vc.scheduling.model.rows import INQUEUE, PENDING, GroupRow, PodRow
 from vc.scheduling.session.session import FOLLOW_UP_SECONDS, Session
@@ -63,7 +63,7 @@ def close(session: Session) -> Decisions:
                 group=group.key,
                 uid=group.uid,
                 pods=tuple(_ref(pod) for pod in decided.evicted[group.key]),
-                places=_planned_nodes(session, group, decided.evicted[group.key]),
+                reserved_nodes=_planned_nodes(session, group, decided.evicted[group.key]),
                 after=before[group.key],
             )
             for group in snapshot.groups
@@ -74,7 +74,7 @@ def close(session: Session) -> Decisions:
                 group=group.key,
                 uid=group.uid,
                 lost=tuple(reservations.taken_over[group.key]),
-                places=_planned_nodes(session, group, snapshot.terminating_pods),
+                reserved_nodes=_planned_nodes(session, group, snapshot.terminating_pods),
             )
             for group in snapshot.groups
             if group.key in reservations.taken_over
@@ -183,12 +183,12 @@ def _under_way(group: GroupRow) -> bool:
 
 def _planned_nodes(
     session: Session, group: GroupRow, terminating: Sequence[PodRow]
-) -> tuple[Place, ...]:
+) -> tuple[ReservedNode, ...]:
     """The nominated nodes of a group's pods. `freed` marks nodes that the `terminating` pods free."""
     names = session.snapshot.nodes.static.names
     freed = {pod.node: None for pod in terminating}
     return tuple(
-        Place(
+        ReservedNode(
             namespace=pod.namespace,
             name=pod.name,
             uid=pod.uid,

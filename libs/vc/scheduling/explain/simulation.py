@@ -83,7 +83,7 @@ def simulate(snapshot: Snapshot, group: str = "", remedy: Unblock | None = None)
         scheduler_names=snapshot.scheduler_names,
         make_pods=snapshot.make_pods,
     )
-    outcome = simulation.settle(until=group)
+    outcome = simulation.run_sessions(until=group)
     placed, victims = list(outcome.placements), _victims(outcome, group)
     # A session may register a later time, such as the end of a bind backoff or a cooldown. The
     # clock advances to it, so that a remedy is not rejected only because it needs a moment.
@@ -92,7 +92,7 @@ def simulate(snapshot: Snapshot, group: str = "", remedy: Unblock | None = None)
         if outcome.starts(group) or wake_at is None or wake_at > snapshot.now + HORIZON_SECONDS:
             break
         simulation.now = max(simulation.now, wake_at)
-        outcome = simulation.settle(until=group)
+        outcome = simulation.run_sessions(until=group)
         placed += outcome.placements
         victims += _victims(outcome, group)
     return Simulated(

@@ -6,7 +6,7 @@ from vc.messages.effects import BindPod
 from vc.messages.sessions import JobReason
 from vc.model.api.scheduling import PodGroupStatus
 from vc.model.api.struct import ResourceList
-from vc.scheduling.model.nominations import Place
+from vc.scheduling.model.nominations import ReservedNode
 from vc.scheduling.model.volume_rows import ClaimChoice
 
 
@@ -89,7 +89,7 @@ class Eviction(msgspec.Struct, frozen=True, kw_only=True):
     group: str
     uid: str
     pods: tuple[PodRef, ...]
-    places: tuple[Place, ...] = ()
+    reserved_nodes: tuple[ReservedNode, ...] = ()
     """The nodes reserved for the pods of the group."""
     after: int = 0
     """The number of reservations that this session made before. Each one relies on the earlier ones."""
@@ -102,7 +102,7 @@ class Takeover(msgspec.Struct, frozen=True, kw_only=True):
     uid: str
     lost: tuple[str, ...]
     """The groups that lose their reservations."""
-    places: tuple[Place, ...] = ()
+    reserved_nodes: tuple[ReservedNode, ...] = ()
     """The nodes reserved for the group until terminating pods are gone; empty if it is bound now."""
 
 

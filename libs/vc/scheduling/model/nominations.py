@@ -12,7 +12,7 @@ import msgspec
 from vc.scheduling.model.rows import GroupRow, PodRow
 
 
-class Place(msgspec.Struct, frozen=True, kw_only=True):
+class ReservedNode(msgspec.Struct, frozen=True, kw_only=True):
     """One pod and the node planned for it."""
 
     namespace: str
@@ -64,7 +64,7 @@ class Nomination(msgspec.Struct, frozen=True, kw_only=True):
             incomplete_since=None if incomplete is None else incomplete + seconds,
         )
 
-    def places(self, task: str, shape: bytes) -> tuple[str, ...]:
+    def nodes_of(self, task: str, shape: bytes) -> tuple[str, ...]:
         """The nodes for pods of a task and shape, one per pod."""
         for known_task, known_shape, nodes in self.nodes:
             if (known_task, known_shape) == (task, shape):
@@ -72,9 +72,11 @@ class Nomination(msgspec.Struct, frozen=True, kw_only=True):
         return ()
 
 
-def nomination(places: Iterable[Place], *, uid: str, since: float, after: int = 0) -> Nomination:
+def nomination(
+    reserved: Iterable[ReservedNode], *, uid: str, since: float, after: int = 0
+) -> Nomination:
     """The nomination for these planned nodes."""
-    found = ((p.task, p.shape, p.node) for p in places)
+    found = ((p.task, p.shape, p.node) for p in reserved)
     return gathered(found, uid=uid, since=since, after=after)
 
 

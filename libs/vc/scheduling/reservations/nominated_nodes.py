@@ -18,14 +18,14 @@ def place_on_nominated(
     *,
     beyond: bool = True,
 ) -> bool:
-    """Place the pods of the group on their nominated nodes; return whether that completes the gang.
+    """ReservedNode the pods of the group on their nominated nodes; return whether that completes the gang.
 
     With `beyond`, missing pods without a nominated node are placed on any node. Without it, they
     make the placement fail. If the placement fails, the statement is empty.
     """
     placed: dict[str, int] = {}
     for run in group.runs:
-        rows = _rows(session, run, nominated.places(run.task, run.shape.key))
+        rows = _rows(session, run, nominated.nodes_of(run.task, run.shape.key))
         if rows is None or not _put(session, group, run, rows=rows, statement=statement):
             statement.discard()
             return False
@@ -43,14 +43,14 @@ def place_on_nominated(
 def place_on_freed(
     session: Session, group: GroupRow, nominated: Nomination, statement: Statement
 ) -> bool:
-    """Place pods on their nominated nodes even if these are not free; return whether any is placed.
+    """ReservedNode pods on their nominated nodes even if these are not free; return whether any is placed.
 
     Example: two victims of 4 CPUs are to free a node for a pod of 8 CPUs, and only one is gone. The
     pod is placed, and the node is overcommitted in this session, so no other pod gets the 4 CPUs
     that were freed.
     """
     for run in group.runs:
-        nodes = nominated.places(run.task, run.shape.key)[: len(session.waiting_pods(run))]
+        nodes = nominated.nodes_of(run.task, run.shape.key)[: len(session.waiting_pods(run))]
         found = [session.snapshot.nodes.static.row(name) for name in nodes]
         rows = [row for row in found if row is not None]
         if rows:
@@ -69,7 +69,7 @@ def _rows(session: Session, run: Run, nodes: tuple[str, ...]) -> Ints | None:
 
 
 def _put(session: Session, group: GroupRow, run: Run, *, rows: Ints, statement: Statement) -> bool:
-    """Place pods of a run on exactly these rows; return whether quota and nodes allow it."""
+    """ReservedNode pods of a run on exactly these rows; return whether quota and nodes allow it."""
     if not len(rows):
         return True
     if refused_by_queue(session, group, run.shape, count=len(rows)) is not None:

@@ -36,21 +36,21 @@ def pod_cells(pod: JsonObject, now: float) -> list[Json]:
 def pod_status(pod: JsonObject) -> str:
     """The value of the STATUS column."""
     status = pod.get("status", {})
-    word = status.get("reason") or status.get("phase") or "Unknown"
+    shown = status.get("reason") or status.get("phase") or "Unknown"
     if any(
         c.get("type") == "PodScheduled" and c.get("reason") == "SchedulingGated"
         for c in status.get("conditions") or []
     ):
-        word = "SchedulingGated"
+        shown = "SchedulingGated"
     blocked = _initialising(pod)
     # A failing init container explains the state better than the containers that wait for it.
-    word = blocked or _from_containers(status, word)
+    shown = blocked or _from_containers(status, shown)
     if pod["metadata"].get("deletionTimestamp"):
-        word = "Unknown" if status.get("reason") == _NODE_LOST else _leaving(status)
-    return word
+        shown = "Unknown" if status.get("reason") == _NODE_LOST else _terminating(status)
+    return shown
 
 
-def _leaving(status: JsonObject) -> str:
+def _terminating(status: JsonObject) -> str:
     """A deleted pod is Terminating until it has ended. After that, its end is shown."""
     phase = status.get("phase", "")
     return (
@@ -74,7 +74,7 @@ def _initialising(pod: JsonObject) -> str:
     return ""
 
 
-def _from_containers(status: JsonObject, word: str) -> str:
+def _from_containers(status: JsonObject, shown: str) -> str:
     """The state by the first container that waits or has ended.
 
     If a container has completed and another one runs, the pod still counts as running.
@@ -85,15 +85,15 @@ def _from_containers(status: JsonObject, word: str) -> str:
         state = container.get("state") or {}
         waiting, ended = state.get("waiting"), state.get("terminated")
         if waiting and waiting.get("reason"):
-            word = waiting["reason"]
+            shown = waiting["reason"]
         elif ended is not None:
-            word = _ending(ended)
+            shown = _ending(ended)
         elif container.get("ready") and state.get("running"):
             is_running = True
     # A completed container must not hide that others still run.
-    if word == "Completed" and is_running:
+    if shown == "Completed" and is_running:
         return "Running" if _is_ready(status) else "NotReady"
-    return word
+    return shown
 
 
 def _ending(ended: JsonObject) -> str:

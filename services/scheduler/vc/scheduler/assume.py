@@ -50,6 +50,6 @@ def _still_waits(cache: ClusterCache, work: GroupWork, group: ApiObject | None) 
         and not group.metadata.deletion_timestamp
         and all(
             cache.bindable(object_key(place.namespace, place.name), place.uid)
-            for place in reservation.places
+            for place in reservation.reserved_nodes
         )
     )

@@ -79,7 +79,7 @@ class KindWatch:
         self._restore_check_at = NEVER
         self._failures = 0
         """Failures since the watch was last up to date; 0 while it is."""
-        self._must_reach = ""
+        self._listed_version = ""
         """Version of the API server at the time of the recovery from a failure."""
         self._unsynced_published = asyncio.Event()
         self.turned = self._outbox.turned
@@ -267,7 +267,7 @@ class KindWatch:
             raise GoneError(
                 f"watched from {self._version}, but the server is at {page.resource_version}"
             )
-        self._must_reach = page.resource_version
+        self._listed_version = page.resource_version
         self._put_off_restore_check()
 
     def _put_off_restore_check(self) -> None:
@@ -290,7 +290,9 @@ class KindWatch:
         silent = True
         async for event in events:
             silent = False
-            caught_up = not self._failures or not is_lower(event.resource_version, self._must_reach)
+            caught_up = not self._failures or not is_lower(
+                event.resource_version, self._listed_version
+            )
             heard_until = self._heard(watch_seconds) if caught_up else NEVER
             self._outbox.put(self._item(event, heard_until))
             self._version = event.resource_version or self._version

@@ -101,8 +101,8 @@ class _TrialGround:
         del self._objects[made, key]
         assert self._trial.drop(kind, key)
 
-    def settle(self) -> Outcome:
-        outcome = self._trial.settle()
+    def run_sessions(self) -> Outcome:
+        outcome = self._trial.run_sessions()
         for group, pods in outcome.placements.items():
             self.placed[group] = self.placed.get(group, 0) + len(pods)
         return outcome
@@ -113,14 +113,14 @@ def test_a_simulation_with_what_would_unblock_it_places_it(scenario: Scenario, j
     played, wait = play(scenario), scenario.waits[job]
     told = played.waiting[job]
     ground = _TrialGround(played)
-    found = ground.settle().reasons
+    found = ground.run_sessions().reasons
     if scenario.not_bound:  # only the scheduler itself knows of a bind that failed
         assert ground.placed[told.group] > 0
         return
     assert found[told.group].reason == told.reason, "a simulation says the same"
     for _ in (wait.stage, *wait.then):
         unblock(ground, found[told.group], wait, found)
-        found = ground.settle().reasons
+        found = ground.run_sessions().reasons
     assert told.group not in found, found[told.group].reason.sentence
     bound = played.world.bound(job) + ground.placed[told.group]
     assert bound >= played.world.group(job).spec.min_member

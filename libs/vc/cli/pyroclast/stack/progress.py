@@ -93,12 +93,12 @@ class Readiness:
                 late[member.name] = why
             else:
                 self._reported.add(member.name)
-                self._tell(member)
+                self._report(member)
         if late:
             self._progress.say_if_silent(f"waiting for {_summary(late)}")
         return late
 
-    def _tell(self, member: Member) -> None:
+    def _report(self, member: Member) -> None:
         where = f"port {member.port}" if member.port else ""
         line = f"{member.name:<24} ready   pid {member.pid.number:<8} {where}"
         self._progress.say(line.rstrip())

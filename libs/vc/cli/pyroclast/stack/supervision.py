@@ -31,7 +31,7 @@ class Supervisor:
         self._clock = clock
         self._say = say
         self._changed = changed
-        self._chance = random.Random()
+        self._rng = random.Random()
         self._members: list[Member] = []
         self._tasks: list[asyncio.Task[None]] = []
         self.restarts: dict[str, int] = {}
@@ -73,7 +73,7 @@ class Supervisor:
             failures += 1
             pause = delay_seconds(
                 failures,
-                self._chance,
+                self._rng,
                 first_seconds=PAUSE_SECONDS_FIRST,
                 longest_seconds=PAUSE_SECONDS_MAX,
             )

@@ -10,7 +10,7 @@ from urllib.parse import quote
 JsonObject: TypeAlias = dict[str, Any]
 
 
-def word(text: str) -> str:
+def path_segment(text: str) -> str:
     """One escaped path segment, for any input of a user."""
     return quote(text, safe="")
 
@@ -26,9 +26,9 @@ class Resource(NamedTuple):
     def path(self, namespace: str = "", name: str = "") -> str:
         """The path of the collection or one object. An empty namespace means all namespaces."""
         prefix = "apis" if "/" in self.api_version else "api"
-        scope = f"/namespaces/{word(namespace)}" if namespace and self.namespaced else ""
+        scope = f"/namespaces/{path_segment(namespace)}" if namespace and self.namespaced else ""
         return f"/{prefix}/{self.api_version}{scope}/{self.plural}" + (
-            f"/{word(name)}" if name else ""
+            f"/{path_segment(name)}" if name else ""
         )
 
 

@@ -7,14 +7,14 @@ from typing import Final
 from vc.cli.tables import printable
 from vc.cli.vcctl.api.dashboard import dashboard_of
 from vc.cli.vcctl.api.errors import EXIT_FAILED, EXIT_OK
-from vc.cli.vcctl.api.resources import JsonObject, word
+from vc.cli.vcctl.api.resources import JsonObject, path_segment
 from vc.cli.vcctl.output.listing import NOTHING_FOUND
 from vc.cli.vcctl.output.output import print_answer
 from vc.cli.vcctl.output.reasons import table_lines
 
 ROWS_SHOWN_MAX: Final = 20
 TITLES: Final = (
-    "Session", "Started", "Took", "Nodes", "Jobs", "Let in", "Bound", "Evicted", "Waiting", "Kept",
+    "Session", "Started", "Took", "Nodes", "Jobs", "Enqueued", "Bound", "Evicted", "Waiting", "Kept",
 )  # fmt: skip
 
 
@@ -39,7 +39,7 @@ def list_sessions(arguments: argparse.Namespace) -> int:
 
 def show(arguments: argparse.Namespace) -> int:
     """Show one session."""
-    path = f"/api/v1/sessions/{word(arguments.id)}"
+    path = f"/api/v1/sessions/{path_segment(arguments.id)}"
     found = dashboard_of(arguments).query(path)
     if arguments.output:
         print_answer(found, arguments.output)
@@ -51,7 +51,7 @@ def show(arguments: argparse.Namespace) -> int:
 
 def replay(arguments: argparse.Namespace) -> int:
     """Replay a session. The exit code is 1 if the decisions differ."""
-    path = f"/api/v1/sessions/{word(arguments.id)}/replay"
+    path = f"/api/v1/sessions/{path_segment(arguments.id)}/replay"
     found = dashboard_of(arguments).query(path)
     same = bool(found.get("same"))
     if arguments.output:
@@ -61,7 +61,7 @@ def replay(arguments: argparse.Namespace) -> int:
     print(f"recorded:  {found['recorded']}")
     print(f"replayed:  {found['replayed']}")
     print(
-        f"decided:   {len(found.get('enqueued') or [])} let in, {found['boundPods']} pods bound, "
+        f"decided:   {len(found.get('enqueued') or [])} enqueued, {found['boundPods']} pods bound, "
         f"{found['evictedPods']} evicted, {found['waiting']} jobs wait"
     )
     print(f"on:        {found['nodes']} nodes, {found['groups']} jobs; {found['tookMs']:.1f} ms")
@@ -97,7 +97,7 @@ def detail_lines(found: JsonObject) -> Iterator[str]:
     why = found.get("whyNot")
     yield f"again:     {'no: ' + printable(str(why)) if why else 'vcctl session replay ' + session['sessionId']}"
     enqueued = [[str(group)] for group in record.get("enqueued") or []]
-    yield from _part("Let in", ("Job",), enqueued)
+    yield from _part("Enqueued", ("Job",), enqueued)
     placed = [[str(p["pod"]), str(p["node"])] for p in record.get("placements") or []]
     yield from _part("Bound", ("Pod", "Node"), placed)
     evicted = [[str(v["pod"]), str(v["group"])] for v in record.get("evicted") or []]

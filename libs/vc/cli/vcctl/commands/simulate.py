@@ -23,33 +23,33 @@ _JOB: Final = "Job"
 
 def simulate(arguments: argparse.Namespace) -> int:
     """Send the request and print the result."""
-    question = question_of(arguments)
-    found = dashboard_of(arguments).query("/api/v1/what-if", body=question)
+    request = request_of(arguments)
+    found = dashboard_of(arguments).query("/api/v1/what-if", body=request)
     if arguments.output:
         print_answer(found, arguments.output)
     else:
         for line in lines(found):
             print(line)
-    requested = sum(document.get("kind") == _JOB for document in question["documents"])
+    requested = sum(document.get("kind") == _JOB for document in request["documents"])
     # The response lists the given jobs first; further jobs do not affect the exit code.
     jobs: list[JsonObject] = found.get("jobs") or []
     good = not found.get("refused") and all(job["runs"] for job in jobs[:requested])
     return EXIT_OK if good else EXIT_FAILED
 
 
-def question_of(arguments: argparse.Namespace) -> JsonObject:
+def request_of(arguments: argparse.Namespace) -> JsonObject:
     """The request body: manifests, additional nodes, dropped jobs."""
     paths = [*arguments.queue_file, *arguments.filename]
     documents = [_in_namespace(d, arguments.namespace) for d in read_documents(map(Path, paths))]
-    question: JsonObject = {"documents": documents, "dropJobs": list(arguments.drop_job)}
+    request: JsonObject = {"documents": documents, "dropJobs": list(arguments.drop_job)}
     # Alone the option would have no effect, which is probably a mistake.
     if arguments.like and not arguments.add_nodes:
         raise UsageError("--like says what the nodes of --add-nodes are like; write how many")
     if arguments.add_nodes:
-        question["addNodes"] = {"count": arguments.add_nodes, "like": arguments.like}
+        request["addNodes"] = {"count": arguments.add_nodes, "like": arguments.like}
     if not (documents or arguments.add_nodes or arguments.drop_job):
         raise UsageError("nothing to try: write -f FILE, --queue-file, --add-nodes or --drop-job")
-    return question
+    return request
 
 
 def _in_namespace(document: JsonObject, namespace: str) -> JsonObject:

@@ -120,7 +120,9 @@ class Evictions:
     def nominate(self, eviction: Eviction, *, now: float) -> None:
         """Record the nomination of a job for which pods are evicted."""
         known = self._nominated.get(eviction.group)
-        made = nomination(eviction.places, uid=eviction.uid, since=now, after=eviction.after)
+        made = nomination(
+            eviction.reserved_nodes, uid=eviction.uid, since=now, after=eviction.after
+        )
         if known is not None and known.uid == made.uid:  # resources freed before stay reserved
             made = msgspec.structs.replace(made, incomplete_since=known.incomplete_since)
         self._nominated[eviction.group] = made
@@ -155,10 +157,10 @@ class Evictions:
         """End nominations, and transfer their nodes to another job unless it is bound already."""
         for group in takeover.lost:
             self.nomination_ended(group)
-        # Without places the group is bound in the same session and needs no reservation.
-        if takeover.places:
+        # Without reserved nodes the group is bound in the same session and needs no reservation.
+        if takeover.reserved_nodes:
             self._nominated[takeover.group] = nomination(
-                takeover.places, uid=takeover.uid, since=now
+                takeover.reserved_nodes, uid=takeover.uid, since=now
             )
 
     def adopt(self, group: GroupRow, *, now: float) -> None:

@@ -312,7 +312,7 @@ class _Future:
         then. The first step has no end."""
         simulation.bound(len(self._ground.objects), go_on)
         # First without any end: the job may start in the next sessions anyway.
-        yield self._ground.now, None, simulation.settle().placements
+        yield self._ground.now, None, simulation.run_sessions().placements
         coming = [(end.at, end.job, end) for end in self._durations.ends(now=self._ground.now)]
         heapq.heapify(coming)
         while coming and len(self._ended) < ENDS_TRIED_MAX:
@@ -322,7 +322,7 @@ class _Future:
             # Expected ends may be equal or unordered; simulated time never goes back.
             simulation.now = max(simulation.now, at)
             self._ended.append(job)
-            started = simulation.settle().placements
+            started = simulation.run_sessions().placements
             yield at, end, started
             # Jobs that start in the simulation end too, and free resources for later ones.
             for key in started:

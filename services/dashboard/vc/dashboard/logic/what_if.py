@@ -147,8 +147,8 @@ def what_if(
     simulation = ground.simulation()
     simulation.go_on = go_on
     # The state without the change shows which jobs start only because of it.
-    before = simulation.settle()
-    outcome = _changed(simulation, ground, query, made).settle()
+    before = simulation.run_sessions()
+    outcome = _changed(simulation, ground, query, made).run_sessions()
     submitted, jobs = [job.key for job in made.jobs], ground.jobs_of_groups()
     # Jobs of the request are shown anyway; here the effect on others counts.
     waited = [key for key in before.reasons if jobs.get(key, key) not in submitted]

@@ -179,7 +179,7 @@ class Writers:
             await self._apply(withdrawal_effects(work.withdrawal), session)
         if work.takeover is not None:
             self._observer.reservations_taken_over(work.group, work.takeover.lost, session)
-            await self._apply(nomination_effects(work.takeover.places), session)
+            await self._apply(nomination_effects(work.takeover.reserved_nodes), session)
         if work.eviction is not None:
             self._observer.evicting(work, session)
             await self._evict(work.eviction, session)
@@ -237,7 +237,7 @@ class Writers:
         """
         # Nominations come first. A stale one shows that the preemptor was deleted, before any
         # victim was evicted for it.
-        nominated = await self._apply(nomination_effects(eviction.places), session)
+        nominated = await self._apply(nomination_effects(eviction.reserved_nodes), session)
         if any(outcome.status is OutcomeStatus.STALE for outcome in nominated):
             await self._keep_victims(eviction, nominated, session)
             return
@@ -302,7 +302,7 @@ class Writers:
         }
         pods = tuple(
             PodRef(namespace=place.namespace, name=place.name, uid=place.uid)
-            for place in eviction.places
+            for place in eviction.reserved_nodes
             if place.uid in done
         )
         withdrawal = Withdrawal(group=eviction.group, pods=pods)

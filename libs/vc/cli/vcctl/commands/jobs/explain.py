@@ -15,7 +15,15 @@ from vc.cli.vcctl.api.client import Client
 from vc.cli.vcctl.api.connection import connect, expected
 from vc.cli.vcctl.api.dashboard import Dashboard, dashboard_of
 from vc.cli.vcctl.api.errors import EXIT_OK, ApiError, CtlError
-from vc.cli.vcctl.api.resources import JOBS, PODGROUPS, JsonObject, metadata, spec, status, word
+from vc.cli.vcctl.api.resources import (
+    JOBS,
+    PODGROUPS,
+    JsonObject,
+    metadata,
+    path_segment,
+    spec,
+    status,
+)
 from vc.cli.vcctl.commands.jobs.failure import FAILED, failure_lines
 from vc.cli.vcctl.commands.jobs.jobs import phase_of
 from vc.cli.vcctl.commands.jobs.timeline import ENDED
@@ -68,7 +76,7 @@ def _ask(dashboard: Dashboard, target: Target) -> tuple[JsonObject, str]:
     Estimate and holders need a simulation of the whole cluster, which may be rejected or time out.
     The reason is known by then, so it is returned even if the simulation fails.
     """
-    path = f"/api/v1/jobs/{word(target.namespace)}/{word(target.name)}"
+    path = f"/api/v1/jobs/{path_segment(target.namespace)}/{path_segment(target.name)}"
     detail: JsonObject = {}
     try:
         detail = dashboard.query(path)

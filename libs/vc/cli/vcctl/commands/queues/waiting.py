@@ -11,7 +11,7 @@ from typing import Final
 from vc.cli.tables import printable
 from vc.cli.vcctl.api.dashboard import Dashboard, dashboard_of
 from vc.cli.vcctl.api.errors import EXIT_OK
-from vc.cli.vcctl.api.resources import JsonObject, word
+from vc.cli.vcctl.api.resources import JsonObject, path_segment
 from vc.cli.vcctl.output.output import print_answer
 from vc.cli.vcctl.output.reasons import table_lines
 
@@ -32,7 +32,9 @@ def waiting(arguments: argparse.Namespace) -> int:
     query = {"limit": JOBS_ASKED} | ({"estimate": "true"} if arguments.estimate else {})
     # Without a name only queues with waiting jobs are queried, to limit the requests.
     names = [name] if name else _names(dashboard)
-    found = [dashboard.query(f"/api/v1/queues/{word(q)}/waiting", query=query) for q in names]
+    found = [
+        dashboard.query(f"/api/v1/queues/{path_segment(q)}/waiting", query=query) for q in names
+    ]
     # A queue that the user names is shown even if no job waits in it.
     shown = [one for one in found if name or one.get("waiting")]
     if arguments.output:
