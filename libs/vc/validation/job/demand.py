@@ -38,10 +38,10 @@ def gang_amounts(spec: JobSpec) -> Resources:
     bound = Resources()
     for pod, count in zip(pods, least, strict=True):
         bound.add(pod, times=count)
-    room = [max(task.replicas - count, 0) for task, count in zip(spec.tasks, least, strict=True)]
+    beyond = [max(task.replicas - count, 0) for task, count in zip(spec.tasks, least, strict=True)]
     # Each resource is minimized on its own: no choice of pods can need less of it.
     for resource in {key for pod in pods for key in pod}:
-        cheapest = sorted((pod[resource], count) for pod, count in zip(pods, room, strict=True))
+        cheapest = sorted((pod[resource], count) for pod, count in zip(pods, beyond, strict=True))
         missing = rest
         for units, count in cheapest:
             taken = min(count, missing)
