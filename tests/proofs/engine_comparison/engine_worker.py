@@ -18,7 +18,7 @@ import msgspec
 
 Json = dict[str, Any]
 
-RENAMED: Final = {"let_in": "enqueued_groups", "role": "task"}
+RENAMED: Final = {"let_in": "enqueued_groups", "role": "task", "places": "reserved_nodes"}
 """Fields of decisions: the name of an older layout, and today's."""
 TEXTS: Final = ("message", "sentence", "why", "shape", "seen_version", "session_id", "transitionID")
 """Texts for people, and fields that depend on how often the cluster was written to."""
