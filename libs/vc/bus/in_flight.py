@@ -38,11 +38,14 @@ class InFlight:
         """Acquire this many bytes for the duration of the block;
         a batch larger than the limit is sent alone.
         """
+        # Without the cap a batch above the limit could never enter. Capped, it waits until nothing
+        # else is in flight, so it is sent alone and the service makes progress.
         held = min(size, self._bytes_max)
         await self._enter(held, wait_seconds=wait_seconds)
         try:
             yield
         finally:
+            # Also after a failure: bytes that are never returned would block the bus for good.
             self.bytes -= held
             self._admit()
 
@@ -56,9 +59,11 @@ class InFlight:
         self._waiting.append(place)
         try:
             await wait_until(turn, clock=self._clock, seconds=wait_seconds)
+        # A cancelled publisher that stayed would be granted bytes that it never returns.
         except asyncio.CancelledError:
             self._give_up(place)
             raise
+        # Admission and time limit resolve the same future; only the queue shows which it was.
         if place in self._waiting:
             self._give_up(place)
             raise BusUnavailableError(
@@ -72,10 +77,12 @@ class InFlight:
             self._waiting.remove(place)
         else:
             self.bytes -= place[0]
+        # The publisher that left may have been the first, and the next one may be smaller.
         self._admit()
 
     def _admit(self) -> None:
         """Admit waiting publishers in order, as long as they fit."""
+        # Stops at the first that does not fit. Passing it over would let small batches starve it.
         while self._waiting and self.bytes + self._waiting[0][0] <= self._bytes_max:
             held, turn = self._waiting.popleft()
             self.bytes += held

@@ -31,6 +31,8 @@ def checked_bytes(message: Message) -> int:
             f"{message.topic} {message.key[:200]!r}: the value takes {value_bytes} bytes, "
             f"a message takes {MESSAGE_BYTES_MAX} at the most"
         )
+    # Keys contain names that tenants choose, so they have a bound of their own: without it, a value
+    # just within its limit would exceed the broker's.
     if envelope_bytes > ENVELOPE_BYTES_MAX:
         raise OversizeError(
             f"{message.topic} {message.key[:200]!r}: key and headers take {envelope_bytes} bytes, "

@@ -58,6 +58,7 @@ class PrefixedBus:
     ) -> GroupMember:
         outer = self._names.outer
         member = await self._bus.member(
+            # In a common group every rebalance of one cluster would interrupt the other.
             outer(group),
             [outer(topic) for topic in topics],
             from_start=[outer(topic) for topic in from_start],

@@ -70,6 +70,8 @@ def make_authority(name: str, *, now: float, days: int) -> Authority:
     # A path length of 0: this authority signs servers, never other authorities.
     unsigned = unsigned.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
     unsigned = unsigned.add_extension(_SIGNS, critical=True)
+    # Clients find the issuer by this identifier. After a rotation they may trust two authorities of
+    # the same name, and the name alone would not select one.
     identifier = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
     unsigned = unsigned.add_extension(identifier, critical=False)
     return Authority(certificate=unsigned.sign(key, hashes.SHA256()), key=key)
@@ -118,6 +120,7 @@ def _unsigned(
         .subject_name(subject)
         .issuer_name(issuer)
         .public_key(key.public_key())
+        # Some clients reject a second certificate of an issuer with the same serial number.
         .serial_number(x509.random_serial_number())
         .not_valid_before(moment - dt.timedelta(minutes=BACKDATE_MINUTES))
         .not_valid_after(moment + dt.timedelta(days=days))
@@ -130,6 +133,7 @@ def _common_name(name: str) -> x509.Name:
 
 def _alternative_name(host: str) -> x509.GeneralName:
     try:
+        # Clients compare an address with addresses only, never with DNS names.
         return x509.IPAddress(ipaddress.ip_address(host))
     except ValueError:
         return x509.DNSName(host)

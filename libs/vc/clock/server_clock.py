@@ -63,6 +63,7 @@ class _Interval:
         self.low, self.high, self.at = low, high, at
 
     def low_at(self, moment: float) -> float:
+        # Responses may be recorded out of order; an earlier moment must not narrow the interval.
         return self.low - max(0.0, moment - self.at) * DRIFT_MAX
 
     def high_at(self, moment: float) -> float:
@@ -157,6 +158,8 @@ class ServerClock:
         if not (DATE_MIN <= date < DATE_MAX and sent <= received):
             self.ignored += 1
             return
+        # Both ends assume the worst: the server wrote the date at any moment of the request, and
+        # cut off the fraction of its second.
         low, high = date - received, date + 1 - sent
         if self._known is None:
             self._accept(_Interval(low, high, received))
@@ -201,6 +204,8 @@ class ServerClock:
         return math.ceil(moment + middle) - middle
 
     def _accept(self, interval: _Interval) -> None:
+        # Contradictions count only in succession. Otherwise a proxy that is wrong now and then
+        # would collect enough of them to set the clock.
         self._known, self._other, self._other_count = interval, None, 0
         self.observed_at = interval.at
 

@@ -150,8 +150,12 @@ class KubernetesCluster:
     ) -> AsyncGenerator[WatchEvent, None]:
         query = given(
             watch="1",
+            # Bookmarks advance the version of a quiet kind, so that it can be watched from there
+            # without a relist. They also show that the watch is alive (docs/protocol.md 5).
             allowWatchBookmarks="true",
             resourceVersion=resource_version,
+            # Rounded up, because our reader ends the watch at the exact time and the server must
+            # not do so earlier.
             timeoutSeconds=str(max(1, math.ceil(timeout_seconds))),
         )
         call = Call(

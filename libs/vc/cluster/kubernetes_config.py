@@ -113,9 +113,11 @@ class LiveConfiguration:
 
     async def renew(self, refused: str) -> bool:
         """Get another token than the rejected one; returns whether there is one."""
+        # The load that is under way may bring the new token, and a plugin should run only once.
         if self._loading is not None:
             await asyncio.shield(self._loading)
         if self._token == refused:  # otherwise another request has renewed it meanwhile
+            # Other requests wait for the same task, so one that is cancelled must not end it.
             await asyncio.shield(self._begin(rejected=True))
             if self._failure:
                 raise ServerError(f"credentials could not be renewed: {self._failure}")
@@ -191,6 +193,7 @@ class ServiceAccountLoader:
     async def load(self, configuration: Any, *, rejected: bool) -> float:  # noqa: ARG002 - files are always read again
         library().load_incluster_config(
             client_configuration=configuration,
+            # `LiveConfiguration` is the one place that renews tokens.
             try_refresh_token=False,
             token_filename=str(self._folder / "token"),
             cert_filename=str(self._folder / "ca.crt"),

@@ -32,6 +32,7 @@ def read_date(headers: Mapping[str, str]) -> float | None:
         return None
     try:
         date = parsedate_to_datetime(text)
+        # The parser gives no zone for `-0000`; the machine's zone must not be used then.
         return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
     except (ValueError, IndexError, TypeError, OverflowError):
         return None

@@ -98,6 +98,7 @@ def answer_error(
     try:
         status = _status_decoder.decode(body)
     except msgspec.MsgspecError:
+        # Cut before it is decoded, because the error page of a proxy may have any size.
         excerpt = body[:EXCERPT_CHARACTERS_MAX].decode(errors="replace").strip()
         status = Status(message=f"{doing}: HTTP {code} {excerpt}".strip())
     retry_after = _seconds((headers or {}).get("Retry-After"))
@@ -128,6 +129,7 @@ def _error(
         return GoneError(message, details=details)
     made = _class(status.reason or "", code)
     if made is TooManyRequestsError:
+        # The header comes first, because a proxy that limits requests sends no Status.
         wait = retry_after_seconds or _seconds(details.get("retryAfterSeconds"))
         return TooManyRequestsError(
             message, retry_after_seconds=wait or RETRY_AFTER_SECONDS_DEFAULT, details=details

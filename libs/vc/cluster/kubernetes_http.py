@@ -224,6 +224,8 @@ class ApiConnection:
         await asyncio.sleep(0)  # a closed transport releases its socket one loop iteration later
 
     async def _repeat(self, call: Call) -> bytes:
+        # A write without an answer may have been applied. Only its caller can read again and decide
+        # whether the precondition still holds (docs/protocol.md 9).
         attempts_max = READ_ATTEMPTS_MAX if call.repeatable else 1
         for attempt in range(1, attempts_max + 1):
             try:
@@ -255,6 +257,7 @@ class ApiConnection:
 
     async def _open(self, call: Call) -> aiohttp.ClientResponse:
         silence_seconds_max = self.limits.watch_silence_seconds_max
+        # No total limit, because a watch lasts minutes. A dead server shows by its silence instead.
         socket = aiohttp.ClientTimeout(
             total=None, sock_connect=CONNECT_SECONDS_MAX, sock_read=silence_seconds_max
         )

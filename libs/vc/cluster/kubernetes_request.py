@@ -46,6 +46,7 @@ def with_preconditions(patch: JsonObject, preconditions: Preconditions | None) -
     held = _held(preconditions)
     if not held:
         return patch
+    # Merged last, so that no metadata in the patch can replace the precondition.
     return {**patch, "metadata": {**(patch.get("metadata") or {}), **held}}
 
 

@@ -40,6 +40,7 @@ class LineSplitter:
         lines = [b"".join(self._pending), *others[:-1]]
         self._pending, self._pending_bytes = [], 0
         self._keep(others[-1])
+        # Lines that lie whole within the chunk were not measured by `_keep`.
         if max(map(len, lines)) > self._line_bytes_max:
             raise self._too_long()
         return [line for line in lines if line]
@@ -79,6 +80,7 @@ def decode_event(line: bytes, *, doing: str) -> WatchEvent:
         if event.type == "ERROR":
             raise event_error(bytes(event.object), doing=doing)
         version = _versioned_decoder.decode(event.object).metadata.resource_version
+    # Skipping the event would leave a gap in the view that no later event closes.
     except msgspec.MsgspecError as error:
         raise ServerError(f"{doing}: an event cannot be read: {error}") from error
     return WatchEvent(event.type, bytes(event.object), version)
@@ -106,6 +108,8 @@ class EventReader:
         try:
             async with timer:
                 return await content.readany()
+        # Separate from other faults: after silence the caller checks whether the server went back
+        # to an older state, and must relist.
         except aiohttp.SocketTimeoutError as error:
             raise SilentServerError(f"{self._doing}: silent for too long") from error
         except (aiohttp.ClientError, OSError) as error:

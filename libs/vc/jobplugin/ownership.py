@@ -29,6 +29,7 @@ def create_owned(job: Job, kind: Kind, name: str, *, content: JsonObject) -> Cre
         namespace=job.metadata.namespace,
         name=name,
         owner_uid=job.metadata.uid,
+        # Permits the removal of what an older job of this name left (docs/protocol.md 12).
         owner_kind=JOBS,
         body={
             "apiVersion": kind.api_version,

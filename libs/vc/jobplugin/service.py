@@ -165,6 +165,7 @@ class PluginService:
         """Answer requests for ever. An unavailable or wiped bus is retried with backoff."""
         while True:
             try:
+                # Requests of another cluster would create objects for jobs that do not exist here.
                 if foreign := await self._foreign():
                     await self._leave()
                     await self._back_off(foreign)
@@ -363,6 +364,7 @@ def _sendable(reply: PluginReply, *, traceparent: str) -> Message:
     A core may put anything into its decoration. CodecError if not even the short reply fits.
     """
     try:
+        # Before encoding, which would build a decoration of any size in memory first.
         check_size(reply)
         return _checked(reply_message(reply, traceparent=traceparent))
     except (TypeError, ValueError) as error:

@@ -73,6 +73,7 @@ def _pem(entry: JsonObject, name: str, field: str, source: str) -> str:
     data: Any = entry.get(f"{name}-data")
     if data:
         try:
+            # Strict: skipped characters would make TLS fail later without naming the file.
             return base64.b64decode(str(data), validate=True).decode("ascii")
         except (binascii.Error, ValueError):
             raise KubeconfigError(

@@ -69,6 +69,7 @@ def _parse(output: bytes, where: str) -> ExecCredential:
             cert_pem=str(status.get("clientCertificateData") or ""),
             key_pem=str(status.get("clientKeyData") or ""),
         )
+    # The output is not quoted in the error, because it may contain a token.
     except (ValueError, AttributeError):
         raise KubeconfigError(
             f"{where}: its output is not an ExecCredential; run it by hand to see why"

@@ -107,6 +107,7 @@ def read_context(files: list[Path], *, context: str = "") -> SelectedContext:
 def read_text(path: Path, *, field: str) -> str:
     """The text of a file that `field` names. Bounded, because the path comes from a user."""
     try:
+        # Before reading, because the size of a file that a user names by mistake is unknown.
         if path.stat().st_size > KUBECONFIG_BYTES_MAX:
             raise KubeconfigError(
                 f"{path}: larger than {KUBECONFIG_BYTES_MAX} bytes; name another file in {field}"
@@ -170,6 +171,7 @@ def _entry(
                     raise KubeconfigError(
                         f"{path}: {section}[{name}].{singular}: not an object; write its fields"
                     )
+                # As in kubectl, the first definition counts whole; later files add nothing.
                 return dict(value or {}), path
             others.append(str(entry.get("name", "")))
     choice = f"use one of {', '.join(others)}" if others else f"there is no {singular} at all"

@@ -84,6 +84,7 @@ class Chunker:
                     rows = [(key, table[key]) for key in cut]
                     made = kept[log, cut[0]] = self._slice(log, rows)
                     yield f"{kind.topic}/{partition}/{number}", made.chunk
+        # Slices that no longer exist are dropped, or memory would grow with every key ever seen.
         self._slices = kept
 
     def _slice(self, log: TopicPartition, rows: list[tuple[str, ViewEntry]]) -> _Slice:
@@ -194,6 +195,8 @@ def _head_of(kinds: tuple[Kind, ...], state: ViewState) -> _Head:
 
 
 def _by_log(kinds: tuple[Kind, ...], numbers: Mapping[str, list[int]]) -> dict[TopicPartition, int]:
+    # Every log that we follow needs exactly one number: another release may have followed other
+    # kinds or split them differently.
     if {topic: len(of) for topic, of in numbers.items()} != {
         kind.topic: fact_partitions(kind) for kind in kinds
     }:
@@ -217,11 +220,13 @@ def _keys_by_partition(table: dict[str, ViewEntry]) -> list[list[str]]:
 
 def _cut(keys: list[str]) -> Iterator[list[str]]:
     """Cut sorted keys into slices; a slice ends at a key whose hash says so, or when it is full."""
+    # The order of arrival must not decide: equal states must give equal slices and equal bytes.
     keys.sort()
     begin = 0
     for end, key in enumerate(keys, start=1):
         # The hash of the key alone decides, so other rows cannot move the cut.
         last = zlib.crc32(key.encode()) % SLICE_ROWS_MEAN == 0
+        # The maximum bounds the time of one chunk where no hash ends a slice for long.
         if last or end - begin == SLICE_ROWS_MAX or end == len(keys):
             yield keys[begin:end]
             begin = end
@@ -242,6 +247,7 @@ def _row_of(key: str, entry: ViewEntry) -> _Row[Any]:
 def _log_of(name: str) -> tuple[str, int]:
     topic, _, rest = name.partition("/")
     partition = rest.partition("/")[0]
+    # The name comes from the cache: a damaged one must not create rows of no log.
     number = read_count(partition, most=PARTITIONS - 1)
     if number is None:
         raise CodecError(f"chunk {shown(name)} is of no log")

@@ -82,6 +82,7 @@ def check_size(value: msgspec.Struct) -> None:
     left: list[tuple[Any, int]] = [(value, 0)]
     while left:
         part, depth = left.pop()
+        # No value takes less than a byte, so a million tiny values count too, not only long texts.
         size += 1
         if isinstance(part, str | bytes):
             size += len(part)
@@ -113,6 +114,7 @@ def wire_headers(traceparent: str = "") -> dict[str, str]:
 def decode(data: bytes, *, into: type[T], headers: Mapping[str, str]) -> T:
     """Decode a struct of the given type; raises CodecError with the reason."""
     check_schema(headers)
+    # Another producer may have other limits, and decoded values take a multiple of the bytes.
     if len(data) > MESSAGE_BYTES_MAX:
         raise MessageTooLargeError(f"{len(data)} bytes; {MESSAGE_BYTES_MAX} are read at the most")
     # Creating a decoder is expensive, and the number of types is fixed.

@@ -42,6 +42,7 @@ def dead_letter_message(record: Record, *, service: str, error: str) -> Message:
         partition=record.partition,
         offset=record.offset,
         key=record.key,
+        # The text may quote foreign input of any length.
         error=error[:_ERROR_CHARACTERS_MAX],
         headers=record.headers,
         value=value[:_VALUE_BYTES_MAX] if value is not None else None,

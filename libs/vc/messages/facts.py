@@ -74,6 +74,8 @@ def tombstone_message(
     """
     return Message(
         topic=kind.topic,
+        # Not the partition of the present owner: readers delete only an entry that they hold from
+        # the same partition (docs/protocol.md 1).
         partition=partition,
         key=key,
         value=None,
@@ -87,6 +89,7 @@ def fence_message(kind: Kind, *, partition: int, stamp: Stamp) -> Message:
         topic=kind.topic,
         partition=partition,
         key=FENCE_KEY,
+        # Empty and not None: compaction removes tombstones after a day, and the fence must stay.
         value=b"",
         headers=_headers("", "", stamp, ""),
     )
@@ -130,6 +133,8 @@ def _epoch(headers: dict[str, str]) -> int:
     epoch = read_integer(written)
     if epoch is None:
         raise ValueError(f"epoch {shown(written)} is no number")
+    # No Lease could ever exceed a larger number, so a forged one would fence out all watchers for
+    # good (docs/protocol.md 4).
     return usable_epoch(epoch)
 
 

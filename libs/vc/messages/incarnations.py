@@ -64,7 +64,10 @@ def foreign_owner(incarnations: Iterable[str], *, own: str) -> str:
     # Without our own uid nothing can be called foreign.
     if not own or own in owners:
         return ""
+    # Incarnations without a uid are of older releases and prove no owner. A Counter ignores the
+    # deletion of a missing key.
     del owners[""]
+    # The name breaks ties, so that all services report the same owner.
     return max(owners, key=lambda owner: (owners[owner], owner), default="")
 
 

@@ -21,6 +21,7 @@ def partition_of_key(key: str) -> int:
 
 def vcjob_owner(obj: ApiObject) -> OwnerReference | None:
     """The vcjob that controls the object, or that a Command targets."""
+    # A Command is not controlled by its job, but the member that owns the job must read it.
     owner = obj.target if isinstance(obj, Command) else controller_of(obj.metadata)
     return owner if kinds.JOBS.is_kind_of(owner) else None
 
@@ -28,6 +29,7 @@ def vcjob_owner(obj: ApiObject) -> OwnerReference | None:
 def owning_key(obj: ApiObject) -> str:
     """`namespace/name` of the vcjob that owns the object, else the object's own key."""
     owner = vcjob_owner(obj)
+    # References have no namespace, because an owner is in the namespace of the object.
     return object_key(obj.metadata.namespace, owner.name) if owner is not None else obj.key
 
 

@@ -128,6 +128,7 @@ class PluginAnnouncement(msgspec.Struct, frozen=True, kw_only=True):
 
 def spec_hash(spec: JobSpec) -> str:
     """Hash of everything a plugin may read."""
+    # A reply is matched by the job's uid as well, so the hash only separates specs of one job.
     return hashlib.sha256(encode(spec)).hexdigest()[:_SPEC_HASH_HEX_DIGITS]
 
 

@@ -50,6 +50,8 @@ T = TypeVar("T", bound=ApiObject)
 def annotation_travels(key: str) -> bool:
     """Whether annotations with that key are published."""
     domain = key.partition("/")[0]
+    # Whole labels of the domain are compared: a foreign domain that merely ends with the same
+    # characters must not be published.
     return key in _OTHERS or any(domain == d or domain.endswith(f".{d}") for d in _DOMAINS)
 
 

@@ -36,9 +36,11 @@ def redact(arguments: Sequence[str], *, plugin: str = "") -> list[str]:
     empty if it is not a value.
     """
     for argument in arguments:
+        # Any number of dashes, because a secret must not pass in another spelling.
         bare = argument.lstrip("-")
         name, separator, _ = bare.partition("=")
         dashes = argument[: len(argument) - len(bare)]
+        # Before all other cases: a value may begin with dashes and look like a flag.
         if follows:
             shown.append(REDACTED if follows == REDACTED else argument)
             follows = ""
@@ -53,6 +55,7 @@ def redact(arguments: Sequence[str], *, plugin: str = "") -> list[str]:
         elif dashes:
             shown.append(f"{dashes}{name}={OMITTED}" if separator else argument)
         else:
+            # It may be the value of an unknown flag before it, such as a password.
             shown.append(OMITTED)
     return shown
 

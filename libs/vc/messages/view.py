@@ -151,6 +151,7 @@ class View:
         Only valid for a view that has read progress and no fact yet. Raises IncarnationChanged if
         the state is of another incarnation.
         """
+        # Its offsets point into logs that no longer exist (docs/protocol.md 3).
         if self.incarnation != state.incarnation:
             raise IncarnationChanged(self.incarnation)
         self.positions.update(state.positions)
@@ -194,6 +195,8 @@ class View:
         if known is not None and _order(progress) <= _order(known):
             return
         self._progress[progress.kind] = progress
+        # Progress that was in the log before us only describes the past. Counted as fresh, it would
+        # permit decisions although the watcher died long ago (docs/protocol.md 7).
         if live:
             self._progress_received_at[progress.kind] = received_at
 
@@ -202,7 +205,9 @@ class View:
         kind = BY_TOPIC.get(record.topic)
         if table is None or kind is None:
             raise CodecError(f"{record.topic} is not among the kinds of this view")
+        # Headers are judged first, so that a fenced record or a duplicate costs no decoding.
         identity = identity_of(record)
+        # A fence has no object; its work is done when `_accepts` has raised the epoch.
         if not self._accepts(record, identity) or record.key == FENCE_KEY:
             return None
         known = table.get(record.key)
@@ -227,6 +232,8 @@ class View:
         has written to this partition before.
         """
         if identity.stamp.incarnation != self.incarnation:
+            # Before the first progress it is unknown whether the fact counts, so it must be read
+            # again later. A fact of an incarnation that is known to differ never counts.
             self._passed_over |= self.incarnation is None
             return False
         # Fences are per partition, so epochs are compared within one log only.
@@ -241,6 +248,8 @@ class View:
         self, kind: Kind, record: Record, identity: Identity, known: ViewEntry | None
     ) -> Change | None:
         """Apply a tombstone; it deletes only the record for which it was written."""
+        # A late tombstone of a former object, or of the partition of a former owner, must not
+        # delete the entry that has replaced it (docs/protocol.md 1).
         if (
             known is None
             or known.identity.uid != identity.uid
@@ -263,6 +272,8 @@ class View:
         for topic, table in self._tables.items():
             for key in [k for k, entry in table.items() if entry.partition == partition]:
                 del table[key]
+            # When the partition returns, it is read from its beginning, with the epochs found there
+            # (docs/protocol.md 9).
             self.positions.pop(TopicPartition(topic, partition), None)
             self._epochs.pop(TopicPartition(topic, partition), None)
 
@@ -341,6 +352,7 @@ def _news(kind: Kind, key: str, entry: ViewEntry) -> Change:
 
 
 def _order(progress: Progress) -> tuple[int, int]:
+    # The epoch decides first, because a new watcher counts its announcements from the beginning.
     return (progress.stamp.epoch, progress.sequence)
 
 
@@ -357,5 +369,6 @@ def _known_better(known: ViewEntry, identity: Identity, partition: int) -> bool:
             and known.identity.resource_version == identity.resource_version
         )
     return (
+        # A version that is no number reads as 0 and cannot be compared; that record is accepted.
         read_version(known.identity.resource_version) > read_version(identity.resource_version) > 0
     )

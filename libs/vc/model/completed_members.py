@@ -26,6 +26,7 @@ def format_completed(members: Mapping[str, Collection[int]]) -> str:
     """The annotation's text; empty if there are no members."""
     written: dict[str, str] = {}
     left = TEXT_LENGTH_MAX - len("{}")
+    # Sorted, so that equal members give the same text and an unchanged annotation is not written.
     for task, indices in sorted(members.items()):
         # Count the JSON around the text as well, so that the limit holds for the whole annotation.
         left -= len(f'"{task}":"",')
@@ -40,6 +41,7 @@ def _cut(text: str, length_max: int) -> str:
     """The text shortened to the limit at a run boundary."""
     if len(text) <= length_max:
         return text
+    # One character more: a run that ends exactly at the limit is complete if a comma follows it.
     return text[: max(0, length_max) + 1].rpartition(",")[0]
 
 

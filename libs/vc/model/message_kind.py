@@ -23,4 +23,5 @@ def message_kind(message: str) -> str:
 
 def same_kind(one: str, other: str) -> bool:
     """Whether two messages differ at most in numbers."""
+    # Equal texts are the usual case and need no search for numbers.
     return one == other or message_kind(one) == message_kind(other)

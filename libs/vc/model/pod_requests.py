@@ -96,4 +96,6 @@ def requests_of(resources: _Requirements, read: Read) -> Resources:
     """The requests, and the limits of resources without a request."""
     if not resources.limits:
         return read(resources.requests)
+    # The API server sets a missing request to the limit; templates on which it has not done so must
+    # count the same.
     return read({**resources.limits, **resources.requests})

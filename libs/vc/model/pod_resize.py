@@ -52,6 +52,7 @@ def _held_requests(pod: Pod) -> ResourceList:
     # An earlier result must not be an input of the new one.
     bare = msgspec.structs.replace(pod.spec, held_requests={})
     wanted = pod_requests(bare)
+    # Kubernetes requires names to be unique over both lists of containers, so one table is enough.
     statuses = {s.name: s for s in (*status.init_container_statuses, *status.container_statuses)}
     # The kubelet will not apply such a resize, so the new requests do not count.
     infeasible = any(
@@ -77,11 +78,14 @@ def _of_container(
 ) -> Resources:
     wanted = requests_of(container.resources, read_known)
     known = statuses.get(getattr(container, "name", ""))
+    # Without a status the node reports nothing about the container, so its request counts.
     return wanted if known is None else _held(wanted, _largest(known), infeasible=infeasible)
 
 
 def _held(wanted: Resources, holds: Resources, *, infeasible: bool) -> Resources:
     if infeasible:
+        # The kubelet refused the new request, so what it reports replaces it; only resources
+        # without a report keep the request.
         return Resources({**wanted, **holds})
     return holds.largest(wanted)
 

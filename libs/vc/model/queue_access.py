@@ -42,6 +42,7 @@ def allow_list(annotations: Mapping[str, str]) -> AllowList | None:
     """The allow list of a queue; None if every namespace may use it."""
     if ALLOWED_NAMESPACES not in annotations and ALLOWED_NAMESPACE_SELECTOR not in annotations:
         return None
+    # The bound limits the work on foreign text, safely: names beyond it only lose access.
     listed = annotations.get(ALLOWED_NAMESPACES, "").split(",")[:LISTED_MAX]
     names = frozenset(name.strip() for name in listed if name.strip())
     written = annotations.get(ALLOWED_NAMESPACE_SELECTOR, "").strip()

@@ -151,6 +151,8 @@ def names(name: str, default: tuple[str, ...], *, meaning: str) -> Variable[tupl
     def parse(written: str) -> tuple[str, ...]:
         given = (part.strip() for part in written.split(","))
         found = tuple(dict.fromkeys(part for part in given if part))
+        # A value of only commas and blanks names nothing. Without any name the service would select
+        # no object, and that without an error.
         return found or default
 
     return Variable(name, default, meaning=meaning, parse=parse, shown=",".join(default))

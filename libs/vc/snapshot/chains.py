@@ -25,6 +25,7 @@ async def load_entry(store: SnapshotStore, session_id: str) -> SessionEntry | No
         return None
     try:
         return entry_of(data)
+    # Damaged, or of another release. In a cache that is the same as absent.
     except CodecError:
         return None
 
@@ -36,6 +37,7 @@ async def load_chain(store: SnapshotStore, session_id: str) -> list[SessionEntry
         return []
     chain = [entry]
     while entry.previous:
+        # Damaged entries may refer to each other in a circle, which this loop would never leave.
         if len(chain) >= CHAIN_ENTRIES_MAX:
             raise ChainBrokenError(f"it builds on more than {CHAIN_ENTRIES_MAX} sessions")
         before = await load_entry(store, entry.previous)

@@ -74,6 +74,7 @@ def digest_of_digests(
     digests: Mapping[str, str],
 ) -> str:
     """The digest of a checkpoint whose chunks have these digests."""
+    # The identity is covered too: chunks must not be accepted under the head of other topics.
     whole = hashlib.sha256(f"{incarnation}/{epoch}".encode())
     # Sorted, because dictionaries of equal content may have another order.
     for topic in sorted(offsets):

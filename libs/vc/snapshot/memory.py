@@ -43,6 +43,7 @@ class MemorySnapshot:
         if packed is None:
             return None
         checkpoint = msgspec.msgpack.decode(packed, type=Checkpoint)
+        # As with Redis, a damaged checkpoint is none at all, never a part of one.
         return checkpoint if checkpoint.valid else None
 
     async def digest(self, name: str) -> str | None:
@@ -51,9 +52,11 @@ class MemorySnapshot:
 
     async def append_session(self, session_id: str, record: bytes) -> None:
         self._answer()
+        # A session that is appended again replaces its record and becomes the newest, as in Redis.
         self._forget(session_id)
         self._sessions[session_id] = bytes(record)
         self._session_bytes += len(record)
+        # A record that exceeds the bytes alone is dropped as well, because the limit always holds.
         while (
             len(self._sessions) > self._sessions_max
             or self._session_bytes > self._session_bytes_max

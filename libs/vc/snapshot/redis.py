@@ -171,6 +171,7 @@ class RedisSnapshot:
                 switch.set(head_key, msgspec.msgpack.encode(head))
                 # The chunks were written with an expiry, in case we crashed before the switch.
                 switch.persist(chunks_key)
+                # Expired and not deleted, because a load may be reading the old chunks.
                 if old is not None:
                     switch.expire(self._chunks_key(name, old.version), REPLACED_SECONDS)
                 try:
@@ -185,6 +186,8 @@ class RedisSnapshot:
         """Write chunks that expire unless a head is switched to them."""
         async with self._client.pipeline(transaction=True) as write:
             write.hset(key, mapping=fields)
+            # In the same transaction: a crash between the two would leave chunks that no head
+            # refers to and that never expire.
             write.expire(key, ORPHAN_SECONDS)
             await write.execute()
 
@@ -221,6 +224,8 @@ class RedisSnapshot:
         for column, count in head.pieces.items():
             fields = [_field(column, number) for number in range(count)]
             found = await self._client.hmget(key, fields) if fields else []
+            # The server may drop the hash between two reads, and a part of a checkpoint would look
+            # like a cluster with fewer objects.
             if any(piece is None for piece in found):
                 return None
             chunks[column] = b"".join(_raw(piece) for piece in found)
@@ -243,6 +248,7 @@ class RedisSnapshot:
         return None if found is None else _raw(found)
 
     async def session_ids(self, *, limit: int) -> list[str]:
+        # LRANGE counts an end of -1 from the tail, so a limit of 0 would return the whole ring.
         if limit <= 0:
             return []
         with _answered():
@@ -256,6 +262,7 @@ class RedisSnapshot:
 
 def _head_of(checkpoint: Checkpoint) -> _Head:
     return _Head(
+        # Random, so that two writers that save at once never write into the same hash.
         version=secrets.token_hex(8),
         incarnation=checkpoint.incarnation,
         epoch=checkpoint.epoch,

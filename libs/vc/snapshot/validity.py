@@ -35,6 +35,7 @@ def why_unusable(
     """
     if not checkpoint.valid:
         return "its digest is not that of its content"
+    # In other topics the same offsets belong to other records (docs/protocol.md 3).
     if checkpoint.incarnation != stamp.incarnation:
         return f"it is of incarnation {checkpoint.incarnation}, not {stamp.incarnation}"
     # Epochs never decrease within an incarnation, so the checkpoint or the topic is wrong.
@@ -46,6 +47,7 @@ def why_unusable(
 def _why_untimely(written_at: float, now: float) -> str:
     """The writer's clock is only a hint, but that is enough to reject."""
     age = now - written_at
+    # Its real age is unknown then, and tombstones after it may already be gone.
     if age < 0:
         return f"it was written {-age:.1f} s in the future"
     if age >= AGE_SECONDS_MAX:
@@ -54,6 +56,7 @@ def _why_untimely(written_at: float, now: float) -> str:
 
 
 def _why_elsewhere(offsets: Mapping[str, list[int]], logs: Mapping[str, LogSpan]) -> str:
+    # A kind that the writer did not follow would look like a kind without objects.
     if set(offsets) != set(logs):
         return f"it is of {', '.join(sorted(offsets))}, not {', '.join(sorted(logs))}"
     for topic, span in sorted(logs.items()):

@@ -95,6 +95,7 @@ class Broker:
                 # Another replica of the watcher may create topics at the same time.
                 elif code != TopicAlreadyExistsError.errno:
                     raise for_code(code)(name)
+        # The cached answer still says that these topics are missing.
         self._known_at = float("-inf")
         return created
 
@@ -190,6 +191,7 @@ class Broker:
         """Query all topics of interest. A failure is cached too;
         otherwise each waiting caller would query again.
         """
+        # One query for all topics of interest, so that all readers share the answer.
         self._queried |= wanted
         try:
             self._partitions, denied = await self._described(self._queried)
@@ -236,6 +238,7 @@ class Broker:
         """The committed offsets of a group; logs without a commit are left out."""
         async with self._connections.admin(f"reading the commits of {group}") as admin:
             found = await admin.list_consumer_group_offsets(group)
+        # Kafka reports -1 for a log without a commit, which must not count as a position.
         return {TopicPartition(*at): kept.offset for at, kept in found.items() if kept.offset >= 0}
 
     async def close(self) -> None:
@@ -271,6 +274,7 @@ def _is_there(described: dict[str, Any]) -> bool:
     code = described["error_code"]
     if code == UnknownTopicOrPartitionError.errno:
         return False
+    # A topic without a leader exists. Counted as missing, an election would look like a wipe.
     if code not in (0, LeaderNotAvailableError.errno):
         raise for_code(code)(described["topic"])
     return True

@@ -140,6 +140,7 @@ class KafkaBus:
 
     async def _connect(self, client: KafkaReader | KafkaMember) -> None:
         """Connect a client; it is closed with the bus, or at once if connecting fails."""
+        # Before it connects, so that a bus that is closed meanwhile closes this client too.
         self._clients.add(client)
         try:
             with naming_user(self._config.sasl_username):
@@ -153,6 +154,7 @@ class KafkaBus:
         starts, ends, committed = await asyncio.gather(
             self._broker.starts(logs), self._broker.ends(logs), self._broker.committed(group)
         )
+        # Records between a commit and a later start of the log are deleted, so they are no lag.
         return {at: ends[at] - max(starts[at], committed.get(at, 0)) for at in logs}
 
     def _check_open(self) -> None:

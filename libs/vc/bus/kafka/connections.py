@@ -93,6 +93,7 @@ class _Kept(Generic[Client]):
         try:
             async with asyncio.timeout(seconds):
                 client = await self._connected()
+                # A dropped client is closed by its last query, so each one is counted.
                 self._pending[client] += 1
                 yield client
         except KAFKA_FAULTS as error:
@@ -132,5 +133,6 @@ class _Kept(Generic[Client]):
     async def close(self) -> None:
         self._closed = True
         client, self._client = self._client, None
+        # A client in use is closed by its last query, which still waits for an answer.
         if client is not None and client not in self._pending:
             await self._end(client)

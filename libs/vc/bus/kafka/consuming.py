@@ -36,12 +36,15 @@ def fetch_settings(config: KafkaConfig) -> dict[str, Any]:
         "fetch_max_wait_ms": FETCH_WAIT_MS,
         "fetch_max_bytes": POLL_BYTES_MAX,
         "max_partition_fetch_bytes": TOPIC_MESSAGE_BYTES_MAX,
+        # It would commit records whose effect is still pending, and a crash would lose them
+        # (docs/protocol.md 9).
         "enable_auto_commit": False,
     }
 
 
 async def start(consumer: AIOKafkaConsumer) -> None:
     """Connect; on failure the consumer is closed."""
+    # Before the first fetch: one damaged header name would otherwise stop this consumer for good.
     read_leniently()
     pace_metadata(consumer._client)  # noqa: SLF001 - a consumer has no public access to its client
     with translated("connecting"):
@@ -91,6 +94,7 @@ async def current_positions(
     It may be beyond the last record that we read, because cleaned records leave empty batches.
     """
     positions = {at: offset or 0 for at, offset in known.items()}
+    # A consumer that does not answer is judged by the positions that we know ourselves.
     with suppress(TimeoutError, KafkaError):
         async with asyncio.timeout(POSITION_SECONDS_MAX):
             for at in positions:
@@ -108,6 +112,8 @@ def as_record(got: ConsumerRecord) -> Record:
         topic=got.topic,
         partition=got.partition,
         offset=got.offset,
+        # Never raises, because an exception here would lose the other records of the poll. A record
+        # that its consumer cannot use becomes a dead letter there.
         key=(got.key or b"").decode(errors="replace"),
         value=got.value,
         headers={name: (text or b"").decode(errors="replace") for name, text in got.headers},

@@ -48,6 +48,8 @@ def as_bus_error(error: BaseException, *, what: str) -> BusError:
         return error
     if isinstance(error, FORBIDDEN):
         return BusForbiddenError(f"{what}: {_denied(error)}")
+    # Before the retriable errors, to which aiokafka counts it. A missing topic is a wipe, after
+    # which views are dropped; an outage only makes them stale.
     if isinstance(error, kafka_errors.UnknownTopicOrPartitionError):
         return TopicMissingError(said)
     if isinstance(error, kafka_errors.OffsetOutOfRangeError):

@@ -33,6 +33,7 @@ class LenientRecords:
 
     def next_batch(self) -> "LenientBatch | None":
         batch = self._records.next_batch()
+        # Counted, because the fast decoder does not say where in the raw data its batch begins.
         self._batches += 1
         return LenientBatch(batch, self._data, self._batches - 1) if batch is not None else None
 
@@ -66,6 +67,7 @@ class LenientBatch:
             for record in self._batch:
                 yield record
                 given += 1
+        # Only this error has a lenient reading; other damage must surface as an error.
         except UnicodeDecodeError:
             pass
         else:
@@ -89,6 +91,7 @@ class LenientBatch:
 def _plain_batch(data: bytes, index: int) -> _DefaultRecordBatchPy:
     """The batch at that index, found by the length at the beginning of every batch."""
     begin = 0
+    # Batches differ in length and there is no index of them, so the earlier ones are stepped over.
     for _ in range(index):
         begin += _length(data, begin)
     return _DefaultRecordBatchPy(bytes(data[begin : begin + _length(data, begin)]))
@@ -106,6 +109,7 @@ class _Text(bytes):
 class _Buffer(bytes):
     def __getitem__(self, at: Any) -> Any:
         found = super().__getitem__(at)
+        # A single position yields an integer for the decoder's arithmetic; only slices are texts.
         return _Text(found) if isinstance(found, bytes) else found
 
 

@@ -79,10 +79,12 @@ class KafkaMember(ConsumerRebalanceListener):  # type: ignore[misc]
     # -- the group -------------------------------------------------------------------------------
 
     async def on_partitions_revoked(self, revoked: Any) -> None:  # noqa: ARG002 - aiokafka's name
+        # From here on no record may be returned: its partition may already have another owner.
         self._begin_rebalance()
 
     async def on_partitions_assigned(self, assigned: Iterable[KafkaPartition]) -> None:
         consumer = self._consumer
+        # A consumer that was ended may still call its listener; its assignment is void.
         if consumer is None:
             return
         logs = frozenset(TopicPartition(*at) for at in assigned)
@@ -92,6 +94,7 @@ class KafkaMember(ConsumerRebalanceListener):  # type: ignore[misc]
         except Exception:
             self._fail_assignment(consumer)
             raise  # aiokafka only logs it and continues
+        # The seeks were awaited, and a poll may have replaced this consumer meanwhile.
         if self._consumer is not consumer:
             return
         self._assigned = logs
@@ -111,6 +114,7 @@ class KafkaMember(ConsumerRebalanceListener):  # type: ignore[misc]
             if at.topic in self._from_start:
                 # An offset before the start is reset to the start, by `auto_offset_reset`.
                 positions[at] = 0
+            # Seeking to the end again would skip what was published during the rebalance.
             elif at.topic in self._from_end and at in self._positions:
                 positions[at] = self._positions[at]
             elif at.topic in self._from_end:
@@ -119,6 +123,8 @@ class KafkaMember(ConsumerRebalanceListener):  # type: ignore[misc]
             consumer.seek(KafkaPartition(*at), offset)
         if to_end:
             await consumer.seek_to_end(*to_end)
+            # Stored at once: after a rebalance before the first record we would otherwise seek to a
+            # later end, and lose what lies between.
             for place in to_end:
                 positions[TopicPartition(*place)] = await consumer.position(place)
         # Replaced only now: a failed seek must not lose the old positions.
@@ -152,9 +158,12 @@ class KafkaMember(ConsumerRebalanceListener):  # type: ignore[misc]
                 await self.watchdog.look()
             if await self._is_stalled():
                 await self._end_consumer()
+            # In steps of the check interval, so that a long poll notices a deleted topic in time.
             rest = max(0.0, deadline - self._clock.monotonic())
             records = await self._fetch(max_records, wait_seconds=min(rest, LOOK_SECONDS))
             self.watchdog.took(len(records), requested=max_records)
+            # A new generation is reported without records, because its partitions must be read from
+            # the beginning before the next decision (docs/protocol.md 9).
             if records or self._generation != known or self._clock.monotonic() >= deadline:
                 return Polled(records=records, assigned=self._assigned, generation=self._generation)
 
@@ -180,6 +189,7 @@ class KafkaMember(ConsumerRebalanceListener):  # type: ignore[misc]
             self._give_back(consumer, got)
             return []
         records = records_of(got)
+        # Compaction leaves gaps, so the position follows the offset and not the number of records.
         for record in records:
             self._positions[record.log] = record.offset + 1
         return records
@@ -213,6 +223,7 @@ class KafkaMember(ConsumerRebalanceListener):  # type: ignore[misc]
             return False
         if self._is_rebalancing():
             waited_seconds = self._clock.monotonic() - self._rebalancing_since
+            # After failed seeks the group considers itself assigned, so waiting longer is useless.
             bound = RECONNECT_SECONDS if self._assignment_failed else JOIN_SECONDS_MAX
             return waited_seconds > bound
         if not self.watchdog.due():
@@ -236,12 +247,15 @@ class KafkaMember(ConsumerRebalanceListener):  # type: ignore[misc]
             **fetch_settings(self._config),
             group_id=self._group,
             auto_offset_reset="earliest",
+            # By range, topics of equal partition count are co-partitioned, so a member owns whole
+            # jobs (docs/protocol.md 1).
             partition_assignment_strategy=[RangePartitionAssignor],
             session_timeout_ms=int(SESSION_SECONDS * 1000),
             heartbeat_interval_ms=int(HEARTBEAT_SECONDS * 1000),
             max_poll_interval_ms=int(POLL_GAP_SECONDS_MAX * 1000),
         )
         self._begin_rebalance()
+        # Before the start, because the coordinator may call the listener while we await it.
         self._consumer = consumer
         consumer.subscribe(self._topics, listener=self)
         try:
@@ -278,6 +292,7 @@ class KafkaMember(ConsumerRebalanceListener):  # type: ignore[misc]
 
     async def close(self) -> None:
         if not self._closed:
+            # Before the await, so that a pending poll keeps no new consumer.
             self._closed = True
             self._on_closed(self)
             await self._end_consumer()

@@ -50,6 +50,8 @@ def settings_of(topic: Topic) -> dict[str, str]:
 
 def verify(topic: Topic, *, partitions: int, settings: Mapping[str, str]) -> None:
     """Raises TopicMismatchError that names the difference."""
+    # The partition decides which member owns a job. With another count, records of one job would be
+    # spread over two owners (docs/protocol.md 1).
     if partitions != topic.partitions:
         raise TopicMismatchError(
             f"{topic.name}: it has {partitions} partitions, declared are {topic.partitions}; "

@@ -68,6 +68,8 @@ class KafkaPublisher:
         await self._check_logs(messages)
         async with self.in_flight.reserve(size, wait_seconds=IN_FLIGHT_SECONDS_MAX):
             producer = await self._healthy_producer()
+            # Counted with the choice of the producer: a publish that is not counted could lose its
+            # producer to `_retire` in the middle of sending.
             self._under_way += 1
             try:
                 return await self._send(producer, messages)
@@ -86,7 +88,9 @@ class KafkaPublisher:
         which aiokafka reports as a missing leader.
         """
         if isinstance(error, BusUnavailableError):
+            # The cached answer may still list a topic that was deleted within the last second.
             self._broker.forget_known()
+            # An unreachable broker says nothing about its topics, so the first error stays.
             with suppress(BusUnavailableError):
                 await self._broker.check_there(message.topic for message in messages)
 
@@ -134,7 +138,11 @@ class KafkaPublisher:
             if self._producer is None:
                 producer = AIOKafkaProducer(
                     **self._config.client_settings(),
+                    # Progress announces what the bus has acknowledged, so that must not be lost
+                    # with one broker (docs/protocol.md 5).
                     acks="all",
+                    # The client's own retries must not reorder a log: its order decides which fact
+                    # is the newest (docs/protocol.md 2).
                     enable_idempotence=True,
                     linger_ms=LINGER_MS,
                     max_batch_size=BATCH_BYTES_MAX,
@@ -155,6 +163,7 @@ class KafkaPublisher:
     async def _retire(self) -> None:
         """Wait until all publishes of the failed producer have ended, then close it."""
         while self._under_way:
+            # An earlier publish may have left the event set, and the loop would not wait at all.
             self._all_done.clear()
             await self._all_done.wait()
         producer, self._producer = self._producer, None
@@ -251,6 +260,7 @@ class _Sending:
             error = future.exception()
             if error is not None:
                 raise as_bus_error(error, what="publishing") from error
+        # A submission failed and left messages without an offset; the caller raises that failure.
         if len(self._offsets) < count:
             return []
         first = {number: future.result() for number, future in self._futures.items()}

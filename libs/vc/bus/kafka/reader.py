@@ -78,6 +78,7 @@ class KafkaReader:
             return []
         try:
             got = await fetch(consumer, max_records=max_records, wait_seconds=wait_seconds)
+        # A new consumer would meet the same error again, so these go to the caller.
         except (OffsetOutOfRangeError, *FORBIDDEN) as error:
             with naming_user(self._config.sasl_username):
                 raise as_bus_error(error, what="reading") from error
@@ -92,6 +93,8 @@ class KafkaReader:
 
     async def connect(self) -> AIOKafkaConsumer:
         """Create a consumer at our positions."""
+        # A reset would skip records unnoticed. The error makes the owner drop its view and read the
+        # log from its beginning.
         consumer = AIOKafkaConsumer(**fetch_settings(self._config), auto_offset_reset="none")
         await start(consumer)
         if self._closed:  # closed meanwhile, so no one else would stop this consumer

@@ -69,10 +69,12 @@ class Watchdog:
     def restart_consumer(self) -> None:
         """Reset the timers, because the consumer is new or has other logs."""
         self._compared_at = self._clock.monotonic()
+        # Positions of the former consumer would make the new one look stalled at once.
         self._lagging = {}
 
     def took(self, count: int, *, requested: int) -> None:
         """Record the size of a poll. If it was full, logs may only wait for the next poll."""
+        # A full poll leaves records behind on purpose, which says nothing about a log.
         if count >= requested:
             self._excused_at = self._clock.monotonic()
 
@@ -81,6 +83,7 @@ class Watchdog:
         now = self._clock.monotonic()
         if now - self._looked_at < LOOK_SECONDS:
             return
+        # Before the query, so that an unreachable broker is not queried again by every poll.
         self._looked_at = now
         try:
             await self._broker.check_there(self._topics)
@@ -105,6 +108,7 @@ class Watchdog:
         # While one log catches up, others may wait for their turn without being stuck.
         if any(lag > CATCHING_UP_RECORDS for at, lag in lags.items() if self._moves(at, positions)):
             self._excused_at = now
+        # Logs without lag are left out, so that a later lag is timed from its own beginning.
         self._lagging = {at: self._place(at, positions[at], now=now) for at in lags}
         # A log that advanced after its rebuild gets the normal time limit again.
         self._tried = {at: t for at, t in self._tried.items() if positions.get(at, 0) <= t.offset}
@@ -123,14 +127,18 @@ class Watchdog:
 
     def _place(self, at: TopicPartition, offset: int, *, now: float) -> _Lagging:
         known = self._lagging.get(at)
+        # The time is kept only while the offset is the same: any advance proves that it is read.
         return known if known is not None and known.offset == offset else _Lagging(offset, now)
 
     def _is_stuck(self, at: TopicPartition, place: _Lagging, *, now: float) -> bool:
+        # A log whose last records were cleaned away never reaches its end. With a fixed limit it
+        # would cause a rebuild every few seconds, and a member reads from the beginning after each.
         limit = exponential_seconds(
             self._rebuilds_at(at, place.offset) + 1,
             first_seconds=STALL_SECONDS,
             longest_seconds=STALL_SECONDS_MAX,
         )
+        # A log must stand still for the whole limit after the last excuse, not in sum.
         return now - max(place.since, self._excused_at) >= limit
 
     def _rebuilds_at(self, at: TopicPartition, offset: int) -> int:

@@ -190,6 +190,7 @@ class MemoryBus:
 
     async def close(self) -> None:
         self._closed = True
+        # Calls that wait for the broker end now instead of at their time limit.
         self.start()
 
     # -- the broker, for tests and simulations ---------------------------------------------------

@@ -128,6 +128,7 @@ class MemoryMember:
     def _take_over(self) -> None:
         """Begin a new generation: position every assigned log by its rule."""
         logs = self._group.assigned(self)
+        # Copied first, because `follow` drops all positions.
         kept = dict(self._follower.positions)
         self._follower.follow({log: self._begin(log, kept) for log in logs})
         self._assigned = frozenset(log.at for log in logs)

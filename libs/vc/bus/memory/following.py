@@ -87,6 +87,7 @@ class LogFollower:
             raise TopicMissingError(f"{log.at.topic} was deleted while it was read")
         if log.start <= position <= log.end:
             return
+        # A view would miss records here. A group only repeats work, which is idempotent.
         if not self._reset_to_start:
             raise OffsetGoneError(
                 f"{log.at.topic}[{log.at.partition}] has offsets {log.start} to {log.end}, "

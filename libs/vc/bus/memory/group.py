@@ -98,6 +98,7 @@ class Group:
         """Assign the partitions of every topic among its subscribers."""
         for logs in self._members.values():
             logs.clear()
+        # Sorted, so that a simulation assigns the same partitions under any hash seed.
         for topic in sorted({topic for member in self._members for topic in member.topics}):
             self._share(self._logs_of(topic), [m for m in self._members if topic in m.topics])
         for member in self._members:

@@ -99,6 +99,7 @@ class PartitionLog:
         index = self._index_of(position)
         records: list[Record] = []
         size = 0
+        # Compared before a record is added, so that no log is stuck at a very large one.
         while index < len(entries) and len(records) < limit and size < POLL_BYTES_MAX:
             stored = entries[index]
             if stored.visible_at > now:

@@ -25,6 +25,7 @@ def graft(raw: JsonObject, before: Any, after: Any) -> JsonObject:
 
 
 def _graft(raw: Json, before: Json, after: Json) -> Json:
+    # The raw value has undeclared fields that neither struct knows; only it keeps them.
     if before == after:
         return raw
     if isinstance(raw, dict) and isinstance(before, dict) and isinstance(after, dict):
@@ -66,6 +67,7 @@ def _counterpart(
     # An equal element that moved keeps its undeclared fields.
     if element in before:
         return before.index(element)
+    # An old element that is still wanted elsewhere has moved, and its undeclared fields with it.
     changed = there and _name(before[position]) is None and before[position] not in after
     return position if changed else None
 
@@ -87,6 +89,7 @@ def merge_patch(before: Json, after: Json) -> Json:
             patch[key] = value
         elif before[key] != value:
             patch[key] = merge_patch(before[key], value)
+    # Sorted, so that equal decisions give equal bytes.
     return {key: patch[key] for key in sorted(patch)}
 
 

@@ -121,6 +121,7 @@ def _kept(value: Json, form: str) -> Any:
 def _object(value: Json, kind: str) -> Any:
     if not isinstance(value, dict):
         return _ABSENT
+    # The table is iterated and not the value: a field that is not listed cannot pass.
     found = ((name, _kept(value[name], form)) for name, form in KEPT[kind] if name in value)
     return {name: kept for name, kept in found if kept is not _ABSENT}
 

@@ -40,6 +40,7 @@ def requirement_matches(need: LabelSelectorRequirement, labels: Mapping[str, str
         case "In":
             return value is not None and value in need.values
         case "NotIn":
+            # As in Kubernetes, an object without the label satisfies NotIn.
             return value is None or value not in need.values
         case "Exists":
             return value is not None

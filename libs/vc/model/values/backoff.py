@@ -42,6 +42,7 @@ def delay_seconds(
     full = exponential_seconds(
         attempt, first_seconds=first_seconds, longest_seconds=longest_seconds
     )
+    # Subtracted and not added, so that `longest_seconds` remains an upper bound.
     return full * (1 - _JITTER * rng.random())
 
 

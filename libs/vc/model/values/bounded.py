@@ -29,10 +29,12 @@ _DECIMAL: Final = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?
 
 def read_integer(text: Any, *, least: int = -INT64_MAX, most: int = INT64_MAX) -> int | None:
     """A decimal integer within the bounds, from a text or a number; else None."""
+    # A bool is an int in Python, but `true` in a manifest is no number.
     if isinstance(text, bool):
         return None
     if isinstance(text, int):
         return int(text) if least <= text <= most else None
+    # The length is checked first, so that neither the pattern nor `int` works on long texts.
     if not isinstance(text, str) or len(text) > NUMBER_LENGTH_MAX or not _INTEGER.fullmatch(text):
         return None
     number = int(text)

@@ -73,6 +73,7 @@ class _Counter:
                 # A recursive alias has no finite size, and readers would never end.
                 if any(anchor == event.anchor for anchor, _ in self._open):
                     raise YamlError(f"alias *{event.anchor} stands within what it stands for")
+                # An unknown anchor counts as one value; the loader reports it as an error.
                 self._add(self._sizes.get(event.anchor or "", 1))
             case yaml.ScalarEvent():
                 self._add(1)
@@ -91,6 +92,7 @@ class _Counter:
         if not self._open:
             return
         anchor, known = self._open[-1]
+        # At every step, because each level of aliases multiplies the number.
         if known + size > VALUES_MAX:
             raise YamlError(f"its aliases stand for more than {VALUES_MAX} values")
         self._open[-1] = (anchor, known + size)

@@ -32,6 +32,7 @@ def read_runs(text: str) -> Runs:
     found: list[tuple[int, int]] = []
     for run in text.split(","):
         low, _, high = run.partition("-")
+        # The bound of the last index also bounds the first, which is never larger.
         first, last = read_count(low), read_count(high or low, most=INDEX_MAX)
         if first is not None and last is not None and first <= last:
             found.append((first, last))

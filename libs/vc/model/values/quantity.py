@@ -70,6 +70,7 @@ def _fraction(text: str | float) -> tuple[int, int]:
     # JSON numbers need no parsing.
     if isinstance(text, int):
         return int(text), 1
+    # `repr` is the shortest text of a float, so 0.1 is exactly a tenth.
     written = repr(text) if isinstance(text, float) else text.strip()
     match = _PATTERN.fullmatch(written) if len(written) <= QUANTITY_LENGTH_MAX else None
     suffix = (match["suffix"] or "") if match else ""

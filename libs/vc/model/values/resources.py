@@ -71,6 +71,7 @@ class Resources(dict[str, int]):
 
     def smallest(self, amounts: Mapping[str, int]) -> Self:
         """The smaller amount of each resource, for the names of either."""
+        # A dict and not a set, because the order of names must not depend on the hash seed.
         names = {**self, **amounts}
         return type(self)((name, min(self[name], amounts.get(name, 0))) for name in names)
 

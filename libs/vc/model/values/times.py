@@ -44,6 +44,7 @@ def format_micro_time(seconds: float) -> str:
 def parse_duration(text: str) -> float:
     """Seconds of a duration in Go's syntax (`1h30m`, `300s`, `1.5s`)."""
     sign, rest = (-1.0, text[1:]) if text.startswith("-") else (1.0, text.removeprefix("+"))
+    # Go accepts zero without a unit, and no other number.
     if rest == "0":
         return 0.0
     total, end = 0.0, 0
