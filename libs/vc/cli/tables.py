@@ -69,6 +69,7 @@ class TextTable:
         # Scripts may rely on Volcano's widths; a terminal needs no more than the content.
         if self._colour or not column.width:
             return longest + GAP
+        # At least one blank between two cells, so that scripts can split the line.
         return max(column.width, longest + 1)
 
     def header(self) -> str:

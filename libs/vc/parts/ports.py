@@ -41,6 +41,7 @@ def _bind(port: int) -> int:
     # listen.
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         try:
+            # Without SO_REUSEADDR, so that a port with connections in TIME_WAIT counts as used.
             probe.bind((LOOPBACK, port))
         except OSError:
             return 0

@@ -104,6 +104,7 @@ async def redis_answers(port: int, password: str = "") -> bool:
 
     A server that still loads its data responds with -LOADING.
     """
+    # Inline commands need no client library, and both are sent in one round trip.
     request = (f"AUTH {password}\r\n" if password else "") + "PING\r\n"
     try:
         async with asyncio.timeout(ASK_SECONDS_MAX):

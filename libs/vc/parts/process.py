@@ -117,6 +117,7 @@ class Process:
         self._signal(signal.SIGSTOP)
         self._paused = True
         deadline = time.monotonic() + PAUSE_SECONDS_MAX
+        # Bounded, because a thread inside a system call stops only when that call returns.
         while self.is_running() and not self._stands_still() and time.monotonic() < deadline:
             time.sleep(PAUSE_LOOK_SECONDS)
 
@@ -134,6 +135,7 @@ class Process:
         # Without waitid there is no way to check, so the signal is trusted.
         if not hasattr(os, "waitid"):
             return True
+        # WNOWAIT keeps the report of the kernel, so that a second call still finds it.
         how = os.WSTOPPED | os.WNOHANG | os.WNOWAIT
         return os.waitid(os.P_PID, self.pid, how) is not None
 
@@ -144,6 +146,7 @@ class Process:
 
     def _spawn(self) -> None:
         self.log.parent.mkdir(parents=True, exist_ok=True)
+        # Appended, because after a crash and a restart the lines before the crash matter most.
         with self.log.open("ab") as output:
             try:
                 self._child = subprocess.Popen(
@@ -180,6 +183,7 @@ class Process:
     async def _fail(self, waited_seconds: float, *, over: str) -> None:
         code = self._child.poll() if self._child else None
         what = f"did not answer, {over}," if code is None else f"ended with exit code {code}"
+        # Also if it has ended by itself: this removes it from the processes to kill at exit.
         await self.kill()
         raise StartFailedError(
             f"{self.name} {what} after {waited_seconds:.1f} s; the log is {self.log}, and its end is:\n"

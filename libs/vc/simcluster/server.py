@@ -74,6 +74,7 @@ async def serve(api: Api, *, host: str = LOOPBACK, port: int = 0) -> EmbeddedSer
     try:
         await web.TCPSite(runner, host, port).start()
     except OSError:
+        # A port in use must not leave the resources of the runner behind.
         await runner.cleanup()
         raise
     return EmbeddedServer(http_api=http_api, runner=runner, proxy=proxy, webhooks=webhooks)

@@ -54,6 +54,7 @@ def start_id_of(number: int) -> str:
         return ""
     # The command may contain spaces and brackets, so fields are counted from its last bracket.
     fields = stat.rpartition(")")[2].split()
+    # A zombie holds no port and ignores signals; its parent only has not reaped it yet.
     return "" if fields[0] in "ZX" else f"{boot}/{fields[_START_FIELD]}"
 
 
@@ -89,6 +90,7 @@ async def stop(pid: Pid, *, seconds_max: float) -> bool:
 
 def _signal(pid: Pid, number: signal.Signals) -> bool:
     """Send a signal to this process only. Return whether it was running."""
+    # Directly before the signal, which leaves the shortest time for the id to be reused.
     if not pid.is_running:
         return False
     try:
@@ -156,6 +158,7 @@ class Child:
         """Stop the process and wait for it, so that no zombie is left."""
         if self._process is not None and not self.end():
             await stop(self.pid, seconds_max=seconds_max)
+            # `stop` counts a zombie as ended; only polling the child reaps it.
             await self.ended()
 
 

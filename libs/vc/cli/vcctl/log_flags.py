@@ -69,6 +69,7 @@ def request_log(arguments: argparse.Namespace) -> RequestLog | None:
 
 
 def _level(text: str) -> int:
+    # `int` would also accept signs, underscores and digits of other scripts.
     number = int(text) if text.isascii() and text.isdecimal() else -1
     if not 0 <= number <= LEVEL_MAX:
         raise argparse.ArgumentTypeError(f"{text!r}: a level is a number from 0 to {LEVEL_MAX}")

@@ -81,6 +81,8 @@ def _command(commands: Commands, name: str, function: str, text: str) -> argpars
 
     All commands accept -s and -k, as in Volcano, because scripts pass them to all.
     """
+    # Suppressed defaults: a default of the subcommand would replace a value that was given before
+    # it, as in `vcctl -k FILE job list`.
     parser: argparse.ArgumentParser = commands.add_parser(
         name, help=text, description=text, parents=[server_options(default=argparse.SUPPRESS)]
     )
@@ -118,6 +120,7 @@ def add_job_filters(parser: argparse.ArgumentParser) -> None:
     """The filters that `job list` and `vjobs` share."""
     parser.add_argument("-q", "--queue", default="", help="only jobs of this queue")
     parser.add_argument("-S", "--scheduler", default="", help="only jobs of this scheduler")
+    # As in Volcano's vcctl, this is a part of the name and not a label selector.
     parser.add_argument("--selector", default="", help="only jobs with this in their name")
     add_all_namespaces(parser)
     add_listing(parser)
@@ -164,6 +167,7 @@ def _add_queues(queues: Commands) -> None:
 
 def add_queue_name(parser: argparse.ArgumentParser, *, default: str = "") -> None:
     """Add the name of a queue. A queue has no namespace, so `-n` is its name."""
+    # Scripts for Volcano write `-n NAME`, users of kubectl write the name alone.
     parser.add_argument("words", nargs="?", default="", metavar="NAME", help="the queue's name")
     parser.add_argument("-n", "--name", default=default, help="the same")
 

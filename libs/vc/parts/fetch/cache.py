@@ -109,6 +109,7 @@ def locked(path: Path, say: Say) -> Iterator[None]:
     """Hold the lock file. Reports waiting, and gives up after the longest possible build."""
     started = time.monotonic()
     next_line = started
+    # The file stays after the build: removing it would let two processes lock different files.
     with path.open("w") as file:
         # Polled instead of a blocking lock, so that the wait can be reported and limited.
         while not _try_lock(file.fileno()):

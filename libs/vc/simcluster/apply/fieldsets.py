@@ -37,6 +37,7 @@ class Walker:
         """Every path of an object that can have an owner, with its value."""
         found: Values = {}
         for name, value in obj.items():
+            # The type of an object cannot change, so apiVersion and kind have no owner.
             if name in ("apiVersion", "kind"):
                 continue
             member = _member(self._schema, name)
@@ -49,6 +50,7 @@ class Walker:
         return found
 
     def _collect(self, value: Json, path: Path, schema: JsonObject, found: Values) -> None:
+        # An empty object is a leaf, so that `{}` itself can be owned.
         if isinstance(value, dict) and value and not self._is_atomic(path, schema):
             for name, member in value.items():
                 self._collect(member, (*path, f"f:{name}"), _member(schema, name), found)
@@ -62,6 +64,7 @@ class Walker:
     ) -> None:
         keys, as_set = self._list_kind(value, path, schema)
         if as_set:
+            # An element of a set is its own key, so different managers can own different elements.
             found.update({(*path, "v:" + _text(element)): element for element in value})
         elif keys:
             items = schema.get("items") or {}
@@ -73,6 +76,7 @@ class Walker:
                 for name, member in element.items():
                     self._collect(member, (*item, f"f:{name}"), _member(items, name), found)
         else:
+            # Elements of an atomic list have no identity to merge by, so the list has one owner.
             found[path] = value
 
     def _is_atomic(self, path: Path, schema: JsonObject) -> bool:
@@ -92,6 +96,7 @@ class Walker:
             if schema.get(LIST_TYPE) == "map" and all(isinstance(e, dict) for e in value):
                 return tuple(schema.get(LIST_KEYS) or ()), False
             return (), schema.get(LIST_TYPE) == "set"
+        # Keys of elements are left out: the table knows a list by the field names on its path.
         names = tuple(step[2:] for step in path if step.startswith("f:"))
         return merge_keys(names, value), is_set(names)
 
@@ -106,6 +111,7 @@ class Walker:
     def _merge(self, live: Json, config: Json, path: Path, schema: JsonObject) -> Json:
         if isinstance(live, dict) and isinstance(config, dict):
             if self._is_atomic(path, schema):
+                # Replaced as a whole: a merge of two selectors would select something else.
                 return config
             merged = dict(live)
             for name, value in config.items():
@@ -121,6 +127,7 @@ class Walker:
     ) -> list[Json]:
         keys, as_set = self._list_kind(live + config, path, schema)
         if as_set:
+            # Live elements stay, because other managers may own them.
             return live + [element for element in config if element not in live]
         if not keys:
             return config
@@ -139,11 +146,13 @@ class Walker:
 
 
 def _member(schema: JsonObject, name: str) -> JsonObject:
+    # The names of a map's entries are not in the schema, which describes all of them at once.
     member = (schema.get("properties") or {}).get(name) or schema.get("additionalProperties")
     return member if isinstance(member, dict) else {}
 
 
 def _text(value: Json) -> str:
+    # Sorted, because the text is a key and must not depend on the order of the members.
     return msgspec.json.encode(value, order="sorted").decode()
 
 
@@ -191,6 +200,7 @@ def to_fields_v1(paths: set[Path]) -> JsonObject:
         node = tree
         for step in path:
             node = node.setdefault(step, {})
+        # The mark says that the element itself is owned; without it only its members would be.
         if path[-1].startswith("k:"):
             node[_SELF] = {}
     return tree

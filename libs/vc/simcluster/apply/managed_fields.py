@@ -78,6 +78,7 @@ def track_update(  # the parts of one update
     if not known:
         new["metadata"].pop("managedFields", None)
         return
+    # A client may send back an outdated list or none, and only the server maintains it.
     new["metadata"]["managedFields"] = known
     walker = Walker(resource)
     before, after = walker.values(old), walker.values(new)
@@ -87,6 +88,7 @@ def track_update(  # the parts of one update
     if not changed and not gone:
         return
     entries = read_entries(old)
+    # Kubernetes keeps separate entries for Update and Apply of one manager, and for subresources.
     mine = (manager or UNKNOWN_MANAGER, "Update", subresource)
     # Changed fields leave all other managers, removed fields leave every manager.
     for entry in entries:

@@ -89,6 +89,7 @@ def _operate(obj: Json, operation: _Operation) -> Json:
         case "replace":
             # RFC 6902: the target of a replace must exist.
             _look_up(obj, path)
+            # Removed first, because an add into a list inserts instead of replacing the element.
             return _add(_remove(obj, path) if path else obj, path, _given(operation))
         case "move":
             source = _pointer(operation.source or "")
@@ -118,6 +119,7 @@ def _pointer(text: str) -> list[str]:
     """Parse an RFC 6901 pointer: `~1` is a slash, `~0` is a tilde."""
     if text and not text.startswith("/"):
         raise bad_request(f"error decoding patch: path {text!r} does not start with /")
+    # The slash is decoded first, because `~01` has to become `~1` and not a slash.
     return [step.replace("~1", "/").replace("~0", "~") for step in text.split("/")[1:]]
 
 
@@ -140,6 +142,7 @@ def _look_up(obj: Json, path: list[str]) -> Json:
 
 
 def _index(step: str, highest: int, path: list[str]) -> int:
+    # RFC 6901 allows plain digits; `int` would also accept signs, spaces and other scripts.
     if not (step.isascii() and step.isdigit()) or int(step) > highest:
         raise _missing(path)
     return int(step)
@@ -152,6 +155,7 @@ def _add(obj: Json, path: list[str], value: Json) -> Json:
     if isinstance(parent, dict):
         parent[last] = value
     elif isinstance(parent, list):
+        # RFC 6902: `-` is the position after the last element, and an index may be equal to it.
         parent.insert(len(parent) if last == "-" else _index(last, len(parent), path), value)
     else:
         raise _missing(path)

@@ -68,6 +68,7 @@ def apply_config(
     for entry, path in clashes:
         entry.paths.discard(path)
     merged = walker.merge(live, config)
+    # The merge shares unchanged parts with the live object, and the entries are set below.
     merged["metadata"] = dict(merged["metadata"])
     before = mine.paths if mine else set()
     # The merge keeps all live fields, so those that are no longer declared are removed here.
@@ -81,12 +82,14 @@ def apply_config(
 
 
 def _in_order(entries: list[Entry], mine: Entry | None, new: Entry) -> list[Entry]:
+    # Entries keep their position, or a repeated apply would change the object and write it.
     if mine is None:
         return [*entries, new]
     return [new if entry is mine else entry for entry in entries]
 
 
 def _clashes(have: Values, wanted: Values, others: list[Entry]) -> list[tuple[Entry, Path]]:
+    # An equal value is no conflict: both managers then own the field, as in Kubernetes.
     return [
         (entry, path)
         for entry in others
@@ -128,7 +131,9 @@ def _without_dropped(obj: JsonObject, dropped: set[Path], others: list[Entry]) -
     copied: JsonObject = msgspec.json.decode(msgspec.json.encode(obj))
     removed: set[Path] = set()
     for path in sorted(dropped, key=lambda one: (len(one), one)):
+        # The members of a removed element are gone with it, and their paths match no element.
         inside = any(path[:length] in removed for length in range(1, len(path)))
+        # A field stays, too, if another manager owns something below it.
         held = any(other[: len(path)] == path for entry in others for other in entry.paths)
         if not inside and not held:
             remove_path(copied, path)

@@ -31,11 +31,13 @@ def _merge_object(obj: JsonObject, patch: JsonObject, path: tuple[str, ...]) -> 
     if directive == "delete":
         return {}
     merged = dict(obj)
+    # kubectl sends this for unions such as volumes: a new member must replace the old one.
     if _RETAIN in patch:
         merged = {key: value for key, value in merged.items() if key in patch[_RETAIN]}
     for key, value in patch.items():
         if key in (_PATCH, _RETAIN) or key.startswith(_ORDER):
             continue
+        # A merge can only add to such a list, so kubectl names the values that were removed.
         if key.startswith(_DELETE_PRIMITIVES):
             name = key.removeprefix(_DELETE_PRIMITIVES)
             merged[name] = [kept for kept in merged.get(name) or [] if kept not in value]
@@ -76,6 +78,7 @@ def _merge_by_key(
 ) -> list[Json]:
     merged = list(old)
     for element in new:
+        # Without its key an element matches none, and appending it would duplicate an entry.
         if key not in element:
             raise bad_request(f"map: {'.'.join(path)}: an element does not contain its key {key!r}")
         at = next((i for i, e in enumerate(merged) if e.get(key) == element[key]), None)
@@ -92,6 +95,7 @@ def _merge_by_key(
 def _clean(value: Json) -> Json:
     """New content without nulls and directives."""
     if isinstance(value, dict):
+        # New content has nothing to delete, so nulls and directives have no effect in it.
         stripped = strip_nulls(value)
         return {key: _clean(member) for key, member in stripped.items() if not key.startswith("$")}
     if isinstance(value, list):
@@ -107,6 +111,7 @@ def _ordered(elements: list[Json], order: list[Json], path: tuple[str, ...]) -> 
         return element.get(keys[0]) if keys and isinstance(element, dict) else element
 
     ranks = [identity(wanted) for wanted in order]
+    # The sort is stable, which keeps the order of elements that the patch does not name.
     return sorted(
         elements, key=lambda e: ranks.index(identity(e)) if identity(e) in ranks else len(ranks)
     )

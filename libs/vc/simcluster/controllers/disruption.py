@@ -27,6 +27,7 @@ class Disruption:
             return
         namespace = change.record.namespace
         # One pending count per namespace is enough: it sees all changes made until it runs.
+        # Clusters without budgets, the common case, skip the count for every write of a pod.
         if namespace in self._dirty or not self._store.table(BUDGETS).records:
             return
         self._dirty.add(namespace)
@@ -48,6 +49,7 @@ class Disruption:
         return (table.records[key] for key in table.keys if key[0] == namespace)
 
     def _count(self, namespace: str) -> None:
+        # Removed first: a change from now on is not part of this count and needs another one.
         self._dirty.discard(namespace)
         for record in list(self._budgets(namespace)):
             budget = record.object()
@@ -105,6 +107,7 @@ def _covers(budget: JsonObject, pod: Record) -> bool:
 
 
 def _is_healthy(pod: Record) -> bool:
+    # A terminating pod is about to end, so it must not keep a budget satisfied.
     if pod.deleting or pod.fields["status.phase"] != "Running":
         return False
     conditions = (pod.object().get("status") or {}).get("conditions") or []

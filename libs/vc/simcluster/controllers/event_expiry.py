@@ -29,6 +29,7 @@ class EventExpiry:
         if table.resource.storage != EVENTS.storage or change.type == DELETED:
             return
         now = self._clock.monotonic()
+        # An event that is counted up has several entries; only the newest one matches its version.
         self._written.append((now, change.record.key, change.version))
         while self._written and (
             len(self._written) > EVENTS_MAX or now - self._written[0][0] > EVENT_TTL_SECONDS

@@ -68,6 +68,7 @@ class GarbageCollector:
             owner = self._alive.get(uid)
             if owner is not None and self._is_waiting(uid):
                 self._background.add(partial(self._end_dependents, *owner))
+        # Each dependent is examined by itself, because it may have other owners that still exist.
         for (_, key), dependent in list(self._dependents.get(record.uid, {}).items()):
             self._background.add(partial(self._judge, dependent, key))
 
@@ -81,12 +82,15 @@ class GarbageCollector:
     def _judge(self, resource: Resource, key: Key) -> None:
         """Delete the object if it has no live owner, or remove its references to dead owners."""
         record = self._store.find(resource, key)
+        # A terminating object needs no second deletion, and one without references is kept.
         if record is None or record.deleting or not record.owners:
             return
         owners = self._owners(record)
         # One live owner is enough to keep the object.
         if owners.solid:
             if owners.dangling or owners.waiting:
+                # As in Kubernetes, references to waiting owners are dropped as well: an object that
+                # stays must not block the deletion of such an owner.
                 self._lifecycle.edit(resource, key, partial(_keep_owners, refs=owners.solid))
             return
         if ORPHAN in record.finalizers:
@@ -105,6 +109,7 @@ class GarbageCollector:
         for ref in record.object()["metadata"].get("ownerReferences") or []:
             owner = self._alive.get(ref["uid"])
             # An owner in another namespace is invalid and counts as absent, as in Kubernetes.
+            # An owner without a namespace is cluster-scoped and may own objects in every namespace.
             elsewhere = owner is not None and owner[1][0] not in ("", record.namespace)
             if owner is None or elsewhere:
                 dangling.append(ref)
@@ -131,6 +136,7 @@ class GarbageCollector:
             self._orphan(record)
             self._lifecycle.edit(resource, key, partial(_drop_finalizer, name=ORPHAN))
         elif FOREGROUND in record.finalizers:
+            # A copy, because a dependent may be removed at once and then leaves the index.
             for (_, dependent_key), dependent in list(self._dependents.get(record.uid, {}).items()):
                 self._judge(dependent, dependent_key)
             if not self._is_blocked(record.uid):
@@ -142,6 +148,7 @@ class GarbageCollector:
 
     def _is_blocked(self, uid: str) -> bool:
         """Whether a dependent still blocks the owner's deletion by `blockOwnerDeletion`."""
+        # Dependents without the flag do not delay the owner; they are collected after it.
         for (_, key), dependent in self._dependents.get(uid, {}).items():
             record = self._store.find(dependent, key)
             refs = record.object()["metadata"].get("ownerReferences") or [] if record else []
@@ -156,6 +163,7 @@ def _keep_owners(obj: JsonObject, *, refs: list[JsonObject]) -> None:
 
 def _drop_owner(obj: JsonObject, *, uid: str) -> None:
     refs = [ref for ref in obj["metadata"].get("ownerReferences") or [] if ref["uid"] != uid]
+    # An empty list is left out, as the API server omits empty fields.
     obj["metadata"].pop("ownerReferences", None)
     if refs:
         obj["metadata"]["ownerReferences"] = refs

@@ -32,6 +32,7 @@ class Lifecycle:
     def write(self, resource: Resource, obj: JsonObject) -> Record | None:
         """Write a changed object. Return None if it was terminating and is now removed."""
         meta = obj["metadata"]
+        # Removing the last finalizer is an ordinary update, so every write checks for the end.
         if _is_over(resource, meta):
             self._store.remove(resource, (meta.get("namespace", ""), meta["name"]))
             return None
@@ -86,8 +87,10 @@ class Lifecycle:
         return None if _is_over(resource, meta) else obj
 
     def _stamp(self, meta: JsonObject, grace: int) -> None:
+        # The end of the grace period and not the time of the request, as in Kubernetes.
         meta["deletionTimestamp"] = format_time(self._clock.now() + grace)
         meta["deletionGracePeriodSeconds"] = grace
+        # The API server counts the start of a deletion as a change of the wanted state.
         if "generation" in meta:
             meta["generation"] += 1
 
@@ -105,6 +108,7 @@ def _is_over(resource: Resource, meta: JsonObject) -> bool:
 def _grace_seconds(resource: Resource, obj: JsonObject, options: JsonObject) -> int:
     """The grace period of a deletion. Only pods on a node that have not finished have one."""
     requested = options.get("gracePeriodSeconds")
+    # A JSON boolean is an int in Python, but it is no number of seconds.
     if requested is not None and (not isinstance(requested, int) or isinstance(requested, bool)):
         raise bad_request(f"gracePeriodSeconds: {requested!r} is not an integer")
     # A negative value means one second, as in the API server.
@@ -113,6 +117,7 @@ def _grace_seconds(resource: Resource, obj: JsonObject, options: JsonObject) -> 
     if resource.storage != PODS.storage:
         return 0
     spec = obj.get("spec") or {}
+    # Without a node no kubelet would confirm the end, and a finished pod has nothing to stop.
     if not spec.get("nodeName") or (obj.get("status") or {}).get("phase") in _FINISHED:
         return 0
     # The request overrides the pod's own grace period, as with `kubectl delete --grace-period`.
@@ -128,6 +133,7 @@ def _propagate(resource: Resource, meta: JsonObject, options: JsonObject) -> Non
         # The older form of the option; old clients still send it.
         policy = "Orphan" if options["orphanDependents"] else "Background"
     if policy is None:
+        # A second deletion without a policy must not undo the policy of the first one.
         if meta.get("finalizers") and {FOREGROUND, ORPHAN} & set(meta["finalizers"]):
             return
         # batch/v1 Jobs orphan their pods by default, for clients that predate propagation policies

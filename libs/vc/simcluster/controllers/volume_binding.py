@@ -93,6 +93,8 @@ class ClaimBinder:
         if named or self._waits(claim):
             return None
         fitting = [volume for volume in volumes if _fits(volume, claim)]
+        # The smallest one leaves larger volumes to claims that need them. Names break ties, so that
+        # a run is repeatable.
         return min(fitting, key=_by_size, default=None)
 
     def _class_of(self, claim: JsonObject) -> JsonObject | None:
@@ -124,6 +126,7 @@ class ClaimBinder:
             "apiVersion": VOLUMES.api_version,
             "kind": VOLUMES.kind,
             "metadata": {
+                # The usual name of a provisioned volume, which is as unique as the claim's uid.
                 "name": f"pvc-{claim['metadata']['uid']}",
                 "uid": self._uid_source(),
                 "creationTimestamp": format_time(self._clock.now()),

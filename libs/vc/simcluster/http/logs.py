@@ -65,8 +65,10 @@ class _LogReader:
     def read(self, *, tail_lines: int | None = None) -> str:
         """Read the whole log or its last lines."""
         self._sent = self._lines()
+        # A negative number means the whole log, like `kubectl logs --tail=-1`.
         if tail_lines is None or tail_lines < 0:
             return "".join(self._sent)
+        # A slice from -0 would be the whole log, so 0 lines are a case of their own.
         return "".join(self._sent[-tail_lines:]) if tail_lines else ""
 
     def read_new(self) -> str:
@@ -99,8 +101,10 @@ def lines_after(old: list[str], new: list[str]) -> list[str]:
 
     The oldest lines of `old` may have been dropped from the bounded buffer.
     """
+    # The longest overlap is tried first, so that repeated lines are not sent twice.
     for start in range(len(old)):
         kept = len(old) - start
         if new[:kept] == old[start:]:
             return new[kept:]
+    # Without an overlap all remaining lines are newer than those that were sent.
     return new

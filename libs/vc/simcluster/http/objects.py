@@ -227,4 +227,5 @@ async def _delete_collection(request: web.Request, api: Api, target: Target) -> 
 
 
 def _dry_run(request: web.Request, options: JsonObject) -> bool:
+    # kubectl sends the dryRun of a deletion in the body, other clients in the query.
     return WriteParameters.of(request).dry_run or "All" in (options.get("dryRun") or [])

@@ -65,6 +65,7 @@ class Output:
             metadata["continue"] = page.continue_token
             metadata["remainingItemCount"] = page.remaining
         if self.tables:
+            # Decoded one at a time: most tables keep only the metadata of each object.
             objects = (msgspec.json.decode(item) for item in page.items)
             table = self.tables.table(objects, now=self._now, metadata=metadata)
             return json_response(table, content_type=TABLE_TYPE)

@@ -97,6 +97,7 @@ class ServiceProxy:
     def _open(self) -> aiohttp.ClientSession:
         """The HTTP session, created at first use because it needs a running loop."""
         if self._session is None or self._session.closed:
+            # No limit for the whole response, because a service may stream; only silence ends it.
             timeout = aiohttp.ClientTimeout(
                 total=None, sock_connect=CONNECT_SECONDS_MAX, sock_read=READ_SECONDS_MAX
             )

@@ -37,9 +37,11 @@ async def answer_watch(request: web.Request, api: Api, target: Target) -> web.St
     response = web.StreamResponse(headers={"Content-Type": output.content_type})
     response.enable_chunked_encoding()
     await response.prepare(request)
+    # From now on an error can only be an event: a second status line would break the stream.
     STREAMING.set(True)
     encoder = _EventEncoder(output, api)
     try:
+        # Closed explicitly, so that the watch ends with its connection and not at some later time.
         async with aclosing(watched) as events:
             async for event in events:
                 await _send(response, encoder.line(event))
@@ -54,6 +56,7 @@ async def answer_watch(request: web.Request, api: Api, target: Target) -> web.St
 def _events(request: web.Request, api: Api, target: Target) -> AsyncGenerator[WatchEvent, None]:
     """The watch that the query describes."""
     query = request.query
+    # Every watch ends, as on a real server, so a client that cannot resume one is found early.
     seconds = query_int(request, "timeoutSeconds") or WATCH_SECONDS_DEFAULT
     fields = query.get("fieldSelector", "")
     if target.name:  # the older form of a watch: one object, addressed by its path

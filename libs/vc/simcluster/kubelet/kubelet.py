@@ -72,6 +72,7 @@ class Kubelets:
     def fire(self) -> None:
         """Run all timers that are due."""
         now = self._api.clock.monotonic()
+        # The clock is read once, so a timer that a callback sets runs now only if it takes no time.
         while self._timers and self._timers[0][0] <= now:
             heapq.heappop(self._timers)[2]()
 
@@ -85,6 +86,7 @@ class Kubelets:
     def _next(self, run: PodRun, stage: str, seconds: float | None) -> None:
         """Enter a stage, and schedule its end. With None the stage has no end."""
         run.stage = stage
+        # Timers cannot be removed from the heap; the number disables those of older stages.
         run.turn += 1
         if seconds is not None:
             run.due_seconds = self._after(seconds, partial(self._on_timer, run, run.turn))
@@ -101,6 +103,7 @@ class Kubelets:
         for record in list(self._api.store.table(NODES).records.values()):
             self.see_node(record)
         pods = list(self._api.store.table(PODS).records.values())
+        # Only an estimate: new pods should not repeat the addresses of existing ones.
         self._addresses_given = len(pods)
         # A pending pod that came first could take capacity that a running pod already uses.
         pods.sort(key=lambda record: record.fields["status.phase"] != "Running")
@@ -153,6 +156,7 @@ class Kubelets:
                 run.turn += 1
             if record.fields["status.phase"] not in _FINISHED:
                 self._api.lifecycle.edit(PODS, record.key, partial(pod_life.lost, now=now))
+        # A real cluster waits 300 s by the default toleration of pods; a simulation need not.
         self._after(self._timings.lost_seconds, partial(self._remove_lost, name, turn))
 
     def _remove_lost(self, node: str, turn: int) -> None:
@@ -163,7 +167,9 @@ class Kubelets:
 
     def _remove(self, key: Key, uid: str) -> None:
         record = self._api.store.find(PODS, key)
+        # The uid protects a new pod that has got the same name meanwhile.
         if record is not None and record.uid == uid:
+            # As by a real kubelet: a grace period of 0 confirms that all containers have ended.
             self._api.lifecycle.delete(PODS, record, {"gracePeriodSeconds": 0})
 
     # Pod events: bound, terminating, deleted.
@@ -185,6 +191,7 @@ class Kubelets:
     def see_pod(self, record: Record) -> None:
         """Process the current state of a pod. The call is idempotent."""
         capacity = self._nodes.get(record.fields["spec.nodeName"])
+        # No kubelet runs there, so the pod stays as it is, like on a node that is down.
         if capacity is None:
             return
         run = self._runs.get(record.uid)
@@ -214,6 +221,7 @@ class Kubelets:
             capacity.hold(record.uid, {**requests, "pods": 1000})
             self._resume(run, pod)
             return run
+        # A pod that is already terminating takes no capacity, because `see_pod` ends it at once.
         refusal = None if record.deleting else capacity.take(record.uid, requests)
         if refusal is None:
             self._next(run, "starting", self._timings.start_seconds)
@@ -231,6 +239,7 @@ class Kubelets:
             self._next(run, "waiting", self._timings.restart_seconds)
             return
         length = pod_life.read_behaviour(pod).run_seconds
+        # Without a start time the run counts from now, so that the pod does not end too early.
         began = parse_time(state["running"].get("startedAt")) or self._api.clock.now()
         left = None if length is None else began + length - self._api.clock.now()
         self._next(run, "running", left)
@@ -246,6 +255,7 @@ class Kubelets:
         takes = (
             pod_life.read_behaviour(pod).grace_seconds if run.stage in ("running", "ending") else 0
         )
+        # After the grace period a real kubelet sends SIGKILL, whatever the container does.
         seconds = min(takes, grace)
         due = self._api.clock.monotonic() + seconds
         # A repeated deletion may only shorten the time that is left.
@@ -345,4 +355,5 @@ def _register(node: JsonObject, *, now: str) -> None:
     """Make a Node Ready that a user created without conditions."""
     status: JsonObject = node.setdefault("status", {})
     kept = [c for c in status.get("conditions") or [] if c.get("type") != "Ready"]
+    # Only Ready is added: the conditions that the user has set stay as they are.
     status["conditions"] = kept + ready_conditions(now)[-1:]

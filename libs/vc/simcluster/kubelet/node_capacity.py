@@ -25,8 +25,10 @@ def pod_requests(spec: JsonObject) -> Resources:
         if container.get("restartPolicy") == "Always":
             sidecars = step
         peak.raise_to(step)
+    # Sidecars run beside the containers, so both have to fit at the same time.
     total.add(sidecars)
     total.raise_to(peak)
+    # The sandbox exists during initialisation and later, so its overhead is added to both.
     total.add(_parsed(spec.get("overhead")))
     return total
 
@@ -99,5 +101,6 @@ class NodeCapacity:
         self._used.add(amounts)
 
     def release(self, uid: str) -> None:
+        # A pod that was rejected holds nothing, and its end must not reduce the use.
         amounts = self._held.pop(uid, {})
         self._used.add(amounts, times=-1)

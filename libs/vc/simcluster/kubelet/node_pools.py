@@ -54,6 +54,7 @@ def node_object(pool: NodePool, number: int, *, now: str) -> JsonObject:
         "kubernetes.io/hostname": name,
         "kubernetes.io/os": "linux",
         "kubernetes.io/arch": "amd64",
+        # The file wins, so that a pool can simulate another architecture or operating system.
         **pool.labels,
     }
     # YAML may contain numbers, but quantities in the API are strings.
@@ -87,6 +88,7 @@ def node_object(pool: NodePool, number: int, *, now: str) -> JsonObject:
 
 
 def node_address(number: int) -> str:
+    # The ranges 172.18 to 172.25 have more addresses than a pool may have nodes.
     return f"172.{18 + (number >> 16 & 7)}.{number >> 8 & 255}.{number & 255}"
 
 

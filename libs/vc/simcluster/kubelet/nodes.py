@@ -69,6 +69,7 @@ class SimulatedNodes:
 
     async def _run(self) -> None:
         while True:
+            # Cleared before the changes are read: a later write sets it again and is not missed.
             self._woken.clear()
             self._see_changes()
             self._kubelets.fire()
@@ -114,6 +115,7 @@ class SimulatedNodes:
         return changes
 
     def _is_current(self, change: Change) -> bool:
+        # An older state could mark a node as lost that has been restored since.
         current = self.api.store.find(NODES, change.record.key)
         return current is not None and current.version == change.version
 
@@ -124,6 +126,7 @@ class SimulatedNodes:
         for number in range(pool.count):
             node = node_object(pool, number, now=now)
             name = node["metadata"]["name"]
+            # An existing node keeps its taints and conditions when the simulation restarts.
             if self.api.store.find(NODES, ("", name)) is None:
                 await self.api.create(NODES, node)
                 added.append(name)
@@ -144,6 +147,7 @@ class SimulatedNodes:
 
     async def drain(self, name: str) -> list[str]:
         """Cordon the node and evict its pods. Return the names of pods that were not evicted."""
+        # First, so that no scheduler binds new pods here while the others are evicted.
         self.cordon(name)
         table = self.api.store.table(PODS)
         records = [r for r in table.records.values() if r.fields["spec.nodeName"] == name]
@@ -154,6 +158,7 @@ class SimulatedNodes:
         # Like `kubectl drain --ignore-daemonsets`: these pods would be created again at once.
         if any(ref.get("kind") == "DaemonSet" for ref in owners):
             return True
+        # By uid: a replacement with the same name may already run on another node.
         eviction: JsonObject = {"deleteOptions": {"preconditions": {"uid": record.uid}}}
         for _ in range(DRAIN_ATTEMPTS_MAX):
             try:
@@ -161,6 +166,7 @@ class SimulatedNodes:
                     namespace=record.namespace, name=record.name, eviction=eviction
                 )
             except TooManyRequestsError:
+                # A budget may allow it later, when replacements of other pods are healthy.
                 await self.api.clock.sleep(DRAIN_PAUSE_SECONDS)
             except NotFoundError:
                 return True
@@ -199,6 +205,7 @@ class SimulatedNodes:
 
 
 def _set_taint(spec: JsonObject, key: str, effect: str, *, on: bool) -> None:
+    # Kubernetes identifies a taint by key and effect, so other effects of the key stay.
     kept = [t for t in spec.get("taints") or [] if (t.get("key"), t.get("effect")) != (key, effect)]
     kept += [{"key": key, "effect": effect}] if on else []
     spec.pop("taints", None)

@@ -33,6 +33,7 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True):
     def code_of(self, attempt: int) -> int:
         """The exit code of an attempt, counted from 0."""
         if attempt < self.fail_attempts:
+            # An exit code of 0 would be a success, so a failing attempt then ends with 1.
             return self.exit_code or _FAILURE
         # With fail-attempts, the attempts after the failing ones succeed.
         return 0 if self.fail_attempts else (self.exit_code or 0)
@@ -56,6 +57,7 @@ def _seconds(text: str | None) -> float | None:
         value = float(text or "")
     except ValueError:
         return None
+    # Infinity becomes the bound, and NaN fails the comparison and counts as absent.
     return min(value, _SECONDS_MAX) if value >= 0 else None
 
 
@@ -75,6 +77,7 @@ def running(pod: JsonObject, *, now: str, attempt: int = 0) -> None:
     """Set the status of a pod whose containers all run, in place."""
     status: JsonObject = pod.setdefault("status", {})
     status["phase"] = "Running"
+    # The start time is that of the pod, so it survives restarts of its containers.
     status.setdefault("startTime", now)
     # The state before the last restart stays visible, as `kubectl describe` shows it.
     before = {one["name"]: one for one in status.get("containerStatuses") or []}
@@ -167,6 +170,7 @@ def backing_off(pod: JsonObject, *, code: int, now: str) -> None:
 
 def terminated(pod: JsonObject, *, now: str) -> None:
     """Set the status of a running pod that was terminated, in place. Other pods stay unchanged."""
+    # A pod that never ran has no exit code, and a finished one keeps its own.
     if (pod.get("status") or {}).get("phase") == "Running":
         finished(pod, code=_TERMINATED_BY_SIGNAL, now=now)
 
@@ -180,6 +184,7 @@ def rejected(pod: JsonObject, *, reason: str, message: str, now: str) -> None:
 
 def lost(pod: JsonObject, *, now: str) -> None:
     """Set the status of a pod whose node is unreachable, in place."""
+    # The phase stays: only the kubelet could report another one, and it is unreachable.
     status: JsonObject = pod.setdefault("status", {})
     set_condition(status, {"type": "Ready", "status": "False", "reason": "NodeNotReady"}, now=now)
 

@@ -83,5 +83,6 @@ def _below(value: Json, step: Step) -> list[Json]:
     if step.every:
         return value
     if step.index is not None:
+        # A slice, because a missing element is an empty cell and not an error.
         return value[step.index :][:1]
     return [v for v in value if isinstance(v, dict) and v.get(step.filter_key) == step.filter_value]

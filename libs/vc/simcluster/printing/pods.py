@@ -36,6 +36,7 @@ def pod_cells(pod: JsonObject, now: float) -> list[Json]:
 def pod_status(pod: JsonObject) -> str:
     """The value of the STATUS column."""
     status = pod.get("status", {})
+    # The reason of a kubelet, such as OutOfcpu, says more than the phase Failed.
     shown = status.get("reason") or status.get("phase") or "Unknown"
     if any(
         c.get("type") == "PodScheduled" and c.get("reason") == "SchedulingGated"
@@ -46,6 +47,7 @@ def pod_status(pod: JsonObject) -> str:
     # A failing init container explains the state better than the containers that wait for it.
     shown = blocked or _from_containers(status, shown)
     if pod["metadata"].get("deletionTimestamp"):
+        # An unreachable kubelet cannot confirm the end, so Terminating would say too much.
         shown = "Unknown" if status.get("reason") == _NODE_LOST else _terminating(status)
     return shown
 
@@ -64,10 +66,12 @@ def _initialising(pod: JsonObject) -> str:
     for index, container in enumerate(pod.get("status", {}).get("initContainerStatuses") or []):
         state = container.get("state") or {}
         ended, waiting = state.get("terminated"), state.get("waiting")
+        # The first init container that has not succeeded is the one for which the pod waits.
         if ended is not None and ended.get("exitCode", 0) == 0:
             continue
         if ended is not None:
             return f"Init:{_ending(ended)}"
+        # PodInitializing is the normal state of a waiting container, so the progress is shown.
         if waiting and waiting.get("reason") not in {None, "", "PodInitializing"}:
             return f"Init:{waiting['reason']}"
         return f"Init:{index}/{wanted}"

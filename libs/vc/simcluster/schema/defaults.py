@@ -41,6 +41,7 @@ def _secret(obj: JsonObject) -> None:
     plain = obj.pop("stringData", None)
     if isinstance(plain, dict):
         encoded = {k: base64.b64encode(str(v).encode()).decode() for k, v in plain.items()}
+        # The plain value wins over an encoded one of the same key, as in Kubernetes.
         obj["data"] = {**_member(obj, "data"), **encoded}
     obj.setdefault("type", "Opaque")
 
@@ -54,6 +55,7 @@ def _service(obj: JsonObject) -> None:
     spec.setdefault("ipFamilyPolicy", "SingleStack")
     for port in _objects(spec.get("ports")):
         port.setdefault("protocol", "TCP")
+        # Without a target a Service forwards to the same port of its pods.
         port.setdefault("targetPort", port.get("port"))
 
 
@@ -112,6 +114,7 @@ def _event(obj: JsonObject) -> None:
 def _node(obj: JsonObject) -> None:
     _member(obj, "spec")
     status = _member(obj, "status")
+    # As in the API server's defaulting of a node: nothing is reserved unless its kubelet says so.
     if "capacity" in status:
         status.setdefault("allocatable", dict(status["capacity"]))
 
@@ -142,6 +145,7 @@ def quantity_faults(field: str, amounts: Json) -> list[FieldFault]:
     faults = []
     for name, text in amounts.items():
         try:
+            # A JSON boolean is an int in Python, but it is no quantity.
             if isinstance(text, bool) or not isinstance(text, str | int | float):
                 raise QuantityError("must be a quantity")  # noqa: TRY301  one message for both
             if parse_quantity(text, decimals=3) < 0:

@@ -50,6 +50,7 @@ def definition_faults(crd: JsonObject) -> list[FieldFault]:
     if crd["metadata"].get("name") != expected:
         why = f'must be spec.names.plural+"."+spec.group, which is {expected}'
         faults.append(invalid_value("metadata.name", crd["metadata"].get("name"), why))
+    # Objects are stored in one version; with none or two of them the form would be undefined.
     if [version.storage for version in spec.versions].count(True) != 1:
         why = "must have exactly one version marked as storage version"
         faults.append(invalid_value("spec.versions", len(spec.versions), why))
@@ -100,6 +101,7 @@ class Definitions:
         if change.type == DELETED:
             self._background.add(partial(self._end, change.record.object()))
         else:
+            # At once and not as a step: the next request must already find the resource.
             self._registry.add_crd(change.record.object())
 
     def _end(self, crd: JsonObject) -> None:

@@ -158,6 +158,7 @@ def _name_fault(resource: Resource, name: str) -> FieldFault | None:
     if resource.group == "rbac.authorization.k8s.io":
         bad = name in (".", "..") or "/" in name or "%" in name
         return invalid_value(field, name, "may not contain '/' or '%'") if bad else None
+    # These names become single labels of DNS names, so dots are not allowed.
     if resource.storage in _LABEL_NAMED:
         if len(name) <= _LABEL_LENGTH_MAX and _LABEL_PATTERN.fullmatch(name):
             return None

@@ -28,6 +28,7 @@ def default_pod(pod: JsonObject) -> None:
     if not isinstance(spec, dict):
         return
     default_pod_spec(spec)
+    # The deprecated spelling is kept equal, as the API server does for old clients.
     spec.setdefault("serviceAccountName", spec.get("serviceAccount", "default"))
     spec.setdefault("serviceAccount", spec["serviceAccountName"])
     spec.setdefault("enableServiceLinks", True)
@@ -94,4 +95,5 @@ def _amounts(container: JsonObject, which: str) -> dict[str, int]:
         parsed = parse_resources({name: listed[name] for name in _QOS_RESOURCES if name in listed})
     except (QuantityError, AttributeError, TypeError):
         return {}  # validation reports the fault
+    # A zero counts as absent in the QoS rules of Kubernetes.
     return {name: amount for name, amount in parsed.items() if amount}

@@ -52,7 +52,9 @@ def _conform_object(schema: JsonObject, obj: JsonObject, *, keep: frozenset[str]
     # Defaults come after pruning: a dropped null is replaced by its default, as in Kubernetes.
     for name, member in properties.items():
         if name not in obj and "default" in member and name not in keep:
+            # A copy, because later steps change the object, and all objects share the schema.
             obj[name] = copy.deepcopy(member["default"])
+    # After the defaults, because a default object may have members with defaults of their own.
     for name, value in obj.items():
         if name not in keep and isinstance(value, dict | list):
             member = _member_schema(schema, properties, name)
@@ -68,4 +70,5 @@ def _member_schema(schema: JsonObject, properties: JsonObject, name: str) -> Jso
     extra = schema.get("additionalProperties")
     if isinstance(extra, dict):
         return extra
+    # `additionalProperties: true` allows any entry, so nothing below it may be pruned.
     return {PRESERVE: True} if extra is True else None

@@ -79,6 +79,7 @@ def check_identity(resource: Resource, old: JsonObject, new: JsonObject) -> None
     meta, known = new["metadata"], old["metadata"]
     check_uid(resource, known, uid=meta.get("uid") or "")
     version = meta.get("resourceVersion") or ""
+    # An empty version and 0 mean an unconditional update, as in the API server.
     if version not in ("", "0", known["resourceVersion"]):
         raise conflict(resource, known["name"])
 
@@ -151,6 +152,7 @@ def bump_generation(resource: Resource, old: JsonObject, new: JsonObject) -> Non
     """Increment the generation if the object changed outside of metadata and status."""
     if not has_generation(resource):
         return
+    # Without a status subresource the status is ordinary content, so its changes count.
     ignored = {"metadata", "status"} if resource.has_status else {"metadata"}
     names = (old.keys() | new.keys()) - ignored
     if any(old.get(name) != new.get(name) for name in names):
@@ -161,6 +163,7 @@ def update_faults(old: JsonObject, new: JsonObject) -> list[FieldFault]:
     """The faults of metadata changes by the rules that all kinds share."""
     known, meta = old["metadata"], new["metadata"]
     faults: list[FieldFault] = []
+    # Otherwise the deletion could be delayed for ever by one more finalizer each time.
     if "deletionTimestamp" in known:
         added = [
             f for f in meta.get("finalizers") or [] if f not in (known.get("finalizers") or [])

@@ -36,6 +36,7 @@ def validate(schema: JsonObject, obj: JsonObject) -> list[FieldFault]:
     found: list[FieldFault] = []
     for fault in _object(schema, obj, "", skip=ALWAYS_KEPT):
         found.append(fault)
+        # Faults are generated lazily: after the bound the rest of the object is not examined.
         if len(found) >= FAULTS_MAX:
             break
     return found
@@ -79,6 +80,7 @@ def _type_fits(schema: JsonObject, value: Json) -> bool:
     expected = schema.get("type")
     if not expected or expected == actual:
         return True
+    # JSON does not separate 1 from 1.0: an integer is a number, and a whole number is an integer.
     if expected == "number":
         return actual == "integer"
     return expected == "integer" and isinstance(value, float) and value.is_integer()
@@ -162,6 +164,7 @@ def _string(schema: JsonObject, value: str, path: str) -> Iterator[FieldFault]:
         low = schema["minLength"]
         yield invalid_value(path, value, f"{path} in body should be at least {low} chars long")
     pattern = schema.get("pattern")
+    # Patterns of JSON Schema are not anchored, hence `search`.
     if pattern and not _compiled(pattern).search(value):
         yield invalid_value(path, value, f"{path} in body should match '{pattern}'")
     if schema.get("format") == "date-time" and not _is_time(value):
@@ -224,4 +227,5 @@ def _combined(schema: JsonObject, value: Json, path: str) -> Iterator[FieldFault
 
 
 def _fits(schema: JsonObject, value: Json, path: str) -> bool:
+    # The first fault decides, so the rest of the value is not examined.
     return next(_value(schema, value, path), None) is None

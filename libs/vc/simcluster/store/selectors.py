@@ -51,6 +51,7 @@ def _field(record: Record, field: str) -> str:
         return record.name
     if field == "metadata.namespace":
         return record.namespace
+    # An absent field is empty, as in the API server: `spec.nodeName=` selects unbound pods.
     return record.fields.get(field, "")
 
 
@@ -72,7 +73,9 @@ def select(
 
 
 def split_fields(text: str) -> list[str]:
+    # Empty terms are skipped, as in the API server: clients join optional parts with commas.
     terms = [term for term in text.split(",") if term.strip()]
+    # Every term is checked for every record, so their number bounds the cost of a list.
     if len(terms) > FIELD_TERMS_MAX:
         raise bad_request(
             f"field selector has {len(terms)} terms; at most {FIELD_TERMS_MAX} are taken"

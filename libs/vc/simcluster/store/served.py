@@ -39,6 +39,7 @@ def served_object(resource: Resource, obj: JsonObject) -> JsonObject:
     """Convert a stored object to the form that this resource serves."""
     if is_stored_form(resource):
         return obj
+    # `events.k8s.io` only renames fields of the core Event, so both groups show the same events.
     if resource.group == EVENTS_GROUP:
         obj = {_CORE_TO_EVENTS.get(key, key): value for key, value in obj.items()}
     return obj | {"apiVersion": resource.api_version}
@@ -51,4 +52,5 @@ def stored_object(resource: Resource, obj: JsonObject) -> JsonObject:
     if resource.group == EVENTS_GROUP:
         obj = {_EVENTS_TO_CORE.get(key, key): value for key, value in obj.items()}
         return obj | {"apiVersion": "v1"}
+    # Without a conversion webhook only the apiVersion differs between versions of a CRD.
     return obj | {"apiVersion": f"{resource.group}/{resource.storage_version}"}

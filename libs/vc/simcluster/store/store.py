@@ -109,6 +109,7 @@ class Table:
                 insort(self.keys, key)
             self.records[key] = change.record
         self.history.append(change)
+        # `previous` is normally part of the history already, so only the new record is counted.
         self._history_bytes += len(change.record.raw)
         # Dropping a quarter at once keeps the cost per write constant on average.
         if len(self.history) > self._history_max or self._history_bytes > HISTORY_BYTES_MAX:
@@ -137,20 +138,26 @@ class Table:
         dropped = self.history[:keep]
         del self.history[:keep]
         self.history_start += keep
+        # The version counts even if no change was dropped: etcd compacts a revision of the whole
+        # store, so older versions are gone for every kind.
         self.compacted_version = max(self.compacted_version, version)
         self._history_bytes -= sum(len(change.record.raw) for change in dropped)
+        # A waiting watcher compares its cursor with the new start now, not after the next write.
         self.wake()
 
     def cursor_after(self, version: int) -> int:
         """The cursor of the first change after a version. GoneError if it was dropped."""
+        # An equal version is fine: the client has seen that change and needs only newer ones.
         if version < self.compacted_version:
             raise too_old(version, self.compacted_version)
         return self.history_start + bisect_right(self.history, version, key=_VERSION_OF)
 
     def changes_from(self, cursor: int) -> Iterator[Change]:
         """The changes from a cursor on. GoneError if some of them were already dropped."""
+        # A watcher that reads too slowly has lost changes. Only a relist can close the gap.
         if cursor < self.history_start:
             raise too_old(cursor, self.history_start)
+        # A copy of the rest: a write between two steps of the reader may trim the list.
         return iter(self.history[cursor - self.history_start :])
 
     def state_at(self, version: int) -> tuple[list[Key], dict[Key, Record]]:
@@ -174,6 +181,7 @@ class Table:
         # A new list: a watcher registers again for its next wait, so each is woken once.
         waiters, self._waiters = self._waiters, []
         for waiter in waiters:
+            # A cancelled wait is already done, and setting its result would raise.
             if not waiter.done():
                 waiter.set_result(None)
 
@@ -209,6 +217,7 @@ class Store:
         self._tables: dict[tuple[str, str], Table] = {}
 
     def table(self, resource: Resource) -> Table:
+        # Resources with one storage share a table: both events APIs read the same objects.
         table = self._tables.get(resource.storage)
         if table is None:
             table = self._tables[resource.storage] = Table(resource, history_max=self._history_max)
@@ -222,6 +231,8 @@ class Store:
 
     def put(self, resource: Resource, obj: JsonObject) -> Record:
         """Store an object under the next version. The caller must not use the object afterwards."""
+        # One counter for all kinds, like etcd's revision: a bookmark may carry the store's version,
+        # and a client that resumes from it has missed no change of its own kind.
         self.version += 1
         meta = obj["metadata"]
         meta["resourceVersion"] = str(self.version)
@@ -257,6 +268,8 @@ class Store:
         table = self.table(resource)
         previous = table.records[key]
         self.version += 1
+        # The last event carries the deletion's version: a client that resumes from it does not get
+        # the deletion a second time.
         last = with_version(previous, self.version)
         if previous.namespace:
             self.per_namespace[previous.namespace] -= 1
@@ -264,6 +277,7 @@ class Store:
         return last
 
     def _commit(self, table: Table, change: Change) -> None:
+        # The change is applied before listeners run, so a listener that reads the store sees it.
         table.append(change)
         for listener in self.listeners:
             listener(table, change)

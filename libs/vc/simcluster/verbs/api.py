@@ -181,6 +181,7 @@ class Api:
             label_selector=label_selector,
             field_selector=field_selector,
         )
+        # A watch list starts with the existing objects even if the request names a version.
         from_start = resource_version in ("", "0") or send_initial_events
         request = WatchRequest(
             version=None if from_start else read_version(resource_version),
@@ -306,6 +307,7 @@ class Api:
         namespace = namespace if resource.namespaced else ""
         record = self._record(resource, name, namespace)
         delete_options = options or {}
+        # Rejected before the webhooks are called, as the NamespaceLifecycle admission does.
         if resource.storage == NAMESPACES.storage:
             self._namespaces.check_deletable(name)
         if self.admission is not None:
@@ -339,6 +341,7 @@ class Api:
             field_selector=field_selector,
         )
         table = self.store.table(resource)
+        # Fixed before the first deletion: webhooks are awaited, and the table changes meanwhile.
         chosen = [r for key in table.keys if selection.matches(r := table.records[key])]
         listed = ObjectPage(
             items=[serve(resource, record.raw) for record in chosen],

@@ -22,6 +22,7 @@ async def apply(
 
     `now` is recorded in managedFields next to the field manager.
     """
+    # Ownership is recorded per manager, so an apply without one could not be recorded.
     if not options.field_manager:
         raise bad_request("PatchOptions.meta.k8s.io is invalid: fieldManager: Required value")
     wanted = read_object(resource, config)

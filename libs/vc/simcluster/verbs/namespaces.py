@@ -80,6 +80,7 @@ class Namespaces:
         held = self._store.per_namespace.get(namespace)
         # Finalizers of other controllers keep an empty namespace until they are removed.
         if record is not None and record.deleting and not held and not record.finalizers:
+            # The count goes with the namespace, or the map would keep every name ever used.
             self._store.per_namespace.pop(namespace, None)
             self._store.remove(NAMESPACES, record.key)
 

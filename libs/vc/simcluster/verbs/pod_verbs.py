@@ -75,6 +75,7 @@ class PodVerbs:
 
     def evict(self, *, namespace: str, name: str, eviction: JsonObject) -> None:
         """Delete the pod if all disruption budgets that cover it allow one more disruption."""
+        # An eviction is a deletion with one more check, with grace period and preconditions.
         record = self._pod(namespace, name)
         options: Json = eviction.get("deleteOptions") or {}
         if not isinstance(options, dict):
@@ -135,6 +136,7 @@ def _check_bindable(pod: JsonObject, name: str) -> None:
 
 
 def _check_budget(budget: JsonObject) -> None:
+    # The status was computed for this request, so two evictions in a row cannot share one slot.
     if budget["status"]["disruptionsAllowed"] > 0:
         return
     name = budget["metadata"]["name"]
@@ -159,6 +161,7 @@ def set_condition(status: JsonObject, condition: JsonObject, *, now: str) -> Non
     conditions: list[JsonObject] = status.setdefault("conditions", [])
     for index, known in enumerate(conditions):
         if known.get("type") == condition["type"]:
+            # Readers compute durations from the transition time, so a repeated status keeps it.
             same = known.get("status") == condition["status"]
             since = known.get("lastTransitionTime", now) if same else now
             conditions[index] = {**condition, "lastTransitionTime": since}

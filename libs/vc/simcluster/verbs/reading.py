@@ -73,6 +73,7 @@ def read_page(
     chosen, last, next_index = _take(keys[low:high], records, selection, limit=limit)
     items = [serve(resource, record.raw) for record in chosen]
     rest = (high - low) - next_index
+    # Without a rest there is no token, or a client would fetch one more and empty page.
     if not rest or not limit:
         return ObjectPage(items=items, resource_version=str(version))
     token = _write_token(_Continue(version=version, after=last))
@@ -113,6 +114,7 @@ def _take(
 
 
 def _write_token(token: _Continue) -> str:
+    # URL-safe and without padding, because clients may put the token into a query unescaped.
     return base64.urlsafe_b64encode(msgspec.json.encode(token)).decode().rstrip("=")
 
 
@@ -120,6 +122,7 @@ def _read_token(text: str) -> _Continue:
     try:
         padded = text + "=" * (-len(text) % 4)
         return msgspec.json.decode(base64.urlsafe_b64decode(padded), type=_Continue)
+    # The token comes from the client, so any damage is an error of the request.
     except (ValueError, msgspec.DecodeError):
         raise bad_request(f"continue key is not valid: {text[:80]!r}") from None
 
@@ -145,6 +148,7 @@ async def watch_events(
     # Cursor and version are read before the first yield, so no change after them can be missed.
     cursor, reported = _start(store, table, request)
     if request.version is None:
+        # A copy, because other tasks may write to the table while an event is consumed.
         for record in [table.records[key] for key in table.keys]:
             if selection.matches(record):
                 yield WatchEvent(ADDED, serve(resource, record.raw), str(record.version))
@@ -211,6 +215,7 @@ def _visible(resource: Resource, selection: Selection, change: Change) -> WatchE
 
 
 def _bookmark(resource: Resource, version: int, *, initial_end: bool = False) -> WatchEvent:
+    # A real server encodes the empty timestamp as null here, and typed clients accept that.
     metadata: dict[str, object] = {"resourceVersion": str(version), "creationTimestamp": None}
     if initial_end:
         metadata["annotations"] = {INITIAL_EVENTS_END: "true"}

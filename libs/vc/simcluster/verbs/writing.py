@@ -95,11 +95,14 @@ class Writer:
         obj = read_object(resource, body)
         self._stamp(resource, obj, options)
         name = obj["metadata"]["name"]
+        # Like the NamespaceLifecycle admission, which is among the first of Kubernetes: no webhook
+        # sees a request for a missing or terminating namespace.
         if resource.namespaced:
             self._namespaces.check_open(resource, name=name, namespace=options.namespace)
         drop_status_on_create(resource, obj)
         obj = stored_object(resource, obj)
         _complete(resource, obj)
+        # Before the webhooks, so that they see the priority and the cluster IP that are set here.
         self._builtin.admit(resource, obj, name=name)
         if self.admission is not None:
             obj = await self._mutate(resource, obj, None, options)
@@ -114,6 +117,7 @@ class Writer:
         # Another client may have created the object while webhooks were called.
         if self._store.find(resource, (options.namespace, name)) is not None:
             raise already_exists(resource, name)
+        # A dry run passes all checks above and only leaves out the storage, as in Kubernetes.
         if not options.dry_run:
             obj = self._store.put(resource, obj).object()
         return served_object(resource, obj)
@@ -135,6 +139,7 @@ class Writer:
             meta["namespace"] = options.namespace
         else:
             meta.pop("namespace", None)
+        # Set even if the client sent one: a uid identifies one object for ever and must not repeat.
         meta["uid"] = self._uid_source()
         # An explicit name wins over generateName, as in Kubernetes.
         if not meta.get("name") and meta.get("generateName"):
@@ -154,6 +159,7 @@ class Writer:
             name = generated_name(prefix, self._uid_source())
             if self._store.find(resource, (namespace, name)) is None:
                 break
+        # After the last attempt the name may be in use: then the creation fails with 409.
         return name
 
     async def update(
@@ -169,6 +175,7 @@ class Writer:
         advanced.
         """
         for _ in range(UPDATE_ATTEMPTS_MAX):
+            # Read again in each attempt: the change must be computed from the newest object.
             record = self._store.find(resource, (options.namespace, options.name))
             if record is None:
                 raise not_found(resource, options.name)
@@ -186,6 +193,7 @@ class Writer:
         """Return the object as it will be stored: admitted and valid."""
         old = record.object()
         check_address(resource, new, name=options.name, namespace=options.namespace)
+        # Before `carry_over`, which replaces uid and version by those of the stored object.
         check_identity(resource, old, new)
         new = stored_object(resource, new)
         obj = carry_over(resource, old, new, subresource=options.subresource)
@@ -195,6 +203,7 @@ class Writer:
             # A webhook must not change what this subresource does not own either.
             obj = carry_over(resource, old, mutated, subresource=options.subresource)
             _complete(resource, obj)
+        # After the webhooks, so that the fields which they change get an owner, too.
         if not options.applies:
             track_update(
                 resource, old, obj, options.field_manager, options.subresource, self._now()
@@ -216,6 +225,7 @@ class Writer:
         # A write without an effect has no new version, as on a real server: watchers see nothing.
         if obj == old or options.dry_run:
             return served_object(resource, obj)
+        # Not a plain put: a write that removes the last finalizer ends a terminating object.
         written = self._lifecycle.write(resource, obj)
         return served_object(resource, written.object() if written is not None else obj)
 
@@ -225,6 +235,7 @@ class Writer:
         assert self.admission is not None
         request = self.request(resource, options, obj=obj, old=old)
         mutated = await self.admission.mutate(request)
+        # The patch of a webhook may break the metadata on which all later steps rely.
         check_shape(mutated)
         return mutated
 

@@ -99,6 +99,7 @@ def groups_of(user: str) -> list[str]:
     found = ["system:authenticated"]
     prefix, _, rest = user.partition("system:serviceaccount:")
     # Service accounts are in the group of all accounts and that of their namespace.
+    # A user name that contains the text elsewhere is no service account.
     if not prefix and ":" in rest:
         found += ["system:serviceaccounts", f"system:serviceaccounts:{rest.split(':')[0]}"]
     return found + (["system:masters"] if user in ("", USER) else [])
@@ -143,6 +144,7 @@ async def call(
     config = webhook.get("clientConfig") or {}
     address = address_of(config, services)
     is_tls = address.url.startswith("https:")
+    # The range of Kubernetes: one webhook can delay a write by at most 30 seconds.
     seconds = min(webhook.get("timeoutSeconds") or TIMEOUT_SECONDS_DEFAULT, TIMEOUT_SECONDS_MAX)
     try:
         async with session.post(
@@ -166,6 +168,7 @@ async def call(
 
 
 def _read_answer(raw: bytes, status: int, *, uid: str) -> Answer:
+    # Any other code means that no webhook has decided, so the failure policy applies.
     if status != _HTTP_OK:
         raise WebhookFailedError(
             f"the server answered {status}: {raw[:200].decode(errors='replace')}"

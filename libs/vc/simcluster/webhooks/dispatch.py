@@ -81,8 +81,11 @@ class WebhookAdmission:
     def _decode(self, plural: str) -> list[JsonObject]:
         """All webhooks of one kind. They are decoded again only if a configuration changed."""
         resource = self._api.registry.lookup(_GROUP, "v1", plural)
+        # Listed for each write, so that a configuration is in force as soon as it is stored. A real
+        # server follows after a moment.
         items = self._api.list(resource).items
         known = self._decoded.get(plural)
+        # The comparison is cheap: unchanged records are the same bytes objects.
         if known is None or known[0] != items:
             found = [w for item in items for w in msgspec.json.decode(item).get("webhooks") or []]
             known = self._decoded[plural] = (items, found)
@@ -103,6 +106,7 @@ class WebhookAdmission:
                 return None
             _log.warning("webhook_failed webhook=%s policy=Fail error=%s", name, error)
             raise failure(name, error) from None
+        # A denial is a decision and no failure, so failurePolicy does not apply to it.
         if not answer.allowed:
             raise denial(name, answer)
         return answer

@@ -42,6 +42,7 @@ def _resource_matches(pattern: str, plural: str, subresource: str) -> bool:
     name, slash, below = pattern.partition("/")
     if name not in {ANY, plural}:
         return False
+    # A rule for `jobs` must not see status writes, which controllers send all the time.
     if not slash:
         return not subresource
     return below in {ANY, subresource}

@@ -59,6 +59,7 @@ def acls_in(script: str) -> Iterator[Acl]:
     for line in script.splitlines():
         if not line.startswith("acl --"):
             continue
+        # One iterator, because the value of an option is the next element of the same sequence.
         words = iter(shlex.split(line)[1:])
         principal = ""
         operations: list[int] = []
@@ -75,6 +76,7 @@ def acls_in(script: str) -> Iterator[Acl]:
             else:
                 # An unknown option would silently grant less than the script says.
                 raise ValueError(f"{word!r} in {line!r} is not an option that we write")
+        # Like kafka-acls.sh, which creates one rule for each resource and operation of a line.
         for kind, name in resources:
             for operation in operations:
                 yield Acl(kind, name, _LITERAL, principal, "*", operation, _ALLOW)
@@ -152,4 +154,5 @@ class AuthorizingRedis(RedisServer):
 def login_of(service: str, *, kafka: AuthorizingKafka, redis: AuthorizingRedis) -> dict[str, str]:
     """The variables with which a service logs in to both servers as its own user."""
     login = kafka.environment_of(service)
+    # Services without snapshots have no user in Redis, so they do not get its address either.
     return {**login, "REDIS_URL": redis.url_of(service)} if service in SNAPSHOTS else login

@@ -118,6 +118,7 @@ async def _withdraw(kubeconfig: Path, url: str) -> None:
                     uid = Preconditions(uid=found["metadata"]["uid"])
                     await cluster.delete(kind, name=name, preconditions=uid)
             except (NotFoundError, ConflictError):
+                # Deleted or replaced meanwhile: in both cases no webhook of this stack is left.
                 continue
     finally:
         await cluster.close()

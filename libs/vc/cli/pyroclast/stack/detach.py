@@ -31,6 +31,7 @@ async def run_detached(home: Path, arguments: list[str]) -> int:
     env = {**os.environ, "PYROCLAST_HOME": str(home)}
     child = Child("stack", command, env=env, log=log)
     log.parent.mkdir(parents=True, exist_ok=True)
+    # The child creates the log only at its start, but its end has to be known before that.
     log.touch()
     with log.open("rb") as lines:
         # The log may have lines of an earlier stack; only new lines are shown.

@@ -54,6 +54,7 @@ async def stop_leftovers(home: Path, *, say: Say) -> bool:
         if left:
             say(left)
             return False
+    # Last: while webhooks are left, the file is what another `stack-down` needs to find them.
     stack_file.remove(home)
     return True
 

@@ -130,6 +130,7 @@ def environment_of(
         or ("all" if addresses.dashboard_host == LOOPBACK else "none"),
         "ADMISSION_HOST": addresses.admission_host,
         "ADMISSION_PORT": str(addresses.admission_port),
+        # The account of a service may not create configurations: they are installed with it.
         "ADMISSION_CREATE_CONFIGURATIONS": "" if service in addresses.accounts else "true",
         "ADMISSION_URL": addresses.admission_url,
         "ADMISSION_FAILURE_POLICY": inherited.get("ADMISSION_FAILURE_POLICY", ""),

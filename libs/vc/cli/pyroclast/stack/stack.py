@@ -64,6 +64,7 @@ async def run_stack(options: Options) -> int:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
+        # A handler cannot await, so it only sets the event; this coroutine does the rest.
         loop.add_signal_handler(number, stop.set)
     with _one_per_home(options.home):
         # A supervisor that was killed leaves processes behind, which would hold the ports.
@@ -84,6 +85,7 @@ async def _unless(stop: asyncio.Event, starting: Coroutine[None, None, None]) ->
     try:
         # A signal during the start must not wait until all services are ready.
         await asyncio.wait({start, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        # Awaited, so that an error of the start is raised here and not lost with the task.
         if start.done():
             await start
     finally:
@@ -95,6 +97,7 @@ async def _unless(stop: asyncio.Event, starting: Coroutine[None, None, None]) ->
 @contextmanager
 def _one_per_home(home: Path) -> Iterator[None]:
     home.mkdir(parents=True, exist_ok=True)
+    # The file is never removed: a second process could then lock a new file of the same name.
     with (home / LOCK_NAME).open("w") as lock:
         try:
             # The kernel releases the lock when this process ends, however it ends.
@@ -238,6 +241,7 @@ class Stack:
         """Create accounts on a real API server that we started, so that no service is an
         administrator.
         """
+        # A given cluster belongs to the user, and the embedded one has no authentication.
         if self._options.cluster != KUBERNETES:
             return {}
         try:

@@ -82,6 +82,7 @@ class Supervisor:
             try:
                 await member.start()
             except (OSError, PartError) as error:
+                # The report is one line; the rest of the error is the end of the log that it names.
                 how = f"did not start ({describe(error).splitlines()[0]})"
                 continue
             self.restarts[member.name] += 1
@@ -96,6 +97,8 @@ class Supervisor:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         services = [member for member in self._members if member.role == "service"]
+        # Together, because each may need seconds and none needs another one to stop.
         await asyncio.gather(*(member.stop() for member in services))
+        # Services have ended by now. Servers must outlast what was started after them.
         for member in reversed(self._members):
             await member.stop()

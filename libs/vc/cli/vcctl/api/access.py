@@ -32,6 +32,7 @@ def find_access(*, master: str, kubeconfig: str) -> Access:
             access = _in_cluster()
     except KubeconfigError as error:
         raise NoClusterError(str(error)) from None
+    # The rule of client-go: the flag replaces the server, but the user of the kubeconfig stays.
     return access._replace(server=master) if master else access
 
 
@@ -43,6 +44,7 @@ def _files(flag: str) -> list[Path]:
     named = os.environ.get("KUBECONFIG", "")
     if named:
         return kubeconfig_files(named)
+    # Its absence is no error: inside a pod the service account is used instead.
     usual = Path.home() / ".kube" / "config"
     return [usual] if usual.exists() else []
 
@@ -53,10 +55,12 @@ def _in_cluster() -> Access:
     if not host or not token.exists():
         raise NoClusterError(_NO_CLUSTER)
     port = os.environ.get("KUBERNETES_SERVICE_PORT", "443")
+    # An IPv6 address needs brackets in a URL, and Kubernetes sets the variable without them.
     shown = f"[{host}]" if ":" in host else host
     mounted = "the pod's service account"
     return Access(
         server=f"https://{shown}:{port}",
         ca_pem=read_text(SERVICE_ACCOUNT / "ca.crt", field=mounted),
+        # The file may end with a newline, which is not allowed in a header.
         token=read_text(token, field=mounted).strip(),
     )

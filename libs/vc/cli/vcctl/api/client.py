@@ -72,6 +72,7 @@ class Client:
         token = ""
         # Bounded, because a broken server could return continue tokens for ever.
         for _ in range(PAGES_MAX):
+            # Pages keep the responses of a large cluster below RESPONSE_BYTES_MAX.
             words = {**(query or {}), "limit": str(PAGE_OBJECTS)}
             if token:
                 # The token refers to the version of the first page, so the pages are consistent.
@@ -123,6 +124,7 @@ class Client:
             response = self._send(connection, "GET", path, accept=accept)
             # The body of an accepted watch is the stream itself, so it is read only on an error.
             self._refuse(response, response.read(RESPONSE_BYTES_MAX) if _is_bad(response) else b"")
+            # One event per line. The bound stops a server that never sends the end of a line.
             while line := response.readline(RESPONSE_BYTES_MAX):
                 yield _event(json.loads(line), resource)
         except (OSError, HTTPException, ValueError) as error:
@@ -268,6 +270,7 @@ class Client:
 
         try:
             self.now = parsedate_to_datetime(date).timestamp()
+        # A gateway may send no Date or an invalid one, which is no reason to fail the command.
         except ValueError:
             self.now = None
 
@@ -284,6 +287,7 @@ class Client:
         return content
 
     def _unreachable(self, error: Exception) -> NoClusterError:
+        # Some errors, such as time-outs, have no text; their type is better than an empty message.
         why = getattr(error, "strerror", None) or str(error) or type(error).__name__
         return NoClusterError(f"cannot reach {self._what} at {self._access.server}: {why}")
 
@@ -318,6 +322,7 @@ class Client:
 
 def print_warnings(headers: "list[str]") -> None:
     """Print the warnings of the server about a written object, as kubectl does."""
+    # Bounded, because a flood of warnings would hide the result of the command.
     for header in headers[:WARNINGS_MAX]:
         _, _, rest = header.partition('"')
         text = rest.rpartition('"')[0].replace('\\"', '"').replace("\\\\", "\\")
@@ -329,6 +334,7 @@ def is_address(url: str) -> bool:
     """Whether the URL has a scheme, host and port that can be used for HTTP."""
     try:
         parts = urlsplit(url)
+        # Reading the port raises ValueError if it is no number or out of range.
         return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
     except ValueError:
         return False

@@ -29,6 +29,7 @@ def proxied_connection(server: SplitResult, *, access: Access, seconds: float) -
         connection = HTTPConnection(host, port, timeout=seconds)
     headers = {}
     if proxy.username:
+        # Quoted in the URL, because a password may contain `@` or `:`.
         user = f"{unquote(proxy.username)}:{unquote(proxy.password or '')}"
         headers["Proxy-Authorization"] = f"Basic {b64encode(user.encode()).decode()}"
     port = server.port or _USUAL_PORTS[server.scheme]

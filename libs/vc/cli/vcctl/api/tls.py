@@ -17,6 +17,7 @@ def https_connection(host: str, port: int, *, access: Access, seconds: float) ->
     try:
         context = ssl.create_default_context(cadata=access.ca_pem or None)
         if not access.verify:
+            # In this order: ssl rejects CERT_NONE while host names are still checked.
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
         # Optional: the user may have a token instead of a client certificate.

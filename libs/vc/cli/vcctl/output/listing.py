@@ -146,11 +146,13 @@ def _follow(
             version = str(metadata(item).get("resourceVersion", version))
             if event.get("type") != "BOOKMARK" and listing.keep(item):
                 take(item)
+        # A server that ends every watch at once must not be called in a busy loop.
         sleep(RECONNECT_SECONDS)
     except ApiError as error:
         # Other errors are not cured by a relist.
         if error.code != HTTP_GONE:
             raise
+        # The history was compacted; a relist shows what changed in between.
         items, version = _read(client, listing)
         for item in filter(listing.keep, items):
             take(item)
@@ -161,6 +163,7 @@ def _object_of(event: JsonObject) -> JsonObject:
     """The object of an event. An ERROR event raises the same error as a failed request."""
     item: JsonObject = event.get("object") or {}
     if event.get("type") == "ERROR":
+        # The status line was sent long before, so the code inside the event decides.
         raise ApiError(str(item.get("message", "")), code=int(item.get("code", 0)))
     return item
 
