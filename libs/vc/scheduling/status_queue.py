@@ -115,6 +115,7 @@ class StatusQueue:
         if not order:
             return None
         key = next(iter(order))
+        # The key may be in both orders, and must not be taken a second time.
         self._awaited.pop(key, None)
         self._rest.pop(key, None)
         self._busy.add(key)

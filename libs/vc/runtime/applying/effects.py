@@ -136,6 +136,7 @@ class EffectApplier:
 
         `epoch` is the lease epoch of the decision; it is required if the applier has a lease.
         """
+        # Any default would let a decision of an earlier term be written in a later one.
         if self._lease is not None and epoch is None:
             raise ValueError("effects of a leader need the lease epoch of their decision")
         # All effects of one decision share a turn, so an older decision is completed first.
@@ -156,6 +157,7 @@ class EffectApplier:
     async def _apply_run(self, effects: list[Effect], turn: int, epoch: int) -> list[Outcome]:
         if len(effects) == 1:
             return [await self._apply_one(effects[0], turn, epoch)]
+        # Effects of one run have the same type and kind and do not depend on each other.
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(self._apply_one(e, turn, epoch)) for e in effects]
         return [task.result() for task in tasks]
@@ -170,6 +172,7 @@ class EffectApplier:
         attempts = waits = 0
         while True:
             answer = await self._attempt(effect, turn, epoch)
+            # Every other result is final for this decision; only a new decision may try again.
             if answer.outcome.status is not OutcomeStatus.UNAVAILABLE:
                 return answer.outcome
             waits += 1
@@ -190,6 +193,8 @@ class EffectApplier:
                 if self._lease is not None and not self._lease.holds(epoch):
                     continue  # the lease expired while we waited for a slot
                 answer = await self._send(effect)
+                # Only overload shrinks the window. A refusal says nothing about the load of
+                # the server.
                 slot.overloaded = answer.slow
                 return answer
 
@@ -312,6 +317,7 @@ class EffectApplier:
         )
 
     async def _delete(self, effect: DeleteObject) -> None:
+        # The view may be behind: the owner that it shows may have been deleted and created again.
         if effect.only_if_live is not None:
             await self._live.require(effect.only_if_live)
         try:

@@ -69,6 +69,7 @@ class EventRecorder:
     async def _create(self, event: RecordEvent, digest: str, now: float) -> None:
         name = f"{event.name}.{digest}"
         written = _WrittenEvent(name=name, first_time=format_time(now), written_at=now, count=1)
+        # Entered before the request, so that an equal event during it is counted and not created.
         self._written[digest] = written
         # The oldest entry is dropped; its next event is found again by its name.
         if len(self._written) > REMEMBERED_MAX:
@@ -104,6 +105,7 @@ class EventRecorder:
     async def _update(
         self, event: RecordEvent, written: _WrittenEvent, counted: JsonObject, now: float
     ) -> JsonObject:
+        # Set before the request, so that a server that fails gets one attempt per window.
         written.written_at = now
         return await self._context.cluster.patch(
             EVENTS,

@@ -93,6 +93,7 @@ class Window:
         # Requests sent before the cut belong to the same overload and must not halve again.
         elif sent_at > self._cut_at:
             self._cut_at = now
+            # A closed window would get no response any more, and so could never grow again.
             self.size = max(self._least, self.size / 2)
 
 
@@ -123,6 +124,8 @@ class FlowControl:
 
         Lower turns start first.
         """
+        # The number orders writes of one turn by arrival, and keeps the heap from comparing
+        # functions.
         self._came += 1
         heapq.heappush(self._waiting.setdefault(lane, []), (turn, self._came, go))
         self.admit()

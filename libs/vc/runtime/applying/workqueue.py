@@ -76,6 +76,7 @@ class WorkQueue:
 
     def seconds_until_due(self, *, at_most: float) -> float:
         """How long a caller may wait for other input before a key is due."""
+        # Entries of dropped or replaced keys would wake the caller before anything is due.
         while self._heap and self._due_at.get(self._heap[0][2]) != self._heap[0][0]:
             heapq.heappop(self._heap)
         if not self._heap:

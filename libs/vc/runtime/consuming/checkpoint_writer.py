@@ -108,6 +108,7 @@ class CheckpointWriter:
         return kept != written.digest
 
     async def _checkpoint(self, state: ViewState) -> Checkpoint:
+        # The age counts from the state, which was copied before the encoding begins.
         written_at = self._context.clock.now()
         chunks: dict[str, bytes] = {}
         for name, chunk in self._chunker.chunks(state):
@@ -117,6 +118,7 @@ class CheckpointWriter:
                 self._digests[name] = (chunk, chunk_digest(chunk))
             # Let other tasks run between two chunks.
             await self._context.clock.sleep(0)
+        # A chunk that no longer exists must not be part of the digest below.
         self._digests = {name: self._digests[name] for name in chunks}
         offsets = offsets_of(state)
         return Checkpoint(

@@ -178,6 +178,7 @@ class Follower:
         except ClusterError as error:
             await self._wait_out(f"the cluster does not say which it is: {error}")
             return Batch(rebuilt=True)
+        # This view only finds the incarnation. The one that is used is made with the assignment.
         view = View(self._kinds, partitions=(), cluster=self._cluster_uid)
         await self._progress.close()
         await self._progress.open(view)
@@ -219,6 +220,7 @@ class Follower:
                 continue
             try:
                 change = self.view.apply(record, received_at=now, live=True)
+            # Then every record of the view is invalid, not this one alone.
             except IncarnationChanged:
                 raise
             except Exception as error:  # noqa: BLE001 - of one record, whatever it is
@@ -246,6 +248,7 @@ class Follower:
         if why != self._unready_reason:
             self._context.log.warning("view discarded reason=%s", why)
         await self.close()
+        # A restored state belongs to the view that is discarded here.
         self._restored = None
         self.view = View(self._kinds, partitions=())
         await self._wait_out(why)

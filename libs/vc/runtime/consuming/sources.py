@@ -55,6 +55,7 @@ class AllPartitions:
         for topic in self._topics:
             starts = await self._bus.start_offsets(topic)
             positions.update({TopicPartition(topic, p): start for p, start in enumerate(starts)})
+        # Logs without a resumed offset start at their first record, so no fact is left out.
         self._reader = await self._bus.reader({**positions, **resume})
         self._fresh = True
 

@@ -108,6 +108,8 @@ class Host:
             # The tasks never return; this ends by cancellation or a fault of the host.
             await asyncio.gather(*tasks)
         finally:
+            # All are cancelled before any is awaited, so that they clean up concurrently
+            # within the bound.
             for task in tasks:
                 task.cancel()
             _, left = await asyncio.wait(tasks, timeout=STOP_SECONDS_MAX)
@@ -151,6 +153,7 @@ class Host:
             self._ready.labels(name).set_function(partial(self._is_ready, service))
             try:
                 await service.run()
+            # Cancellation is not an `Exception`: it passes, and ends the service for good.
             except Exception as error:
                 self.faults += 1
                 self._restarts.labels(name).inc()

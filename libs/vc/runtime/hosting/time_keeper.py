@@ -49,6 +49,7 @@ class TimeKeeper:
             await self._wait()
 
     async def _request_date(self) -> None:
+        # Taken before the request: the server wrote the date between this time and the response.
         sent = self._clock.monotonic()
         try:
             date = await self._cluster.date()

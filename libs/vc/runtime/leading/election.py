@@ -136,6 +136,7 @@ class Leadership:
 
     async def _step(self) -> None:
         began = self._context.clock.monotonic()
+        # Also before the request, because a request that hangs would delay the log line.
         self._notice()
         try:
             await self._acquire_or_renew(began)
@@ -178,6 +179,7 @@ class Leadership:
             held, self._held = self._held, None
             if await self._write(held, sent_at, transitions=self.epoch):
                 return  # no other client has written it since
+            # The failed write took time. The lease counts from the request that succeeds.
             sent_at = self._context.clock.monotonic()
         try:
             lease = await self._get()
@@ -187,6 +189,8 @@ class Leadership:
         spec = lease.get("spec", {})
         self._seen, self._missing_since = True, None
         self._epoch_seen = max(self._epoch_seen, self.epoch, int(spec.get("leaseTransitions", 0)))
+        # Our own name alone does not make us the holder: after a loss it may be left from an
+        # earlier term, whose writes may be in flight like those of any other holder.
         if spec.get("holderIdentity") == self._context.identity and self._renewed_at is not None:
             await self._write(lease, sent_at, transitions=self._epoch_seen)
         # Only a lease that was still held can have writes in flight; a released one has none.
@@ -209,6 +213,7 @@ class Leadership:
         """
         if not lease.get("spec", {}).get("holderIdentity"):
             return True
+        # The uid distinguishes a Lease that was deleted and created again.
         version = (lease["metadata"]["uid"], lease["metadata"]["resourceVersion"])
         now = self._context.clock.monotonic()
         # The timestamps in the Lease are the holder's; only changes that we observe are timed.
@@ -313,6 +318,8 @@ class Leadership:
         except (ConflictError, NotFoundError):
             return False  # another client was faster; the next step reads the Lease
         self._held = strip_nulls(written)
+        # Set together, without an await between: `holds` must not see a new epoch with an
+        # old renewal.
         self.epoch, self._renewed_at = transitions, sent_at
         return True
 
@@ -336,6 +343,7 @@ class Leadership:
         try:
             lease = await self._get()
             if lease.get("spec", {}).get("holderIdentity") == self._context.identity:
+                # The transition count stays, so that the next holder continues from our epoch.
                 spec = {**lease["spec"], "holderIdentity": ""}
                 await self._context.cluster.replace(
                     LEASES, {**lease, "spec": spec}, namespace=self._context.namespace

@@ -41,6 +41,7 @@ class Handover:
         """Whether we lead and the view includes what the API server had when our term began."""
         if not self._leadership.leading:
             return False
+        # A new term needs new versions, because another leader may have written in between.
         if self.epoch != self._leadership.epoch:
             await self._read_versions(view.kinds)
             return False
@@ -61,6 +62,7 @@ class Handover:
             return
         required = dict(zip((kind.short for kind in kinds), versions, strict=True))
         self._required_versions = {} if alone else required
+        # Set last: after a failed query the epoch stays open, and the next call repeats the query.
         self.epoch = epoch
 
     async def _version(self, cluster: Cluster, kind: Kind) -> int:

@@ -96,6 +96,8 @@ def _place_surplus(session: Session, groups: list[GroupRow]) -> None:
             if session.framework.queues.overused_enabled:
                 most = 1
             placed = place_more(session, group, _requesting(group), pods_max=most)
+        # A job that placed nothing gets no further turn: nothing becomes free later in the action,
+        # and the loop would not end.
         turns.done(group, again=placed > 0 and _has_more(session, group))
 
 

@@ -128,6 +128,7 @@ class PodAffinityIndex:
             self._namespaces.pop(name, None)
         else:
             self._namespaces[name] = labels
+        # Labels are kept even while no term selects by them: a later term must find them.
         changed = self._selecting and before != (None if gone else labels)
         # A label change may move a namespace in or out of any selection. Which counts are affected
         # is unknown, so all of them are invalid until the next session counts again.
@@ -135,6 +136,7 @@ class PodAffinityIndex:
         return changed
 
     def _count_again(self, pods: Iterable[PodRow]) -> None:
+        # Cleared first, because `replace` does nothing while the counts are stale.
         self._stale = False
         self._selections, self._new, self._matcher = {}, {}, Matcher()
         self._fresh, self._fresh_matcher, self._uncounted = {}, Matcher(), {}
@@ -162,6 +164,8 @@ class PodAffinityIndex:
             return
         if _is_placed(after):
             self._count(after, 1)
+        # Selections are counted for our waiting pods only. Those of other pods would cost a pass
+        # over all pods, and no session would read the counts.
         elif after.status is TaskStatus.PENDING and after.ours:
             for term in after.shape.pod_terms.terms:
                 selection = self._resolve(term, after)
@@ -182,6 +186,7 @@ class PodAffinityIndex:
         for port in pod_terms.ports:
             taken = self._ports.setdefault(port, {})
             _add(taken, pod.node, sign)
+            # Without this the table would grow with every host port that was ever used.
             if not taken:
                 del self._ports[port]
 
@@ -191,6 +196,7 @@ class PodAffinityIndex:
         # Placed pods of one job have the same term, so it is one entry with a number per node.
         known = owned.setdefault(owner.key, (owner, {}))
         _add(known[1], pod.node, more)
+        # Each job may have a term of its own, so terms without pods are dropped.
         if not known[1]:
             del owned[owner.key]
 
@@ -200,6 +206,7 @@ class PodAffinityIndex:
             self._count_again(pods.values())
         while self.count_some(pods, pods_max=len(pods)):
             pass  # selections that arrived during a pass need another pass
+        # Copies: the session reads them in a worker thread while new facts change the index.
         return PodAffinityTable(
             selections={key: (s, dict(counts)) for key, (s, counts) in self._selections.items()},
             owners={key: (o, dict(counts)) for key, (o, counts) in self._owners.items()},
@@ -215,7 +222,10 @@ class PodAffinityIndex:
         # One pass at a time: selections that are requested meanwhile wait for the next one.
         if self._new and not self._fresh:
             self._begin(pods)
+        # A list, because the loop deletes from the dictionary that it reads.
         for key in list(itertools.islice(self._uncounted, pods_max)):
+            # A pod that was deleted during the pass has left `_uncounted` in `_move`, so each key
+            # is still in `pods`.
             if _is_placed(pods[key]):
                 self._count_fresh(pods[key], 1)
             del self._uncounted[key]
@@ -224,6 +234,8 @@ class PodAffinityIndex:
         return bool(self._fresh or self._new)
 
     def _begin(self, pods: Mapping[str, PodRow]) -> None:
+        # Selections of finished jobs stay up to the limit, so that the next job with the same
+        # labels needs no pass of its own.
         if len(self._selections) + len(self._new) > SELECTIONS_MAX:
             self._drop_unwanted(pods.values())
         self._fresh = {key: (selection, {}) for key, selection in self._new.items()}
@@ -272,6 +284,7 @@ def _is_placed(pod: PodRow) -> bool:
 
 def _add(counts: PerNode, node: str, more: int) -> None:
     left = counts.get(node, 0) + more
+    # Zero is removed, so that an empty dictionary means that no pod is counted.
     if left:
         counts[node] = left
     else:

@@ -26,6 +26,8 @@ class _ShapeCapacity:
     def __init__(self, free: Ints, mask: Mask, request: Ints) -> None:
         self.mask = mask
         self.asked = [(int(column), int(request[column])) for column in np.flatnonzero(request)]
+        # An overcommitted node, such as one with a reservation, counts as full and not as
+        # negative capacity.
         usable: Ints = np.maximum(free, 0)
         self.each: Ints = np.where(mask, capacity(usable, request), 0)
         self.total = together(self.each)
@@ -44,7 +46,12 @@ class CapacityBound:
         # The simulation also removes terminating pods and earlier victims, so the bound counts them
         # as free.
         for shape, _, rows in terminating_pods(session, victims=True).parts:
+            # `add.at` and not `+=`: two pods on one node repeat its row, and `+=` would add
+            # only one.
             np.add.at(self._free, rows, node_capacity.request(shape))
+        # The search checks hundreds of sets that differ only in a few victims. So the
+        # capacity without victims is computed once per shape, and each set corrects the
+        # rows of its victims only.
         self._known: dict[bytes, _ShapeCapacity | None] = {}
 
     def covers(self, chosen: Sequence[Bundle]) -> bool:
@@ -54,6 +61,7 @@ class CapacityBound:
             runs = [run for run in self._runs if task in (None, run.task)]
             if sum(self._most(run, freed) for run in runs) < count:
                 return False
+        # The quota comes last because its check changes the accounts and has to restore them.
         return self._queue_permits(chosen)
 
     def _queue_permits(self, chosen: Sequence[Bundle]) -> bool:
@@ -80,6 +88,8 @@ class CapacityBound:
         free: dict[int, Ints] = {}
         for pod in pods_of(chosen):
             row = session.snapshot.nodes.static.row(pod.node)
+            # A pod whose node was deleted still counts for its queue, but its eviction
+            # frees no node.
             if row is not None:
                 before = free.get(row)
                 request = session.node_capacity.request(pod.shape)
@@ -98,8 +108,12 @@ class CapacityBound:
         for row, free in freed.items():
             if known.mask[row]:
                 now = int(known.each[row])
+                # A shape without requests fits without limit in any case, so victims change
+                # nothing for it.
                 fits = min((max(0, int(free[c])) // a for c, a in known.asked), default=now)
                 total += fits - now
+        # A run cannot supply more pods than it has. Without the limit, one run with much capacity
+        # would hide that another run of the task has none.
         return min(len(run.pods), total)
 
     def _capacity(self, shape: Shape) -> _ShapeCapacity | None:

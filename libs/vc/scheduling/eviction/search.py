@@ -56,6 +56,8 @@ class VictimEviction:
         self._missing = missing
         self._order = order
         self._limits = DisruptionLimits(session, switch=switch)
+        # With pod affinity the removal of a pod can also make a placement impossible, so every step
+        # that assumes "more victims, more capacity" needs this flag.
         self._delicate = any(session.pod_affinity.delicate(run) for run in group.runs)
 
     def evict(self, bundles: Sequence[Bundle], *, rules: Sequence[Rule] | None = None) -> bool:
@@ -86,9 +88,13 @@ class VictimEviction:
 
         If the attempt fails, the partial reservation is made again.
         """
+        # The partial reservation uses nodes and waiting pods of the gang. With it in place, the
+        # complete gang could not be simulated.
         partial = self._session.reservations.cancel_partial(self._group)
         made = attempt()
         if partial and not made:
+            # The partial reservation is for the missing minimum. `_missing` may be a single
+            # surplus pod.
             missing = self._session.framework.jobs.missing(self._group)
             reserve_part(self._session, self._group, missing)
         return made
@@ -117,6 +123,8 @@ class VictimEviction:
         # that no other gang is placed on these nodes in this session.
         terminating, removed = self._remove(victims)
         statement = Statement(self._session, self._group)
+        # The simulation is deterministic and the session is unchanged since, so the gang
+        # fits again.
         try_minimum(self._session, self._group, self._missing, statement)
         self._session.evict(self._group, victims)
         self._session.reservations.reserve(self._group, statement.reserve())
@@ -143,6 +151,7 @@ class VictimEviction:
         # The largest set first: if it is not sufficient, no prefix is, and the search ends here.
         if not bundles or self._simulate(bundles) is None:
             return None
+        # Invariant: the prefix of length `high` is sufficient, and none shorter than `low` is.
         low, high = 1, len(bundles)
         while low < high:
             middle = (low + high) // 2
@@ -154,6 +163,8 @@ class VictimEviction:
 
     def _without_unneeded(self, chosen: list[Bundle]) -> list[Bundle]:
         """The bundles without those that are not needed."""
+        # Simulated again, because the binary search keeps only whether a prefix is
+        # sufficient, not its nodes.
         used = self._simulate(chosen) or []
         names = self._session.snapshot.nodes.static.names
         # Victims on nodes that the gang does not use are rarely needed. One simulation checks that.
@@ -161,6 +172,8 @@ class VictimEviction:
         near = [bundle for bundle in chosen if any(pod.node in there for pod in bundle.pods)]
         if len(near) < len(chosen) and self._simulate(near) is not None:
             chosen = near
+        # One simulation per victim would make the cost quadratic in the number of victims, as each
+        # simulation removes all of them.
         if len(chosen) > REPRIEVES_TRIED_MAX:
             return self._without_unneeded_parts(self._without_fitting(chosen))
         # Expensive bundles are tried first: each exempted bundle makes it less likely that another
@@ -186,6 +199,7 @@ class VictimEviction:
         terminating, removed = self._remove(pods_of(chosen))
         statement = Statement(session, self._group)
         try_minimum(session, self._group, self._missing, statement)
+        # A new array: it must survive the discard below, and `_put_back` changes it.
         idle = session.node_capacity.nodes.allocatable - session.node_capacity.used
         statement.discard()
         removed.restore(kept=False)
@@ -204,8 +218,12 @@ class VictimEviction:
             for pod, row in zip(bundle.pods, rows, strict=True)
             if row is not None
         ]
+        # All pods are subtracted before the check, because several of them may be on one node and
+        # fit there only one by one.
         for row, request in placed:
             idle[row] -= request
+        # A bundle goes back as a whole or not at all: a part of a gang below its minimum
+        # does no work.
         if all((idle[row] >= 0).all() for row, _ in placed):
             return True
         for row, request in placed:
@@ -218,6 +236,8 @@ class VictimEviction:
         The number of simulations is bounded, so unneeded victims may remain.
         """
         parts = [chosen[len(chosen) // 2 :], chosen[: len(chosen) // 2]]  # expensive half first
+        # The parts are tried in breadth-first order, so that the budget is spent on large
+        # parts first.
         for _ in range(REPRIEVES_TRIED_MAX):
             if not parts:
                 break
@@ -240,6 +260,8 @@ class VictimEviction:
         statement = Statement(self._session, self._group)
         reason = try_minimum(self._session, self._group, self._missing, statement)
         rows = statement.rows if reason is None else None
+        # Undone in reverse order of the changes. Otherwise the capacity states would not match
+        # those before, and results cached for them would be lost.
         statement.discard()
         removed.restore(kept=False)
         terminating.restore(kept=False)

@@ -95,6 +95,8 @@ class VictimOrder:
 
     def ranked(self, rank: Callable[[str], Rank]) -> "VictimOrder":
         """The same order with the rank of queues as a term before the names, for reclaim."""
+        # A new order instead of a changed one: the order of the session is shared by all
+        # preemptors, and each claimant queue ranks the victim queues differently.
         order = VictimOrder(self._session)
         order._rank = rank
         # The terms of pods do not depend on queues and are shared. Those of bundles contain the
@@ -112,6 +114,8 @@ class VictimOrder:
             work_lost=sum(victim.work for victim in victims),
             earliest_start=-min(victim.start for victim in victims),
             queue_rank=max(self._rank(bundle.group.queue) for bundle in chosen),
+            # The names make the order total. Without them, equal sets would be chosen by the order
+            # in which they were enumerated, and a replay might choose another one.
             names=tuple(sorted(victim.name for victim in victims)),
         )
 
@@ -137,6 +141,7 @@ class VictimOrder:
 
     def _unit(self, bundle: Bundle) -> "_Unit":
         """The terms of a bundle, computed on first use."""
+        # A whole gang and a single pod of it may be bundles that start with the same pod.
         asked = (bundle.pods[0].uid, bundle.whole)
         known = self._units.get(asked)
         if known is None:
@@ -172,12 +177,17 @@ class VictimOrder:
 
     def _learn(self, group: GroupRow) -> None:
         """Compute the terms of all pods of a group that are on nodes."""
+        # Counted from the end, so that of equal pods the last one in task order is evicted first.
         for back, pod in enumerate(reversed(group.placed)):
             started, created = _seconds(pod.started), _seconds(pod.creation_timestamp)
             size = self._size(pod.shape)
             self._victims[pod.uid] = _Victim(
                 size=size,
+                # A pod without requests, or one that rounds to nothing, still loses the
+                # time it ran.
                 work=_run_seconds(started, self._session.now) * max(1, size),
+                # A pod that is bound and not started has no start time. Its creation is the best
+                # estimate, so that it does not sort as the oldest pod of all.
                 start=started or created or group.created,
                 name=(group.key, back, pod.key),
             )
@@ -187,6 +197,7 @@ class VictimOrder:
         known = self._sizes.get(shape.key)
         if known is None:
             shares = [
+                # The cluster may have none of a resource any more when its last node was deleted.
                 amount * 1_000_000 // max(1, self._session.cluster_amounts(name)[0])
                 for name, amount in shape.request
             ]

@@ -80,6 +80,8 @@ class VictimSearch:
 
     def best(self, bundles: Sequence[Bundle]) -> list[Bundle] | None:
         """The cheapest set that was found; None if no permitted set is sufficient."""
+        # One check of the largest set saves the whole search for a gang that eviction cannot help.
+        # Without monotony the largest set proves nothing.
         if not bundles or (self._monotone and not self._sufficient(bundles)):
             return None
         # A broken gang is the first term of the order, so sets without broken gangs come first.
@@ -94,6 +96,8 @@ class VictimSearch:
     def _levels(self, units: Sequence[Bundle], *, breaking: bool) -> list[Level]:
         """The levels of the bundles, ascending; with `breaking`, those that allow broken gangs."""
         found = [self._order.level(unit) for unit in units]
+        # Below the lowest whole bundle, a level that allows broken gangs has the same sets as the
+        # level without them, which was searched before.
         wholes = [level.priority for level in found if level.breaks_gang]
         if breaking and not wholes:
             return []
@@ -109,6 +113,7 @@ class VictimSearch:
         # What a lower level may evict, a higher one may too, so the sets grow with the level.
         at = {level: self._within(level, units) for level in levels}
         if self._monotone and levels:
+            # The last level contains all sets of the lower ones, so the others need no check.
             if not self._sufficient(at[levels[-1]]):
                 return None
             # A higher level allows more victims, so binary search finds the first that can suffice.
@@ -120,6 +125,9 @@ class VictimSearch:
                 else:
                     low = middle + 1
             levels = levels[low:]
+        # A level that suffices without the rules may still have no permitted set, so the next
+        # levels are tried. The last one is always tried, because its sets include those of the
+        # levels that are left out.
         for level in [*levels[:LEVELS_MAX], *levels[LEVELS_MAX:][-1:]]:
             found = self._at_level(at[level])
             if found is not None:
@@ -160,6 +168,8 @@ class VictimSearch:
         # permitted too.
         together = self._together(units)
         found = self._needed(together)
+        # The rules drop bundles in order. Another choice from all bundles may be permitted although
+        # this one was not sufficient.
         if found is not None or len(together) == len(units):
             return found
         found = self._needed(units)
@@ -170,6 +180,8 @@ class VictimSearch:
     ) -> list[Bundle] | None:
         """The cheapest sufficient set of `sets` and `found`."""
         most = None if found is None else self._order.cost(found)
+        # The cost needs no simulation, so all sets are compared by it before the first is
+        # simulated.
         priced = [(self._order.cost(chosen), chosen) for chosen in sets]
         cheaper = [entry for entry in priced if most is None or entry[0] < most]
         # Sets are simulated from the cheapest on, so the first sufficient set is the result.
@@ -231,6 +243,8 @@ class _Sets:
             if unit.whole:
                 self._wholes[unit.group.key] = unit
             else:
+                # Interchangeable pods free the same on the same node. So only their number matters,
+                # and the number of sets stays small for jobs of many equal pods.
                 alike.setdefault(_class(unit, labels=labels), []).append(unit)
         for classes in self._classes.values():
             for members in classes.values():
@@ -245,9 +259,12 @@ class _Sets:
             for members in classes.values():
                 mine = _times(mine, dict.fromkeys(range(len(members) + 1), 1), pods_max)
             if key in self._wholes:
+                # A whole bundle already contains the single pods of its gang, so it is an
+                # alternative to them and is added, not multiplied.
                 size = len(self._wholes[key].pods)
                 mine[size] = mine.get(size, 0) + 1
             by_pods = _times(by_pods, mine, pods_max)
+            # Counts only grow, so the exact number beyond the limit does not matter.
             if sum(by_pods.values()) > SETS_MAX + 1:
                 return SETS_MAX + 1
         return sum(by_pods.values()) - 1  # without the empty set

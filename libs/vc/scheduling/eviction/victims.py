@@ -44,12 +44,15 @@ def bundles(
         ]
         if not allowed:
             continue
+        # Counted for each pod on its own; `Minimums` limits how many of them are evicted together.
         left = gang_left(session, group)
         found += [Bundle(group, (pod,), whole=False) for pod in allowed if left.can_give(pod)]
         if keeps:
             continue
         # A whole bundle exists only if every pod can be evicted: otherwise the rest of a broken
         # gang would keep its resources.
+        # Victims of this session are not in `allowed` any more, but they do not keep
+        # resources either.
         gone = sum(pod.uid in session.decided.evicted_uids for pod in group.placed)
         if len(allowed) + gone == len(group.placed) and group.ready >= group.min_member > 0:
             found.append(Bundle(group, tuple(reversed(allowed)), whole=True))
@@ -98,6 +101,7 @@ class Minimums:
 
     def together(self, bundles: Sequence[Bundle]) -> list[Bundle]:
         """The bundles that can be evicted together with all accepted bundles before them."""
+        # New counts per call: the search asks about many sets, and none of them is evicted yet.
         left: dict[str, GangLeft] = {}
         kept: list[Bundle] = []
         for bundle in bundles:
@@ -122,12 +126,15 @@ class GangLeft:
         for pod in gone:
             self._ready[pod.task] = self._ready.get(pod.task, 0) - 1
         self._beyond = group.ready - len(gone) - group.min_member
+        # Decided once: a gang that is complete here keeps its minimum. Only a gang that was broken
+        # before may lose any pod.
         self._broken = self._beyond < 0
 
     def can_give(self, pod: PodRow) -> bool:
         """Whether this pod may be evicted: the gang keeps its minimums, or is already broken."""
         if self._broken:
             return True
+        # Both limits apply. A job may have surplus pods in total while one of its tasks has none.
         return self._beyond > 0 and self._ready.get(pod.task, 0) > self._least.get(pod.task, 0)
 
     def give(self, pod: PodRow) -> bool:
@@ -178,6 +185,8 @@ class DisruptionLimits:
 
 def _count(counters: Sequence[VictimCounter], pods: Sequence[PodRow]) -> bool:
     """Count the pods against all limits, or against none if one limit does not allow them."""
+    # All limits are checked before any of them counts: a pod that one limit refuses must not use up
+    # another one.
     if not all(counter.allows(pods) for counter in counters):
         return False
     for counter in counters:

@@ -212,6 +212,7 @@ def _create_pods(cluster: Cluster, remedy: Unblock, group: str) -> None:
             msgspec.structs.replace(
                 pattern,
                 metadata=metadata,
+                # The pattern may be a pod that runs already, and its copy must be placed first.
                 spec=msgspec.structs.replace(pattern.spec, node_name=""),
                 status=PodStatus(phase="Pending"),
             )
@@ -221,6 +222,7 @@ def _create_pods(cluster: Cluster, remedy: Unblock, group: str) -> None:
 def _first_pod(group: PodGroup) -> Pod:
     """Return a pod with the average of the group's minResources; without them it requests one CPU."""
     least = parse_resources(group.spec.min_resources or {})
+    # Rounded up, so that the pods together never request less than the group does.
     share = {name: -(-amount // max(1, group.spec.min_member)) for name, amount in least.items()}
     requests = dict(format_resources(share or {"cpu": 1000}))
     return Pod(
@@ -290,6 +292,7 @@ def _lower_minimum(cluster: Cluster, remedy: Unblock, group: str) -> None:
     spec = msgspec.structs.replace(
         known.spec,
         min_member=remedy.pods,
+        # A minimum of a task could be larger than the new total.
         min_task_member={},
         min_resources=dict(format_resources(fewer)) if known.spec.min_resources else None,
     )
@@ -333,6 +336,7 @@ def _end_jobs(cluster: Cluster, remedy: Unblock, group: str) -> None:
 def _wait(cluster: Cluster, remedy: Unblock, group: str) -> None:
     """Advance the clock, and remove pods that are terminating."""
     del remedy, group
+    # No kubelet ends pods in a simulation, so those that are terminating would never be gone.
     for gone in [p for p in pods(cluster) if p.metadata.deletion_timestamp]:
         cluster.delete(kinds.PODS, gone.key)
     cluster.now += WAIT_SECONDS

@@ -94,6 +94,7 @@ class RemedySearch:
             finding = self._find()
         except _OutOfBudgetError:
             return Finding(remedy=None, exhausted=False, simulations=self._used)
+        # Alternatives use only what is left of the budget, so they come after the remedy itself.
         if finding.remedy is not None and alternatives:
             others = tuple(self._alternatives(finding.remedy))
             finding = msgspec.structs.replace(finding, alternatives=others)
@@ -134,6 +135,7 @@ class RemedySearch:
             # depends on what was changed so far.
             proposed = _proposed(reasons, self._group)
             merged = _merged(parts, proposed, doubling=step >= DOUBLING_FROM)
+            # The same parts again would be simulated with the same result.
             if not proposed or merged == parts:
                 return None
             # A single new part is certainly needed, because the last simulation failed without it.
@@ -195,6 +197,7 @@ class RemedySearch:
         """Simulate a remedy; None when the job does not start with it."""
         try:
             self._last = self._simulate(remedy)
+        # A remedy for an object that does not exist any more ends this candidate, not the search.
         except CannotApplyError:
             self._last = None
             return None
@@ -213,6 +216,7 @@ def _proposed(reasons: Mapping[str, JobReason], group: str) -> list[Unblock]:
 
     For a job that waits behind another one, return what is proposed for that one.
     """
+    # Bounded, because a FIFO queue may be long and reasons could refer to each other.
     for _ in range(BEHIND_MAX):
         found = reasons.get(group)
         proposed = found.reason.unblock if found is not None else None
@@ -246,6 +250,7 @@ def _joined(old: Unblock, new: Unblock, *, doubling: bool) -> Unblock | None:
     if (old.action, old.target, old.where) != (new.action, new.target, new.where):
         return None
     if old.pods and new.pods:
+        # Nodes of another size are a different change, which one count cannot describe.
         if old.amounts != new.amounts:
             return None
         more = max(new.pods, old.pods) if doubling else new.pods

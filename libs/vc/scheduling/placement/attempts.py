@@ -79,6 +79,7 @@ class PreemptionAttempts:
         removals_max = self._failed_removals + ROTATED_REMOVALS_MAX
         start = _start(_number(self._session), len(behind))
         for group in [*behind[start:], *behind[:start]]:
+            # Attempts since the job was put behind may have failed for its key.
             if self.failed_before(group):
                 continue
             if self._tried >= TRIED_MAX or self._failed_removals >= removals_max:

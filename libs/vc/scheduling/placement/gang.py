@@ -89,6 +89,7 @@ def try_minimum(
     if reason is None:
         return None
     tightest = tightest_first(session, in_turn)
+    # A second attempt costs as much as the first, so it is made only if its order differs.
     return reason if tightest == in_turn else _attempt(session, group, tightest, statement)
 
 
@@ -118,6 +119,7 @@ def in_task_order(session: Session, group: GroupRow, missing: Missing) -> Wanted
     # A plugin that scores pods against each other also decides which task is placed first.
     if len(missing) > 1 and framework.nodes.place_one_by_one(group):
         ordered = framework.order.in_task_order(session, group, group.runs)
+        # Reversed, so that the first run of each task is the one that stays in the dictionary.
         first = {run.task: at for at, run in reversed(list(enumerate(ordered)))}
         missing = sorted(missing, key=lambda some: first.get(some[0] or "", len(ordered)))
     return [
@@ -129,6 +131,8 @@ def _runs_of(session: Session, group: GroupRow, task: str | None) -> list[Run]:
     """Runs of a task (all tasks if None) in task order, best-effort runs last."""
     runs = [run for run in group.runs if task is None or run.task == task]
     ordered = session.framework.order.in_task_order(session, group, runs)
+    # The sort is stable, so task order stays within both kinds. Best-effort pods come last and fill
+    # up a minimum only where pods with requests do not.
     return sorted(ordered, key=is_best_effort_run)
 
 
@@ -148,6 +152,8 @@ def tightest_first(session: Session, wanted: Wanted) -> Wanted:
     ordered = [
         MissingPods(task, count, sorted(runs, key=tightness)) for task, count, runs in wanted
     ]
+    # A part without runs cannot be placed. It comes last, so that the reason of a part with
+    # runs is reported.
     most = (True, _MANY)
     return sorted(
         ordered,
@@ -174,6 +180,7 @@ def _place_some(
         if reason is None:
             left -= wanted
             continue
+        # The first reason is reported: later runs only make up for pods that this one lacks.
         short = short or reason
         # Further runs are tried only if they have enough pods to make up for this one.
         others = sum(len(session.waiting_pods(other)) for other in ordered[at + 1 :])
@@ -238,6 +245,8 @@ def _place_run(
         return refusal
     if one_by_one(session, group, run):
         return _place_each(session, run, count=count, statement=statement)
+    # The state is read before the partial placement below changes it. The reason is true for the
+    # state in which the placement began.
     misfits, state = session.cached(MisfitCache), node_capacity.state
     known = misfits.get(shape, count)
     if known is not None:

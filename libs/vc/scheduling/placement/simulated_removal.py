@@ -84,6 +84,7 @@ def feasibility_without(session: Session, pods: Sequence[PodRow]) -> Feasibility
         *terminating_pods(session, victims=True).parts,
         *_by_shape(session, pods),
     ]:
+        # `add.at` and not `+=`: two pods on one node repeat its row, and `+=` would add only one.
         np.add.at(free, rows, node_capacity.request(shape))
     return FeasibilityBound(node_capacity, free)
 
@@ -145,6 +146,7 @@ def _by_shape(session: Session, pods: Sequence[PodRow]) -> list[_Part]:
     found: dict[bytes, tuple[Shape, list[PodRow], list[int]]] = {}
     for pod in pods:
         row = row_of(pod.node)
+        # A pod on a deleted node uses nothing of the nodes of this session.
         if row is None:
             continue
         shape = pod.shape
@@ -165,6 +167,7 @@ def freed_by_queue(session: Session, pods: Sequence[PodRow]) -> dict[str, Amount
     counts: dict[tuple[str, bytes], int] = {}
     for pod in pods:
         shapes[pod.shape.key] = pod.shape
+        # Counted by group and shape first, so that a request is added once per kind of pod.
         asked = (pod.group, pod.shape.key)
         counts[asked] = counts.get(asked, 0) + 1
     freed: dict[str, Amounts] = {}

@@ -119,6 +119,8 @@ def _rows(field: str, before: dict[str, Any], after: dict[str, Any]) -> Iterator
 def _nodes(before: NodeTable | None, after: NodeTable) -> Iterator[bytes]:
     """Yield static facts, resource columns and changed rows of the arrays."""
     known = before.static if before is not None else None
+    # Snapshots share the static table until a node changes, so identity saves the
+    # comparison of all facts.
     if known is not after.static:
         yield from _facts(known, after.static)
     # Rows of arrays can be compared only when nodes and columns are the same on both sides.
@@ -127,6 +129,8 @@ def _nodes(before: NodeTable | None, after: NodeTable) -> Iterator[bytes]:
         and before.static.names == after.static.names
         and before.resources == after.resources
     )
+    # The reader applies changed rows by position. With other nodes or columns the positions mean
+    # something else, so all arrays follow in full.
     if not same:
         yield _piece(frames.NODES, "resources", "", after.resources)
     for name in frames.node_arrays():
@@ -144,6 +148,7 @@ def _facts(before: StaticTable | None, after: StaticTable) -> Iterator[bytes]:
     known = _by_name(before) if before is not None else {}
     changed = {name: row for name, row in _by_name(after).items() if known.get(name) != row}
     items = list(changed.items())
+    # A base has the facts of all nodes, and other threads run only between two pieces.
     for begin in range(0, len(items), NODES_A_PIECE):
         yield _piece(frames.NODES, "facts", "", dict(items[begin : begin + NODES_A_PIECE]))
     if before is None or before.names != after.names:
@@ -153,5 +158,6 @@ def _facts(before: StaticTable | None, after: StaticTable) -> Iterator[bytes]:
 def _by_name(static: StaticTable) -> dict[str, tuple[Any, ...]]:
     """Return the static facts of each node as plain values that can be compared and encoded."""
     columns = [getattr(static, name) for name in frames.node_facts()]
+    # Elements of arrays are numpy scalars, which msgpack cannot encode.
     plain = [column.tolist() if isinstance(column, np.ndarray) else column for column in columns]
     return dict(zip(static.names, zip(*plain, strict=True), strict=True))

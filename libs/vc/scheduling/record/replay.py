@@ -161,6 +161,7 @@ def digest_of(decisions: Decisions) -> str:
     whole = hashlib.sha256()
     for name in decisions.__struct_fields__:
         value = getattr(decisions, name)
+        # The name separates the fields: an item that moves to the next field changes the digest.
         whole.update(f"|{name}|".encode())
         for item in value if isinstance(value, tuple) else (value,):
             whole.update(frames.decisions_encoder.encode(item))

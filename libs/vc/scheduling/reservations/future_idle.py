@@ -61,6 +61,7 @@ def _reserve_whole(session: Session, group: GroupRow, missing: Missing) -> bool:
     if not session.snapshot.terminating_pods:
         return False
     future, asked = session.cached(FutureIdle), placement_key(session, group, missing)
+    # Many equal gangs wait for the same terminating pods, and each attempt removes all of these.
     if future.failed(asked) or not could_help(session, group, missing, future.bound):
         return False
     terminating = terminating_pods(session, victims=False)

@@ -52,6 +52,7 @@ def place_on_freed(
     for run in group.runs:
         nodes = nominated.nodes_of(run.task, run.shape.key)[: len(session.waiting_pods(run))]
         found = [session.snapshot.nodes.static.row(name) for name in nodes]
+        # On a deleted node nothing can be kept for the job; on the other nodes it can.
         rows = [row for row in found if row is not None]
         if rows:
             statement.allocate(run, np.array(rows, dtype=np.int64))
@@ -72,6 +73,7 @@ def _put(session: Session, group: GroupRow, run: Run, *, rows: Ints, statement: 
     """ReservedNode pods of a run on exactly these rows; return whether quota and nodes allow it."""
     if not len(rows):
         return True
+    # Other jobs may have used the queue's quota since the nomination, or it was lowered.
     if refused_by_queue(session, group, run.shape, count=len(rows)) is not None:
         return False
     if not session.pod_affinity.delicate(run):

@@ -105,6 +105,8 @@ def _bind_there(session: Session, group: GroupRow, nominated: Nomination) -> boo
     reserved for another job.
     """
     statement = Statement(session, group)
+    # A pod without a nominated node could be placed on a node of another reservation, because these
+    # are withdrawn at this point. So only nominated nodes are allowed.
     if not place_on_nominated(session, group, nominated, statement, beyond=False):
         return False
     statement.commit()
@@ -117,6 +119,7 @@ def _bind_elsewhere(session: Session, group: GroupRow, nominated: Nomination) ->
     if place_on_nominated(session, group, nominated, statement):
         statement.commit()
         return True
+    # Any node will do: what is reserved for other jobs is placed while this job looks for nodes.
     missing = session.framework.jobs.missing(group)
     return bool(missing) and place_minimum(session, group, missing) is None
 
@@ -134,5 +137,6 @@ def _reserve(
         # After a take-over the nomination is new and must be written to the pods.
         if group.key in session.reservations.taken_over:
             session.reservations.reserve(group, nodes)
+        # Later actions must not evict further pods for a job whose victims are terminating already.
         wait_for_terminating(session, group, evicted=0)
     terminating.restore(kept=True)

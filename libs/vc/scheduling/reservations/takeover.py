@@ -59,15 +59,19 @@ def yield_to_higher(
         missing = session.framework.jobs.missing(rival)
         if not outranked or why_no_fit(session, rival, missing) is None:
             continue  # no reservation stands in its way, or allocate can place it elsewhere
+        # A job that does not fit on empty nodes would end all reservations only to restore them.
         if not session.cached(empty_node_bound).covers(rival, missing):
             continue
         takeover = _Takeover(session, rival, missing, terminating)
         kept = takeover.attempt(outranked)
         preemption_attempts.tried(rival, helped=takeover.succeeded)
         if takeover.succeeded:
+            # The keys leave out node capacity, so after a change of it earlier failures
+            # prove nothing.
             preemption_attempts.forget()
         # `kept` may contain the new reservation of the job itself and holders that still fit.
         others = [entry for entry in held if entry not in outranked]
+        # The caller redeems in this order. The reservation of the job itself is the youngest.
         held = sorted([*others, *kept], key=_oldest_first)
     return held
 
@@ -89,6 +93,7 @@ def _rivals(
         group
         for group in groups
         if group.queue in queues
+        # A job with a nomination has victims or reserved nodes of its own to wait for.
         and nomination_of(group, nominated) is None
         and session.starving(group)
     ]
@@ -111,6 +116,7 @@ def _rivals(
 def _outranks(session: Session, rival: GroupRow, holder: GroupRow) -> bool:
     """Whether the job may take over the holder's reservation."""
     return (
+        # Between queues the shares decide, and priorities of different queues are not compared.
         rival.queue == holder.queue
         and session.priority(rival) > session.priority(holder)
         and session.starving(holder)
@@ -205,6 +211,8 @@ class _Takeover:
             names = session.snapshot.nodes.static.names
             nodes = ((p.task, p.shape.key, names[row]) for p, row in statement.placements)
             self._own = [OpenReservation(rival, gathered(nodes, since=session.now), statement)]
+        # Without a placement the earlier capacity states return, and results cached for them are
+        # valid again.
         self._terminating.restore(kept=fits)
         return fits
 

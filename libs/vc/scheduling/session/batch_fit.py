@@ -43,6 +43,8 @@ def capacity(idle: Ints, request: Ints) -> Ints:
     if not len(asked):
         # A pod without requests fits without limit, within what int64 keys allow.
         return np.full(len(idle), SCORE_MAX, dtype=np.int64)
+    # Column by column: a pod requests few of the resources that nodes have, and columns without a
+    # request would be a division by zero.
     fits: Ints = idle[:, asked[0]] // request[asked[0]]
     for column in asked[1:]:
         np.minimum(fits, idle[:, column] // request[column], out=fits)
@@ -55,6 +57,7 @@ def rank_keys(rows: Ints, scores: Ints, capacities: Ints, *, count: int) -> Ints
 
     `count` is the number of all nodes, so that keys of different calls can be compared.
     """
+    # Rows are in the order of names, so of two equal scores the smaller row has the larger key.
     keys = scores * count + (count - 1 - rows)
     keys[capacities <= 0] = NO_CAPACITY
     return keys
@@ -62,6 +65,7 @@ def rank_keys(rows: Ints, scores: Ints, capacities: Ints, *, count: int) -> Ints
 
 def has_capacity(keys: Ints) -> Mask:
     """Whether keys, to which scores may have been added, belong to nodes with free capacity."""
+    # Half of the value leaves a margin for the scores that were added or subtracted.
     return keys > NO_CAPACITY // 2
 
 
@@ -103,6 +107,7 @@ def _cut_short(order: Ints, *, count: int, fitting: Ints, deep: int) -> bool:
     Such pods follow the last scored pod of their node. So only a node that is used to the full
     depth and has more capacity can be affected.
     """
+    # All scored pods together are too few, so a larger depth must add some.
     if len(order) < count:
         return True
     last = order[order % deep == deep - 1] // deep

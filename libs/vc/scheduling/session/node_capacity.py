@@ -140,6 +140,8 @@ class NodeCapacity:
         """Allocate pods of the shape on these rows. A row may occur several times."""
         np.add.at(self.used, rows, self.request(shape))
         self._log.append(rows)
+        # Ids are never used again, even for equal amounts. A result cached for an id that was
+        # popped therefore cannot be taken for the result of another state.
         self._states_made += 1
         self._states.append(self._states_made)
 
@@ -177,6 +179,7 @@ class NodeCapacity:
         if request is None:
             request = np.zeros(len(self.nodes.resources), dtype=np.int64)
             for name, amount in shape.request:
+                # A resource that no node has needs no column: placement asks `knows` first.
                 if name in self.nodes.resources:
                     request[self.nodes.resources[name]] = amount
             self._requests[shape.key] = request
@@ -226,6 +229,7 @@ class NodeCapacity:
         rows = rows[known.filtered.mask[rows]]
         idle = self.nodes.allocatable[rows] - self.used[rows]
         capacities = known.capacities[rows] = capacity(idle, known.request)
+        # Reset first, because a node that had free capacity before may be full now.
         known.keys[rows] = NO_CAPACITY
         takes = capacities > 0
         if takes.any():  # full nodes are never chosen, so they need no score

@@ -147,6 +147,8 @@ class Callers:
     async def may_list(self, caller: Caller, kind: Kind, *, namespace: str = "") -> bool:
         """Whether the caller may list a kind in a namespace, or in
         all namespaces if none is given."""
+        # `identify` returns a caller without a name only where anonymous callers may see
+        # everything.
         if not caller.known:
             return True
         # The key covers the whole caller, because groups and extra values affect the rights.

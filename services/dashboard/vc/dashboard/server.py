@@ -273,6 +273,7 @@ class DashboardServer:
         queue, limit = request.match_info["name"], limit_of(request.query)
         cluster_index = await self._knowledge.cluster_index()
         await self._visible.check_queues()
+        # After the check of rights, as for jobs: a 404 must not reveal which queues exist.
         if queue not in cluster_index.queues:
             return _problem(404, f"there is no queue {queue[:253]!r}")
         scope = await self._visible.scope(cluster_index)
@@ -290,6 +291,8 @@ class DashboardServer:
 
     def _in_time(self, seconds: float = EXPLAIN_SECONDS_MAX) -> Callable[[], bool]:
         """A function that returns whether an estimate or search that starts now may continue."""
+        # Counted from the request and not from the start of the work, so that the wait for the
+        # worker is included.
         until = self._knowledge.seconds() + seconds
         return lambda: self._knowledge.seconds() < until
 
@@ -314,6 +317,7 @@ class DashboardServer:
             found = await self._knowledge.worker.run(
                 what_if, ground, query, self._in_time(WHAT_IF_SECONDS_MAX)
             )
+        # The limit of time was reached in the worker, so the request is valid and only too large.
         except GaveUpError as error:
             raise TooSlowError(f"{error}; ask about less at a time") from None
         return await self._visible.shown(found, scope, cluster_index)
@@ -356,6 +360,7 @@ class DashboardServer:
         except Exception:  # noqa: BLE001 - the client gets the usual error
             self._log.exception("%s %s cannot be answered", request.method, request.path)
             response = _problem(500, "this is a fault of the dashboard; its log says more")
+        # Errors get the headers too, because their texts may quote the request.
         response.headers.update(HEADERS)
         return response
 

@@ -47,6 +47,7 @@ class SessionStore:
         why_not = entry.left_out or await self._why_not(entry)
         try:
             actions = list(conf_of(entry).actions)
+        # The record can be read without the configuration, so the session is shown without actions.
         except FrameError:
             actions = []
         return SessionDetail(

@@ -85,6 +85,8 @@ class Worker:
                 self._give_turn()
             self._leave(client, turn)
             raise
+        # A turn may be assigned at the moment of the time-out. Then it is used, because the request
+        # that had it before has passed it on.
         if not turn.done():
             self._leave(client, turn)
             raise BusyError(
@@ -122,6 +124,8 @@ class Worker:
         client = min(self._queues, key=lambda waiting: order.get(waiting, -1))
         turn = self._queues[client][0]
         self._leave(client, turn)
+        # Noted at the start of the work, so that requests that arrive meanwhile see this client as
+        # served last.
         self._note_served(client)
         turn.set_result(None)
 

@@ -64,6 +64,7 @@ class CacheFeed:
                 self._context.problems.forget(APPLY)
                 self._left_out.clear()
             sound = await self._apply_all(batch.changes)
+            # Each round leaves out at least one more object, so the loop ends.
             while not sound:
                 sound = await self._refill()
             if batch.changes:

@@ -121,12 +121,14 @@ class SessionRecorder:
                     continue
                 await self._append(session, with_input=with_input)
             except (SnapshotUnavailableError, CodecError) as error:
+                # Whether the entry was stored is unknown, so the next frame must not refer to it.
                 self._chain = _Chain()
                 session_id = session.record.session_id
                 self._context.log.info(
                     "session not recorded session=%s error=%s", session_id, error
                 )
             finally:
+                # Counted until the entry is stored, because the snapshot is in memory until then.
                 self._inputs -= with_input
 
     async def _append(self, session: RecordedSession, *, with_input: bool) -> None:
@@ -183,6 +185,7 @@ class SessionRecorder:
         """Update the chain after a stored entry; an entry without input ends it."""
         if entry.left_out:
             self._chain = _Chain()
+            # Under load many sessions in a row are stored without input, and would fill the log.
             if entry.left_out != BEHIND:
                 session_id = entry.record.session_id
                 self._context.log.info(

@@ -167,6 +167,7 @@ class Scheduler:
         try:
             async with asyncio.timeout(None if due is None else max(0.0, due)):
                 await self._wanted.wait()
+        # A time that is due counts like a change, so the session has one condition to clear.
         except TimeoutError:
             self._wanted.set()
 
@@ -190,6 +191,7 @@ class Scheduler:
         # Cleared before the snapshot: a change that arrives during the session opens the next one.
         self._wanted.clear()
         self._follow_clock()
+        # This session registers its own wake-up; an older one would open a session without a cause.
         self._due_at = None
         await self._read_conf_map()
         if self._feed.new_view:
@@ -215,6 +217,7 @@ class Scheduler:
         decisions = await self._run_cycle(snapshot, conf, started_at)
         took = self._pace.ended(clock.monotonic(), began=began)
         self._observer.session(decisions, took_seconds=took)
+        # Also if the term has ended: a fault of the cycle does not depend on the lease.
         self._quarantine(decisions, snapshot)
         if self._lead.lease.passed_on(epoch):  # the writers wait for a lease that only ran out
             self._wanted.set()
@@ -276,6 +279,8 @@ class Scheduler:
         """Per group, put the decision over the cache and hand it to its writer."""
         self._spans.session(decisions, session)
         self._observer.refused(decisions)
+        # Enqueued resources count at once. If they counted only with the written status, the next
+        # session could enqueue other groups for the same resources.
         for group in decisions.enqueued_groups:
             self._cache.overlays.enqueued.put(group.group, group.uid, group.claim, now=now)
         for at, work in enumerate(group_work(decisions), start=1):

@@ -98,6 +98,8 @@ class _SharedResults:
         known = self._by_queue.get(queue)
         if known is None:
             groups = self._session.snapshot.all_groups.values()
+            # Bundles of a queue do not depend on the claimant, so all preemptors of the
+            # action share them.
             others = [other for other in groups if other.placed and other.queue == queue]
             known = bundles(self._session, others, permits=_any_pod, switch=RECLAIMABLE)
             self._by_queue[queue] = known
@@ -126,9 +128,13 @@ class _Reclaim:
         self._shared = shared
         self._order = order
         self._deserved = shares.deserved_shares(session)
+        # What moves within a common ancestor leaves its amounts as they are, so these queues are
+        # neither victim queues nor limits.
         self._names = {row.name: None for row in session.accounts.ancestors(group.queue)}
         self._missing = wanted(session, group)
         self._needed = _needed(group, self._missing)
+        # The rule is asked about the missing pods only. What the job has already is in its
+        # queue's amounts.
         self._rule = reclaim_rule(shares, session, group.queue, self._needed)
         self._free = not session.framework.queues.preemptive
 
@@ -149,6 +155,8 @@ class _Reclaim:
         None if there are neither victim queues nor terminating pods.
         """
         victim_queues = {queue: None for queue, _ in self._willing}
+        # Without anything that could be freed, the bound would be that of allocate, which
+        # has failed.
         if not victim_queues and not self._others_terminate():
             return None
         groups = self._session.snapshot.all_groups.values()
@@ -184,6 +192,8 @@ class _Reclaim:
     @functools.cached_property
     def _asking(self) -> tuple[object, ...]:
         """The cache key of results: jobs with equal keys have the same potential victims."""
+        # The names of the needed resources are enough: `permits` does not read their amounts, and
+        # what `may_reclaim_from` makes of the amounts is in `_asked`.
         return (self._group.queue, self._asked, tuple(sorted(self._needed)))
 
     @functools.cached_property
@@ -219,6 +229,8 @@ class _Reclaim:
             bundle
             for queue in queues
             for bundle in self._shared.of(queue)
+            # One allowed pod is enough for a whole gang: the rules check the sum of the
+            # bundle later.
             if any((queue, pod.shape.key) in self._willing for pod in bundle.pods)
         ]
         ranks = {queue: self._rank(queue) for queue in queues}
@@ -268,6 +280,8 @@ class _Reclaim:
                 for row in rows:
                     for name, amount in freed.items():
                         has[row.name][name] = has[row.name].get(name, 0) - amount
+            # Only the refusal of one pod says something about its kind. A whole gang is refused for
+            # its sum, and a pod that was accepted with its gang frees nothing more.
             elif len(bundle.pods) == len(pods) == 1:
                 refused[kind] = None
         return permitted

@@ -45,6 +45,8 @@ class _Sum:
         self._count()
 
     def _count(self) -> None:
+        # A child without any use is left out: scaled down to its share, all others would be
+        # nothing.
         open_shares = [s.share for s in self._parts.values() if not s.saturated and s.share]
         self._least = min(open_shares, default=0)
         """Smallest unsaturated share: the other unsaturated children are scaled down to it."""
@@ -56,6 +58,7 @@ class _Sum:
     def _add(self, usage: SubtreeUse, *, sign: int) -> None:
         scaled = not usage.saturated and usage.share
         for name, amount in usage.allocated.items():
+            # Saturated children count in full, because they do not compete for more.
             part = amount * self._least // usage.share if scaled else amount
             self.total[name] += sign * part
 
@@ -116,6 +119,8 @@ class Paths:
         weights = queue.path_weights or (_WEIGHT_DEFAULT,) * len(path)
         for depth in range(len(path)):
             node = path[: depth + 1]
+            # Queues may write different weights for a common ancestor. The first one counts for all
+            # of them, because a tree node can have only one weight.
             self._weights.setdefault(node, weights[depth])
             if depth:
                 self._children.setdefault(path[:depth], {})[node] = None
@@ -205,6 +210,8 @@ class Paths:
         if self._deserved is None:
             self._deserved = {name: {} for name in self._session.snapshot.queues}
             tops: list[Path] = [path for path in self._weights if len(path) == 1]
+            # Computed before the division: a tree node deserves at most what everything
+            # below it requests.
             requested = {path: self._request_below(path) for path in self._weights}
             for resource in self._session.snapshot.nodes.resources:
                 total = self._session.shared_amount(resource)
@@ -235,6 +242,7 @@ class Paths:
         # No guarantees here (`least=0`): annotated paths have weights only.
         shares = fill(total * _FINE, claims)
         for node in nodes:
+            # Rounded down, so that the children never divide more than their parent has.
             mine = shares["/".join(node)] // _FINE
             for queue in self._queue_at.get(node, []):
                 self._deserved[queue][resource] = mine

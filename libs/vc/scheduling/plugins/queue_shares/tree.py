@@ -155,6 +155,7 @@ class Tree:
                     total = limit.get(resource, self._session.shared_amount(resource))
                     limit[resource] = max(0, total - others)
             for resource, most in row.capability:
+                # A capability above the limit of the parent has no effect.
                 limit[resource] = min(limit.get(resource, most), most)
             found[row.name] = limit
         for row in rows:
@@ -178,6 +179,7 @@ class Tree:
     ) -> None:
         """Divide `total` of a resource among the children of `name`, and recursively below them."""
         limits = self.limits()
+        # A queue that has its share already is not divided again, so the recursion always ends.
         rows = [r for r in self.children.get(name, []) if resource not in deserved.get(r.name, {})]
         claims = [
             ShareClaim(
@@ -223,6 +225,8 @@ def share_of(allocated: Mapping[str, int], deserved: Mapping[str, int]) -> int:
     shares = [
         min(SHARE_MAX, amount * SHARE_POINTS // deserved[name]) if deserved.get(name) else SHARE_MAX
         for name, amount in allocated.items()
+        # A resource that the queue does not use says nothing about its share. Without this
+        # condition every queue would be at the maximum for resources of which it deserves nothing.
         if amount > 0
     ]
     return max(shares, default=0)

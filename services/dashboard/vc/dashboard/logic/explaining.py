@@ -315,6 +315,7 @@ class _Future:
         yield self._ground.now, None, simulation.run_sessions().placements
         coming = [(end.at, end.job, end) for end in self._durations.ends(now=self._ground.now)]
         heapq.heapify(coming)
+        # Bounded, because each job that starts in the simulation adds an end of its own.
         while coming and len(self._ended) < ENDS_TRIED_MAX:
             at, job, end = heapq.heappop(coming)
             # A job without a PodGroup of its own is dropped by its own key.

@@ -91,6 +91,7 @@ def find(
 
 def remember(seen: Seen, findings: list[Finding], *, now: float) -> dict[str, float]:
     """First observations of the findings that still exist."""
+    # A finding that is gone is dropped: if it returns, its duration begins again.
     return {finding.key: seen.get(finding.key, now) for finding in findings}
 
 
@@ -204,6 +205,7 @@ def _partial_gangs(
         placed = sum(is_placed(pod) for pod in pods)
         # Pods that ran to their end were placed with the gang, so they count.
         ran = sum(bool(pod.spec.node_name) for pod in pods)
+        # A gang without any pod on a node now waits or has ended; neither is partial.
         if placed and ran < group.spec.min_member and not group.metadata.deletion_timestamp:
             yield Finding(
                 invariant=GANGS_WHOLE,
@@ -281,6 +283,7 @@ def _ancestors(queues: Mapping[str, Queue], name: str) -> list[str]:
 
 def _orphans(cluster_index: ClusterIndex) -> Iterator[Finding]:
     """Pods and PodGroups of a vcjob that is gone, or of another vcjob of the same name."""
+    # By uid, because a new job may have the name of the one that is gone.
     uids = {job.metadata.uid for job in cluster_index.jobs.values()}
     for key, pod in cluster_index.pods.items():
         yield from _orphan(f"Pod {key}", pod, uids)

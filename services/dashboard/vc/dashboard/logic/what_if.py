@@ -189,6 +189,7 @@ def _changed(
         # A PodGroup under either name would count the job twice.
         for group in [*groups.get(job.key, []), job.key]:
             simulation.drop_group(group)
+    # After the deletions, which would otherwise remove a new PodGroup of the same name.
     simulation.put(made.objects)
     return simulation
 

@@ -169,6 +169,8 @@ def _requests_to(
         # The first request and its repetitions are the same message, so a duplicate does no harm.
         if sent is None or sent.last_seconds_ago >= REPEAT_SECONDS:
             requests.append(_request(observation, plugin, wanted.get(plugin, []), verb))
+            # After the first request the job wakes earlier, so that the status can name a
+            # late plugin.
             wake = sooner(wake, LATE_SECONDS if sent is None else REPEAT_SECONDS)
         else:
             # Wake when the status must name the plugin, or when the request is to be repeated.

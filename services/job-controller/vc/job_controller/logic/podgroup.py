@@ -81,6 +81,7 @@ def keep_podgroup(observation: Observation, spec: PodGroupSpec) -> list[Effect]:
         return [] if wants_annotations(observation) else [_create(observation, spec, name)]
     if known.metadata.deletion_timestamp is not None:
         return []  # its name is in use until it is gone
+    # Its status is that of the earlier attempt. With it, the new attempt would count as enqueued.
     if is_stale(job, known):
         return [delete_podgroup(known)]
     # A PodGroup never changes its queue, even if the job names another one now.
@@ -124,6 +125,7 @@ def _completed_members(observation: Observation) -> str:
     absent: dict[str, frozenset[int]] = {}
     for task, done in observation.counted.completed.items():
         pods = observation.members.of(task)
+        # A succeeded pod that still exists counts by itself and needs no entry.
         gone = (i for i in done if i not in pods or pods[i].phase != POD_SUCCEEDED)
         absent[task] = frozenset(gone)
     return format_completed(absent)

@@ -89,6 +89,7 @@ def _ending(observation: Observation, *, answered: bool = False) -> list[Effect]
 def _live(observation: Observation) -> Work:
     """Keep the PodGroup up to date, request decorations, then create the missing pods."""
     job = observation.job
+    # The scheduler does not enqueue a group without its queue, so pods would only wait.
     if observation.seen.queue is None:
         missing = Blocker("QueueNotFound", f"queue {job.spec.queue!r} does not exist")
         return _blocked(observation, missing, wake_after_seconds=QUEUE_WAKE_SECONDS)
@@ -195,6 +196,7 @@ def _missing(
     """Indices to create: without a pod, not succeeded, and not merely unobserved."""
     missing: list[tuple[TaskSpec, list[int]]] = []
     for task in released:
+        # A completed index may have no pod any more, and must not run again.
         taken = (
             observation.members.of(task.name).keys()
             | observation.counted.completed[task.name]

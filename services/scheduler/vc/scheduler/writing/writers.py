@@ -180,6 +180,7 @@ class Writers:
         if work.takeover is not None:
             self._observer.reservations_taken_over(work.group, work.takeover.lost, session)
             await self._apply(nomination_effects(work.takeover.reserved_nodes), session)
+        # Last, because no other work of the group depends on the evictions.
         if work.eviction is not None:
             self._observer.evicting(work, session)
             await self._evict(work.eviction, session)
@@ -335,6 +336,8 @@ class Writers:
         """Resolve binds with an unknown result one by one, with backoff."""
         while True:
             bind = await self._unknown_binds.get()
+            # Without a limit: if a bind of unknown result were given up, its node could be
+            # used twice.
             attempt = 0
             while not await self._check_bind(bind):
                 attempt += 1

@@ -103,6 +103,7 @@ def _losses(
     """Pods that were alive and are gone or terminating. A noted loss ends when a new pod runs."""
     was_alive = notes.alive.get(task.name, frozenset())
     noted = notes.lost.get(task.name, {})
+    # Sorted, because a set has no fixed order, and the first event whose policy is due decides.
     for index in sorted(was_alive | noted.keys()):
         # An index beyond the replicas was scaled down, which is no loss.
         if index >= task.replicas or index in counted.completed[task.name]:

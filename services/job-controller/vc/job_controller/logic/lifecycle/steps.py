@@ -60,6 +60,8 @@ def next_orders(observation: Observation, now: float) -> Orders:
 
 def _is_done_with(observation: Observation, command: Command) -> bool:
     """Whether a Command was carried out before, or was sent to an earlier job of this name."""
+    # The note is written with the status, before the Command is deleted. So a Command whose
+    # deletion failed is not carried out twice.
     if command.metadata.uid == observation.notes.command:
         return True
     return command.target is not None and command.target.uid not in (
@@ -156,6 +158,7 @@ def take_step(
     status, notes = observation.job.status, observation.notes
     retry, version, scope = status.retry_count, status.version, None
     if step.restart is not Restart.NONE:
+        # Restarts of single pods count as well, or a policy could restart one pod for ever.
         retry += 1
         scope = scope_of(observation, order, step)
         if retry >= observation.job.spec.max_retry:
