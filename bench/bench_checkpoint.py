@@ -90,7 +90,7 @@ async def publish(bus: MemoryBus, objects: list[ApiObject]) -> None:
         numbered = msgspec.structs.replace(obj, metadata=metadata)
         await bus.publish([fact_message(kind_of[type(obj)], numbered, stamp=stamp)])
     for kind in KINDS:
-        told = Progress(
+        progress = Progress(
             kind=kind.short,
             stamp=stamp,
             sequence=1,
@@ -98,7 +98,7 @@ async def publish(bus: MemoryBus, objects: list[ApiObject]) -> None:
             resource_version=str(len(objects)),
             end_offsets=await bus.end_offsets(kind.topic),
         )
-        await bus.publish([progress_message(told)])
+        await bus.publish([progress_message(progress)])
 
 
 @asynccontextmanager
