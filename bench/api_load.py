@@ -1,7 +1,7 @@
-"""What a real kube-apiserver was asked, from its own counters: writes by verb and resource.
+"""Writes at a real kube-apiserver by verb and resource, from its own metrics.
 
-The counters cost nothing, unlike an audit log. They count everybody's writes, ours and the
-controller manager's; leases are left out, they cost the same whether there is work or not.
+The metrics cost nothing, unlike an audit log. They count the writes of all clients, also those of the
+controller manager. Leases are left out: they cost the same whether there is work or not.
 """
 
 import re
@@ -53,7 +53,7 @@ def writes_in(text: str) -> Writes:
 
 
 def between(before: Writes, after: Writes) -> Writes:
-    """What was asked from one moment to the other."""
+    """The writes between two moments."""
     nothing = Sent(0, 0)
     differences = {
         asked: Sent(*(new - old for new, old in zip(sent, before.get(asked, nothing), strict=True)))

@@ -70,7 +70,7 @@ def _pod(number: int) -> JsonObject:
     return made
 
 
-_QUESTIONS: Final = (
+_WEBHOOKS: Final = (
     ("/jobs/mutate", _job),
     ("/jobs/validate", _job),
     ("/podgroups/validate", _group),
@@ -78,8 +78,8 @@ _QUESTIONS: Final = (
 )
 
 
-def _question(number: int) -> tuple[str, bytes]:
-    path, make = _QUESTIONS[number % len(_QUESTIONS)]
+def _review(number: int) -> tuple[str, bytes]:
+    path, make = _WEBHOOKS[number % len(_WEBHOOKS)]
     made = make(number)
     group, _, version = made["apiVersion"].rpartition("/")
     request = {
@@ -98,10 +98,10 @@ def _question(number: int) -> tuple[str, bytes]:
 
 def _serve(pipe: "Connection[Any, Any]") -> None:
     logging.basicConfig(level=logging.ERROR)
-    asyncio.run(_serve_until_told(pipe))
+    asyncio.run(_serve_until_stopped(pipe))
 
 
-async def _serve_until_told(pipe: "Connection[Any, Any]") -> None:
+async def _serve_until_stopped(pipe: "Connection[Any, Any]") -> None:
     clock = LoopClock()
     cluster, bus = memory_cluster(clock), MemoryBus(clock)
 
@@ -128,26 +128,26 @@ async def _serve_until_told(pipe: "Connection[Any, Any]") -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-# -- the questions ---------------------------------------------------------------------------------
+# -- the requests ----------------------------------------------------------------------------------
 
 
-async def _ask_all(port: int, tls: ssl.SSLContext, *, seconds: float) -> list[float]:
-    """Milliseconds from when each was due to its answer.
+async def _send_all(port: int, tls: ssl.SSLContext, *, seconds: float) -> list[float]:
+    """Milliseconds from the time at which each request was due to its response.
 
-    Connections are kept, as the API server keeps them; each takes the next question that is due. The
-    client is as thin as can be: what it costs counts as waiting.
+    Connections stay open, as those of the API server; each sends the next request that is due. The client does as
+    little as possible, because its own work counts as latency.
     """
-    questions = [_request(number) for number in range(int(RATE * seconds))]
+    requests = [_request(number) for number in range(int(RATE * seconds))]
     took: list[float] = []
-    numbers = iter(range(len(questions)))
+    numbers = iter(range(len(requests)))
     begun = time.perf_counter() + 0.1
 
-    async def ask() -> None:
+    async def send() -> None:
         reader, writer = await asyncio.open_connection("localhost", port, ssl=tls)
         for number in numbers:
             due = begun + number / RATE
             await asyncio.sleep(max(0.0, due - time.perf_counter()))
-            writer.write(questions[number])
+            writer.write(requests[number])
             head = await reader.readuntil(b"\r\n\r\n")
             length = int(_LENGTH.search(head)[1])  # type: ignore[index] # else the bench is wrong
             answer = await reader.readexactly(length)
@@ -157,12 +157,12 @@ async def _ask_all(port: int, tls: ssl.SSLContext, *, seconds: float) -> list[fl
 
     async with asyncio.TaskGroup() as group:
         for _ in range(CONNECTIONS):
-            group.create_task(ask())
+            group.create_task(send())
     return took
 
 
 def _request(number: int) -> bytes:
-    path, body = _question(number)
+    path, body = _review(number)
     head = (
         f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         f"Content-Length: {len(body)}\r\n\r\n"
@@ -175,9 +175,9 @@ def _measure(pipe: "Connection[Any, Any]") -> Mapping[str, float]:
         raise TimeoutError(f"admission is not up after {START_SECONDS_MAX:.0f} s")
     port, authority = pipe.recv()
     tls = ssl.create_default_context(cadata=base64.b64decode(authority).decode())
-    asyncio.run(_ask_all(port, tls, seconds=WARM_UP_SECONDS))
+    asyncio.run(_send_all(port, tls, seconds=WARM_UP_SECONDS))
     pipe.send("begin")
-    took = asyncio.run(_ask_all(port, tls, seconds=SECONDS))
+    took = asyncio.run(_send_all(port, tls, seconds=SECONDS))
     pipe.send("end")
     cpu = float(pipe.recv())
     return {
@@ -190,7 +190,7 @@ def _measure(pipe: "Connection[Any, Any]") -> Mapping[str, float]:
 
 
 def main() -> bool:
-    """Start, ask, tell."""
+    """Start admission, send the requests, report."""
     load = load_average()
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
@@ -204,7 +204,7 @@ def main() -> bool:
     shown = [f"{values[key]:.2f}" for key in ("p50_ms", "p99_ms", "max_ms", "cpu_ms_per_request")]
     report(
         "admission",
-        header=("questions/s", "p50 ms", "p99 ms", "longest ms", "CPU ms each", "load before"),
+        header=("requests/s", "p50 ms", "p99 ms", "longest ms", "CPU ms each", "load before"),
         rows=[[str(RATE), *shown, f"{load:.1f}"]],
         values=values,
     )

@@ -90,7 +90,7 @@ async def publish(bus: MemoryBus, objects: list[ApiObject]) -> None:
         numbered = msgspec.structs.replace(obj, metadata=metadata)
         await bus.publish([fact_message(kind_of[type(obj)], numbered, stamp=stamp)])
     for kind in KINDS:
-        told = Progress(
+        progress = Progress(
             kind=kind.short,
             stamp=stamp,
             sequence=1,
@@ -98,7 +98,7 @@ async def publish(bus: MemoryBus, objects: list[ApiObject]) -> None:
             resource_version=str(len(objects)),
             end_offsets=await bus.end_offsets(kind.topic),
         )
-        await bus.publish([progress_message(told)])
+        await bus.publish([progress_message(progress)])
 
 
 @asynccontextmanager
@@ -149,10 +149,10 @@ async def dump_changed(state: ViewState, *, every: int) -> float:
     return (await timed(lambda: dump(chunker, changed(state, every=every))))[0]
 
 
-async def longest_hold_ms(measured: Callable[[], Awaitable[None]]) -> tuple[float, float]:
-    """How long it took, and how much of our own time passed at most before others had a turn.
+async def longest_block_ms(measured: Callable[[], Awaitable[None]]) -> tuple[float, float]:
+    """Milliseconds that it took, and the longest time for which it blocked the event loop.
 
-    Counted in the thread's CPU time: how long other processes kept us waiting says nothing of us.
+    The second is CPU time of the thread: waits for a core depend on other processes only.
     """
     worst = 0.0
 
@@ -181,7 +181,7 @@ async def fill_cache(changes: list[Change]) -> ClusterCache:
 
 
 async def measure() -> None:
-    """Everything, in the order of a scheduler's life."""
+    """Measure all steps in the order in which a scheduler runs them."""
     async with some_store() as (where, store):
         clock = LoopClock()
         bus, cluster = MemoryBus(clock, seed=1), StoreCluster(Api(clock=clock, registry=Registry()))
@@ -200,14 +200,14 @@ async def measure() -> None:
             "dump_scattered_changed_ms": await dump_changed(state, every=100),
             "bytes_mb": await dump(Chunker(KINDS), state) / 1e6,
         }
-        holds: list[tuple[float, float]] = []
+        blocks: list[tuple[float, float]] = []
         for _ in range(REPEATS):
             writer = CheckpointWriter(context, NAME, view=lambda: cold.view, may_write=lambda: True)
-            holds.append(await longest_hold_ms(writer.write_if_due))
-        values["write_ms"], values["write_holds_loop_ms"] = min(holds)
+            blocks.append(await longest_block_ms(writer.write_if_due))
+        values["write_ms"], values["write_holds_loop_ms"] = min(blocks)
         values |= await measure_start(context, cold.view, count=count)
         values |= {"cold_view_ms": cold_ms, "bar_load_ms": LOAD_MS_BAR}
-        tell(where, count, values)
+        report_steps(where, count, values)
 
 
 async def measure_start(context: Context, view: View, *, count: int) -> dict[str, float]:
@@ -228,8 +228,8 @@ async def measure_start(context: Context, view: View, *, count: int) -> dict[str
     }
 
 
-def tell(where: str, count: int, values: dict[str, float]) -> None:
-    """A line per step."""
+def report_steps(where: str, count: int, values: dict[str, float]) -> None:
+    """Report the values, one row per step."""
     rows_of = {
         "dump_first_ms": "all rows to chunks, first time",
         "dump_gangs_changed_ms": "again, 1 % of the pods changed, whole gangs",

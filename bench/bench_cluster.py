@@ -1,7 +1,7 @@
 """Our own stack, measured as any cluster is: `bench.cluster` on a real API server with KWOK's nodes.
 
 Kafka, Redis, etcd, kube-apiserver, KWOK and every service are processes of this machine, so CPU and
-memory of all of them and the audit log are told too. Not part of `python -m bench`, because its shapes
+memory of all of them and the audit log are reported too. Not part of `python -m bench`, because its shapes
 take minutes. Options go to `bench.cluster`: `python -m bench.bench_cluster --shapes 1x100`.
 """
 
@@ -16,12 +16,12 @@ from bench.real_stack import OWN_NAME, real_ground
 from bench.report import RESULTS
 
 NODES: Final = 50
-"""Room for 5,500 pods, as KWOK's nodes take 110."""
+"""Enough for 5,500 pods: a node of KWOK takes 110."""
 SECONDS_MAX: Final = 590.0
 
 
 async def measure() -> None:
-    """Bring everything up, measure, tell."""
+    """Start all processes, measure, report."""
     async with real_ground(real=True, nodes=NODES, kwok=True) as stack:
         await stack.start_services()
         assert stack.plane is not None

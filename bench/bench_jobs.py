@@ -1,7 +1,7 @@
 """A vcjob from its submission until all its pods are created: a large one, many, and very many small.
 
-All services run, the scheduler included, because pods are made only when it has let the gang in; it
-binds them at the same time. Time begins before the first request that creates a job and ends when a
+All services run, the scheduler included, because pods are created only after it has enqueued the
+gang; it binds them at the same time. Time begins before the first request that creates a job and ends when a
 watch shows the last pod. Once in one process (memory bus, embedded cluster), and, where the parts
 are, with Kafka, Redis, a kube-apiserver with etcd and every service a process.
 """
@@ -27,7 +27,7 @@ from vc.model.api.kinds import JOBS
 from vc.parts.probe import wait_until
 
 NODES: Final = 80
-"""Room for the pods of all shapes at once."""
+"""Enough for the pods of all shapes at once."""
 
 SUBMITTED_AT_ONCE: Final = 32
 SHAPE_SECONDS_MAX: Final = 180.0
@@ -53,10 +53,10 @@ SHAPES: Final = (Shape(1, 1000), Shape(100, 50), Shape(2000, 1))
 
 async def submit(cluster: Cluster, shape: Shape) -> None:
     """As many requests at a time as a busy client sends."""
-    room = asyncio.Semaphore(SUBMITTED_AT_ONCE)
+    slots = asyncio.Semaphore(SUBMITTED_AT_ONCE)
 
     async def one(number: int) -> None:
-        async with room:
+        async with slots:
             body = job(f"job-{shape.name}-{number}", replicas=shape.pods)
             await cluster.create(JOBS, body, namespace="default")
 
@@ -94,13 +94,13 @@ async def measure_embedded() -> None:
                 await stack.wait_until_ready()
                 async with PodTimes(stack.cluster) as watch:
                     took[shape.name] = await measure_shape(stack.cluster, watch, shape)
-    tell("jobs_embedded", took)
+    report_jobs("jobs_embedded", took)
 
 
 async def measure_real() -> None:
     """All shapes on one stack, one after the other; pods stay where they are.
 
-    What was measured is told even if a later shape takes too long.
+    Results are reported even if a later shape takes too long.
     """
     took: dict[str, float] = {}
     try:
@@ -109,11 +109,11 @@ async def measure_real() -> None:
                 took[shape.name] = await measure_shape(stack.cluster, watch, shape)
     finally:
         if took:
-            tell("jobs_kubernetes", took)
+            report_jobs("jobs_kubernetes", took)
 
 
-def tell(name: str, took: dict[str, float]) -> None:
-    """Print, write, end with the pairs."""
+def report_jobs(name: str, took: dict[str, float]) -> None:
+    """Print the table, write the JSON file, and print the values as one line."""
     load = load_average()
     rows = [
         (

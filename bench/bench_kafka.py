@@ -109,11 +109,11 @@ async def measure() -> None:
         finally:
             for bus in buses:
                 await bus.close()
-    tell(samples, published=published, read=read)
+    report_bus(samples, published=published, read=read)
 
 
-def tell(samples: list[float], *, published: float, read: float) -> None:
-    """Print, write, end with the pairs."""
+def report_bus(samples: list[float], *, published: float, read: float) -> None:
+    """Print the table, write the JSON file, and print the values as one line."""
     p50, p99 = percentile(samples, 0.5), percentile(samples, 0.99)
     load = load_average()
     size = f"{BATCHES} × {BATCH} × {VALUE_BYTES} B"

@@ -1,10 +1,11 @@
 """Overload: the same jobs on a quiet machine and beside processes that take a part of its CPU.
 
 Real Kafka, Redis and kube-apiserver with every service on this machine, as in `bench_cluster`. Each run has
-a stack of its own, because what is left of one would be measured in the next. Told are the wall time until all
-pods are bound, the CPU time of our services, leases that ran out or passed on, gangs that were released, binds
-that were dropped; and, with `--base`, the quiet wall time of another commit's services on the same servers. Runs
-whose hogs got another share than they should are discarded and repeated. `make bench-overload BASE=cac789f`.
+a stack of its own, because leftovers of one run would distort the next. The report shows the wall time until
+all pods are bound, the CPU time of our services, the numbers of expired and lost leases, released gangs and
+dropped binds and, with `--base`, the wall time of another commit's services on a quiet machine with the same
+servers. A run whose hogs got a different share of the CPU than configured is discarded and repeated.
+`make bench-overload BASE=cac789f`.
 """
 
 import argparse
@@ -43,26 +44,46 @@ WARM_UP_SECONDS_MAX: Final = 120.0
 SECONDS_MAX: Final = 7200.0
 PARTS: Final = ("kafka", "redis", "kubernetes")
 LINES: Final = {
-    "leases_ran_out": (" ran out", "term over: lost the lease", "term over reason=lost"),
-    "gangs_released": ("releasing half-bound gang", "released: its gang is not complete"),
-    "binds_dropped": ("binds failed error=no longer leading", "binds not done: no longer leading"),
-    "relists": ("gap, listing anew", "watch gap, relisting"),
+    "leases_ran_out": (
+        "lease expired, writes wait",
+        "leadership lost lease=",
+        # Earlier releases; in cac789f only the watcher logs a lost lease:
+        " ran out: nothing is written meanwhile",
+        "term over: lost the lease",
+        "term over reason=lost",
+    ),
+    "gangs_released": (
+        "releasing half-bound gang",
+        # Earlier releases:
+        "released: its gang is not complete",
+    ),
+    "binds_dropped": (
+        "binds failed error=no longer leading",
+        # Earlier releases:
+        "binds not done: no longer leading",
+    ),
+    "relists": (
+        "watch gap, relisting",
+        # Earlier releases:
+        "gap, listing anew",
+    ),
 }
-"""What the logs of our services say, in this release and before it."""
+"""Log messages of our services that are counted, by column of the report. The watcher logs a lost lease twice,
+which does no harm: the bar is that there is none."""
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
-    """One run."""
+    """Results of one run."""
 
     label: str
     share: float
-    """Of the CPU that the hogs got."""
+    """Fraction of the CPU time that the hogs used."""
     wall_seconds: float
     cpu_seconds: float
-    """Of our services."""
+    """CPU time of our services."""
     leases_passed_on: int
-    said: dict[str, int]
-    """Lines of the logs, by what they tell."""
+    log_counts: dict[str, int]
+    """Number of log lines for each key of `LINES`."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -80,7 +101,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 async def measure_all(arguments: argparse.Namespace) -> None:
-    """Quiet, then beside hogs, then the base; a bar that is missed is a MeasureError."""
+    """Measure a quiet run, then runs beside hogs, then the base; a missed bar raises MeasureError."""
     quiet = await _counted(arguments, "quiet", share=0.0)
     shares = [float(share) for share in arguments.shares.split(",") if share]
     runs = [quiet]
@@ -89,7 +110,7 @@ async def measure_all(arguments: argparse.Namespace) -> None:
         with checkout(arguments.base) as source:
             label = f"quiet, {arguments.base}"
             runs.append(await _counted(arguments, label, share=0.0, source=source))
-    _tell(quiet, runs)
+    _report(quiet, runs)
     if missed := _missed(quiet, runs):
         raise MeasureError("; ".join(missed))
 
@@ -97,7 +118,7 @@ async def measure_all(arguments: argparse.Namespace) -> None:
 async def _counted(
     arguments: argparse.Namespace, label: str, *, share: float, source: Path | None = None
 ) -> Measured:
-    """Again until the hogs had the share they should have."""
+    """Repeat a run until the hogs got the configured share of the CPU."""
     for attempt in range(1, ATTEMPTS_MAX + 1):
         print(f"\n{label}: run {attempt}", flush=True)
         run = await _run(arguments, label, share=share, source=source)
@@ -130,7 +151,7 @@ async def _run(
             wall_seconds=result.stages["bound"].last,
             cpu_seconds=_own_cpu(result),
             leases_passed_on=await _transitions(stack) - before,
-            said=_said(stack),
+            log_counts=_log_counts(stack),
         )
 
 
@@ -150,33 +171,33 @@ def _bench(stack: RealStack) -> Bench:
 
 
 def _own_cpu(result: ShapeResult) -> float:
-    """Of our services, those of another checkout included: servers and this process are left out."""
+    """CPU time of our services, also of another checkout, without the servers and this process."""
     own = [name for name in result.processes if name in SERVICES]
     return sum(result.processes[name].cpu_seconds for name in own)
 
 
 async def _transitions(stack: RealStack) -> int:
-    """Of all our Leases together: grows when one passes on to another holder."""
+    """Sum of `leaseTransitions` over our Leases; it grows when a Lease gets another holder."""
     leases = [msgspec.json.decode(raw) for raw in (await stack.cluster.list(LEASES)).items]
     own = [each for each in leases if each["metadata"]["name"].startswith("vc-")]
     return sum(int(each["spec"].get("leaseTransitions") or 0) for each in own)
 
 
-def _said(stack: RealStack) -> dict[str, int]:
-    """While everything still runs: stopping a stack says such things too."""
+def _log_counts(stack: RealStack) -> dict[str, int]:
+    """Count the lines while the stack runs: services that are stopped also log that they lost the lease."""
     logs = [
         (stack.home / "logs" / f"{name}.log").read_text() for name in stack.pids if name in SERVICES
     ]
     return {
-        what: sum(log.count(words) for log in logs for words in said)
-        for what, said in LINES.items()
+        column: sum(log.count(message) for log in logs for message in messages)
+        for column, messages in LINES.items()
     }
 
 
-# -- telling -------------------------------------------------------------------------------------
+# -- report --------------------------------------------------------------------------------------
 
 
-def _tell(quiet: Measured, runs: Sequence[Measured]) -> None:
+def _report(quiet: Measured, runs: Sequence[Measured]) -> None:
     header = ["run", "hogs", "wall s", "wall x", "cpu s", "cpu x", "leases passed on", *LINES]
     rows = [
         [
@@ -187,7 +208,7 @@ def _tell(quiet: Measured, runs: Sequence[Measured]) -> None:
             f"{run.cpu_seconds:.1f}",
             f"{run.cpu_seconds / quiet.cpu_seconds:.2f}",
             str(run.leases_passed_on),
-            *(str(count) for count in run.said.values()),
+            *(str(count) for count in run.log_counts.values()),
         ]
         for run in runs
     ]
@@ -195,13 +216,15 @@ def _tell(quiet: Measured, runs: Sequence[Measured]) -> None:
     for run in runs:
         name = run.label.replace(" ", "_").replace(",", "").replace("%", "")
         values |= {f"{name}_wall_s": run.wall_seconds, f"{name}_cpu_s": run.cpu_seconds}
-        values[f"{name}_leases_lost"] = run.leases_passed_on + run.said["leases_ran_out"]
-        values[f"{name}_gangs_released"] = run.said["gangs_released"]
-    report("overload", header=[word.replace("_", " ") for word in header], rows=rows, values=values)
+        values[f"{name}_leases_lost"] = run.leases_passed_on + run.log_counts["leases_ran_out"]
+        values[f"{name}_gangs_released"] = run.log_counts["gangs_released"]
+    report(
+        "overload", header=[column.replace("_", " ") for column in header], rows=rows, values=values
+    )
 
 
 def _missed(quiet: Measured, runs: Sequence[Measured]) -> list[str]:
-    """The bars that were not met, in words."""
+    """One message for each bar that was missed."""
     missed: list[str] = []
     for run in runs[1:]:
         wall, cpu = run.wall_seconds / quiet.wall_seconds, run.cpu_seconds / quiet.cpu_seconds
@@ -216,9 +239,9 @@ def _missed(quiet: Measured, runs: Sequence[Measured]) -> list[str]:
     for run in runs:
         if run.label.startswith("quiet,"):
             continue
-        if run.leases_passed_on or run.said["leases_ran_out"]:
+        if run.leases_passed_on or run.log_counts["leases_ran_out"]:
             missed.append(f"{run.label}: leases were lost")
-        if run.said["gangs_released"]:
+        if run.log_counts["gangs_released"]:
             missed.append(f"{run.label}: gangs were released")
     return missed
 

@@ -1,8 +1,8 @@
-"""A question to a plugin and its answer: on the memory bus, and over a real Kafka.
+"""Round trip of a request to a job plugin: on the memory bus, and over a real Kafka.
 
-The env plugin runs as its service does, on a bus of its own; we ask as the job-controller does, one
-question at a time, from `publish` of the request until `poll` of `plugin.replies` gives the answer.
-The broker, where there is one, is on the same machine. Bar over Kafka: p50 of 15 ms.
+The env plugin runs as a service with its own connection to the bus. The benchmark sends requests as the
+job-controller does, one at a time, and measures from `publish` of the request until `poll` of `plugin.replies`
+returns the reply. The broker, if any, runs on the same machine. Bar over Kafka: p50 of 15 ms.
 """
 
 import asyncio
@@ -33,17 +33,17 @@ from vc.runtime.hosting.context import Service
 
 PLUGIN: Final = "env"
 PODS: Final = 1000
-"""Of the job asked about; the answer is as large as for one of a single pod."""
+"""Pods of the job in a request; the reply has the same size as for a job of one pod."""
 
 WARM_UP_ROUNDS: Final = 50
 ROUNDS: Final = 300
-ANSWER_SECONDS_MAX: Final = 10.0
+REPLY_SECONDS_MAX: Final = 10.0
 SECONDS_MAX: Final = 90.0
 BAR_P50_MS: Final = 15
 
 
-def question(number: int) -> PluginRequest:
-    """About a job of its own, so that questions spread over partitions."""
+def request_for(number: int) -> PluginRequest:
+    """Each request has a job of its own, so that requests spread over partitions."""
     made = msgspec.convert(manifest(f"job-{number}", replicas=PODS), type=Job)
     metadata = msgspec.structs.replace(made.metadata, namespace="default", uid=str(number))
     about = msgspec.structs.replace(made, metadata=metadata)
@@ -52,7 +52,7 @@ def question(number: int) -> PluginRequest:
 
 @asynccontextmanager
 async def plugin_on(bus: Bus) -> AsyncIterator[None]:
-    """The service, up and following its requests."""
+    """The plugin service, ready and consuming its requests."""
     context = memory_context(f"plugin-{PLUGIN}", bus=bus)
     service = build(context)
     running = asyncio.create_task(service.run())
@@ -78,16 +78,16 @@ async def replies_on(bus: Bus) -> Reader:
 
 
 async def measure_rounds(bus: Bus) -> list[float]:
-    """Milliseconds from question to answer."""
+    """Milliseconds from request to reply."""
     reader, samples = await replies_on(bus), []
     for number in range(WARM_UP_ROUNDS + ROUNDS):
-        asked = question(number)
+        request = request_for(number)
         started = time.perf_counter()
-        await bus.publish([request_message(asked)])
-        got = await reader.poll(max_records=1, wait_seconds=ANSWER_SECONDS_MAX)
+        await bus.publish([request_message(request)])
+        got = await reader.poll(max_records=1, wait_seconds=REPLY_SECONDS_MAX)
         samples.append((time.perf_counter() - started) * 1000)
-        if [record.key for record in got] != [asked.job.key]:
-            raise TimeoutError(f"no answer to {number} within {ANSWER_SECONDS_MAX:.0f} s")
+        if [record.key for record in got] != [request.job.key]:
+            raise TimeoutError(f"no reply to request {number} within {REPLY_SECONDS_MAX:.0f} s")
     await reader.close()
     return samples[WARM_UP_ROUNDS:]
 
@@ -96,7 +96,7 @@ async def measure_memory() -> None:
     bus = MemoryBus(LoopClock())
     await bus.ensure_topics(ALL)
     async with plugin_on(bus):
-        tell("plugins_memory", await measure_rounds(bus))
+        report_round_trips("plugins_memory", await measure_rounds(bus))
 
 
 async def measure_kafka() -> None:
@@ -110,20 +110,20 @@ async def measure_kafka() -> None:
         finally:
             await ours.close()
             await theirs.close()
-    tell("plugins_kafka", samples, bar_ms=BAR_P50_MS)
+    report_round_trips("plugins_kafka", samples, bar_ms=BAR_P50_MS)
 
 
-def tell(name: str, samples: list[float], *, bar_ms: float | None = None) -> None:
-    """Print, write, end with the pairs."""
+def report_round_trips(name: str, samples: list[float], *, bar_ms: float | None = None) -> None:
+    """Print the table, write the JSON file, and print the values as one line."""
     p50, p99, load = percentile(samples, 0.5), percentile(samples, 0.99), load_average()
     bar = f" (bar {bar_ms:.0f} ms)" if bar_ms else ""
     report(
         name,
         header=("WHAT", "VALUE"),
         rows=[
-            (f"question → answer, one at a time ({ROUNDS}), p50{bar}", f"{p50:.2f} ms"),
-            ("question → answer, p99", f"{p99:.2f} ms"),
-            ("question → answer, fastest", f"{min(samples):.2f} ms"),
+            (f"request → reply, one at a time ({ROUNDS}), p50{bar}", f"{p50:.2f} ms"),
+            ("request → reply, p99", f"{p99:.2f} ms"),
+            ("request → reply, fastest", f"{min(samples):.2f} ms"),
             ("load average of the machine", f"{load:.1f}"),
         ],
         values={"round_trip_p50_ms": p50, "round_trip_p99_ms": p99, "load_average": load},
@@ -132,7 +132,7 @@ def tell(name: str, samples: list[float], *, bar_ms: float | None = None) -> Non
 
 def main() -> bool:
     """Both buses; False when one failed."""
-    logging.disable(logging.ERROR)  # aiokafka calls a group that is being born an error
+    logging.disable(logging.ERROR)  # aiokafka logs an error while a group is created
     memory = run_on([], measure_memory, name="plugins_memory", seconds_max=SECONDS_MAX)
     kafka = run_on(["kafka"], measure_kafka, name="plugins_kafka", seconds_max=SECONDS_MAX)
     return memory and kafka

@@ -1,16 +1,21 @@
-"""How fast sessions decide.
+"""How long scheduling sessions take.
 
-Over nodes of mixed sizes of which a tenth is tainted, ten queues, and gangs of 50 with four sizes of pods,
-a tenth of which may only go to one zone, with gang, priority, drf, proportion, predicates, nodeorder and
-binpack on: a session that places everything, one in which a single pod arrives, and the cost of taking a
-pod fact in. Over full nodes, whose pods may all be evicted: a session in which nothing fits of gangs that
-all ask for something else; one in which a quarter of them could preempt and no victims help (`in vain`); one
-on nodes every second of which has CPUs left and no memory, so that all queues have less than their share
-and none has anything to give (`torn`); one that makes room for a gang of 500 inside its queue, and one that
-takes it back from another queue. The session time includes the snapshot. Growth is the exponent of time over
-nodes between the last two sizes. Run by `python -m bench.bench_scheduler [--images] [nodes …]`; with
-`--images` each node has 50 images of 200, and each gang names one of them. Each bar stands beside its number,
-and the run fails when one is missed.
+The cluster has nodes of mixed sizes, of which a tenth is tainted, ten queues, and gangs of 50 pods with four
+different pod sizes. A tenth of the gangs is restricted to one zone. The plugins gang, priority, drf, proportion,
+predicates, nodeorder and binpack are enabled. Measured are:
+
+- `place all`: a session that places every pod; `one more`: a session for a single new pod; `load`: the cost of
+  applying one pod fact to the cluster cache.
+- `no fit`, on full nodes whose pods may all be evicted: a session in which no gang fits, and no two gangs have
+  equal requests.
+- `failed attempts`: the same where a quarter of the gangs may preempt, and no set of victims is sufficient.
+- `torn`: the same on nodes of which every second one has idle CPUs and no idle memory. All queues are below their
+  share, so no queue has a victim for another.
+- `preempt` and `reclaim`: a session that evicts pods for a gang of 500, in its own queue and from another queue.
+
+Session times include the snapshot. Growth is the exponent of time over nodes between the last two sizes. Run it
+with `python -m bench.bench_scheduler [--images] [nodes …]`; with `--images` each node has 50 of 200 images, and
+each gang uses one of them. Each bar is printed beside its figure, and a missed bar fails the run.
 """
 
 import gc
@@ -44,12 +49,12 @@ QUEUES: Final = 10
 IMAGES: Final = 200
 IMAGES_A_NODE: Final = 50
 HEADER: Final = (
-    "nodes", "pods", "load/s", "place all ms", "pods/s", "no fit ms", "in vain ms", "torn ms",
-    "one more ms", "preempt ms", "reclaim ms", "MB",
+    "nodes", "pods", "load/s", "place all ms", "pods/s", "no fit ms", "failed attempts ms",
+    "torn ms", "one more ms", "preempt ms", "reclaim ms", "MB",
 )  # fmt: skip
 GROWING: Final = (
-    "place_all_ms", "nothing_fits_ms", "in_vain_ms", "torn_ms", "one_arrives_ms", "preempt_ms",
-    "reclaim_ms",
+    "place_all_ms", "nothing_fits_ms", "failed_attempts_ms", "torn_ms", "one_arrives_ms",
+    "preempt_ms", "reclaim_ms",
 )  # fmt: skip
 NODE_BYTES: Final = 512 * 2**30
 """As `objects.node` makes them."""
@@ -61,7 +66,7 @@ REPEATS: Final = 3
 
 
 class Bar(NamedTuple):
-    """What we hold ourselves to at one size."""
+    """A bound on one figure at one cluster size."""
 
     nodes: int
     figure: str
@@ -81,7 +86,7 @@ class Bar(NamedTuple):
 BARS: Final = (
     Bar(5_000, "pods_per_second", least=50_000),
     Bar(1_000, "nothing_fits_ms", most=20),
-    Bar(1_000, "in_vain_ms", most=20),
+    Bar(1_000, "failed_attempts_ms", most=20),
     Bar(1_000, "torn_ms", most=20),
     Bar(10_000, "one_arrives_ms", most=10),
     Bar(1_000, "preempt_ms", most=1_000),
@@ -94,7 +99,7 @@ GROWTH_NODES_MIN: Final = 5_000
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """What was measured at one size."""
+    """The figures of one cluster size."""
 
     nodes: int
     pods: int
@@ -102,7 +107,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     place_all_ms: float
     pods_per_second: float
     nothing_fits_ms: float
-    in_vain_ms: float
+    failed_attempts_ms: float
     torn_ms: float
     one_arrives_ms: float
     preempt_ms: float
@@ -111,7 +116,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def some_nodes(count: int, *, images: int = 0) -> list[ApiObject]:
-    """Mixed nodes, each with so many images."""
+    """Nodes of mixed sizes, each with the given number of images."""
     taint = Taint(key="dedicated", effect="NoSchedule")
     return [
         node(
@@ -144,7 +149,7 @@ def some_gangs(pods: int, *, cpu: tuple[str, ...]) -> list[list[ApiObject]]:
 
 
 class Watch:
-    """Time as far as this process ran meanwhile: others' work on the same cores is not ours."""
+    """Time without the waits for a core: other processes that share the cores are not measured."""
 
     def __init__(self) -> None:
         self._began = time.perf_counter()
@@ -155,7 +160,7 @@ class Watch:
 
 
 def timed_session(world: World) -> tuple[float, Decisions]:
-    """Seconds of the best of some sessions that change nothing, snapshot included."""
+    """Seconds of the fastest of several sessions over equal snapshots, snapshot included."""
     best, decisions = float("inf"), None
     for _ in range(REPEATS):
         gc.collect()
@@ -183,7 +188,7 @@ def measure(count: int, *, images: int = 0) -> Row:
     place_seconds, decisions = timed_session(world)
     assert decisions.bound_pods == pods, f"{decisions.bound_pods} of {pods} pods were placed"
     world.session()
-    world.session()  # counters; from here on everything rests
+    world.session()  # writes the counters; later sessions have nothing to write
     arriving_seconds = one_arrives(world)
     memory_mb = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
     del world
@@ -195,7 +200,7 @@ def measure(count: int, *, images: int = 0) -> Row:
         place_all_ms=round(place_seconds * 1e3, 1),
         pods_per_second=round(pods / place_seconds),
         nothing_fits_ms=round(nothing_fits_seconds(count) * 1e3, 1),
-        in_vain_ms=round(nothing_fits_seconds(count, urgent="high") * 1e3, 1),
+        failed_attempts_ms=round(nothing_fits_seconds(count, urgent="high") * 1e3, 1),
         torn_ms=round(nothing_fits_seconds(count, torn=True) * 1e3, 1),
         one_arrives_ms=round(arriving_seconds * 1e3, 2),
         preempt_ms=round(evicting_seconds(count, queue_name="a") * 1e3, 1),
@@ -205,9 +210,11 @@ def measure(count: int, *, images: int = 0) -> Row:
 
 
 def nothing_fits_seconds(count: int, *, urgent: str = "", torn: bool = False) -> float:
-    """More than half as many pods wait as run, and none of them fits: neither beside nor instead of the
-    others; `urgent` is the priority class of a quarter of them. With `torn` every second node lacks
-    memory alone."""
+    """Time a session in which no pending pod fits, neither on idle capacity nor with victims evicted.
+
+    There are more than half as many pending pods as running ones. `urgent` is the priority class of a quarter of
+    them. With `torn` every second node has idle CPUs and no idle memory.
+    """
     world = World(
         priority_class("high", 100), [queue(f"queue-{q}") for q in range(QUEUES)],
         some_nodes(count), conf=CONF,
@@ -220,14 +227,14 @@ def nothing_fits_seconds(count: int, *, urgent: str = "", torn: bool = False) ->
     for g in range(5 * count // GANG_PODS):
         world.put(*_misfit(g, urgent, racks=max(1, count // RACK_NODES)))
     world.session()
-    world.session()  # everybody is told once; from then on nothing changes
+    world.session()  # writes the reasons of all groups; later sessions have nothing to write
     seconds, none = timed_session(world)
     assert (none.bound_pods, none.evictions) == (0, ())
     return seconds
 
 
 def _filling(job: int, number: int, *, torn: bool) -> Pod:
-    """An eighth of its node; or, on every second one of torn nodes, of its memory and half its CPUs."""
+    """Request an eighth of a node; on every second torn node an eighth of the memory, half of that of the CPUs."""
     at = number // FULL_NODE_PODS
     lacks_memory = torn and at % 2 == 1
     milli = NODE_CPUS[at % 3] * 1000 // FULL_NODE_PODS // (2 if lacks_memory else 1)
@@ -241,9 +248,12 @@ def _filling(job: int, number: int, *, torn: bool) -> Pod:
 
 
 def _misfit(number: int, urgent: str, *, racks: int) -> list[ApiObject]:
-    """A gang of one of four kinds: too large for any node, for one full zone only, perhaps urgent and for one
-    rack only, which has too few large nodes of those whom it might replace, or simply one too many. Each
-    asks for an amount of its own."""
+    """A gang that cannot be placed, of one of four kinds.
+
+    It is too large for every node, restricted to a full zone, restricted to a rack with too few nodes that have
+    enough victims (this one may have the priority class), or fits no node because all are full. All gangs have
+    different requests, so that no result of one can be used for another.
+    """
     size = (65_000, 2_000, 60_000, 4_000)[number % 4] + number // 4
     job = gang(
         f"gang-{number:05}",
@@ -277,7 +287,7 @@ def _naming(obj: ApiObject, image: str) -> ApiObject:
 
 
 def evicting_seconds(count: int, *, queue_name: str) -> float:
-    """Room for a large gang on nodes that jobs of queue a fill; half of each job's pods can be spared."""
+    """Evict for a large gang on nodes full of jobs of queue a; half of each job's pods are surplus pods."""
     world = World(
         priority_class("high", 100), queue("a"), queue("b"),
         [node(f"node-{n:05}", cpu=2 * FULL_NODE_PODS) for n in range(count)],
@@ -305,7 +315,7 @@ def evicting_seconds(count: int, *, queue_name: str) -> float:
 
 
 def growth(rows: Sequence[Row], name: str) -> float:
-    """The exponent between the last two sizes."""
+    """The exponent of time over nodes between the last two sizes."""
     before, last = rows[-2], rows[-1]
     return math.log(getattr(last, name) / getattr(before, name)) / math.log(
         last.nodes / before.nodes
@@ -313,7 +323,7 @@ def growth(rows: Sequence[Row], name: str) -> float:
 
 
 def one_arrives(world: World) -> float:
-    """A single pod on busy nodes: from its fact to the decision."""
+    """Seconds from the fact of a single pod to its decision, on a loaded cluster."""
     world.decide()
     best = float("inf")
     for n in range(REPEATS):
@@ -331,7 +341,7 @@ def one_arrives(world: World) -> float:
 
 
 def judged(rows: Sequence[Row], growths: Mapping[str, float]) -> bool:
-    """Say which bars were kept; whether all were."""
+    """Print for each bar whether it was met; return whether all were."""
     kept = True
     for row in rows:
         for bar in BARS:
@@ -349,7 +359,7 @@ def judged(rows: Sequence[Row], growths: Mapping[str, float]) -> bool:
 
 
 def main(sizes: Sequence[int] = SIZES, *, images: int = 0) -> bool:
-    """Print, write, end with the pairs; False when a bar was missed."""
+    """Measure all sizes and report; False when a bar was missed."""
     rows = [measure(count, images=images) for count in sizes]
     last = rows[-1]
     values = {f"scheduler_{name}": value for name, value in msgspec.structs.asdict(last).items()}

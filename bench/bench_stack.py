@@ -53,11 +53,11 @@ async def measure(name: str, *, real: bool) -> None:
         cpu = CpuCount(stack.pids)
         samples = await measure_rounds(stack, watch, ROUNDS, name="gang")
         used = cpu.used()
-    tell(name, samples, used)
+    report_latency(name, samples, used)
 
 
-def tell(name: str, samples: list[float], used: dict[str, float]) -> None:
-    """Print, write, end with the pairs."""
+def report_latency(name: str, samples: list[float], used: dict[str, float]) -> None:
+    """Print the table, write the JSON file, and print the values as one line."""
     p50, p99 = percentile(samples, 0.5), percentile(samples, 0.99)
     load = load_average()
     busy = sorted(used, key=lambda process: -used[process])[:PROCESSES_SHOWN]

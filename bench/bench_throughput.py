@@ -1,9 +1,9 @@
 """Many pods on a real kube-apiserver with ready nodes: from submitting jobs to all pods bound.
 
 One vcjob of 1,000 pods on 100 nodes, then 100 vcjobs of 50 pods on 1,000 nodes. Beside the times it
-tells where they go: CPU seconds of every process, what the API server was asked to write and how long
-it took for that, and, as an anchor measured on the same ground before any service runs, how many
-creates and binds a second the API server takes from one client that does nothing else.
+reports where they are spent: CPU seconds of every process, and the number and duration of writes at the
+API server. For comparison it measures, on the same cluster before any service runs, how many creates and
+binds a second the API server handles for one client that does nothing else.
 """
 
 import asyncio
@@ -161,11 +161,11 @@ async def measure() -> None:
                 await measure_loads(stack, watch, measured)
             finally:
                 if measured:
-                    tell(measured, anchor)
+                    report_results(measured, anchor)
 
 
 async def measure_loads(stack: RealStack, watch: PodTimes, measured: list[Measured]) -> None:
-    """One after the other; what was measured before one fails is told all the same."""
+    """Measure one load after the other; results before a failure are reported too."""
     nodes = LOADS[0].nodes
     for load in LOADS:
         await stack.add_nodes(load.nodes - nodes, first=nodes)
@@ -174,11 +174,11 @@ async def measure_loads(stack: RealStack, watch: PodTimes, measured: list[Measur
         measured.append(await measure_load(stack, watch, load))
 
 
-# -- telling -------------------------------------------------------------------------------------
+# -- report --------------------------------------------------------------------------------------
 
 
-def tell(measured: list[Measured], anchor: tuple[float, float]) -> None:
-    """Where it went first, then the results."""
+def report_results(measured: list[Measured], anchor: tuple[float, float]) -> None:
+    """Print CPU time and writes first, then the results."""
     print("\nCPU seconds until all were bound")
     print(cpu_table(measured))
     print("\nWrites at the API server, and its milliseconds for each")

@@ -1,7 +1,7 @@
-"""`vcctl version`, as a person waits for it: a process from its start to its end.
+"""How long `vcctl version` takes: one process from its start to its end.
 
-A command line is imported anew each time, so this is mostly what it imports. The best run says what the
-program costs, the median what one waits for on this machine as busy as it is.
+A command imports its modules on every call, so most of the time is spent on imports. The best run shows the cost of
+the program, the median what a user waits for under the current load of the machine.
 """
 
 import statistics
@@ -14,7 +14,7 @@ from bench.report import report
 
 RUNS: Final = 15
 BAR_MS: Final = 300.0
-"""What we promise; the best run is held against it, since others may keep this machine busy."""
+"""The best run is compared with it, because other processes may use the machine."""
 COMMAND: Final = (sys.executable, "-m", "vc.cli.vcctl.main", "version")
 SECONDS_MAX: Final = 30.0
 

@@ -103,11 +103,11 @@ async def measure() -> None:
             )
         finally:
             await bus.close()
-    tell(seconds, size=len(recorded) // EVENTS, own=own, broker=broker)
+    report_rate(seconds, size=len(recorded) // EVENTS, own=own, broker=broker)
 
 
-def tell(seconds: float, *, size: int, own: float, broker: float) -> None:
-    """Print, write, end with the pairs."""
+def report_rate(seconds: float, *, size: int, own: float, broker: float) -> None:
+    """Print the table, write the JSON file, and print the values as one line."""
     rate, load = EVENTS / seconds, load_average()
     report(
         "watcher_kafka",

@@ -130,7 +130,7 @@ class PodTimes:
         self._changed.set()
 
     async def until(self, stage: str, count: int, *, seconds_max: float | None = None) -> None:
-        """Wait until so many pods came to a stage; TimeoutError tells how far they came."""
+        """Wait until `count` pods have reached a stage; the TimeoutError has the number that did."""
         try:
             async with asyncio.timeout(seconds_max):
                 while len(self.at[stage]) < count:

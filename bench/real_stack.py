@@ -3,9 +3,9 @@
 The same commands and environments as `pyroclast stack` (`vc.cli.pyroclast.stack.plan`), put together here
 because a measurement wants less around it: no supervisor, and no Jaeger that takes CPU from what is
 measured. The API server is the embedded cluster in a process, or a real kube-apiserver with etcd and
-the controller manager. Real nodes are plain Node objects that are ready: nobody plays their kubelets,
-so no lease and no pod status competes for the API server with what is measured. With `kwok` they run
-their pods, and the API server keeps an audit log.
+the controller manager. Real nodes are plain Node objects that are ready. No kubelet is simulated,
+so no node leases and pod statuses load the API server while it is measured. With `kwok` the nodes run
+their pods, and the API server writes an audit log.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""How every benchmark tells its results."""
+"""The report of a benchmark: a table, a JSON file and one line of values."""
 
 import json
 import math

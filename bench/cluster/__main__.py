@@ -13,10 +13,10 @@ import msgspec
 
 from bench.cluster import chart, results, tables
 from bench.cluster.audit_log import OWN_SERVICE, AuditLog
+from bench.cluster.free_capacity import free_capacity_for, why_too_small
 from bench.cluster.measure import measure
 from bench.cluster.process_use import parse_pids
 from bench.cluster.results import Run, ShapeResult
-from bench.cluster.room import room_for, why_no_room
 from bench.cluster.setting import Bench, MeasureError
 from bench.cluster.shapes import DEFAULT_SHAPES, PodTemplate, Shape, parse_shapes
 from bench.pod_times import STAGES
@@ -56,7 +56,7 @@ def parser() -> argparse.ArgumentParser:
     add("--plugins", default="", metavar="NAME,…", help="job plugins, such as env,svc")
     add("--node-selector", default="", metavar="KEY=VALUE,…", help="nodes that are measured")
     add("--tolerate-all", action="store_true", help="pods tolerate every taint, as KWOK's")
-    add("--until", default="running", choices=STAGES[1:], help="bound, where nobody runs pods")
+    add("--until", default="running", choices=STAGES[1:], help="bound, where no node runs pods")
     add("--seconds-max", default=SHAPE_SECONDS_MAX, type=float, help="of a shape")
     add(
         "--warm-up-seconds",
@@ -115,7 +115,7 @@ def template_of(arguments: argparse.Namespace) -> PodTemplate:
 
 
 async def run(arguments: argparse.Namespace) -> Run:
-    """All shapes, one after the other; what was measured is told even when a later one fails."""
+    """Measure all shapes, one after the other; results are reported even when a later shape fails."""
     cluster = await connect(
         service=OWN_SERVICE,
         kubeconfig=arguments.kubeconfig,
@@ -147,7 +147,7 @@ async def run(arguments: argparse.Namespace) -> Run:
         finally:
             whole = Run(label=label, nodes=nodes, until=arguments.until, shapes=measured)
             if measured:
-                tell(whole, arguments)
+                report_run(whole, arguments)
     finally:
         await cluster.close()
     return whole
@@ -165,20 +165,20 @@ async def check(cluster: Cluster, shapes: Sequence[Shape], template: PodTemplate
     nodes = [msgspec.json.decode(raw, type=Node) for raw in (await cluster.list(NODES)).items]
     pods = [msgspec.json.decode(raw, type=Pod) for raw in (await cluster.list(PODS)).items]
     try:
-        room = room_for(template, nodes, pods)
+        free = free_capacity_for(template, nodes, pods)
     except QuantityError as error:
         raise MeasureError(str(error)) from None
     for shape in sorted(shapes, key=lambda shape: -shape.total):
-        if why := why_no_room(room, shape, template):
+        if why := why_too_small(free, shape, template):
             raise MeasureError(why)
-    return room.nodes
+    return free.nodes
 
 
-# -- telling -------------------------------------------------------------------------------------
+# -- report --------------------------------------------------------------------------------------
 
 
-def tell(run: Run, arguments: argparse.Namespace) -> None:
-    """Tables, then files."""
+def report_run(run: Run, arguments: argparse.Namespace) -> None:
+    """Print the tables, then write the files."""
     print(f"\n{run.label}: {run.nodes:,} nodes; seconds from submission")
     for table in (tables.times_table(run), tables.processes_table(run), tables.requests_table(run)):
         if table:

@@ -38,7 +38,7 @@ text { font: 12px system-ui, sans-serif; fill: var(--ink); }
 
 
 def draw(runs: Sequence[Run]) -> str:
-    """The whole picture; shapes in the order in which they were measured."""
+    """The whole chart, with shapes in the order in which they were measured."""
     shapes = list(dict.fromkeys(each.shape for run in runs for each in run.shapes))
     longest = max(
         (spread.last for run in runs for each in run.shapes for spread in each.stages.values()),
@@ -133,11 +133,11 @@ def _bar(stage: str, spread: Spread, *, y: float, scale: float) -> list[str]:
         f'd="M{LEFT + seconds * scale:.1f} {y:.1f}v{BAR}"/>'
         for seconds, width in ((spread.p50, 1), (spread.p99, 3))
     ]
-    told = f"p50 {spread.p50:.2f} · p99 {spread.p99:.2f} · last {spread.last:.2f} s"
+    label = f"p50 {spread.p50:.2f} · p99 {spread.p99:.2f} · last {spread.last:.2f} s"
     return [
         f'<rect class="{stage}" x="{LEFT}" y="{y:.1f}" width="{length:.1f}" height="{BAR}"/>',
         *marks,
-        _text(LEFT + length + 8, y + BAR - 3, told),
+        _text(LEFT + length + 8, y + BAR - 3, label),
     ]
 
 
@@ -145,8 +145,8 @@ def _rate(result: ShapeResult) -> str:
     return f"{result.pods_per_second:.1f} pods/s" if result.complete else "not all pods"
 
 
-def _shortened(label: str, letters_max: int = 24) -> str:
-    return label if len(label) <= letters_max else label[: letters_max - 1] + "…"
+def _shortened(label: str, length_max: int = 24) -> str:
+    return label if len(label) <= length_max else label[: length_max - 1] + "…"
 
 
 def _text(x: float, y: float, text: str, kind: str = "", *, anchor: str = "") -> str:

@@ -36,8 +36,8 @@ async def measure(bench: Bench, shape: Shape) -> ShapeResult:
 async def warm_up(bench: Bench, shape: Shape) -> None:
     """Send single pods until one gets through at once.
 
-    Whoever plays the nodes may still be busy with the deletions of the shape before, long after the
-    last object is gone, and would be measured instead of the scheduler.
+    The node simulator may still process deletions of the previous shape, long after the last object is gone, and
+    would be measured instead of the scheduler.
     """
     took = QUIET_SECONDS if bench.warm_up_seconds_max else 0.0
     number = 0
@@ -74,7 +74,7 @@ async def measure_once(bench: Bench, shape: Shape) -> ShapeResult:
         PodTimes(bench.cluster, bench.namespace, jobs_prefix=jobs_prefix(shape)) as times,
         UseMeter(bench.pids) as use,
     ):
-        progress = asyncio.create_task(_tell(bench, shape, times))
+        progress = asyncio.create_task(_report_progress(bench, shape, times))
         submitted: dict[str, tuple[float, float]] = {}
         try:
             async with asyncio.timeout(bench.seconds_max):
@@ -95,10 +95,10 @@ async def measure_once(bench: Bench, shape: Shape) -> ShapeResult:
         )
 
 
-# -- telling -------------------------------------------------------------------------------------
+# -- report --------------------------------------------------------------------------------------
 
 
-async def _tell(bench: Bench, shape: Shape, times: PodTimes) -> None:
+async def _report_progress(bench: Bench, shape: Shape, times: PodTimes) -> None:
     started = time.perf_counter()
     while True:
         await asyncio.sleep(PROGRESS_SECONDS)
@@ -116,7 +116,7 @@ def summarise(
     *,
     until: str,
 ) -> ShapeResult:
-    """From the moments that were seen to what is told."""
+    """Compute the result of a shape from the observed times."""
     if not submitted:
         raise MeasureError(f"{shape}: no job was accepted in time")
     first = min(sent for sent, _ in submitted.values())

@@ -1,4 +1,4 @@
-"""What a run writes into the cluster, and how it takes all of it back."""
+"""The objects that a run creates in the cluster, and their deletion."""
 
 import asyncio
 import time
@@ -75,11 +75,11 @@ async def create(bench: Bench, body: JsonObject) -> None:
             return
 
 
-# -- leaving nothing -----------------------------------------------------------------------------
+# -- cleaning up ---------------------------------------------------------------------------------
 
 
 async def clean(bench: Bench, shape: Shape) -> None:
-    """Delete jobs first, so that nobody makes their pods anew, then the namespace; wait for its end."""
+    """Delete the jobs, so that their pods are not created again, then the namespace; wait until it is gone."""
     bench.say(f"{shape}: deleting what was made")
     with suppress(NotFoundError):
         space = await bench.cluster.get(NAMESPACES, name=bench.namespace)

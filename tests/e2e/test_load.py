@@ -10,7 +10,7 @@ import asyncio
 import pytest
 
 from tests.e2e.deployment import READY_SECONDS_MAX, Deployment
-from tests.e2e.load_meters import LoadMeters
+from tests.e2e.load_metrics import LoadMetrics
 from tests.e2e.scenario import FULL, MARKS, on_kubernetes
 from tests.e2e.workload import PLUGIN_SETS, gang
 from vc.cli.pyroclast.services import SERVICES
@@ -29,19 +29,19 @@ LAG_SECONDS_MAX = 60.0
 @on_kubernetes
 async def test_a_rolling_restart_under_load_loses_nothing(deployment: Deployment) -> None:
     since = deployment.clock.monotonic()
-    meters = LoadMeters(deployment)
-    await meters.start()
+    metrics = LoadMetrics(deployment)
+    await metrics.start()
     try:
         restarted = await restart_each_under_load(deployment)
         await deployment.completed(seconds_max=DRAIN_SECONDS_MAX)
         took = deployment.clock.monotonic() - since
-        await deployment.until(meters.late, seconds_max=LAG_SECONDS_MAX)
+        await deployment.until(metrics.late, seconds_max=LAG_SECONDS_MAX)
     finally:
-        await meters.stop()
+        await metrics.stop()
     print(
         f"\n{JOBS} jobs x {PODS} pods completed in {took:.0f} s ({JOBS * PODS / took:.1f} pods/s)"
     )
-    print(meters.table(restarted))
+    print(metrics.table(restarted))
     assert set(restarted) == set(SERVICES)
     await deployment.verdict(
         "Rolling restart under load",

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from tests.reference.cluster import Amounts, Job, Pod, add, total
+from tests.reference.reclaim import rule_of
 from tests.reference.session import Session
 from tests.reference.shares import MILLION, share
-from tests.reference.taking_back import rule_of
 from tests.reference.victims import Bundle, Order, Rule, Search, pods_of
 
 
@@ -229,7 +229,7 @@ class _Claim:
         self._rule = rule_of(session, job.queue, self._lacks())
 
     def run(self) -> None:
-        if not self._rule.may_take(self._session.allocated):
+        if not self._rule.may_reclaim(self._session.allocated):
             return
         session = self._session
         givers = [j for j in session.cluster.jobs.values() if j.placed and self._may_ask(j)]
@@ -246,7 +246,8 @@ class _Claim:
         line = self._session.cluster.line(bundle.job.queue)
         theirs = [queue for queue in line if queue not in self._line]
         return any(
-            self._rule.gives(theirs, self._session.allocated, pod.request) for pod in bundle.pods
+            self._rule.may_evict(theirs, self._session.allocated, pod.request)
+            for pod in bundle.pods
         )
 
     def _lacks(self) -> Amounts:
@@ -261,7 +262,7 @@ class _Claim:
         queue = self._session.cluster.queues.get(other.queue)
         if queue is None or not queue.reclaimable or queue in self._line:
             return False
-        return self._rule.may_ask(self._session.cluster.line(other.queue))
+        return self._rule.may_reclaim_from(self._session.cluster.line(other.queue))
 
     def _given(self, found: list[Bundle]) -> list[Bundle]:
         """One after the other, as far as their queues have too much and keep their guarantees."""
@@ -274,7 +275,7 @@ class _Claim:
             theirs = [
                 q for q in self._session.cluster.line(bundle.job.queue) if q not in self._line
             ]
-            if self._rule.gives(theirs, has, freed) and all(
+            if self._rule.may_evict(theirs, has, freed) and all(
                 has[queue.name].get(n, 0) - freed.get(n, 0) >= a
                 for queue in theirs
                 for n, a in queue.guarantee.items()

@@ -1,9 +1,9 @@
 """Who is let in; the reference's way."""
 
 from tests.reference.cluster import Amounts, Job, add, total
+from tests.reference.reclaim import rule_of
 from tests.reference.requested import beyond, claim_of
 from tests.reference.session import Session
-from tests.reference.taking_back import rule_of
 
 
 def enqueue(session: Session) -> None:
@@ -68,6 +68,6 @@ def _reclaimable(session: Session, job: Job) -> Amounts:
     spare: Amounts = {}
     for queue in session.cluster.queues.values():
         jobs = [j for j in session.cluster.jobs.values() if j.queue == queue.name]
-        if queue not in rule.line and queue.reclaimable and jobs:
-            add(spare, rule.spare(queue))
-    return rule.takes(spare)
+        if queue not in rule.ancestors and queue.reclaimable and jobs:
+            add(spare, rule.surplus(queue))
+    return rule.claimable(spare)

@@ -76,7 +76,7 @@ vc-{{ .service }}:{{ .root.Values.image.tag | default .root.Chart.AppVersion }}
 {{- if or .Values.redis.ca (and .Values.redis.existingSecret .Values.redis.tls) }}true{{ end -}}
 {{- end -}}
 
-{{/* The scheduler's configuration where none is given: with Volcano's letter nobody is evicted. */}}
+{{/* The default configuration of the scheduler. With `compat: upstream`, as in Volcano, it evicts no pods. */}}
 {{- define "pyroclast.schedulerConfig" -}}
 actions: "{{ if eq .Values.compat "upstream" }}enqueue, allocate, backfill{{ else }}enqueue, allocate, preempt, reclaim, backfill{{ end }}"
 tiers:

@@ -1,4 +1,4 @@
-"""A plugin by a third party: not in the tree, found through `plugin.registry`, as good as ours."""
+"""A third-party plugin: not in the tree, found through `plugin.registry`, treated like our own."""
 
 import asyncio
 import importlib
@@ -50,7 +50,7 @@ class GreetingCore:
 
 
 @pytest.fixture
-def guest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Core:
+def third_party(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Core:
     """The plugin's core, from a package outside the tree."""
     folder = tmp_path / PACKAGE
     folder.mkdir()
@@ -72,8 +72,8 @@ def variables(stack: Stack, pod: str) -> dict[str, str]:
     return {variable["name"]: variable["value"] for variable in spec["containers"][0]["env"]}
 
 
-def test_a_job_waits_for_a_plugin_nobody_knows_and_gets_its_decoration_when_it_comes(
-    guest: Core,
+def test_a_job_waits_for_an_unknown_plugin_and_is_decorated_when_it_starts(
+    third_party: Core,
 ) -> None:
     async def main() -> None:
         async with Stack(services=CORE) as stack:
@@ -82,10 +82,10 @@ def test_a_job_waits_for_a_plugin_nobody_knows_and_gets_its_decoration_when_it_c
             await stack.until(
                 lambda: stack.job("greeted").status.state.reason == "PluginUnknown",
                 seconds=30,
-                what="the plugin is missed",
+                what="the plugin is unknown",
             )
             assert "greeting" in stack.job("greeted").status.state.message
-            running = asyncio.create_task(service(stack, guest).run())
+            running = asyncio.create_task(service(stack, third_party).run())
             await stack.until(
                 lambda: stack.job("greeted").status.running == 2, seconds=30, what="running"
             )
@@ -105,15 +105,15 @@ def test_a_job_waits_for_a_plugin_nobody_knows_and_gets_its_decoration_when_it_c
     run_virtual(main())
 
 
-def test_what_a_guest_refuses_is_on_the_job(guest: Core) -> None:
+def test_a_problem_of_a_third_party_plugin_is_in_the_status_of_the_job(third_party: Core) -> None:
     async def main() -> None:
         async with Stack(services=CORE) as stack:
-            running = asyncio.create_task(service(stack, guest).run())
+            running = asyncio.create_task(service(stack, third_party).run())
             await stack.submit(gang_job("rude", replicas=1, plugins={"greeting": ["--word"]}))
             await stack.until(
                 lambda: stack.job("rude").status.state.reason == "PluginProblem",
                 seconds=30,
-                what="the problem is told",
+                what="the problem is in the status",
             )
             said = stack.job("rude").status.state.message
             assert "plugin greeting: argument --word needs a value" in said

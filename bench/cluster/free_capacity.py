@@ -1,4 +1,4 @@
-"""Whether the nodes that are there can take what will be submitted, said before anything is."""
+"""Check before the first submission that the pods fit on the nodes of the cluster."""
 
 import math
 from collections import Counter
@@ -15,48 +15,50 @@ _KEEPS_AWAY = ("NoSchedule", "NoExecute")
 _ENDED = ("Succeeded", "Failed")
 
 
-class Room(msgspec.Struct, frozen=True, kw_only=True):
-    """What is free for pods of one template."""
+class FreeCapacity(msgspec.Struct, frozen=True, kw_only=True):
+    """Free capacity of the cluster for pods of one template."""
 
     nodes: int
-    """Ready ones that take such pods."""
+    """Number of ready nodes that accept such pods."""
     pods: int
-    """That still fit on them."""
+    """Number of pods that still fit on these nodes."""
     pods_per_node: int
-    """On the largest of them, if it were empty."""
+    """Number of pods that fit on the largest of these nodes while it is empty."""
 
 
-def room_for(template: PodTemplate, nodes: Iterable[Node], pods: Iterable[Pod]) -> Room:
-    """How many more pods fit, node by node; what runs already is counted."""
+def free_capacity_for(
+    template: PodTemplate, nodes: Iterable[Node], pods: Iterable[Pod]
+) -> FreeCapacity:
+    """Count the pods that fit on each node beside those that run there."""
     needs = parse_resources({"cpu": template.cpu, "memory": template.memory, "pods": "1"})
     used = _used(pods)
     usable = [node for node in nodes if _takes(node, template)]
     sizes = {node.metadata.name: parse_resources(node.status.allocatable) for node in usable}
     free = [_fits(size, used.get(name, Counter()), needs) for name, size in sizes.items()]
     empty = [_fits(size, {}, needs) for size in sizes.values()]
-    return Room(nodes=len(usable), pods=sum(free), pods_per_node=max(empty, default=0))
+    return FreeCapacity(nodes=len(usable), pods=sum(free), pods_per_node=max(empty, default=0))
 
 
-def why_no_room(room: Room, shape: Shape, template: PodTemplate) -> str:
-    """What is missing for a shape, and how much would do; empty when it fits."""
-    if not room.nodes:
+def why_too_small(free: FreeCapacity, shape: Shape, template: PodTemplate) -> str:
+    """Why a shape does not fit and how many nodes are missing; empty when it fits."""
+    if not free.nodes:
         return (
             "no node of the cluster is ready and takes pods of the benchmark: add some (fake ones "
             "do), or see --node-selector and --tolerate-all"
         )
-    if room.pods >= shape.total:
+    if free.pods >= shape.total:
         return ""
     cpus = parse_resources({"cpu": template.cpu})["cpu"] * shape.total / 1000
     each = f"{template.cpu} CPU and {template.memory} memory"
-    short = shape.total - room.pods
+    short = shape.total - free.pods
     more = (
-        f"{math.ceil(short / room.pods_per_node)} more nodes like the largest of them would do"
-        if room.pods_per_node
+        f"{math.ceil(short / free.pods_per_node)} more nodes like the largest of them would do"
+        if free.pods_per_node
         else "none of them could take even one"
     )
     return (
-        f"{shape} needs room for {shape.total:,} pods of {each} ({cpus:g} CPUs); "
-        f"the {room.nodes} usable nodes have room for {room.pods:,}: {more}"
+        f"{shape} needs capacity for {shape.total:,} pods of {each} ({cpus:g} CPUs); "
+        f"the {free.nodes} usable nodes have capacity for {free.pods:,}: {more}"
     )
 
 

@@ -1,7 +1,7 @@
 """What each process of a deployment used and how far it was behind, sampled while a scenario runs.
 
-Memory comes from the kernel, lag from each service's own meters and, for those that work off a topic
-as a group, from what the group has not committed. A service that is down at a sample has none.
+Memory comes from the kernel, lag from the metrics of each service and, for services that consume a topic
+as a group, from the offsets that the group has not committed. A service that is down has no sample.
 """
 
 import asyncio
@@ -27,18 +27,18 @@ MEGABYTE = 1e6
 
 @dataclass(kw_only=True)
 class Used:
-    """One process, over all its lives."""
+    """What one process used, over all its restarts."""
 
     memory_bytes_max: int = 0
     lag_records: int = 0
     lag_records_max: int = 0
     cpu_seconds: float = 0.0
-    """Of lives that are over, as they were last seen, and of the present one."""
+    """Of ended processes as last sampled, and of the current one."""
     _pid: int = 0
     _cpu_before: float = 0.0
 
     def saw(self, pid: int) -> None:
-        """Look at it now."""
+        """Sample CPU time and memory."""
         now = cpu_seconds(pid)
         if pid != self._pid:
             self._pid, self._cpu_before = pid, self.cpu_seconds
@@ -50,8 +50,8 @@ class Used:
         self.lag_records_max = max(self.lag_records_max, records)
 
 
-class LoadMeters:
-    """Samples from `start` to `stop`."""
+class LoadMetrics:
+    """Samples all processes from `start` to `stop`."""
 
     def __init__(self, deployment: Deployment) -> None:
         self._deployment = deployment
@@ -77,7 +77,7 @@ class LoadMeters:
             await asyncio.sleep(PERIOD_SECONDS)
 
     async def sample(self) -> None:
-        """Every process once."""
+        """Sample every process once."""
         for name, pid in self._pids():
             self.used.setdefault(name, Used()).saw(pid)
         groups = await self._group_lags()
@@ -101,7 +101,7 @@ class LoadMeters:
         return lags
 
     async def late(self) -> str:
-        """Who is still behind; empty when nobody is."""
+        """Which services are still behind; empty when none is."""
         await self.sample()
         return ", ".join(
             f"{name} is {used.lag_records} records behind"
@@ -110,7 +110,7 @@ class LoadMeters:
         )
 
     def table(self, restarted: dict[str, str]) -> str:
-        """One line a process; `restarted` says of some how that went."""
+        """One row per process; `restarted` has the result of restarts by name."""
         rows = [
             (
                 name,
