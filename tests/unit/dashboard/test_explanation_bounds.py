@@ -1,0 +1,67 @@
+"""What an explanation leaves out: estimates for jobs that time does not help, and holders beyond a number."""
+
+import pytest
+
+from tests.unit.dashboard.cluster import NAMESPACE, Cluster, changed, full, manifest
+from vc.dashboard.logic.explaining import HOLDERS_SHOWN_MAX, explain
+from vc.messages.sessions import Stage
+from vc.model.api.meta import ObjectMeta
+from vc.model.api.node import Node, NodeCondition, NodeStatus
+from vc.model.api.scheduling import Queue, QueueStatus
+
+
+def with_stage(cluster: Cluster, stage: Stage) -> Cluster:
+    waits = cluster.reasons[f"{NAMESPACE}/waits"]
+    cluster.reasons = {waits.group: changed(waits, reason=changed(waits.reason, stage=stage))}
+    return cluster
+
+
+@pytest.mark.parametrize(
+    ("stage", "seconds", "waits_for"),
+    [
+        (Stage.GANG, 540, ["ml/first"]),
+        (Stage.QUEUE_CLOSED, 0, []),
+        (Stage.QUEUE_MISSING, 0, []),
+        (Stage.UNSUPPORTED, 0, []),
+        (Stage.INVALID, 0, []),
+    ],
+)
+def test_a_job_that_time_does_not_help_has_no_estimate(
+    stage: Stage, seconds: float, waits_for: list[str]
+) -> None:
+    cluster = full()
+    cluster.run(manifest("first", 4, estimate="10m"), since=60)
+    cluster.run(manifest("waits", 2))
+    found = with_stage(cluster, stage).estimate("waits")
+    assert (found[0], found[2]) == (seconds, waits_for)
+
+
+def test_only_some_holders_are_shown_and_all_are_counted() -> None:
+    allocatable: dict[str, str | int | float] = {"cpu": "12", "memory": "512Gi", "pods": "110"}
+    large = Node(
+        metadata=ObjectMeta(name="node-1", uid="node-1"),
+        status=NodeStatus(
+            allocatable=allocatable,
+            capacity=allocatable,
+            conditions=[NodeCondition(type="Ready", status="True")],
+        ),
+    )
+    opened = Queue(metadata=ObjectMeta(name="default"), status=QueueStatus(state="Open"))
+    cluster = Cluster(opened, large)
+    for number in range(12):
+        cluster.run(manifest(f"holds-{number:02}", 1))
+    cluster.run(manifest("waits", 2))
+    found = explain(
+        cluster.cluster_index(), cluster.reasons, f"{NAMESPACE}/waits", cluster.ground()
+    )
+    assert found is not None
+    assert (len(found.holders), found.holders_total) == (HOLDERS_SHOWN_MAX, 12)
+    assert found.position == 1
+
+
+def test_a_job_that_runs_has_no_position() -> None:
+    cluster = full()
+    cluster.run(manifest("runs", 2))
+    found = explain(cluster.cluster_index(), cluster.reasons, f"{NAMESPACE}/runs", cluster.ground())
+    assert found is not None
+    assert (found.position, found.ahead) == (0, [])
