@@ -7,7 +7,8 @@ from vc.dashboard.logic.explaining import HOLDERS_SHOWN_MAX, explain
 from vc.messages.sessions import Stage
 from vc.model.api.meta import ObjectMeta
 from vc.model.api.node import Node, NodeCondition, NodeStatus
-from vc.model.api.scheduling import Queue, QueueStatus
+from vc.model.api.scheduling import Queue, QueueSpec, QueueStatus
+from vc.model.api.struct import ResourceList
 
 
 def with_stage(cluster: Cluster, stage: Stage) -> Cluster:
@@ -36,9 +37,9 @@ def test_a_job_that_time_does_not_help_has_no_estimate(
     assert (found[0], found[2]) == (seconds, waits_for)
 
 
-def test_only_some_holders_are_shown_and_all_are_counted() -> None:
-    allocatable: dict[str, str | int | float] = {"cpu": "12", "memory": "512Gi", "pods": "110"}
-    large = Node(
+def node(cpus: int) -> Node:
+    allocatable: ResourceList = {"cpu": str(cpus), "memory": "512Gi", "pods": "110"}
+    return Node(
         metadata=ObjectMeta(name="node-1", uid="node-1"),
         status=NodeStatus(
             allocatable=allocatable,
@@ -46,8 +47,23 @@ def test_only_some_holders_are_shown_and_all_are_counted() -> None:
             conditions=[NodeCondition(type="Ready", status="True")],
         ),
     )
-    opened = Queue(metadata=ObjectMeta(name="default"), status=QueueStatus(state="Open"))
-    cluster = Cluster(opened, large)
+
+
+def queue(name: str, *, parent: str = "", cpus: int = 0) -> Queue:
+    spec = QueueSpec(parent=parent, capability={"cpu": str(cpus)} if cpus else {})
+    return Queue(metadata=ObjectMeta(name=name), spec=spec, status=QueueStatus(state="Open"))
+
+
+@pytest.mark.parametrize(("own", "above", "left"), [(2, 3, "2"), (3, 2, "2"), (0, 3, "3")])
+def test_the_smallest_limit_above_a_queue_is_its_headroom(own: int, above: int, left: str) -> None:
+    cluster = Cluster(
+        queue("dept", cpus=above), queue("leaf", parent="dept", cpus=own), node(cpus=4)
+    )
+    assert cluster.waiting("leaf").headroom["cpu"] == left
+
+
+def test_only_some_holders_are_shown_and_all_are_counted() -> None:
+    cluster = Cluster(queue("default"), node(cpus=12))
     for number in range(12):
         cluster.run(manifest(f"holds-{number:02}", 1))
     cluster.run(manifest("waits", 2))
