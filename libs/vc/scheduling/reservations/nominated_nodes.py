@@ -18,7 +18,7 @@ def place_on_nominated(
     *,
     beyond: bool = True,
 ) -> bool:
-    """ReservedNode the pods of the group on their nominated nodes; return whether that completes the gang.
+    """Place the pods of the group on their nominated nodes; return whether that completes the gang.
 
     With `beyond`, missing pods without a nominated node are placed on any node. Without it, they
     make the placement fail. If the placement fails, the statement is empty.
@@ -43,7 +43,7 @@ def place_on_nominated(
 def place_on_freed(
     session: Session, group: GroupRow, nominated: Nomination, statement: Statement
 ) -> bool:
-    """ReservedNode pods on their nominated nodes even if these are not free; return whether any is placed.
+    """Place pods on their nominated nodes even if these are not free; return whether any is placed.
 
     Example: two victims of 4 CPUs are to free a node for a pod of 8 CPUs, and only one is gone. The
     pod is placed, and the node is overcommitted in this session, so no other pod gets the 4 CPUs
@@ -70,7 +70,7 @@ def _rows(session: Session, run: Run, nodes: tuple[str, ...]) -> Ints | None:
 
 
 def _put(session: Session, group: GroupRow, run: Run, *, rows: Ints, statement: Statement) -> bool:
-    """ReservedNode pods of a run on exactly these rows; return whether quota and nodes allow it."""
+    """Place pods of a run on exactly these rows; return whether quota and nodes allow it."""
     if not len(rows):
         return True
     # Other jobs may have used the queue's quota since the nomination, or it was lowered.

@@ -129,7 +129,7 @@ class Paths:
     def key(self, queue: QueueRow) -> tuple[tuple[bool, int], ...]:
         """Return (saturated, share divided by weight) for each level, from the top down."""
         path = path_of(queue)
-        # `touched` grows with every change of a queue's amounts, so its length is a version number.
+        # `accounts.changed` grows with every change of a queue's amounts, so its length is a version number.
         if self._counted_at != len(self._session.accounts.changed):
             self._counted_at = len(self._session.accounts.changed)
             self._demands = self._demanded()
