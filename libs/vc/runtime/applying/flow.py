@@ -63,9 +63,9 @@ def lane_of(effect: Effect) -> Lane:
         case PublishMessage():
             return Lane(WritePriority.STATUS, "message")
         case PatchObject(kind=kind, patch=patch):
-            tells = "status" in patch
+            is_status = "status" in patch
             return Lane(
-                WritePriority.STATUS if tells else WritePriority.CREATE, f"patch {kind.short}"
+                WritePriority.STATUS if is_status else WritePriority.CREATE, f"patch {kind.short}"
             )
         case CreateObject(kind=kind):
             return Lane(WritePriority.CREATE, f"create {kind.short}")
