@@ -144,7 +144,9 @@ class EvictionMetrics:
             "pyroclast_evictions", "Pods that sessions wanted evicted.", registry=registry
         )
         self._releases = Counter(
-            "pyroclast_gang_releases", "Gangs that gave their nodes back.", registry=registry
+            "pyroclast_gang_releases",
+            "Half-bound gangs whose bound members were evicted.",
+            registry=registry,
         )
 
     def session(self, decisions: Decisions) -> None:
