@@ -8,15 +8,18 @@ Property tests draw the same examples every time, so that a red gate says someth
 `PYROCLAST_EXPLORE=1` draws new ones.
 """
 
+import logging
 import os
 import signal
 from collections import Counter
+from collections.abc import Iterator
 from typing import Final
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from vc.parts import PartError, obtain_required
+from vc.runtime.hosting.logs import OURS
 
 # How fast examples are drawn says something about the machine, not about the code.
 _SLOW = [HealthCheck.too_slow]
@@ -46,6 +49,17 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         obtain_required(say=lambda line: print(line, flush=True))
     except PartError as error:
         pytest.exit(f"a required part is missing: {error}", returncode=1)
+
+
+@pytest.fixture(autouse=True)
+def _log_levels() -> Iterator[None]:
+    """Restore log levels: a test that starts a command line in this process sets them for later tests."""
+    ours, root = logging.getLogger(OURS), logging.getLogger()
+    levels = (ours.level, root.level, root.manager.disable)
+    yield
+    ours.setLevel(levels[0])
+    root.setLevel(levels[1])
+    logging.disable(levels[2])
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

@@ -35,8 +35,8 @@ def _leave_it(_: Stack) -> None:
 
 
 CASES = [
-    Case("the checkpoint is good", _leave_it, "warm start: "),
-    Case("the topics were compacted", lambda stack: stack.bus.compact(), "warm start: "),
+    Case("the checkpoint is good", _leave_it, "warm start objects="),
+    Case("the topics were compacted", lambda stack: stack.bus.compact(), "warm start objects="),
     Case("the topics were deleted", lambda stack: stack.bus.delete_topics(), "of incarnation"),
     Case("the cache was flushed", lambda stack: stack.snapshot.flush(), "no whole one"),
     Case("a piece was lost", lambda stack: stack.snapshot.damage(CHECKPOINT), "no whole one"),
@@ -150,7 +150,7 @@ def test_a_flush_is_noticed_and_the_checkpoint_written_again(
 
     with caplog.at_level("INFO", logger="pyroclast.scheduler"):
         run_virtual(main())
-    assert sum("the cache lost checkpoint" in line for line in caplog.messages) == 1
+    assert sum("checkpoint lost, writing it again" in line for line in caplog.messages) == 1
 
 
 def test_an_outage_of_the_cache_is_told_once_and_scheduling_goes_on(
@@ -172,4 +172,4 @@ def test_an_outage_of_the_cache_is_told_once_and_scheduling_goes_on(
 
     with caplog.at_level("INFO", logger="pyroclast.scheduler"):
         run_virtual(main())
-    assert sum("no checkpoint is written" in line for line in caplog.messages) == 2
+    assert sum("checkpoint not written" in line for line in caplog.messages) == 2

@@ -244,7 +244,7 @@ def test_no_decision_is_made_before_the_time_is_known() -> None:
             await stack.clock.sleep(60)
             assert stack.pods() == []
             for name in ("job-controller", "scheduler", "queue-controller", "usage-ledger"):
-                assert "what time it is" in stack.running[name].unready()
+                assert "time is not known yet" in stack.running[name].unready()
             cluster.mute = False
             await stack.until(
                 lambda: stack.job("job").status.state.phase == "Completed",
