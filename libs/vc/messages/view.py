@@ -1,10 +1,10 @@
 """The view: which facts are accepted, and when a decision may be based on them.
 
-A `View` receives records in the order they were read and keeps the newest object of each key, by
-kind. It ignores records of another incarnation, records that an older watcher wrote after a newer
-one fenced the partition, and tombstones for another uid than the stored one. `unready` returns why
-no decision may be made yet: it implements the barrier (docs/protocol.md 6) and the staleness rule
-(docs/protocol.md 7).
+A `View` is to a service what an informer's store is to a controller. It receives records in the
+order they were read and keeps the newest object of each key, by kind. It ignores records of another
+incarnation, records that an older watcher wrote after a newer one fenced the partition, and
+tombstones for another uid than the stored one. `unready` returns why no decision may be made yet: it
+implements the barrier (docs/protocol.md 6) and the staleness rule (docs/protocol.md 7).
 
 The view is pure: the caller passes the monotonic time at which a record was read (`received_at`)
 and the current time. It never uses the clock of another machine.

@@ -1,4 +1,4 @@
-"""Phases: the table of the state machine, and the transitions that follow from the pods."""
+"""Reconcile, phase by phase: the table of the state machine, and the transitions that follow from the pods."""
 
 from dataclasses import dataclass, field
 

@@ -1,4 +1,4 @@
-"""The view record by record: accepted and dropped facts, fencing, and why no decision may be made yet."""
+"""The view (the informer store of a service), record by record: accepted and dropped facts, fencing, and readiness."""
 
 import math
 

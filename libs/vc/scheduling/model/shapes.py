@@ -1,4 +1,4 @@
-"""Pods that are equal for placement share a shape.
+"""Pods that are equal for placement share a shape (an equivalence class).
 
 A shape is everything that decides where a pod can be placed: its request and its constraints on
 nodes. Pods of a task are equal, so masks, capacities and scores are computed once per shape and

@@ -1,4 +1,4 @@
-"""What lies over the facts: assumed binds, holds, notes; and what wakes a session."""
+"""Overlays: assumed binds, bind backoff and status updates over the facts; and which changes open a session."""
 
 import msgspec
 

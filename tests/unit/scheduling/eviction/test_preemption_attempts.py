@@ -1,4 +1,4 @@
-"""Jobs that have nobody evicted, however often they are tried, do not hide those behind them."""
+"""Preemption attempts are bounded and rotate: preemptors of one equivalence class share a failed attempt."""
 
 from collections.abc import Mapping
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""proportion: deserved shares by weight, overused queues, and limits along the tree."""
+"""proportion: fair share by weight, overused queues, and limits along the queue tree."""
 
 from dataclasses import dataclass
 

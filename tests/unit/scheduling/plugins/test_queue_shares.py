@@ -1,4 +1,4 @@
-"""What queues deserve, borrow and give back: by weight, by deserved, down the tree."""
+"""Fair share of queues: what they deserve, borrow and return, by weight and by `deserved`, down the queue tree."""
 
 from dataclasses import dataclass, field
 

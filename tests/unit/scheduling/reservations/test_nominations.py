@@ -1,4 +1,4 @@
-"""Room that was promised to a job is no other job's, even of the same name."""
+"""Nominations (nominatedNodeName): nodes reserved for a preemptor are used by no other job, even of the same name."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""Deserved amounts and limits of queues along the queue tree.
+"""Fair share: deserved amounts and limits of queues along the queue tree.
 
 Amounts are divided per resource and level by level: the cluster among the top queues, then the
 share of each queue among its children. The division is weighted water-filling. A queue gets the

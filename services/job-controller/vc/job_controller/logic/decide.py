@@ -1,4 +1,4 @@
-"""The entry point: observe, choose the next phase, write the intent, do the work of that phase."""
+"""Reconcile one job: observe, choose the next phase, write the intent, do the work of that phase."""
 
 from typing import Final
 
