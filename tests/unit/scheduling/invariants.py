@@ -4,12 +4,12 @@ Counted anew from the objects, with plain loops: nothing here asks the columns w
 to compare.
 """
 
+import unittest.mock
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
-import pytest
 
 from tests.reference.completed import done_and_gone
 from tests.unit.scheduling.objects import GROUP, TASK
@@ -53,8 +53,7 @@ def reservations_checked() -> Iterator[None]:
             violations.append(error)
         return close(session)
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cycle, "close", close_checked)
+    with unittest.mock.patch.object(cycle, "close", close_checked):
         yield
     if violations:
         raise violations[0]
