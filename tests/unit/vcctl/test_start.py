@@ -23,6 +23,7 @@ HEAVY = (
     "vc.model.api.job",
     "opentelemetry",
     "prometheus_client",
+    "shtab",
 )
 
 MODULES_MAX = 220
