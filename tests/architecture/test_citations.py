@@ -12,6 +12,10 @@ from tests.architecture.test_repository import ROOT, tracked
 READ: Final = frozenset({".py", ".md", ".toml", ".yaml", ".yml", ".sh", ".tpl", ".txt", ""})
 FOLDERS_UNREAD: Final = ("tests/architecture/", "deploy/crds/")
 """This test names wrong citations, and the definitions are generated from upstream's schemas."""
+NAMING_MODULES: Final = ("ARCHITECTURE.md", "CONTRIBUTING.md", "docs/adr/", "libs/vc/", "services/")
+"""Documents, or folders of documents, that cite modules in backticks."""
+CODE_FOLDERS: Final = ("libs/vc/", "services/", "tests/")
+ROOT_MODULES: Final = frozenset({"hatch_build.py"})
 
 
 class Text(NamedTuple):
@@ -87,6 +91,37 @@ def test_links_name_anchors_that_exist() -> None:
     assert wrong == []
 
 
+def documents_that_name_modules() -> list[Text]:
+    return [
+        text
+        for text in texts()
+        if text.path.suffix == ".md" and text.name.startswith(NAMING_MODULES)
+    ]
+
+
+def test_cited_modules_exist() -> None:
+    names = [str(path.relative_to(ROOT)) for path in tracked() if path.suffix == ".py"]
+    there = [name for name in names if name.startswith(CODE_FOLDERS) or name in ROOT_MODULES]
+    wrong = [
+        f"{text.name}: {cited}"
+        for text in documents_that_name_modules()
+        for cited in citations.cited_modules(text.content)
+        if not citations.is_module(cited, there)
+    ]
+    assert wrong == []
+
+
+def test_cited_import_names_exist() -> None:
+    roots = [ROOT / "libs", *sorted((ROOT / "services").iterdir())]
+    wrong = [
+        f"{text.name}: {cited}"
+        for text in documents_that_name_modules()
+        for cited in citations.cited_imports(text.content)
+        if not citations.is_importable(cited, roots)
+    ]
+    assert wrong == []
+
+
 def test_citations_say_in_which_file_the_section_is() -> None:
     wrong = [f"{text.name}: {old}" for text in texts() for old in citations.old_forms(text.content)]
     assert wrong == []
@@ -151,3 +186,27 @@ def test_an_anchor_that_is_not_there_is_noticed() -> None:
 )
 def test_old_forms_are_noticed(text: str, found: list[str]) -> None:
     assert citations.old_forms(text) == found
+
+
+def test_a_module_that_is_not_there_is_noticed() -> None:
+    text = "`cache/pods.py`, `tests/unit/x.py::test_y`, `services/<name>/a.py` and gone.py without backticks"
+    assert citations.cited_modules(text) == ["cache/pods.py", "tests/unit/x.py"]
+    assert citations.is_module("cache/pods.py", ["libs/vc/scheduling/cache/pods.py"])
+    assert not citations.is_module("ache/pods.py", ["libs/vc/scheduling/cache/pods.py"])
+    assert not citations.is_module("cache/let_in.py", ["libs/vc/scheduling/cache/pods.py"])
+
+
+@pytest.mark.parametrize(
+    ("cited", "expected"),
+    [
+        pytest.param("vc.clock", True, id="a package"),
+        pytest.param("vc.clock.virtual", True, id="a module"),
+        pytest.param("vc.clock.VirtualLoop", True, id="a name of a package"),
+        pytest.param("vc.clock.virtual.VirtualLoop", True, id="a name of a module"),
+        pytest.param("vc.clock.virtual.Absent", False, id="no such name"),
+        pytest.param("vc.absent", False, id="no such package"),
+    ],
+)
+def test_import_names_are_looked_up(cited: str, expected: bool) -> None:
+    assert citations.cited_imports(f"as `{cited}` does") == [cited]
+    assert citations.is_importable(cited, [ROOT / "libs"]) is expected
