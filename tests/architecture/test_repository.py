@@ -69,3 +69,13 @@ def test_decisions_are_listed() -> None:
     index = (ROOT / "docs/adr/README.md").read_text()
     unlisted = [p.name for p in (ROOT / "docs/adr").glob("0*.md") if p.name not in index]
     assert unlisted == []
+
+
+def test_the_list_of_decisions_has_the_titles_of_their_pages() -> None:
+    index = (ROOT / "docs/adr/README.md").read_text()
+    rows = {
+        path.name: path.read_text().split("\n", 1)[0].removeprefix(f"# {path.name[:4]}: ")
+        for path in (ROOT / "docs/adr").glob("0*.md")
+    }
+    wrong = [n for n, title in rows.items() if f"| [{n[:4]}]({n}) | {title} |" not in index]
+    assert wrong == []
