@@ -104,7 +104,7 @@ def some_jobs(data: st.DataObject, world: World, turn: int) -> None:
 
 @settings(max_examples=200, deadline=None, phases=PHASES)
 @given(data=st.data())
-def test_nobody_is_evicted_in_vain(data: st.DataObject) -> None:
+def test_every_eviction_lets_its_preemptor_run(data: st.DataObject) -> None:
     world = a_world(data)
     for turn in range(4):
         some_jobs(data, world, turn)
@@ -127,7 +127,7 @@ def test_nobody_is_evicted_in_vain(data: st.DataObject) -> None:
 
 @settings(max_examples=100, deadline=None, phases=PHASES)
 @given(data=st.data())
-def test_promises_are_kept_while_victims_end_one_by_one_and_others_come(
+def test_reservations_are_kept_while_victims_end_one_by_one_and_jobs_arrive(
     data: st.DataObject,
 ) -> None:
     world = a_world(data)

@@ -43,7 +43,7 @@ def placed(world: World) -> list[str]:
 
 @settings(max_examples=200, deadline=None, phases=PHASES)
 @given(data=st.data())
-def test_tasks_that_change_places_leave_their_gang_whole(data: st.DataObject) -> None:
+def test_preemption_within_a_job_leaves_its_gang_whole(data: st.DataObject) -> None:
     sizes = data.draw(st.lists(st.integers(2, 8), min_size=1, max_size=3))
     room = {f"n{n}": cpu for n, cpu in enumerate(sizes)}
     tasks = members(data, room=dict(room), count=data.draw(st.integers(2, 9)))

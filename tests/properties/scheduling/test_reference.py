@@ -366,7 +366,7 @@ def growing(name: str, in_queue: str, requests: ResourceList) -> list[ApiObject]
 
 @settings(max_examples=400, deadline=None, phases=PHASES)
 @given(data=st.data())
-def test_the_core_takes_back_what_is_deserved_as_the_reference_does(data: st.DataObject) -> None:
+def test_the_core_reclaims_as_the_reference_does(data: st.DataObject) -> None:
     """A full cluster of growing jobs, then small ones that their queues may deserve."""
     names = ("overcommit", "drf", "predicates")
     capacity = data.draw(st.sampled_from(SHARES[1:]))
@@ -387,7 +387,7 @@ def test_the_core_takes_back_what_is_deserved_as_the_reference_does(data: st.Dat
 
 @settings(max_examples=100, deadline=None, phases=PHASES)
 @given(data=st.data())
-def test_equals_give_to_one_another_as_in_the_reference(data: st.DataObject) -> None:
+def test_equal_priority_preemption_is_as_in_the_reference(data: st.DataObject) -> None:
     sizes = data.draw(st.lists(st.integers(2, 9), min_size=1, max_size=2))
     world = World(
         PRIORITIES,

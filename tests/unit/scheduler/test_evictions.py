@@ -80,7 +80,7 @@ async def events(shell: Shell) -> list[str]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
-def test_the_job_gets_its_room_whatever_the_answer(case: Case) -> None:
+def test_the_preemptor_is_bound_whatever_the_answer_to_the_eviction(case: Case) -> None:
     async def story() -> None:
         async with Shell() as shell:
             await full_cluster(shell)
@@ -106,7 +106,7 @@ def test_the_job_gets_its_room_whatever_the_answer(case: Case) -> None:
     run_virtual(story())
 
 
-def test_a_half_bound_gang_that_a_budget_keeps_is_asked_for_again_after_a_rest() -> None:
+def test_releasing_is_tried_again_after_a_budget_refused_it() -> None:
     async def story() -> None:
         async with Shell() as shell:
             await shell.nodes(1)
@@ -143,7 +143,7 @@ async def nobody_left(shell: Shell) -> None:
 
 
 @pytest.mark.parametrize("kinds", [(PODS,), (PODGROUPS,), (PODS, PODGROUPS)])
-def test_nobody_is_evicted_for_a_job_that_leaves_while_the_session_runs(
+def test_no_pod_is_evicted_for_a_job_deleted_during_the_session(
     kinds: tuple[Kind, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def story() -> None:
@@ -172,7 +172,7 @@ def test_nobody_is_evicted_for_a_job_that_leaves_while_the_session_runs(
     run_virtual(story())
 
 
-def test_nobody_is_evicted_for_a_job_that_leaves_before_it_is_told() -> None:
+def test_no_pod_is_evicted_for_a_job_deleted_before_its_nomination() -> None:
     async def story() -> None:
         async with Shell() as shell:
             await full_cluster(shell)

@@ -162,7 +162,7 @@ def test_a_lease_that_ran_out_for_minutes_keeps_a_half_bound_gang_and_then_goes_
     run_virtual(story())
 
 
-def test_the_next_leader_completes_the_gang_before_anybody_else_gets_the_room() -> None:
+def test_the_next_leader_completes_the_gang_before_other_jobs() -> None:
     async def story() -> None:
         async with Replicas(schedulers=2) as shell:
             await shell.create(PRIORITYCLASSES, {"metadata": {"name": "high"}, "value": 1000})

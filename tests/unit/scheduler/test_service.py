@@ -33,7 +33,7 @@ def tell(story: Story, *, schedulers: int = 1) -> None:
     run_virtual(main())
 
 
-def test_a_gang_is_bound_and_everybody_is_told() -> None:
+def test_a_gang_is_bound_and_its_status_is_written() -> None:
     async def story(shell: Shell) -> None:
         await shell.nodes(2)
         await shell.gang("train", 4, cpu="20")
@@ -125,7 +125,7 @@ def test_nothing_happens_when_nothing_can_change() -> None:
     tell(story)
 
 
-def test_reasons_that_a_record_has_no_room_for_are_said_although_nothing_happens(
+def test_reasons_beyond_the_bound_of_a_record_follow_without_any_change(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(reason_log, "REASONS_RECORDED_MAX", 2)
@@ -156,7 +156,7 @@ def test_a_bind_that_succeeded_without_saying_so_is_neither_lost_nor_doubled() -
     tell(story)
 
 
-def test_a_pod_that_somebody_else_bound_counts_where_it_is() -> None:
+def test_a_pod_that_another_scheduler_bound_counts_on_its_node() -> None:
     async def story(shell: Shell) -> None:
         await shell.nodes(2, cpu="10")
         await shell.gang("train", 2, cpu="6", minimum=2)
@@ -187,7 +187,7 @@ def test_binds_that_fail_for_a_while_are_tried_again_until_the_gang_is_whole() -
     tell(story)
 
 
-def test_a_conflict_is_settled_by_a_live_read() -> None:
+def test_a_conflict_is_resolved_by_a_live_read() -> None:
     async def story(shell: Shell) -> None:
         await shell.nodes(2)
         shell.cluster.refusals["train-0"] = [ConflictError("not now")]
@@ -257,7 +257,7 @@ def test_no_session_opens_while_the_watcher_is_silent() -> None:
     tell(story)
 
 
-def test_a_standby_takes_over_and_nobody_decides_before_it_has_seen_everything() -> None:
+def test_a_standby_takes_over_and_decides_only_on_a_complete_view() -> None:
     async def story(shell: Shell) -> None:
         await shell.nodes(2)
         await shell.gang("first", 2)

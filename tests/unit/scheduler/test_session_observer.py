@@ -109,7 +109,7 @@ def test_every_line_about_a_group_names_the_session_and_no_pod_has_its_own(
     assert not [r for r in caplog.records if "train-0" in r.getMessage()]
 
 
-def test_a_job_that_only_takes_over_a_promise_has_its_pods_told_and_is_logged(
+def test_a_takeover_of_a_reservation_nominates_pods_and_is_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Nobody is bound or evicted for it: those who leave are leaving already."""

@@ -62,7 +62,7 @@ def test_a_bind_passes_five_hundred_statuses_which_all_follow() -> None:
     tell(story)
 
 
-def test_a_running_gang_is_told_of_while_others_are_let_in_without_end() -> None:
+def test_the_status_of_a_running_gang_is_written_while_others_are_enqueued_without_end() -> None:
     async def story(shell: Shell) -> None:
         await shell.nodes(2)
         shell.cluster.patch_seconds["podgroups"] = PATCH_SECONDS
@@ -211,7 +211,7 @@ def test_a_condition_under_way_neither_holds_up_a_bind_nor_takes_it_back() -> No
     tell(story)
 
 
-def test_a_pod_that_was_bound_before_its_turn_is_not_told_that_it_waits() -> None:
+def test_a_pod_that_was_bound_meanwhile_gets_no_waiting_condition() -> None:
     async def story(shell: Shell) -> None:
         await shell.nodes(1, cpu="2")
         shell.cluster.patch_seconds["podgroups"] = 2.0
@@ -225,7 +225,7 @@ def test_a_pod_that_was_bound_before_its_turn_is_not_told_that_it_waits() -> Non
     tell(story)
 
 
-def test_a_status_on_a_failed_bind_is_never_told() -> None:
+def test_a_status_of_a_failed_bind_is_never_written() -> None:
     async def story(shell: Shell) -> None:
         await shell.nodes(2)
         shell.cluster.refusals["train-1"] = [ServerError("busy") for _ in range(8)]
@@ -268,7 +268,7 @@ def drain(line: StatusQueue, *, now: float = 0.0, awaited_first: bool = True) ->
     return found
 
 
-def test_the_newest_word_takes_the_place_of_the_older_one() -> None:
+def test_the_newest_status_update_replaces_the_older_one() -> None:
     line = StatusQueue()
     line.put("g", change("Inqueue"), due=0.0)
     line.put("h", change("Pending"), due=0.0)
@@ -287,7 +287,7 @@ def test_a_merged_status_keeps_the_version_and_the_conditions_of_the_one_it_repl
     assert (word.changes_conditions, word.seen_version) == (True, "7")
 
 
-def test_words_of_two_lease_epochs_that_became_one_are_told_under_the_older_one_or_not_at_all() -> (
+def test_merged_updates_of_two_lease_epochs_are_written_under_the_older_epoch_or_not() -> (
     None
 ):
     line = StatusQueue()
@@ -298,7 +298,7 @@ def test_words_of_two_lease_epochs_that_became_one_are_told_under_the_older_one_
     assert [(each.key, each.epoch) for each in taken if each is not None] == [("g", 1), ("h", 3)]
 
 
-def test_a_refusal_is_told_as_long_as_it_holds() -> None:
+def test_a_refusal_is_written_as_long_as_it_is_true() -> None:
     line = StatusQueue()
     line.put("g", refused("no room"), due=0.0)
     line.put("g", msgspec.structs.replace(refused("no room"), refusal=""), due=0.0)
@@ -310,7 +310,7 @@ def test_a_refusal_is_told_as_long_as_it_holds() -> None:
     assert (held.refusal, over.refusal) == ("no room", "")
 
 
-def test_that_a_gang_became_whole_is_told_as_long_as_it_is() -> None:
+def test_that_a_gang_became_whole_is_written_as_long_as_it_is() -> None:
     whole = PodGroupStatus(
         phase="Running", conditions=[PodGroupCondition(type="Scheduled", status="True")]
     )
@@ -322,7 +322,7 @@ def test_that_a_gang_became_whole_is_told_as_long_as_it_is() -> None:
     assert [word.scheduled for word in drain(line) if isinstance(word, StatusChange)] == [4, 0]
 
 
-def test_a_group_made_anew_takes_nothing_over() -> None:
+def test_a_group_that_is_created_again_inherits_no_status_update() -> None:
     line = StatusQueue()
     line.put("g", refused("no room"), due=0.0)
     line.put("g", change("Inqueue", uid="other", seen_version=""), due=0.0)
@@ -344,7 +344,7 @@ def test_one_word_at_a_time_about_an_object() -> None:
     assert word.seen_version == "8", "it holds for what the older one wrote"
 
 
-def test_a_word_that_rests_is_put_off_once_and_told_in_time() -> None:
+def test_a_delayed_status_update_is_delayed_once_and_written_in_time() -> None:
     line = StatusQueue()
     done = change("Completed")
     assert rest_seconds(done) == COMPLETED_REST_SECONDS
@@ -357,7 +357,7 @@ def test_a_word_that_rests_is_put_off_once_and_told_in_time() -> None:
 
 
 @pytest.mark.parametrize("awaited_first", [True, False])
-def test_each_sort_of_words_has_a_teller_that_serves_it_first(awaited_first: bool) -> None:
+def test_each_class_of_status_updates_has_a_writer_that_prefers_it(awaited_first: bool) -> None:
     line = StatusQueue()
     line.put("queue", QueueAllocated(queue="q", allocated={}, gone=()), due=0.0)
     line.put("g", change("Inqueue"), due=0.0, awaited=True)

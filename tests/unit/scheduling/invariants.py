@@ -88,8 +88,8 @@ class Invariants:
             said = f"others took what {at[0]} is guaranteed of {at[1]}"
             assert after.get(at, short + 1) <= short, said
         self._gangs_are_bound_whole(decisions)
-        self._promises_are_taken_over_by_priority(decisions)
-        self._nobody_left_in_vain(decisions)
+        self._reservations_are_taken_over_by_priority(decisions)
+        self._preemptors_are_bound_after_their_victims(decisions)
 
     def after(self, decisions: Decisions) -> None:
         """Everything came true."""
@@ -142,7 +142,7 @@ class Invariants:
             missing = _missing_members(self._groups()[gang_bind.group], ready)
             assert not missing, f"{gang_bind.group} is partial: {missing}"
 
-    def _promises_are_taken_over_by_priority(self, decisions: Decisions) -> None:
+    def _reservations_are_taken_over_by_priority(self, decisions: Decisions) -> None:
         """By a job of the same queue and of higher priority, which is bound or now waits for those that
         the others waited for: who left for a job leaves for this one."""
         bound = {gang.group: None for gang in decisions.binds}
@@ -165,7 +165,7 @@ class Invariants:
         classes = {c.metadata.name: c.value for c in self._kind(PriorityClass)}
         return classes.get(group.spec.priority_class_name, 0)
 
-    def _nobody_left_in_vain(self, decisions: Decisions) -> None:
+    def _preemptors_are_bound_after_their_victims(self, decisions: Decisions) -> None:
         """A job is bound as soon as everybody has left that its trial took for gone."""
         there = {pod.metadata.uid: None for pod in self._pods()}
         bound = {gang.group: None for gang in decisions.binds}

@@ -82,7 +82,7 @@ def an_eviction_lets_others_in() -> None:
     life.rest(wakes=3)
 
 
-def promised_room_is_taken_over_and_there_are_other_victims() -> None:
+def a_reservation_is_taken_over_and_there_are_other_victims() -> None:
     life = Life(
         queue(), CLASSES, nodes(1, cpu=8), running("a", 2), asking(cpu=8, job_class="middle")
     )
@@ -109,7 +109,7 @@ def a_half_bound_gang_is_not_released() -> None:
     half_bound(refuses=refusing("release ns/half")).rest(wakes=6)
 
 
-def a_promise_by_sla_comes_due() -> None:
+def a_waiting_time_of_sla_ends() -> None:
     Life(
         queue(), nodes(1, cpu=1), waiting("large", age=0, annotation="2h", cpu=9), conf=with_sla()
     ).rest(wakes=3)
@@ -268,7 +268,7 @@ def a_claim_is_not_taken() -> None:
     with_claim(refuses=refusing("claim ns/c")).rest(wakes=2)
 
 
-def nobody_binds_a_claim() -> None:
+def a_claim_is_never_bound() -> None:
     with_claim(*gang("other", 1, cpu=2), given_to="a1").rest(wakes=4)
 
 
@@ -289,10 +289,10 @@ SITUATIONS: Final[tuple[Callable[[], None], ...]] = (
     an_evicting_job_needs_more_after_its_cooldown,
     victims_do_not_leave,
     an_eviction_lets_others_in,
-    promised_room_is_taken_over_and_there_are_other_victims,
+    a_reservation_is_taken_over_and_there_are_other_victims,
     a_half_bound_gang_cannot_be_completed,
     a_half_bound_gang_is_not_released,
-    a_promise_by_sla_comes_due,
+    a_waiting_time_of_sla_ends,
     a_cooldown_ends,
     surplus_waits_for_minimums,
     more_gates_than_a_session_lifts,
@@ -310,6 +310,6 @@ SITUATIONS: Final[tuple[Callable[[], None], ...]] = (
     a_group_without_pods_keeps_a_later_one_waiting,
     a_group_without_pods_is_enqueued_before_another,
     a_claim_is_not_taken,
-    nobody_binds_a_claim,
+    a_claim_is_never_bound,
     more_contenders_than_a_session_tries,
 )

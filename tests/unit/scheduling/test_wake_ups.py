@@ -237,7 +237,7 @@ def test_the_reservation_ends_with_its_time_however_often_victims_are_refused() 
     assert world.now == started + NOMINATION_SECONDS
 
 
-def test_a_job_of_higher_priority_takes_the_reserved_room_over() -> None:
+def test_a_job_of_higher_priority_takes_over_the_reservation() -> None:
     world = partly_evicted()
     world.put(
         priority_class("top", 1000),

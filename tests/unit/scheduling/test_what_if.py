@@ -58,7 +58,7 @@ def test_a_higher_priority_names_its_victims_and_then_runs() -> None:
     assert outcome.stable
 
 
-def test_a_queue_with_more_room_lets_it_run() -> None:
+def test_a_queue_with_more_quota_lets_it_run() -> None:
     small = queue("other", capability={"cpu": "1"})
     tried = trial(queue(), small, nodes(1, cpu=8), gang("g", 2, cpu=2, queue="other"))
     assert tried.run_sessions().reasons["ns/g"].reason.stage is Stage.QUOTA
@@ -66,7 +66,7 @@ def test_a_queue_with_more_room_lets_it_run() -> None:
     assert len(tried.run_sessions().placements["ns/g"]) == 2
 
 
-def test_a_dropped_job_makes_room() -> None:
+def test_a_dropped_job_frees_its_nodes() -> None:
     tried = trial(queue(), node("n", cpu=64), running("low", 4, "n", cpu=16), gang("g", 2, cpu=20))
     assert "ns/g" in tried.run_sessions().reasons
     assert tried.drop_group("ns/low")
@@ -74,12 +74,12 @@ def test_a_dropped_job_makes_room() -> None:
     assert len(tried.run_sessions().placements["ns/g"]) == 2
 
 
-def test_what_is_wrong_with_an_object_is_told() -> None:
+def test_a_problem_of_an_object_is_reported() -> None:
     assert "node bad" in trial(queue(), node("bad", cpu="many")).problems
 
 
 @pytest.mark.parametrize("count", [1, 7, 30])
-def test_a_trial_decides_what_the_world_does(count: int) -> None:
+def test_a_simulation_decides_as_real_sessions_do(count: int) -> None:
     jobs = [gang(f"g{i}", 1 + i % 5, cpu=1 + i % 3, age=i, phase="Pending") for i in range(count)]
     outcome = trial(queue(), nodes(4, cpu=6), *jobs).run_sessions()
     world = World(queue(), nodes(4, cpu=6), *jobs)

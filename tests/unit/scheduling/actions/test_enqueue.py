@@ -28,7 +28,7 @@ def test_a_queue_without_a_state_counts_as_open() -> None:
     assert world.bound("g") == 1
 
 
-def test_a_closed_queue_lets_nobody_in_until_it_opens() -> None:
+def test_no_group_is_enqueued_in_a_closed_queue_until_it_opens() -> None:
     world = World(nodes(1), queue(state="Closed"), gang("g", 1, cpu=1, phase="Pending"))
     reason = reason_of(world.session(), "g")
     assert (reason.stage, reason.code) == (Stage.QUEUE_CLOSED, "QueueClosed")
@@ -74,7 +74,7 @@ def test_what_a_job_asks_nothing_of_does_not_keep_it_out() -> None:
     assert world.decide().enqueued == ("ns/new",)
 
 
-def test_overcommit_lets_in_a_fifth_more_than_there_is() -> None:
+def test_overcommit_enqueues_a_fifth_more_than_the_cluster_has() -> None:
     jobs = [
         group(f"g{n}", minimum=1, phase="Pending", min_resources={"cpu": "32"}, age=9 - n)
         for n in range(4)
@@ -162,7 +162,7 @@ def test_names_that_only_quotas_know_do_not_keep_a_group_out() -> None:
     assert world.bound("g") == 2
 
 
-def test_a_gang_of_several_tasks_in_a_queue_above_others_is_told_so_once() -> None:
+def test_a_gang_of_several_tasks_in_a_parent_queue_has_one_reason() -> None:
     capacity = PluginConf(name="capacity", switches={"hierarchy": True})
     conf = Conf(tiers=(Conf().tiers[0], (PluginConf(name="predicates"), capacity)))
     tasks = [

@@ -100,7 +100,7 @@ def test_it_is_let_in_again_at_once_when_it_fits() -> None:
     assert world.where()["huge-worker-0"] == "large"
 
 
-def test_other_reasons_meanwhile_do_not_start_the_time_anew() -> None:
+def test_other_reasons_meanwhile_do_not_restart_the_timeout() -> None:
     world = too_large()
     world.session()
     since = world.group("huge").status.conditions[0].last_transition_time
@@ -123,7 +123,7 @@ def test_a_group_that_runs_or_holds_nothing_is_left_alone() -> None:
     assert world.group("plain").status.phase == "Inqueue"
 
 
-def test_without_the_action_enqueue_everybody_is_let_in() -> None:
+def test_without_the_action_enqueue_every_group_is_enqueued() -> None:
     world = World(
         queue(), nodes(1, cpu=8), gang("a", 1, phase="Pending", cpu=8),
         conf=Conf(actions=("allocate",)),

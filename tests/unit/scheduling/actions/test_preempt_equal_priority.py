@@ -83,7 +83,7 @@ def world_of(case: Case) -> World:
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
-def test_equals_make_room_by_share(case: Case) -> None:
+def test_preemption_between_jobs_of_equal_priority_is_by_share(case: Case) -> None:
     world = world_of(case)
     decisions = world.session()
     assert sorted(p.name for e in decisions.evictions for p in e.pods) == case.victims

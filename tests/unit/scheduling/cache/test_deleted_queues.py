@@ -66,7 +66,7 @@ def test_the_figures_name_queues_that_do_not_exist() -> None:
     assert told(deserted()).unowned == {"gone": {"cpu": 12_000, "pods": 12_000}}
 
 
-def test_nobody_reclaims_what_has_no_queue_and_its_jobs_wait() -> None:
+def test_pods_without_a_queue_are_not_reclaimed_and_its_jobs_wait() -> None:
     world = deserted()
     world.put(*gang("late", 1, cpu=1, queue="gone"))
     decisions = world.session()

@@ -30,7 +30,7 @@ def forged(
 
 @pytest.mark.parametrize("cpu", ["8", "1000000"])
 @pytest.mark.parametrize("minimum", [0, 1, 9])
-def test_a_forged_inqueue_keeps_nobody_out(cpu: str, minimum: int) -> None:
+def test_a_forged_inqueue_keeps_no_other_group_pending(cpu: str, minimum: int) -> None:
     world = World(queue(), nodes(1, cpu=8), conf=EVICTING)
     world.forge(forged("evil", cpu=cpu, minimum=minimum))
     world.put(*gang("good", 1, phase="Pending", age=99, min_resources={"cpu": "8"}, cpu=8))
@@ -73,7 +73,7 @@ def test_a_new_leader_leaves_gangs_with_bound_pods_alone() -> None:
     assert world.bound("half") == 2, "it is completed"
 
 
-def test_whoever_is_let_in_claims_no_more_later() -> None:
+def test_an_enqueued_group_cannot_raise_its_claim() -> None:
     """minResources is the tenant's to write, before and after."""
     world = World(
         queue(),
@@ -109,7 +109,7 @@ def test_a_claim_on_a_queue_that_does_not_exist_ends() -> None:
 
 
 @pytest.mark.parametrize("minimum", [0, 1])
-def test_a_claim_ends_however_often_the_time_is_written_anew(minimum: int) -> None:
+def test_a_claim_ends_however_often_the_time_is_overwritten(minimum: int) -> None:
     world = World(
         queue(),
         nodes(1, cpu=8),
@@ -240,7 +240,7 @@ def test_a_claim_that_came_true_does_not_come_back_when_pods_end() -> None:
     assert world.bound("good") == 1
 
 
-def test_what_a_group_has_or_its_queue_holds_for_it_is_not_promised_again() -> None:
+def test_what_a_group_has_or_its_queue_reserves_is_not_claimed_again() -> None:
     world = World(
         queue(), nodes(1, cpu=8),
         gang("g", 1, phase="Pending", min_resources={"cpu": "8"}, cpu=3),
@@ -280,7 +280,7 @@ def test_groups_that_others_place_claim_nothing() -> None:
     assert world.bound("good") == 1
 
 
-def test_a_group_goes_back_however_often_the_time_is_written_anew() -> None:
+def test_a_group_returns_to_pending_however_often_the_time_is_overwritten() -> None:
     world = World(
         queue(), nodes(1, cpu=8),
         group("evil", minimum=1, phase="Pending", min_resources={"cpu": "8"}),
@@ -315,7 +315,7 @@ def test_a_time_to_come_is_written_as_now_though_nothing_else_is_new() -> None:
     assert times == [format_time(world.now)] * len(said)
 
 
-def test_an_annotation_holds_no_room_in_a_queue() -> None:
+def test_an_annotation_reserves_no_quota_in_a_queue() -> None:
     """Ours says that the scheduler lifted a gate; a tenant can write it on a pod of any size."""
     said = {"volcano.sh/queue-allocated": "true"}
     world = World(

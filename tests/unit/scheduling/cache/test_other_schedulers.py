@@ -152,7 +152,7 @@ def test_a_gang_is_done_when_the_pods_of_others_are() -> None:
     assert said(world).phase == "Completed"
 
 
-def test_a_half_placed_gang_of_another_scheduler_is_nobody_to_release() -> None:
+def test_a_half_bound_gang_of_another_scheduler_is_not_released() -> None:
     theirs = of_vcjob(group("theirs", minimum=2))
     world = World(node("n"), queue(), theirs, member(0, on="n"), member(1))
     assert world.snapshot().partial_since == {}

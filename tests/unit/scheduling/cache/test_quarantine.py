@@ -93,7 +93,7 @@ def test_a_fault_at_every_group_is_not_theirs(monkeypatch: pytest.MonkeyPatch) -
     assert [fault.action for fault in decisions.left_out] == ["allocate"]
 
 
-def test_a_line_of_queues_is_cut_and_told() -> None:
+def test_a_queue_tree_that_is_too_deep_is_cut_and_reported() -> None:
     parents = {f"q{n}": f"q{n - 1}" if n else "root" for n in range(1_000)}
     cut = at_the_top(parents)
     lengths: dict[str, int] = {}

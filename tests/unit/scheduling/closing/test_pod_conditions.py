@@ -242,7 +242,7 @@ def test_a_fact_older_than_our_write_does_not_bring_it_back() -> None:
     assert handed_over(world).waiting == ()
 
 
-def test_a_condition_that_somebody_took_away_after_our_write_is_written_again() -> None:
+def test_a_condition_that_another_writer_removed_is_written_again() -> None:
     world = marked_world()
     world.cache.overlays.conditions.written("pod-g-1", "1")
     world.put(world.pod("g-1"))

@@ -64,7 +64,7 @@ def test_a_configuration_with_gangpreempt_evicts() -> None:
     assert [eviction.group for eviction in decisions.evictions] == ["ns/high"]
 
 
-def test_a_configuration_with_gangreclaim_takes_back() -> None:
+def test_a_configuration_with_gangreclaim_reclaims() -> None:
     conf, _ = read("enqueue, allocate, gangreclaim")
     world = World(queue("a"), queue("b"), node("n", cpu=4), conf=conf)
     for number in range(4):
@@ -118,7 +118,7 @@ def test_keeping_gangs_needs_the_plugin_gang() -> None:
         read("allocate, gangreclaim", told, tiers)
 
 
-def test_an_action_of_that_name_of_somebody_else_is_theirs() -> None:
+def test_an_action_of_that_name_of_a_third_party_is_theirs() -> None:
     text = f"actions: 'allocate, gangpreempt'{TIERS}"
     known = (*actions.REGISTRY, "gangpreempt")
     conf, _ = read_conf(text, actions=known, plugins=tuple(plugins.REGISTRY))

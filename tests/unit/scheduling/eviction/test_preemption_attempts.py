@@ -81,7 +81,7 @@ def test_jobs_that_are_larger_than_any_node_are_not_tried() -> None:
     assert evicted(world) == ["a-1"]
 
 
-def test_jobs_that_no_victims_make_room_for_are_not_tried() -> None:
+def test_preemptors_that_no_victims_help_are_not_simulated() -> None:
     world = World(
         queue(), CLASSES, nodes(1, cpu=100), kept(92), running("a", 2),
         large(MANY, first=9), asking(),
@@ -120,7 +120,7 @@ def test_queues_that_may_not_take_anything_back_do_not_hide_those_that_may() -> 
     assert [e.group for e in world.session().evictions] == ["ns/p"]
 
 
-def test_promised_room_is_taken_over_in_the_end_by_who_may() -> None:
+def test_a_reservation_is_taken_over_in_the_end_by_the_job_that_may() -> None:
     """`p` was promised eight CPUs; all who outrank it but the last ask for more."""
     world = World(
         queue(), CLASSES, nodes(1, cpu=100), kept(92), running("a", 2),
@@ -183,7 +183,7 @@ def test_queues_that_have_nothing_to_give_are_not_gone_through() -> None:
 
 
 @pytest.mark.usefixtures("counting")
-def test_nobody_is_asked_for_who_would_find_no_room_anyway() -> None:
+def test_a_preemptor_that_cannot_fit_is_not_simulated() -> None:
     assert asked_for(1, free=4, milli=10_000) == 0
 
 
@@ -200,7 +200,7 @@ def trials_of(world: World, *, helped: bool, moves: int = 0) -> tuple[list[str],
     return [group.key for group in snapshot.groups], tried
 
 
-def test_over_time_everybody_is_tried_and_never_more_than_so_many() -> None:
+def test_over_time_every_preemptor_is_tried_within_the_bound() -> None:
     world = World(queue(), nodes(1), [obj for n in range(99) for obj in gang(f"j{n:02}", 1)])
     seen: dict[str, None] = {}
     for _ in range(6):
@@ -212,7 +212,7 @@ def test_over_time_everybody_is_tried_and_never_more_than_so_many() -> None:
 
 
 @pytest.mark.parametrize("count", [60, 61, 64, 70])
-def test_trials_that_cost_much_are_fewer_and_everybody_has_one_all_the_same(count: int) -> None:
+def test_expensive_attempts_are_fewer_and_every_preemptor_has_one(count: int) -> None:
     world = World(queue(), nodes(1), [obj for n in range(count) for obj in gang(f"j{n:02}", 1)])
     seen: dict[str, None] = {}
     for _ in range(count):
@@ -237,7 +237,7 @@ def test_trials_that_help_may_cost_what_they_cost() -> None:
     assert tried == everybody
 
 
-def test_as_long_as_it_helps_nobody_is_passed() -> None:
+def test_no_preemptor_is_skipped_while_attempts_succeed() -> None:
     world = World(queue(), nodes(1), [obj for n in range(99) for obj in gang(f"j{n:02}", 1)])
     everybody, tried = trials_of(world, helped=True)
     assert tried == everybody[:TRIED_MAX]

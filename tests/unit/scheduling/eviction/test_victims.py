@@ -104,7 +104,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize("case", BROKEN, ids=[case.id for case in BROKEN])
-def test_a_gang_below_its_minimum_protects_no_role(case: Broken) -> None:
+def test_a_gang_below_its_minimum_protects_no_task(case: Broken) -> None:
     def member(role: str, number: int) -> Pod:
         name = f"{role}-{number}"
         phase = "Failed" if name in case.failed.split() else ""
@@ -124,7 +124,7 @@ def test_a_gang_below_its_minimum_protects_no_role(case: Broken) -> None:
     assert evicted(world) == case.gone
 
 
-def test_nobody_goes_near_whom_the_job_is_to_lie() -> None:
+def test_no_victim_is_a_pod_that_the_preemptor_has_affinity_to() -> None:
     """Both could go by priority; without `db-1` there would be no place for it at all."""
     near = {"labelSelector": {"matchLabels": {"app": "db"}}, "topologyKey": "host"}
     affinity = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [near]}}
@@ -141,7 +141,7 @@ def test_nobody_goes_near_whom_the_job_is_to_lie() -> None:
     assert evicted(world) == ["a-0"]
 
 
-def test_a_large_gang_has_nobody_evicted_in_vain() -> None:
+def test_every_victim_of_a_large_gang_is_needed() -> None:
     """Each node has one large victim and two small ones; each pod needs the large one and a small one."""
     count = REPRIEVES_TRIED_MAX + 6
     large, small = {}, {}

@@ -25,7 +25,7 @@ def again(*, job_class: str = "low") -> list[ApiObject]:
     return [head, member]
 
 
-def test_a_promise_ends_with_its_job() -> None:
+def test_a_nomination_ends_with_its_job() -> None:
     world = promised()
     world.delete_pod("p-0")
     world.delete(kinds.PODGROUPS, "ns/p")
@@ -52,7 +52,7 @@ def test_nor_does_it_wait_as_if_it_had_others_evicted_just_now() -> None:
     assert [p.name for e in world.session().evictions for p in e.pods] != []
 
 
-def test_a_successor_knows_whose_promise_it_keeps() -> None:
+def test_a_new_leader_knows_the_job_of_each_nomination() -> None:
     world = promised()
     world.restart()
     world.snapshot()

@@ -129,7 +129,7 @@ def test_a_simulation_with_what_would_unblock_it_places_it(scenario: Scenario, j
 @pytest.mark.parametrize(
     "scenario", [s for s in nodes.TABLE if "taint" in s.id and s.waits], ids=lambda s: str(s.id)
 )
-def test_a_job_that_tolerates_the_taints_it_is_told_of_runs(scenario: Scenario) -> None:
+def test_a_job_that_tolerates_the_taints_of_its_remedy_runs(scenario: Scenario) -> None:
     played = play(scenario)
     told = played.waiting["g"].reason.unblock
     assert told is not None

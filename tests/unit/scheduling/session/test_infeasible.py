@@ -88,7 +88,7 @@ def test_a_gang_larger_than_all_nodes_together_can_never_start() -> None:
     assert "the gang needs cpu 24, and all nodes together have 16" in reason.sentence
 
 
-def test_a_gang_that_empty_nodes_could_not_take_is_told_so_behind_overcommit() -> None:
+def test_a_gang_that_fits_on_no_empty_node_says_so_behind_overcommit() -> None:
     reason = told(
         queue(),
         nodes(2, cpu=8),
@@ -106,7 +106,7 @@ def test_a_node_that_may_come_back_makes_nothing_permanent(away: str) -> None:
     assert not reason.permanent
 
 
-def test_what_waits_only_for_room_is_not_called_permanent() -> None:
+def test_a_gang_that_waits_for_free_nodes_is_not_called_infeasible() -> None:
     world = World(queue(), node("n", cpu=8), gang("first", 1, age=9, cpu=6), gang("big", 1, cpu=4))
     reason = reason_of(world.session(), "big")
     assert not reason.permanent

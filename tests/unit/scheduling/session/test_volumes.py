@@ -143,7 +143,7 @@ def bind_claims(world: World, decisions: Decisions) -> None:
         world.put(volume(made, claimed=name, host=choice.node), claim(name, volume=made))
 
 
-def test_a_claim_is_told_its_node_and_the_gang_waits_for_it() -> None:
+def test_the_selected_node_is_written_on_a_claim_and_the_gang_waits_for_it() -> None:
     world = World(
         queue(),
         NODES,
@@ -167,7 +167,7 @@ def test_a_claim_is_told_its_node_and_the_gang_waits_for_it() -> None:
     assert world.where() == {"p": "b1", "q": "a1"}
 
 
-def test_a_choice_under_way_is_not_made_twice_and_its_room_is_kept() -> None:
+def test_a_choice_under_way_is_not_made_twice_and_its_node_capacity_is_reserved() -> None:
     world = World(
         queue(),
         [node("a1", cpu=2, labels={"host": "a1"})],
@@ -189,7 +189,7 @@ def test_a_choice_under_way_is_not_made_twice_and_its_room_is_kept() -> None:
     assert world.where() == {"p": "a1"}
 
 
-def test_a_choice_that_was_refused_is_made_anew_after_a_rest() -> None:
+def test_a_choice_that_was_refused_is_made_again_after_a_backoff() -> None:
     world = World(
         queue(), NODES, [claim("c"), storage_class(waits=True)], [group("g", minimum=1), using("p", "c")]
     )  # fmt: skip
@@ -204,7 +204,7 @@ def test_a_choice_that_was_refused_is_made_anew_after_a_rest() -> None:
     assert world.session().claims == (choice,)
 
 
-def test_room_is_not_kept_forever_for_a_claim_that_nobody_binds() -> None:
+def test_node_capacity_is_not_reserved_forever_for_an_unbound_claim() -> None:
     world = World(
         queue(),
         [node("a1", cpu=2, labels={"host": "a1"})],
