@@ -1,4 +1,4 @@
-"""The vectorised fit is the naive loop, only faster."""
+"""Batch fit gives the same placements as the naive loop."""
 
 import numpy as np
 from hypothesis import given

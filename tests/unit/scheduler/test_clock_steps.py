@@ -1,4 +1,4 @@
-"""When the API server's clock is set, what the scheduler waits for by itself takes as long as before."""
+"""Clock steps: when the API server's clock is set, backoffs and delays of the scheduler keep their length."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The configuration from the ConfigMap: taken over while running, refused with a place and a reason."""
+"""The configuration in the ConfigMap: changed while running, and refused with a place and a reason."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""Situations in each of which nothing but one timer opens the session in time (`test_timers.py`)."""
+"""Situations in each of which only one registered wake-up opens the session in time (`test_timers.py`)."""
 
 from collections.abc import Callable
 from typing import Final
@@ -56,7 +56,7 @@ def a_victim_is_refused_and_there_is_another() -> None:
 
 
 def an_evicting_job_needs_more_after_its_cooldown() -> None:
-    """One victim leaves, and its room is gone: its node is cordoned."""
+    """One victim leaves, and its capacity is gone: its node is cordoned."""
     life = Life(
         queue(), CLASSES, nodes(2, cpu=4), running("a", 1), running("b", 1, on="node-02"), asking()
     )
@@ -140,11 +140,11 @@ def more_contenders_than_a_session_tries() -> None:
         queue(), CLASSES, nodes(1, cpu=100), kept(92), running("a", 2),
         *[halves(f"large{n:02}", 5000 + n) for n in range(MANY)], asking(),
     )  # fmt: skip
-    life.settle()
+    life.run_until_idle()
     while not any(p.metadata.deletion_timestamp for p in life.pods()):
-        assert life.wake_at is not None, "nobody goes on with those that had no trial"
+        assert life.wake_at is not None, "no wake-up for preemptors without an attempt"
         life.now, life.wanted = life.wake_at, True
-        life.settle()
+        life.run_until_idle()
 
 
 def pods_begin_to_wait() -> None:
@@ -177,7 +177,7 @@ def pods_of_a_gang_are_missing() -> None:
 
 
 def too_large(*, alone: bool) -> Life:
-    """`huge` is let in, because the cluster has enough together, and fits on no node."""
+    """`huge` is enqueued, because the cluster has enough together, and fits on no node."""
     huge = gang("huge", 1, phase="Pending", age=9, min_resources={"cpu": "10"}, cpu=10)
     small = gang("small", 1, phase="Pending", min_resources={"cpu": "4"}, cpu=4)
     return Life(
@@ -215,7 +215,7 @@ def a_group_that_went_back_rests_and_others_come() -> None:
 
 
 def a_group_is_let_in_and_its_queue_is_closed() -> None:
-    """What it was promised keeps `other` out until its claim ends; nobody sends it back."""
+    """Its enqueued resources keep `other` Pending until its claim ends; it does not return to Pending."""
     life = Life(
         queue(), queue("shut"), nodes(1, cpu=8),
         group("g", minimum=1, queue="shut", phase="", min_resources={"cpu": "8"}),
@@ -273,7 +273,7 @@ def a_claim_is_never_bound() -> None:
 
 
 def pending(name: str, *, cpu: str) -> ApiObject:
-    """Not let in yet, and without pods."""
+    """Not enqueued yet, and without pods."""
     return group(name, minimum=1, phase="", min_resources={"cpu": cpu})
 
 

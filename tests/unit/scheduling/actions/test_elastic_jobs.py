@@ -1,4 +1,4 @@
-"""Jobs that run with fewer pods than they have: how they grow, and what they give back first."""
+"""Elastic jobs: surplus pods are placed after minimums, and are the first victims."""
 
 import msgspec
 
@@ -78,7 +78,7 @@ def test_surplus_pods_return_when_nodes_are_free_again() -> None:
     assert (world.bound("e"), world.bound("urgent")) == (2, 2)
     world.put(*[pod(name, group="e", role="worker", requests={"cpu": "1"}) for name in gone])
     world.session()
-    assert world.bound("e") == 2, "a job does not take back what it gave to a higher priority"
+    assert world.bound("e") == 2, "a job does not evict pods of a higher priority"
     world.finish_group("urgent")
     world.session()
     assert world.bound("e") == 4

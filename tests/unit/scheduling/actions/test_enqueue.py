@@ -1,4 +1,4 @@
-"""Queues: what is let in, who goes first, and how far."""
+"""enqueue: which groups become Inqueue, in which order, and within which limits."""
 
 from tests.unit.scheduling.objects import gang, group, node, nodes, pod, queue
 from tests.unit.scheduling.world import World, reason_of

@@ -1,4 +1,4 @@
-"""fifo queues: no job passes an older one."""
+"""FIFO queues: no job is enqueued or placed before an older job of its queue."""
 
 from dataclasses import dataclass
 

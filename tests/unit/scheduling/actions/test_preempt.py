@@ -1,4 +1,4 @@
-"""Who is evicted for whom inside a queue, and who never is."""
+"""preempt: starving jobs evict pods of lower priority in their queue; reservations and nominated nodes."""
 
 from dataclasses import dataclass, field
 
@@ -62,7 +62,7 @@ class Case:
 
 
 CASES = [
-    Case("a lower priority makes room", [running("a", 2)], asking(), ["a-1"]),
+    Case("a lower priority is evicted", [running("a", 2)], asking(), ["a-1"]),
     Case("an equal priority does not", [running("a", 2)], asking(job_class="low"), []),
     Case("a higher priority does not", [running("a", 2, job_class="high")], asking(job_class="middle"), []),
     Case("the lowest priority goes first", [running("a", 1, job_class="middle"), running("b", 1)], asking(), ["b-0"]),
@@ -72,10 +72,10 @@ CASES = [
     Case("pods beyond a minimum before a whole gang", [running("a", 1, minimum=1), running("b", 3, minimum=2, cpu=4, job_class="middle")], asking(), ["b-2"], [16]),
     Case("a gang goes whole or not at all", [running("a", 2, minimum=2)], asking(), ["a-0", "a-1"]),
     Case("no gang is broken when another victim is enough", [running("a", 2, minimum=2, cpu=2), running("b", 2, minimum=1, cpu=2)], asking(cpu=2), ["b-1"]),
-    Case("nobody goes when it would not be enough", [running("a", 2)], asking(cpu=9), []),
-    Case("nobody goes for half a gang", [running("a", 2)], asking(3), []),
-    Case("a whole gang is made room for", [running("a", 2), running("b", 2, on="node-02")], asking(3), ["a-0", "a-1", "b-1"], [8, 8]),
-    Case("room that is free is used first", [running("a", 2)], asking(2), ["a-1"], [12]),
+    Case("no pod is evicted when it would not be enough", [running("a", 2)], asking(cpu=9), []),
+    Case("no pod is evicted for half a gang", [running("a", 2)], asking(3), []),
+    Case("pods are evicted for a whole gang", [running("a", 2), running("b", 2, on="node-02")], asking(3), ["a-0", "a-1", "b-1"], [8, 8]),
+    Case("free nodes are used first", [running("a", 2)], asking(2), ["a-1"], [12]),
     Case("other queues are left alone", [running("a", 2, in_queue="team")], asking(), []),
     Case("system pods are left alone", [running("a", 2, pod_priority_class="system-node-critical")], asking(), []),
     Case("pods that say no are left alone", [running("a", 2, annotations={"volcano.sh/preemptable": "false"})], asking(), []),
@@ -111,12 +111,12 @@ def test_the_fewest_and_cheapest_pods_are_victims(case: Case) -> None:
     assert reason.stage is Stage.VICTIMS
     assert f"{len(case.victims)} of them evicted for it" in reason.sentence
     again = world.session()
-    assert again.evictions == (), "nobody is asked twice"
+    assert again.evictions == (), "no pod is evicted twice"
     assert reason_of(again, "p").stage is Stage.VICTIMS
     world.leave()
     world.session()
     wanted = [p for p in case.asking if isinstance(p, Pod)]
-    assert world.bound("p") == len(wanted), "nobody was evicted in vain"
+    assert world.bound("p") == len(wanted), "every victim was needed"
 
 
 def test_a_reservation_is_kept_from_jobs_that_arrive_meanwhile() -> None:
@@ -279,7 +279,7 @@ def test_several_reservations_do_not_overlap() -> None:
 
 
 def test_a_free_reserved_node_is_bound_while_a_younger_reservation_waits() -> None:
-    """On n1 the third pod of `a` was promised what `b` leaves; the room of `p` there is free before."""
+    """On n1 the third pod of `a` has reserved what `b` frees; the reservation of `p` there is free before."""
     world = World(
         [queue("other", weight=2), queue("kept", reclaimable=False)],
         CLASSES,
@@ -350,7 +350,7 @@ def test_a_best_effort_job_evicts_no_pod_where_backfill_has_a_node_for_it() -> N
 
 
 def test_a_job_that_allocate_refuses_is_considered_by_later_actions() -> None:
-    """Also where one that evicts came before, when nobody had been refused yet."""
+    """Also where an action that evicts ran before, when no job had been refused yet."""
     conf = msgspec.structs.replace(Conf(), actions=("enqueue", "reclaim", "allocate", "preempt"))
     world = World(queue(), CLASSES, nodes(1, cpu=8), running("a", 2), asking(), conf=conf)
     assert [p.name for e in world.session().evictions for p in e.pods] == ["a-1"]

@@ -1,4 +1,4 @@
-"""Which queue-allocation gates a session lifts: the order, the bound, and the room that is held."""
+"""Queue-allocation gates: which are lifted in a session, in which order, and the quota reserved for them."""
 
 import msgspec
 import pytest
@@ -51,7 +51,9 @@ def test_no_quota_is_reserved_for_a_job_beyond_the_bound() -> None:
 
 
 @pytest.mark.parametrize(("cpu", "found"), [(8, ["g-1", "other-0"]), (9, ["g-1"])])
-def test_exactly_the_requests_of_the_gated_pods_of_a_gang_are_reserved(cpu: int, found: list[str]) -> None:
+def test_exactly_the_requests_of_the_gated_pods_of_a_gang_are_reserved(
+    cpu: int, found: list[str]
+) -> None:
     """Of 12 CPUs the gang asks for 7 and holds 4."""
     half_open = [
         group("g", minimum=2, age=30),
@@ -76,7 +78,7 @@ def grown(capability: str) -> Decisions:
     ("capability", "found"),
     [("8", []), ("12", ["g-2"]), ("16", ["g-2", "other-0"])],
     ids=[
-        "the room of the lifted pods is all there is",
+        "the quota of the lifted pods is all there is",
         "the next pod takes what is left",
         "the other job takes the rest",
     ],
@@ -114,7 +116,7 @@ def test_gates_of_a_gang_of_several_tasks_are_lifted_when_each_has_its_pods(
 
 
 def test_the_gates_of_a_job_that_asks_for_what_is_not_supported_stay() -> None:
-    """It never runs, and its queue would hold room for it for ever."""
+    """It never runs, and its queue would reserve quota for it for ever."""
     head, *members = at_gate("g")
     raw = msgspec.to_builtins(head)
     raw["spec"]["networkTopology"] = {"mode": "hard", "highestTierAllowed": 1}

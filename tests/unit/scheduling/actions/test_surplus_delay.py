@@ -1,4 +1,4 @@
-"""Minimums before pods beyond them: within a session, and for a moment after."""
+"""Surplus delay: surplus pods come after all minimums of a session, and wait `surplusDelay` after their own."""
 
 from dataclasses import dataclass
 

@@ -140,7 +140,7 @@ def test_nonsense_in_arguments_falls_back_to_the_default() -> None:
 @pytest.mark.parametrize(
     ("parent", "why"),
     [
-        ("nobody", "its parent 'nobody' does not exist"),
+        ("absent", "its parent 'absent' does not exist"),
         ("odd", "its parent 'odd' is below it"),
         ("loop", "its parent 'loop' is below it"),
         ("x" * 300, f"its parent '{'x' * 64}' does not exist"),
@@ -184,7 +184,7 @@ def test_queues_below_root_do_not_wait_for_it() -> None:
 
 
 def test_claims_in_a_circle_of_queues_count_once() -> None:
-    """Jobs that were let in before somebody made a circle of their queues."""
+    """Jobs that were enqueued before a user made a circle of their queues."""
     inside = group("in", minimum=1, queue="a", phase="Inqueue", min_resources={"cpu": "70"})
     asking = group("new", minimum=1, phase="Pending", min_resources={"cpu": "10"})
     world = World(queue(), queue("a", parent="b"), queue("b", parent="a"), nodes(1), inside, asking)

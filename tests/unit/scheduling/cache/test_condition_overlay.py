@@ -1,4 +1,4 @@
-"""Notes about conditions that were decided and are not seen yet, and gates that are being lifted."""
+"""Overlay of pod conditions that were decided and are not observed yet, and of gates that are being lifted."""
 
 import msgspec
 import pytest
@@ -127,7 +127,7 @@ def test_quota_is_reserved_for_a_pod_whose_gate_we_lift_until_it_is_bound() -> N
     assert gates.over(row).queue_reserved
     bound = msgspec.structs.replace(row, status=TaskStatus.BOUND)
     assert not gates.over(bound).queue_reserved
-    assert not gates.over(row).queue_reserved, "a pod that comes back has no room of its own"
+    assert not gates.over(row).queue_reserved, "a pod that comes back has no quota of its own"
 
 
 def test_no_quota_is_reserved_for_a_pod_that_is_gone() -> None:

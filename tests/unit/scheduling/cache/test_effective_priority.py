@@ -34,7 +34,7 @@ def test_pods_of_the_class_evict_as_before(pods_priority: int | None) -> None:
 
 
 def test_a_new_leader_leaves_groups_alone_that_others_were_evicted_for() -> None:
-    """The room that is made for it is not to be given to one that asks later."""
+    """What is freed for it must not be given to a later job."""
     world = contest(pods_priority=1000)
     known = world.group("new")
     spec = msgspec.structs.replace(known.spec, min_resources={"cpu": "8"})

@@ -1,4 +1,4 @@
-"""What a tenant writes into a pod group decides nothing about others."""
+"""Forged pod groups: what a tenant writes into a pod group has no effect on other groups."""
 
 import msgspec
 import pytest
@@ -54,7 +54,7 @@ def test_a_new_leader_decides_inqueue_groups_without_bound_pods_again() -> None:
         group("claims", minimum=1, min_resources={"cpu": "8"}),
         gang("good", 1, phase="Pending", age=9, min_resources={"cpu": "8"}, cpu=8),
     )  # fmt: skip
-    assert world.session().enqueued == (), "what is let in keeps its claim"
+    assert world.session().enqueued == (), "an enqueued group keeps its claim"
     world.restart()
     assert world.session().enqueued == ("ns/good",), (
         "the older one goes first when all are asked again"
@@ -174,7 +174,7 @@ def test_a_group_that_was_just_enqueued_keeps_its_claim_until_its_pods_exist() -
 
 
 def test_what_could_never_run_claims_nothing() -> None:
-    """Without the plugin overcommit everybody is let in; then nobody's claim may count against a queue."""
+    """Without the plugin overcommit every group is enqueued; then no claim may count against a queue."""
     world = World(queue(capability={"cpu": "8"}), nodes(1, cpu=8), conf=EVICTING)
     world.forge(forged("evil", cpu="9"))
     world.put(*gang("good", 1, phase="Pending", min_resources={"cpu": "8"}, cpu=8))
@@ -199,7 +199,7 @@ OVERCOMMIT_ONLY = Conf(tiers=((PluginConf(name="gang"), PluginConf(name="overcom
 def test_a_group_claims_what_could_run_and_else_nothing(
     cpu: str, in_queue: str, claims: bool
 ) -> None:
-    """Overcommit lets in a fifth more than there is."""
+    """Overcommit enqueues a fifth more than the cluster has."""
     world = World(
         queue(), queue("dept", capability={"cpu": "4"}), queue("leaf", parent="dept"),
         queue("small", capability={"cpu": "6"}), nodes(1, cpu=8),

@@ -1,4 +1,4 @@
-"""A pod that shrinks in place holds its old share until the kubelet has taken it back."""
+"""In-place resize: a pod that shrinks counts with its old request until the kubelet has applied the new one."""
 
 import msgspec
 

@@ -130,9 +130,9 @@ def test_only_what_can_change_the_outcome_wakes_a_session() -> None:
     status = msgspec.structs.replace(
         known.status, conditions=[PodCondition(type="PodScheduled", status="False")]
     )
-    told = msgspec.structs.replace(known, status=status)
+    written = msgspec.structs.replace(known, status=status)
     cases: list[tuple[str, ApiObject, bool]] = [
-        ("our own condition", told, False),
+        ("our own condition", written, False),
         ("a node's heartbeat", node("node-01"), False),
         ("a cordon", node("node-01", unschedulable=True), True),
         ("a queue's counters", queue(), False),

@@ -82,7 +82,7 @@ def count_binds(*answers: ClusterError) -> int:
             await shell.clock.sleep(60)
             counted.append(shell.cluster.writes["bind"])
             found = shell.group("g").status.conditions
-            assert any("being deleted" in c.message for c in found), "people are told"
+            assert any("being deleted" in c.message for c in found), "users see it"
 
     run_virtual(story())
     return counted[0]

@@ -1,4 +1,4 @@
-"""Volcano's configuration file: what is understood, what is refused and where, what is warned of."""
+"""Volcano's configuration file: what is accepted, what is refused and where, and which warnings there are."""
 
 import logging
 import re

@@ -1,4 +1,4 @@
-"""Who can be asked to go: within budgets, out of broken gangs, and no more than a large gang needs."""
+"""Victims: within disruption budgets, from broken gangs first, and no more than a large gang needs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -47,8 +47,8 @@ class Within:
 WITHIN = [
     Within("the one of use goes, though another is cheaper", 1, ["low-0"]),
     Within("the cheapest goes where any will do", 1, ["low-1"], ""),
-    Within("nobody goes when none is left", 0, []),
-    Within("nobody goes when not enough are left", 1, [], "", 2),
+    Within("no pod is evicted when no disruption is left", 0, []),
+    Within("no pod is evicted when not enough disruptions are left", 1, [], "", 2),
     Within("as many go as are left", 2, ["low-0", "low-1"], "", 2),
 ]
 

@@ -1,4 +1,4 @@
-"""Gangs: whole or not at all, in order, and why not."""
+"""Gang placement: the whole minimum or nothing, in task order, with a reason when it does not fit."""
 
 import msgspec
 import pytest
@@ -184,7 +184,9 @@ VOLCANO = "scheduling.volcano.sh/queue-allocation-gate"
     [([VOLCANO], 2), ([VOLCANO, "wait"], 0), (["wait"], 0)],
     ids=["volcano's own gate alone", "and another one", "only another one"],
 )
-def test_the_gate_of_the_queue_is_lifted_by_the_scheduler_that_binds(gates: list[str], bound: int) -> None:
+def test_the_gate_of_the_queue_is_lifted_by_the_scheduler_that_binds(
+    gates: list[str], bound: int
+) -> None:
     members = [pod(f"g-{n}", group="g", requests={"cpu": 1}, gates=gates) for n in range(2)]
     world = World(nodes(1), queue(), group("g", minimum=2), members)
     decisions = world.session()

@@ -1,4 +1,4 @@
-"""What a session leaves behind: its record, and the commands its decisions become."""
+"""Session records, and the writes that decisions become."""
 
 import msgspec
 import pytest

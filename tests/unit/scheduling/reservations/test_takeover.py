@@ -1,4 +1,4 @@
-"""Promised room and a job of higher priority: it takes the room over, and the promise is not in vain."""
+"""Takeover of reservations: by a job of higher priority in the same queue, so that every eviction is used."""
 
 from tests.unit.scheduling.actions.test_preempt import CLASSES, asking, running
 from tests.unit.scheduling.objects import gang, group, node, nodes, pod, priority_class, queue
@@ -12,7 +12,7 @@ from vc.scheduling.record.reason_log import ReasonLog, Timing
 TOP = priority_class("top", 1000)
 
 
-def promised(*more: ApiObject) -> World:
+def with_reservation(*more: ApiObject) -> World:
     """A node full of jobs of low priority, both of which leave for `p`, which has a middle one."""
     world = World(
         queue(), queue("other"), CLASSES, TOP, nodes(1, cpu=8), running("a", 2),
@@ -32,7 +32,7 @@ def lost(decisions: Decisions) -> dict[str, tuple[str, ...]]:
 
 
 def test_it_is_bound_at_once_where_the_victims_are_gone() -> None:
-    world = promised()
+    world = with_reservation()
     world.put(*urgent())
     world.leave()
     decisions = world.session()
@@ -43,12 +43,12 @@ def test_it_is_bound_at_once_where_the_victims_are_gone() -> None:
     assert record.taken_over == [TakenOver(group="ns/p", by="ns/h")]
     said = reason_of(decisions, "p").sentence
     assert said.endswith("its reservation was taken over by ns/h, which has a higher priority")
-    assert world.pod("p-0").status.nominated_node_name == "", "an autoscaler is told"
+    assert world.pod("p-0").status.nominated_node_name == "", "an autoscaler sees it"
     assert world.cache.overlays.evictions.nominated() == {}
 
 
 def test_the_reservation_becomes_its_own_while_the_victims_terminate() -> None:
-    world = promised()
+    world = with_reservation()
     world.put(*urgent())
     decisions = world.session()
     assert (decisions.binds, decisions.evictions) == ((), ())
@@ -64,7 +64,7 @@ def test_the_reservation_becomes_its_own_while_the_victims_terminate() -> None:
 
 
 def test_a_job_of_still_higher_priority_takes_the_reservation_over_again() -> None:
-    world = promised()
+    world = with_reservation()
     world.put(*urgent())
     world.session()
     world.put(*urgent(name="t", job_class="top"))
@@ -76,7 +76,7 @@ def test_a_job_of_still_higher_priority_takes_the_reservation_over_again() -> No
 
 def test_equal_and_lower_priorities_take_nothing() -> None:
     for job_class in ("middle", "low"):
-        world = promised()
+        world = with_reservation()
         world.put(*gang("thief", 1, priority_class=job_class, age=99, cpu=4))
         assert world.session().takeovers == ()
         world.leave()
@@ -85,7 +85,7 @@ def test_equal_and_lower_priorities_take_nothing() -> None:
 
 
 def test_a_job_of_another_queue_does_not_take_it_over() -> None:
-    world = promised()
+    world = with_reservation()
     world.put(*gang("thief", 1, queue="other", priority_class="high", cpu=8))
     world.leave()
     assert world.session().takeovers == ()
@@ -93,7 +93,7 @@ def test_a_job_of_another_queue_does_not_take_it_over() -> None:
 
 
 def test_no_reservation_is_taken_over_by_a_job_that_fits_elsewhere() -> None:
-    world = promised()
+    world = with_reservation()
     world.put(node("node-02", cpu=4), *urgent(4))
     assert world.session().takeovers == ()
     assert world.where()["h-worker-0"] == "node-02"
@@ -103,7 +103,7 @@ def test_no_reservation_is_taken_over_by_a_job_that_fits_elsewhere() -> None:
 
 
 def test_a_job_that_does_not_fit_there_does_not_take_it_over() -> None:
-    world = promised()
+    world = with_reservation()
     world.put(*urgent(9))
     assert world.session().takeovers == ()
     world.leave()
@@ -112,7 +112,7 @@ def test_a_job_that_does_not_fit_there_does_not_take_it_over() -> None:
 
 
 def two_reservations() -> World:
-    """`p` was promised node-01 first, then `q`, of a lower priority, node-02."""
+    """`p` reserved node-01 first, then `q`, of a lower priority, node-02."""
     classes = [*CLASSES, priority_class("mean", 20), TOP]
     world = World(
         queue(), classes, nodes(2, cpu=8), running("a", 2), running("b", 2, on="node-02"),
@@ -142,7 +142,7 @@ def test_a_gang_takes_over_as_many_reservations_as_it_needs() -> None:
 
 
 def test_a_holder_whose_nodes_are_still_free_keeps_its_reservation() -> None:
-    """Both promises end for the trial; `h` may only lie on node-01, so `q` goes on."""
+    """Both reservations end in the simulation; `h` may only lie on node-01, so `q` goes on."""
     world = two_reservations()
     here = world.cache.overlays.evictions.nominated()["ns/p"].nodes[0][2][0]
     names = [node(n, cpu=8, labels={"host": n}) for n in ("node-01", "node-02")]
@@ -187,7 +187,7 @@ def test_in_a_fifo_queue_no_job_passes_the_first_by_a_takeover() -> None:
 
 
 def test_a_job_that_requests_more_than_the_reservation_does_not_take_it_over() -> None:
-    """The room of both victims is free, but only one of them made room for `p`."""
+    """The nodes of both victims are free, but only one of them was evicted for `p`."""
     world = World(
         queue(), CLASSES, nodes(1, cpu=8), running("a", 2), asking(4, cpu=1, job_class="middle")
     )

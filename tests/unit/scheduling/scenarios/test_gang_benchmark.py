@@ -1,4 +1,4 @@
-"""Jobs of 2 ps and 4 workers where only one fits at a time: with gangs all end, without none does."""
+"""Jobs of 2 ps and 4 workers where only one fits at a time: with gangs all finish, without gangs none does."""
 
 import pytest
 
@@ -53,7 +53,7 @@ def test_without_gangs_they_hold_what_the_others_need(count: int, conf: Conf) ->
     assert run(world, names) == []
     held = [world.bound(name) for name in names]
     assert sum(held) == SIZE, "the nodes are full"
-    assert max(held) < SIZE, "and nobody is whole"
+    assert max(held) < SIZE, "and no gang is whole"
 
 
 def test_without_gangs_a_job_that_is_alone_ends() -> None:

@@ -1,4 +1,4 @@
-"""What could be placed at most: a no here spares trials, so it must never be wrong."""
+"""The feasibility bound: it rejects jobs before a simulation, so it must never reject one that fits."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Where a pod may go for the sake of its volumes, and what its claims are given before it is bound."""
+"""Volumes: on which nodes a pod can use its claims, and what is written on claims before it is bound."""
 
 from dataclasses import dataclass, field
 
@@ -57,7 +57,7 @@ CASES = [
     Case("a volume of a zone", [BOUND, volume("v", labels={"topology.kubernetes.io/zone": "b"})], [using("p", "c")], {"b1"}),
     Case("a volume of two zones", [BOUND, volume("v", labels={"topology.kubernetes.io/zone": "b__c"})], [using("p", "c")], {"b1"}),
     Case("a volume of a zone without nodes", [BOUND, volume("v", labels={"topology.kubernetes.io/zone": "c"})], [using("p", "c")], set(), "volume zone"),
-    Case("nodes outside of all zones are in nobody's way", [BOUND, volume("v", labels={"topology.kubernetes.io/zone": "c"})], [using("p", "c")], {"plain"}, "", [node("plain")]),
+    Case("nodes outside of all zones are not affected", [BOUND, volume("v", labels={"topology.kubernetes.io/zone": "c"})], [using("p", "c")], {"plain"}, "", [node("plain")]),
     Case("siblings share a claim", [BOUND, volume("v", host="a2")], [using("p", "c"), using("q", "c")], {"a2"}),
     Case("as many volumes as the node attaches", [*[claim(f"c{n}", volume=f"v{n}") for n in range(3)], *[volume(f"v{n}") for n in range(3)], *[drivers(n.metadata.name, count=1) for n in NODES]],
          [using(f"p{n}", f"c{n}") for n in range(3)], {"a1", "a2", "b1"}),
@@ -69,7 +69,7 @@ CASES = [
          [msgspec.structs.replace(NODES[0], metadata=msgspec.structs.replace(NODES[0].metadata, name="n"),
                                   status=msgspec.structs.replace(NODES[0].status, allocatable={**NODES[0].status.allocatable, f"attachable-volumes-csi-{DRIVER}": "1"}))]),
     Case("no class makes a volume there", [claim("c"), storage_class(waits=True, zones=("z",))], [using("p", "c")], set(), "volume binding"),
-    Case("nobody makes volumes and none is free", [claim("c"), storage_class(waits=True, provisioner="kubernetes.io/no-provisioner")], [using("p", "c")], set(), "volume binding"),
+    Case("no volumes are provisioned and none is free", [claim("c"), storage_class(waits=True, provisioner="kubernetes.io/no-provisioner")], [using("p", "c")], set(), "volume binding"),
     Case("two claims and one free volume", [claim("c"), claim("d"), storage_class(waits=True, provisioner="kubernetes.io/no-provisioner"), volume("v", host="a1")], [using("p", "c", "d")], set(), "volume binding"),
     Case("a free volume that is too small", [claim("c"), storage_class(waits=True, provisioner="kubernetes.io/no-provisioner"), volume("v", size="1Gi")], [using("p", "c")], set(), "volume binding"),
 ]  # fmt: skip
@@ -180,7 +180,7 @@ def test_a_choice_under_way_is_not_made_twice_and_its_node_capacity_is_reserved(
     world.put(*gang("thief", 1, cpu=2))
     second = world.session()
     assert second.claims == ()
-    assert world.bound("thief") == 0, "the room is kept"
+    assert world.bound("thief") == 0, "the reservation is kept"
     world.put(claim("c", node="a1"))
     third = world.session()
     assert third.claims == (), "the fact says it now"
