@@ -175,7 +175,7 @@ class World:
         for release in decisions.releases:
             for ref in release.pods:
                 self.delete(kinds.PODS, object_key(ref.namespace, ref.name))
-        self._nominate(decisions)
+        self._apply_nominations(decisions)
         for waiting in decisions.waiting:
             for ref in waiting.pods:
                 self.say_waiting(ref.name, waiting.message)
@@ -203,7 +203,7 @@ class World:
         status = msgspec.structs.replace(observed.status, conditions=conditions)
         self.put(msgspec.structs.replace(observed, status=status))
 
-    def _nominate(self, decisions: Decisions) -> None:
+    def _apply_nominations(self, decisions: Decisions) -> None:
         for eviction in decisions.evictions:
             self.cache.overlays.evictions.nominate(eviction, now=self.now)
             for place in eviction.reserved_nodes:

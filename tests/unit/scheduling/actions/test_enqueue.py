@@ -8,7 +8,7 @@ from vc.scheduling.conf.model import Conf, PluginConf
 from vc.scheduling.model.pod_group_status import COUNTERS_REFRESH_SECONDS, MESSAGE_REFRESH_SECONDS
 
 
-def test_a_pending_group_is_let_in_and_placed_in_one_session() -> None:
+def test_a_pending_group_is_enqueued_and_placed_in_one_session() -> None:
     world = World(nodes(1), queue(), gang("g", 2, cpu=1, phase="Pending"))
     decisions = world.session()
     assert decisions.enqueued == ("ns/g",)
@@ -16,7 +16,7 @@ def test_a_pending_group_is_let_in_and_placed_in_one_session() -> None:
     assert world.group("g").status.phase == "Running"
 
 
-def test_a_group_without_pods_is_let_in_so_that_they_can_be_made() -> None:
+def test_a_group_without_pods_is_enqueued_so_that_they_can_be_created() -> None:
     world = World(nodes(1), queue(), [group("g", minimum=2, phase="")])
     world.session()
     assert world.group("g").status.phase == "Inqueue"
