@@ -1,4 +1,4 @@
-"""Pods, nodes, jobs and queues as a session of the reference sees them, made from API objects."""
+"""Pods, nodes, jobs and queues of a session of the reference, made from API objects."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -81,7 +81,7 @@ class Pod:
     """Required spread; the weight is the skew that is allowed."""
     priority: int
     said_priority: int | None
-    """None where nobody resolved its class."""
+    """None where its class is not resolved."""
     rather: list[Term]
     """Preferred pod affinity and anti-affinity."""
     started: float | None
@@ -303,8 +303,8 @@ def _must(pod: ApiPod, kind: str) -> list[Term]:
 
 def _rather(pod: ApiPod, kind: str, sign: int) -> list[Term]:
     affinity = (pod.spec.affinity or {}).get(kind, {})
-    wishes = affinity.get("preferredDuringSchedulingIgnoredDuringExecution", [])
-    terms = [(sign * wish["weight"], wish["podAffinityTerm"]) for wish in wishes]
+    preferred = affinity.get("preferredDuringSchedulingIgnoredDuringExecution", [])
+    terms = [(sign * term["weight"], term["podAffinityTerm"]) for term in preferred]
     return [Term(w, t["labelSelector"]["matchLabels"], t["topologyKey"]) for w, t in terms]
 
 

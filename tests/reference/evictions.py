@@ -1,4 +1,4 @@
-"""Who makes room for whom; the reference's way: every set of victims is tried on the nodes themselves."""
+"""preempt and reclaim of the reference: every set of victims is simulated on the nodes themselves."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -11,15 +11,15 @@ from tests.reference.victims import Bundle, Order, Rule, Search, pods_of
 
 
 def preempt(session: Session) -> None:
-    """Jobs of the same queue and lower priority make room."""
+    """Evict jobs of lower priority in the same queue."""
     for job in sorted(_contenders(session), key=session.job_order):
         lower = [
             other
             for other in session.cluster.jobs.values()
             if other.queue == job.queue and other.priority < job.priority
         ]
-        offered = bundles(session, lower, humble=_humble(session, job))
-        if not _make_room(session, job, offered, Order(session)) and session.even:
+        offered = bundles(session, lower, best_effort=_requests_nothing(session, job))
+        if not _evict_for(session, job, offered, Order(session)) and session.even:
             _Even(session, job).run()
 
 
@@ -38,12 +38,12 @@ class _Even:
             for other in session.cluster.jobs.values()
             if other is not job and other.queue == job.queue and other.priority <= job.priority
         ]
-        found = bundles(session, others, humble=_humble(session, job))
+        found = bundles(session, others, best_effort=_requests_nothing(session, job))
         lower = [b for b in found if b.job.priority < job.priority]
         equal = [b for b in found if b.job.priority == job.priority and not b.whole]
         equal = [b for b in equal if self._fair([b])]
         if equal:
-            _make_room(session, job, [*lower, *equal], Order(session), [self._together])
+            _evict_for(session, job, [*lower, *equal], Order(session), [self._together])
 
     def _together(self, found: list[Bundle]) -> list[Bundle]:
         together: list[Bundle] = []
@@ -79,7 +79,7 @@ class _Even:
 
 
 def reclaim(session: Session) -> None:
-    """Queues that have more than they deserve make room for those that have less."""
+    """Queues that have more than they deserve are reclaimed from for those that have less."""
     waiting = _contenders(session)
     while waiting:
         job = session.next_job(waiting)
@@ -92,26 +92,28 @@ def _contenders(session: Session) -> list[Job]:
 
 
 def _contends(session: Session, job: Job) -> bool:
-    """It was refused for want of room; or it asks for nothing but a place, which backfill would give it
+    """It was refused for lack of capacity; or it asks for nothing but a place, which backfill would give it
     later, and there is none."""
     if not session.starving(job):
         return False
     if job.key in session.refused or session.phase[job.key] == "Pending":
-        return session.refused.get(job.key) == "room"
-    return _humble(session, job) and _trial(session, job, [], leaving=False) is None
+        return session.refused.get(job.key) == "capacity"
+    return (
+        _requests_nothing(session, job) and _simulate(session, job, [], with_earlier=False) is None
+    )
 
 
-def _humble(session: Session, job: Job) -> bool:
+def _requests_nothing(session: Session, job: Job) -> bool:
     waiting = session.waiting(job)
     return bool(waiting) and all(pod.best_effort for pod in waiting)
 
 
-def bundles(session: Session, jobs: Sequence[Job], *, humble: bool = False) -> list[Bundle]:
-    """What these jobs can give; to a `humble` job only pods that ask for nothing either."""
+def bundles(session: Session, jobs: Sequence[Job], *, best_effort: bool = False) -> list[Bundle]:
+    """What these jobs can give; to a best-effort job only pods that ask for nothing either."""
     found: list[Bundle] = []
     for job in jobs:
         left = _left(session, job)
-        allowed = [pod for pod in left if pod.preemptable and (pod.best_effort or not humble)]
+        allowed = [pod for pod in left if pod.preemptable and (pod.best_effort or not best_effort)]
         spare = [pod for pod in allowed if _keeps_minimums(session, job, [pod])]
         found += [Bundle(job, [pod], whole=False) for pod in spare]
         if allowed and len(allowed) == len(left) and job.ready >= job.minimum > 0:
@@ -148,7 +150,7 @@ def _minimums(session: Session) -> Rule:
     return together
 
 
-def _make_room(
+def _evict_for(
     session: Session,
     job: Job,
     offered: list[Bundle],
@@ -158,7 +160,7 @@ def _make_room(
     search = Search(
         order,
         [_minimums(session), *rules],
-        lambda chosen: _trial(session, job, chosen),
+        lambda chosen: _simulate(session, job, chosen),
         monotone=not any(
             pod.near or pod.far or pod.spread or pod.rather or pod.ports
             for other in session.cluster.jobs.values()
@@ -182,12 +184,12 @@ def _commit(session: Session, job: Job, chosen: list[Bundle]) -> None:
     session.refused[job.key] = "victims"
 
 
-def _trial(
-    session: Session, job: Job, chosen: list[Bundle], *, leaving: bool = True
+def _simulate(
+    session: Session, job: Job, chosen: list[Bundle], *, with_earlier: bool = True
 ) -> list[str] | None:
     """The nodes it would use without these; everything is as before afterwards."""
     victims = pods_of(chosen)
-    earlier = _earlier(session) if leaving else []
+    earlier = _earlier(session) if with_earlier else []
     _away(session, victims)
     before = dict(session.placed)
     nodes = session.try_minimum(job)
@@ -204,7 +206,7 @@ def _trial(
 
 
 def _earlier(session: Session) -> list[Pod]:
-    """Take off their nodes those who leave for jobs before this one; they make room for it as well."""
+    """Remove the victims of earlier jobs from their nodes: they free capacity for this one as well."""
     gone = [name for names in session.outcome.victims.values() for name in names]
     pods = [pod for job in session.cluster.jobs.values() for pod in job.pods if pod.name in gone]
     for pod in pods:
@@ -220,7 +222,7 @@ def _away(session: Session, victims: list[Pod]) -> None:
 
 
 class _Claim:
-    """What one job may take back from other queues."""
+    """What one job may reclaim from other queues."""
 
     def __init__(self, session: Session, job: Job) -> None:
         self._session = session
@@ -237,9 +239,9 @@ class _Claim:
         found = [bundle for bundle in offered if self._would_give(bundle)]
         order = Order(session, self._rank)
         if self._given(sorted(found, key=order.key)):
-            _make_room(session, self._job, found, order, [self._given])
-        elif offered and session.outcome.victims and _trial(session, self._job, []) is not None:
-            _commit(session, self._job, [])  # those who leave for others make enough room
+            _evict_for(session, self._job, found, order, [self._given])
+        elif offered and session.outcome.victims and _simulate(session, self._job, []) is not None:
+            _commit(session, self._job, [])  # victims of other jobs free enough
 
     def _would_give(self, bundle: Bundle) -> bool:
         """Its queue gives one of its pods alone, as things are now."""

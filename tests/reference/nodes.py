@@ -1,4 +1,4 @@
-"""Which node a pod goes to; the reference's way."""
+"""Predicates and scores of the reference: which node a pod is placed on."""
 
 import math
 
@@ -12,12 +12,12 @@ CORDON = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 
 
 def best_node(cluster: Cluster, pod: Pod, *, binpack: bool) -> Node | None:
-    """The best score of those that have room, the first of equals."""
+    """The best score of those with capacity, the first of equals."""
     fitting = [node for node in cluster.nodes.values() if _fits(cluster, pod, node)]
     return max(fitting, key=lambda node: _score(cluster, pod, node, binpack=binpack), default=None)
 
 
-def room_for(cluster: Cluster, pod: Pod) -> int:
+def capacity_for(cluster: Cluster, pod: Pod) -> int:
     """How many such pods all nodes could take, one node beside the other."""
     return sum(_times(pod, node) for node in cluster.nodes.values() if _may_go(pod, node))
 
@@ -138,7 +138,7 @@ def _part(pod: Pod, node: Node, resource: str) -> int:
 
 
 def _allowed(cluster: Cluster, pod: Pod, node: Node) -> bool:
-    """Whatever room there is."""
+    """Regardless of free capacity."""
     taken = [port for other in node.pods for port in other.ports]
     return (
         _may_go(pod, node)

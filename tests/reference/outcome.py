@@ -1,4 +1,4 @@
-"""What a session of the reference comes to."""
+"""The outcome of a session of the reference."""
 
 from dataclasses import dataclass, field
 
@@ -7,11 +7,11 @@ from tests.reference.cluster import Amounts
 
 @dataclass(eq=False)
 class Outcome:
-    """Who is let in, placed and evicted, and the phases that follow."""
+    """Which jobs are enqueued, which pods are placed and evicted, and the phases that follow."""
 
     enqueued: list[str] = field(default_factory=list)
     claims: dict[str, Amounts] = field(default_factory=dict)
-    """Job that is let in to what it is promised with that."""
+    """Enqueued job to its enqueued resources."""
     binds: dict[str, str] = field(default_factory=dict)
     """Pod to node."""
     victims: dict[str, list[str]] = field(default_factory=dict)

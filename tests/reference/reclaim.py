@@ -102,6 +102,6 @@ def rule_of(session: Session, queue: str, needed: Amounts) -> ByWeight:
 
 def _taken(session: Session, queue: Queue) -> Amounts:
     """Allocated and enqueued resources of a queue, without its surplus pods."""
-    taken = total([session.allocated[queue.name], session.promised[queue.name]])
+    taken = total([session.allocated[queue.name], session.enqueued[queue.name]])
     add(taken, session.elastic[queue.name], -1)
     return taken

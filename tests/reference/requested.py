@@ -1,14 +1,14 @@
-"""What jobs are promised, and what they have beyond that."""
+"""Claims of the reference: enqueued resources of jobs, and resources of surplus pods."""
 
 from tests.reference.cluster import Amounts, Cluster, Job
 
 Claims = dict[str, Amounts]
-"""Job to what it was let in with; nothing when it had all of that once."""
+"""Job to what it was enqueued with; nothing when it had all of that once."""
 
 
-def settle_claims(cluster: Cluster, claims: Claims) -> None:
-    """As a session begins: jobs that are new and inside were let in with their minResources by an earlier one;
-    who has come to what it was let in with claims no more, also when it loses some of it later."""
+def update_claims(cluster: Cluster, claims: Claims) -> None:
+    """As a session begins: jobs that are new and inside were enqueued with their minResources by an earlier one;
+    a job that has reached what it was enqueued with claims no more, also when it loses some of it later."""
     for job in cluster.jobs.values():
         if job.phase != "Pending":
             claims.setdefault(job.key, dict(job.min_resources or {}))
@@ -17,7 +17,7 @@ def settle_claims(cluster: Cluster, claims: Claims) -> None:
 
 
 def claim_of(cluster: Cluster, job: Job) -> Amounts:
-    """What it is let in with: nothing where it asks for more than the cluster has or a queue may have."""
+    """What it is enqueued with: nothing where it asks for more than the cluster has or a queue may have."""
     for name, amount in job.charged.items():
         bounds = [q.capability[name] for q in cluster.line(job.queue) if name in q.capability]
         if amount and amount > min([cluster.total(name), *bounds]):
@@ -25,7 +25,7 @@ def claim_of(cluster: Cluster, job: Job) -> Amounts:
     return dict(job.min_resources or {})
 
 
-def promised_to(job: Job, claims: Claims) -> Amounts:
+def enqueued_resources(job: Job, claims: Claims) -> Amounts:
     inside = job.phase == "Inqueue" or (job.phase == "Running" and len(job.placed) >= job.minimum)
     return _claimed(job, claims.get(job.key, {})) if inside else {}
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable
 from typing import Final
 
+from tests.reference.enqueue import enqueue
 from tests.reference.evictions import preempt, reclaim
-from tests.reference.letting_in import enqueue
 from tests.reference.outcome import Outcome
 from tests.reference.requested import Claims
 from tests.reference.session import Session
@@ -35,7 +35,7 @@ def schedule(
     claims: Claims | None = None,
 ) -> Outcome:
     """What a session over these objects comes to; `plugin` says what queues deserve, `even` whether
-    jobs of equal priority make room for one another, `sla_at` the time where sla is on."""
+    jobs of equal priority may be preempted, `sla_at` the time where sla is on."""
     session = Session(
         objects,
         actions=actions,

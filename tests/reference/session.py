@@ -1,4 +1,4 @@
-"""A session of the reference: who is let in, and who goes where; evictions are in `evictions`."""
+"""A session of the reference: job order, allocate and backfill; `enqueue` and `evictions` have the rest."""
 
 from collections.abc import Callable, Iterable
 from fractions import Fraction
@@ -14,10 +14,10 @@ from tests.reference.cluster import (  # fmt: skip
     read_cluster,
     total,
 )
-from tests.reference.lines import in_line
-from tests.reference.nodes import best_node, room_for
+from tests.reference.fifo import fifo_order
+from tests.reference.nodes import best_node, capacity_for
 from tests.reference.outcome import Outcome
-from tests.reference.requested import Claims, elastic_of, promised_to, settle_claims
+from tests.reference.requested import Claims, elastic_of, enqueued_resources, update_claims
 from tests.reference.shares import MILLION, Shares, holds, share, with_more
 from vc.model.api.meta import ApiObject
 
@@ -47,10 +47,10 @@ class Session:
     ) -> None:
         """`leaves_only`: queues above others take no jobs. `level`: so many queues above may deserve what
         is taken back. `sla_at`: the time, where jobs may wait only so long. `delay`: how long pods beyond a
-        minimum wait, after the job got it (`met_at`). `claims`: what jobs were let in with, brought up to date."""
+        minimum wait, after the job got it (`met_at`). `claims`: what jobs were enqueued with, brought up to date."""
         self.cluster: Cluster = read_cluster(objects)
         self.claims: Claims = {} if claims is None else claims
-        settle_claims(self.cluster, self.claims)
+        update_claims(self.cluster, self.claims)
         self.actions = actions
         self.plugin = plugin
         self.binpack = binpack
@@ -63,7 +63,7 @@ class Session:
         self.met_at = met_at or {}
         self.outcome = Outcome()
         self.refused: dict[str, str] = {}
-        """Job to why: "room" when nodes or its queue have too little, else something else."""
+        """Job to why: "capacity" when nodes or its queue have too little, else something else."""
         for job in self.cluster.jobs.values():
             queue = self.cluster.queues.get(job.queue)
             closed = queue is None or not queue.open or job.queue == "root"
@@ -77,7 +77,7 @@ class Session:
         self.bound: dict[str, int] = {}
         self.allocated = self._rolled_up(lambda job: job.allocated)
         add(self.allocated.get("root", {}), self.cluster.unowned())
-        self.promised = self._rolled_up(lambda job: promised_to(job, self.claims))
+        self.enqueued = self._rolled_up(lambda job: enqueued_resources(job, self.claims))
         self.elastic = self._rolled_up(elastic_of)
         self.used_at_first = {name: self.cluster.used(name) for name in self._resources()}
         self.outside = self._outside()
@@ -94,7 +94,7 @@ class Session:
     # -- allocate and backfill -------------------------------------------------------------------
 
     def allocate(self) -> None:
-        waiting = [job for job in in_line(self, self._eligible()) if self._asking(job)]
+        waiting = [job for job in fifo_order(self, self._eligible()) if self._asking(job)]
         starving, first_refused = [job for job in waiting if self.starving(job)], dict[str, Place]()
         while starving:
             job = self.next_job(starving)
@@ -116,7 +116,7 @@ class Session:
         return [pod for pod in self.waiting(job) if not pod.best_effort]
 
     def _may_grow(self, job: Job, first_refused: dict[str, Place]) -> bool:
-        """It has its minimum, passes nobody in a fifo queue, and its time for more has come."""
+        """It has its minimum, passes no job in a FIFO queue, and its time for more has come."""
         if job.key in self.refused or self.starving(job) or not self._asking(job):
             return False
         first = first_refused.get(job.queue) if self.cluster.queues[job.queue].fifo else None
@@ -127,7 +127,7 @@ class Session:
 
     def backfill(self) -> None:
         found = self._eligible()
-        in_line(self, found)
+        fifo_order(self, found)
         waiting = [
             job
             for job in found
@@ -166,13 +166,13 @@ class Session:
                 self.outcome.binds[name] = self.placed[name]
                 self.bound[job.key] = self.bound.get(job.key, 0) + 1
             return True
-        self.refused[job.key] = "room"
+        self.refused[job.key] = "capacity"
         return False
 
     def try_minimum(self, job: Job) -> list[str] | None:
         """Put what it lacks on nodes; the nodes, or None and nothing lies there.
 
-        Pods that ask for something come first; where not all of one kind find room, others make up. When that
+        Pods that ask for something come first; where not all of one kind fit, others make up. When that
         fails, those are tried first that the nodes could take the fewest of.
         """
         wanted = [
@@ -188,7 +188,7 @@ class Session:
         return self._try(job, tighter)
 
     def _tightness(self, alike: list[Pod]) -> tuple[bool, int]:
-        return (alike[0].best_effort, room_for(self.cluster, alike[0]))
+        return (alike[0].best_effort, capacity_for(self.cluster, alike[0]))
 
     def _try(
         self, job: Job, wanted: list[tuple[str | None, int, list[list[Pod]]]]
@@ -206,22 +206,22 @@ class Session:
         return [node.name for _, node in done]
 
     def _put_some(self, job: Job, pods: list[Pod], done: list[tuple[Pod, Node]]) -> int:
-        """One after the other, until one finds no room; how many did."""
+        """One after the other, until one does not fit; how many did."""
         for count, pod in enumerate(pods):
             node = best_node(self.cluster, pod, binpack=self.binpack)
-            if node is None or not self._queue_has_room(job, pod.request, 1):
+            if node is None or not self._queue_has_quota(job, pod.request, 1):
                 return count
             self.put(job, pod, node)
             done.append((pod, node))
         return len(pods)
 
     def _place_more(self, job: Job, most: int, *, best_effort: bool) -> int:
-        """As many as there is room for, one after the other; the next kind when one is stuck."""
+        """As many as fit, one after the other; the next kind when one is stuck."""
         count = 0
         for pods in self._alike(job, None):
             for pod in pods if pods[0].best_effort == best_effort else ():
                 node = best_node(self.cluster, pod, binpack=self.binpack)
-                if count == most or node is None or not self._queue_has_room(job, pod.request, 1):
+                if count == most or node is None or not self._queue_has_quota(job, pod.request, 1):
                     break
                 self.put(job, pod, node)
                 self.outcome.binds[pod.name] = node.name
@@ -256,7 +256,7 @@ class Session:
 
     # -- who may go where ------------------------------------------------------------------------
 
-    def _queue_has_room(self, job: Job, request: Amounts, count: int) -> bool:
+    def _queue_has_quota(self, job: Job, request: Amounts, count: int) -> bool:
         if self.above_others(job):
             return False
         needed = {name: amount * count for name, amount in request.items()}

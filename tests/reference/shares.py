@@ -1,4 +1,4 @@
-"""What queues deserve, may have at most, and hold for others; the reference's way."""
+"""Shares of queues in the reference: deserved, upper limits, and guarantees of others."""
 
 import bisect
 

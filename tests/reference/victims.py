@@ -30,7 +30,7 @@ class Bundle:
 
 Chosen = list[Bundle]
 Rule = Callable[[Chosen], Chosen]
-Trial = Callable[[Chosen], list[str] | None]
+Simulate = Callable[[Chosen], list[str] | None]
 
 
 def pods_of(chosen: Sequence[Bundle]) -> list[Pod]:
@@ -95,10 +95,12 @@ class Order:
 class Search:
     """For one job."""
 
-    def __init__(self, order: Order, rules: list[Rule], trial: Trial, *, monotone: bool) -> None:
+    def __init__(
+        self, order: Order, rules: list[Rule], simulate: Simulate, *, monotone: bool
+    ) -> None:
         self._order = order
         self._rules = rules
-        self._trial = trial
+        self._simulate = simulate
         self._monotone = monotone
 
     def best(self, offered: Chosen) -> Chosen | None:
@@ -107,7 +109,7 @@ class Search:
             within = [
                 u for u in units if u.whole <= level[0] and self._order.level(u)[1] <= level[1]
             ]
-            if self._monotone and self._trial(within) is None:
+            if self._monotone and self._simulate(within) is None:
                 continue
             found = self._at_level(within)
             if found is not None:
@@ -134,7 +136,7 @@ class Search:
             if found is None or self._order.cost(chosen) < self._order.cost(found)
         ]
         for _, chosen in sorted(cheaper, key=lambda entry: entry[0]):
-            if self._permitted(chosen) and self._trial(chosen) is not None:
+            if self._permitted(chosen) and self._simulate(chosen) is not None:
                 return chosen
         return found
 
@@ -152,15 +154,15 @@ class Search:
         """The shortest row that is enough, without those not needed after all."""
         for count in range(1, len(offered) + 1):
             chosen = offered[:count]
-            nodes = self._trial(chosen)
+            nodes = self._simulate(chosen)
             if nodes is not None:
                 near = [b for b in chosen if any(pod.node in nodes for pod in b.pods)]
-                if self._trial(near) is not None:
+                if self._simulate(near) is not None:
                     chosen = near
                 dearest = sorted(chosen, key=lambda b: (len(b.pods), self._order.key(b)))
                 for bundle in reversed(dearest):
                     without = [other for other in chosen if other is not bundle]
-                    if self._trial(without) is not None:
+                    if self._simulate(without) is not None:
                         chosen = without
                 return chosen
         return None
@@ -198,7 +200,7 @@ class Search:
                 tries -= 1
                 changed = [other, *(bundle for bundle in found if bundle is not victim)]
                 changed.sort(key=self._order.key)
-                if self._permitted(changed) and self._trial(changed) is not None:
+                if self._permitted(changed) and self._simulate(changed) is not None:
                     found = changed
                     break
         return found

@@ -18,7 +18,7 @@ def forbidden_on(bus: Bus) -> str:
 
 
 class PrefixedBus:
-    """See `vc.bus.interface.Bus`."""
+    """A bus whose topics and groups have a prefix. Callers see only the names without it."""
 
     def __init__(self, bus: Bus, prefix: str) -> None:
         self._bus = bus
@@ -105,7 +105,7 @@ class _Names:
 
 
 class _PrefixedReader:
-    """See `vc.bus.interface.Reader`."""
+    """A reader whose records have the names of topics without the prefix."""
 
     def __init__(self, reader: Reader, names: _Names) -> None:
         self._reader = reader
@@ -123,7 +123,7 @@ class _PrefixedReader:
 
 
 class _PrefixedMember:
-    """See `vc.bus.interface.GroupMember`."""
+    """A group member whose records and partitions have the names without the prefix."""
 
     def __init__(self, member: GroupMember, names: _Names) -> None:
         self._member = member

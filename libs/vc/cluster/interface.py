@@ -138,5 +138,5 @@ class Cluster(Protocol):
         ...
 
     async def close(self) -> None:
-        """Close all connections."""
+        """Close all connections. No method may be called afterwards."""
         ...

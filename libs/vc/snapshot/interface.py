@@ -116,5 +116,5 @@ class SnapshotStore(Protocol):
         ...
 
     async def close(self) -> None:
-        """Close all connections."""
+        """Close all connections. No method may be called afterwards."""
         ...

@@ -17,7 +17,7 @@ from vc.snapshot.interface import (
 
 
 class MemorySnapshot:
-    """See `vc.snapshot.interface.SnapshotStore`."""
+    """The in-memory twin, with the contract of `vc.snapshot.interface.SnapshotStore`."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class MemorySnapshot:
     # -- for tests and simulations ---------------------------------------------------------------
 
     def flush(self) -> None:
-        """Lose all data."""
+        """Lose all data, like a Redis without persistence that was restarted."""
         self._checkpoints.clear()
         self._sessions.clear()
         self._session_bytes = 0
@@ -100,7 +100,7 @@ class MemorySnapshot:
         )
 
     def stop(self) -> None:
-        """Begin an outage."""
+        """Begin an outage: every call fails until `start`."""
         self._stopped = True
 
     def start(self) -> None:

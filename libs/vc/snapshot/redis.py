@@ -111,7 +111,7 @@ class _Head(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RedisSnapshot:
-    """See `vc.snapshot.interface.SnapshotStore`."""
+    """The store in Redis, with the contract of `vc.snapshot.interface.SnapshotStore`."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What happens to pods after a session, and what is known of it, for tests that hold sessions against others."""
+"""Decisions of a session applied to pods, for tests that compare sessions with the reference."""
 
 from collections.abc import Sequence
 
@@ -37,7 +37,7 @@ def _is_whole(job: PodGroup, roles: Sequence[str]) -> bool:
 
 
 def note_claims(decisions: Decisions, claims: dict[str, dict[str, int]]) -> None:
-    """After a session: what jobs were let in with."""
+    """After a session: what jobs were enqueued with."""
     for group in decisions.enqueued_groups:
         claims[group.group] = dict(group.claim)
 

@@ -1,4 +1,4 @@
-"""The vectorised fit is the naive loop, only faster."""
+"""Batch fit gives the same placements as the naive loop."""
 
 import numpy as np
 from hypothesis import given
@@ -66,7 +66,7 @@ def test_placing_at_once_equals_placing_one_by_one(
 
 
 @given(score=st.integers(-SCORE_MAX, SCORE_MAX), nodes=st.integers(1, 100_000))
-def test_no_score_makes_room_where_there_is_none(score: int, nodes: int) -> None:
+def test_no_score_places_a_pod_on_a_full_node(score: int, nodes: int) -> None:
     more = np.array([score], dtype=np.int64) * nodes
     assert not has_capacity(np.array([NO_CAPACITY], dtype=np.int64) + more).any()
     assert has_capacity(np.zeros(1, dtype=np.int64) + more).all()

@@ -1,12 +1,12 @@
-"""Whatever is evicted: nobody in vain, nobody who is protected, and no gang left in pieces.
+"""Evictions: every victim is needed, no protected pod is a victim, and no gang is broken.
 
-After a session with evictions the victims leave, nothing else changes, and the next session must bind
-the job they left for, or one that takes its promise over.
+After a session with evictions the victims terminate, nothing else changes, and the next session must bind the preemptor,
+or a job that takes over its reservation.
 
-When other jobs come meanwhile, *nobody in vain* means: each promise ends with a bound job, either the one
-it was made to, or one of the same queue and of higher priority that asks for no more than was promised and
-took it over, bound at once or promised the room in its turn. A takeover is said in the session's decisions;
-there is no other end while its nodes, its queue and the time stay.
+When other jobs arrive meanwhile, each reservation must end with a bound job: the preemptor, or a job of the same queue
+and of higher priority that requests no more than the reservation and took it over, bound at once or with a reservation
+of its own. A takeover is part of the session's decisions; a reservation has no other end while its nodes, its queue and
+the time stay the same.
 """
 
 from hypothesis import Phase, given, settings
@@ -63,9 +63,9 @@ def check_victims(world: World, decisions: Decisions) -> None:
     for eviction in decisions.evictions:
         asking = world.group(eviction.group.removeprefix("ns/"))
         for victim in eviction.pods:
-            leaving = world.pod(victim.name)
-            assert leaving.metadata.annotations.get("volcano.sh/preemptable") != "false"
-            owner = world.group(leaving.metadata.annotations[GROUP])
+            terminating = world.pod(victim.name)
+            assert terminating.metadata.annotations.get("volcano.sh/preemptable") != "false"
+            owner = world.group(terminating.metadata.annotations[GROUP])
             if owner.spec.queue == asking.spec.queue:
                 mine = PRIORITIES[asking.spec.priority_class_name]
                 assert PRIORITIES[owner.spec.priority_class_name] < mine
@@ -104,44 +104,44 @@ def some_jobs(data: st.DataObject, world: World, turn: int) -> None:
 
 @settings(max_examples=200, deadline=None, phases=PHASES)
 @given(data=st.data())
-def test_nobody_is_evicted_in_vain(data: st.DataObject) -> None:
+def test_every_eviction_lets_its_preemptor_run(data: st.DataObject) -> None:
     world = a_world(data)
     for turn in range(4):
         some_jobs(data, world, turn)
         decisions = world.session()
         check_victims(world, decisions)
         gone = world.leave()
-        promised = [eviction.group for eviction in decisions.evictions]
+        reserved = [eviction.group for eviction in decisions.evictions]
         world.now += 1
         again = world.session()
         taken_over = {
             lost: takeover.group for takeover in again.takeovers for lost in takeover.lost
         }
-        for holder in [taken_over.get(one, one) for one in promised]:
+        for holder in [taken_over.get(one, one) for one in reserved]:
             name = holder.removeprefix("ns/")
-            assert world.bound(name) >= world.group(name).spec.min_member, f"{gone} left in vain"
-        assert not {e.group for e in again.evictions} & set(promised) - set(taken_over)
+            assert world.bound(name) >= world.group(name).spec.min_member, f"{gone} were not needed"
+        assert not {e.group for e in again.evictions} & set(reserved) - set(taken_over)
         world.leave()
         world.now += 1
 
 
 @settings(max_examples=100, deadline=None, phases=PHASES)
 @given(data=st.data())
-def test_promises_are_kept_while_victims_end_one_by_one_and_others_come(
+def test_reservations_are_kept_while_victims_end_one_by_one_and_jobs_arrive(
     data: st.DataObject,
 ) -> None:
     world = a_world(data)
-    promised: dict[str, None] = {}
+    reserved: dict[str, None] = {}
     taken_over: dict[str, str] = {}
     bound: dict[str, None] = {}
 
     def session() -> Decisions:
         decisions = world.session()
-        promised.update({eviction.group: None for eviction in decisions.evictions})
+        reserved.update({eviction.group: None for eviction in decisions.evictions})
         bound.update({gang_bind.group: None for gang_bind in decisions.binds})
         for takeover in decisions.takeovers:
-            assert promised.keys() >= set(takeover.lost), "only promises are taken over"
-            promised.update({takeover.group: None} if takeover.reserved_nodes else {})
+            assert reserved.keys() >= set(takeover.lost), "only reservations are taken over"
+            reserved.update({takeover.group: None} if takeover.reserved_nodes else {})
             taken_over.update(dict.fromkeys(takeover.lost, takeover.group))
         world.now += 1
         return decisions
@@ -149,13 +149,15 @@ def test_promises_are_kept_while_victims_end_one_by_one_and_others_come(
     for turn in range(4):
         some_jobs(data, world, turn)
         session()
-        leaving = sorted(p.metadata.name for p in world.pods() if p.metadata.deletion_timestamp)
-        for name in data.draw(st.lists(st.sampled_from(leaving), unique=True)) if leaving else ():
+        terminating = sorted(p.metadata.name for p in world.pods() if p.metadata.deletion_timestamp)
+        for name in (
+            data.draw(st.lists(st.sampled_from(terminating), unique=True)) if terminating else ()
+        ):
             world.delete_pod(name)
     while session().binds or world.leave():
         continue
-    for name in promised:
+    for name in reserved:
         holder = name
         while holder not in bound and holder in taken_over:
             holder = taken_over[holder]
-        assert holder in bound, "somebody waits in vain"
+        assert holder in bound, "a reservation was not redeemed"

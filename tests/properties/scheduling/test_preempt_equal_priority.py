@@ -1,4 +1,4 @@
-"""Where jobs of equal priority make room for one another: by share, whole gangs stay, and it ends."""
+"""preempt between jobs of equal priority: by share, gangs stay whole, and it terminates."""
 
 from fractions import Fraction
 
@@ -25,7 +25,7 @@ EVEN = Conf(
         for tier in Conf().tiers
     )
 )
-"""The default, where jobs of equal priority make room for one another."""
+"""The default, where jobs of equal priority may be preempted."""
 
 TURNS_MAX = 30
 """Several times what eight jobs need."""
@@ -64,7 +64,7 @@ def share(world: World, pods: list[Pod]) -> Fraction:
 @settings(max_examples=100, deadline=None, phases=PHASES)
 @given(data=st.data())
 def test_evictions_come_to_an_end_when_nothing_changes(data: st.DataObject) -> None:
-    """Victims are made again, as controllers do, and wait like everybody else."""
+    """Victims are made again, as controllers do, and wait like other pods."""
     classes = [priority_class(name, value) for name, value in PRIORITIES.items() if name]
     sizes = data.draw(st.lists(st.integers(2, 8), min_size=1, max_size=4))
     nodes = [node(f"n{n}", cpu=cpu) for n, cpu in enumerate(sizes)]
@@ -89,9 +89,9 @@ def test_evictions_come_to_an_end_when_nothing_changes(data: st.DataObject) -> N
 
 def make_again(world: World, turn: str) -> list[str]:
     """Those that leave are gone, and others like them wait in their place; who left."""
-    leaving = [p for p in world.pods() if p.metadata.deletion_timestamp]
+    terminating = [p for p in world.pods() if p.metadata.deletion_timestamp]
     names = world.leave()
-    for left in leaving:
+    for left in terminating:
         name = f"{left.metadata.name}{turn}"
         metadata = msgspec.structs.replace(
             left.metadata, name=name, uid=f"pod-{name}", deletion_timestamp=None

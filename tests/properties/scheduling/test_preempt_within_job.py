@@ -1,6 +1,6 @@
-"""Tasks of a job that change places leave it whole, and nobody goes in vain.
+"""preempt within a job: the gang stays whole, and every victim is needed.
 
-The world's invariants see to the second: whoever left for a job must find it bound.
+The invariants of `World` check the second: a preemptor must be bound once its victims are gone.
 """
 
 from hypothesis import Phase, given, settings
@@ -14,14 +14,14 @@ PHASES = [phase for phase in Phase if phase is not Phase.explain]
 ROLES = ["a", "b", "c"]
 
 
-def members(data: st.DataObject, *, room: dict[str, int], count: int) -> list[Pod]:
-    """Tasks in an order of their own, on nodes as long as there is room, and then waiting."""
+def members(data: st.DataObject, *, free: dict[str, int], count: int) -> list[Pod]:
+    """Tasks in an order of their own, on nodes as long as they fit, and then waiting."""
     made: list[Pod] = []
     for n in range(count):
         cpu = data.draw(st.integers(1, 4))
-        on = next((name for name, free in room.items() if free >= cpu), "")
+        on = next((name for name, left in free.items() if left >= cpu), "")
         if on:
-            room[on] -= cpu
+            free[on] -= cpu
         role = data.draw(st.sampled_from(ROLES))
         priority = data.draw(st.integers(1, 4))
         made.append(
@@ -43,16 +43,16 @@ def placed(world: World) -> list[str]:
 
 @settings(max_examples=200, deadline=None, phases=PHASES)
 @given(data=st.data())
-def test_tasks_that_change_places_leave_their_gang_whole(data: st.DataObject) -> None:
+def test_preemption_within_a_job_leaves_its_gang_whole(data: st.DataObject) -> None:
     sizes = data.draw(st.lists(st.integers(2, 8), min_size=1, max_size=3))
-    room = {f"n{n}": cpu for n, cpu in enumerate(sizes)}
-    tasks = members(data, room=dict(room), count=data.draw(st.integers(2, 9)))
+    free = {f"n{n}": cpu for n, cpu in enumerate(sizes)}
+    tasks = members(data, free=dict(free), count=data.draw(st.integers(2, 9)))
     there = [task.metadata.labels[TASK] for task in tasks if task.spec.node_name]
     least = {role: data.draw(st.integers(0, there.count(role))) for role in ROLES}
     minimum = data.draw(st.integers(sum(least.values()), max(1, len(there))))
     world = World(
         queue(),
-        [node(name, cpu=cpu) for name, cpu in room.items()],
+        [node(name, cpu=cpu) for name, cpu in free.items()],
         group("j", minimum=minimum, roles=least, phase="Running"),
         tasks,
     )
@@ -65,5 +65,5 @@ def test_tasks_that_change_places_leave_their_gang_whole(data: st.DataObject) ->
         world.session()
         now = placed(world)
         assert len(now) >= min(minimum, len(there)), "it is left in pieces"
-        assert all(now.count(role) >= n for role, n in least.items()), "a role is left in pieces"
+        assert all(now.count(role) >= n for role, n in least.items()), "a task is below its minimum"
         world.now += 11

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.properties.scheduling.applied_decisions import note_claims, note_minimums, start
 from tests.reference.cluster import read_cluster
-from tests.reference.requested import Claims, settle_claims
+from tests.reference.requested import Claims, update_claims
 from tests.reference.scheduler import schedule
 from tests.unit.scheduling.objects import TASK, group, node, pod, priority_class, queue
 from tests.unit.scheduling.world import World
@@ -43,8 +43,8 @@ def near(kind: str, role: str, key: str, weight: int = 0) -> JsonObject:
     term = {"topologyKey": key, "labelSelector": {"matchLabels": {TASK: role}}}
     if not weight:
         return {kind: {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
-    wish = {"weight": weight, "podAffinityTerm": term}
-    return {kind: {"preferredDuringSchedulingIgnoredDuringExecution": [wish]}}
+    preferred = {"weight": weight, "podAffinityTerm": term}
+    return {kind: {"preferredDuringSchedulingIgnoredDuringExecution": [preferred]}}
 
 
 AFFINITIES: list[JsonObject | None] = [
@@ -211,7 +211,7 @@ def a_greedy_job(draw: st.DrawFn, name: str, queues: tuple[str, ...] = LEAVES) -
 
 @st.composite
 def an_equal_job(draw: st.DrawFn, name: str) -> list[ApiObject]:
-    """One of many of a queue that nothing but its size tells apart."""
+    """One of many of a queue that differ only in their size."""
     count = draw(st.integers(1, 7))
     head = group(
         name,
@@ -239,7 +239,7 @@ def compare(
     world: World, met_at: dict[str, float] | None = None, claims: Claims | None = None
 ) -> Decisions:
     """One session of both over the same objects; `met_at` is when jobs got their minimum, `claims` what
-    they were let in with."""
+    they were enqueued with."""
     decisions = world.decide()
     shares = world.conf.tiers[1][3]
     expected = schedule(
@@ -295,16 +295,16 @@ def hold_against_reference(
         note_minimums(world, met_at)
         start(world)
         world.now += 1
-        for _ in range(3):  # until promises are redeemed, which the reference knows nothing of
+        for _ in range(3):  # until reservations are redeemed, which the reference knows nothing of
             if world.leave():
-                settle_claims(read_cluster(world.objects()), claims)
+                update_claims(read_cluster(world.objects()), claims)
                 note_claims(world.session(), claims)
                 note_minimums(world, met_at)
                 world.now += 1
         if world.cache.overlays.evictions.nominated():
             return
         # A job that has got what it was enqueued with claims no more, also when its pods finish now.
-        settle_claims(read_cluster(world.objects()), claims)
+        update_claims(read_cluster(world.objects()), claims)
         running = sorted(p.metadata.name for p in world.pods() if p.status.phase == "Running")
         if running:
             world.finish(*data.draw(st.lists(st.sampled_from(running), unique=True, max_size=2)))
@@ -366,7 +366,7 @@ def growing(name: str, in_queue: str, requests: ResourceList) -> list[ApiObject]
 
 @settings(max_examples=400, deadline=None, phases=PHASES)
 @given(data=st.data())
-def test_the_core_takes_back_what_is_deserved_as_the_reference_does(data: st.DataObject) -> None:
+def test_the_core_reclaims_as_the_reference_does(data: st.DataObject) -> None:
     """A full cluster of growing jobs, then small ones that their queues may deserve."""
     names = ("overcommit", "drf", "predicates")
     capacity = data.draw(st.sampled_from(SHARES[1:]))
@@ -387,7 +387,7 @@ def test_the_core_takes_back_what_is_deserved_as_the_reference_does(data: st.Dat
 
 @settings(max_examples=100, deadline=None, phases=PHASES)
 @given(data=st.data())
-def test_equals_give_to_one_another_as_in_the_reference(data: st.DataObject) -> None:
+def test_equal_priority_preemption_is_as_in_the_reference(data: st.DataObject) -> None:
     sizes = data.draw(st.lists(st.integers(2, 9), min_size=1, max_size=2))
     world = World(
         PRIORITIES,

@@ -1,4 +1,4 @@
-"""Pods that care about others, tasks that go first, jobs that may wait only so long: as in the reference."""
+"""Pod affinity, task priorities and sla waiting times: the core decides as the reference does."""
 
 import msgspec
 from hypothesis import given, settings
@@ -54,8 +54,8 @@ def a_job_beside_others(draw: st.DrawFn, name: str) -> list[ApiObject]:
         age=draw(st.integers(0, 3)),
     )
     waiting = draw(st.sampled_from(WAITING))
-    told = {"volcano.sh/sla-waiting-time": waiting} if waiting else {}
-    metadata = msgspec.structs.replace(head.metadata, annotations=told)
+    annotations = {"volcano.sh/sla-waiting-time": waiting} if waiting else {}
+    metadata = msgspec.structs.replace(head.metadata, annotations=annotations)
     job: list[ApiObject] = [msgspec.structs.replace(head, metadata=metadata)]
     for role, count in sorted(roles.items()):
         requests = draw(st.sampled_from(REQUESTS))
@@ -88,7 +88,7 @@ def test_the_core_places_beside_others_and_in_time_as_the_reference_does(
         (PluginConf(name="sla"), *drawn.tiers[0]) if data.draw(st.booleans()) else drawn.tiers[0]
     )
     conf = Conf(actions=("enqueue", "allocate", "backfill"), tiers=(first, drawn.tiers[1]))
-    above = data.draw(st.sampled_from(["", "", "", "nobody", "dept-a"]))
+    above = data.draw(st.sampled_from(["", "", "", "absent", "dept-a"]))
     queues = [
         queue("alone"), queue("dept", parent=above, capability=data.draw(st.sampled_from(LIMITS))),
         queue("dept-a", parent="dept", weight=2), queue("dept-b", parent="dept"),

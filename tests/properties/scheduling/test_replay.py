@@ -1,7 +1,7 @@
-"""Any session can be run again from its record, to the same bytes.
+"""Replay: any session can be run again from its record, to the same bytes.
 
-Random clusters live through several sessions with evictions, ends, arrivals and changed nodes and
-queues; each session is recorded in a chain, and each prefix of the chain replays its last session.
+Random clusters go through several sessions with evictions, finished pods, new jobs and changed nodes and queues. Each
+session is recorded in a chain, and each prefix of the chain replays its last session.
 """
 
 import hashlib
@@ -121,7 +121,7 @@ def test_queues_that_come_between_others_are_walked_over_in_their_order() -> Non
     recording.session()
     of_each = [gang(f"of-{name}", 1, cpu=1, queue=name) for name in ("tests", "dev", "default")]
     world.put(queue("dev"), *[item for group in of_each for item in group])
-    assert [told.queue for told in recording.session().queues] == ["default", "dev", "tests"]
+    assert [status.queue for status in recording.session().queues] == ["default", "dev", "tests"]
     world.delete(kinds.QUEUES, "dev")
     world.put(queue("ant"), *gang("of-ant", 1, cpu=1, queue="ant"))
     recording.session()

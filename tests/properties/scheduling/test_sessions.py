@@ -1,7 +1,7 @@
 """Whatever the cluster looks like, after every session the invariants hold.
 
-`World.session` checks them: no node over its allocatable, no queue over its capability, no partial
-gang, and columns that were kept one fact at a time equal to the sums over all pods.
+`World.session` checks them: no node over its allocatable, no queue over its capability, no partial gang, and a cluster
+cache, updated one fact at a time, that equals the sums over all pods.
 """
 
 from hypothesis import given, settings
@@ -110,8 +110,8 @@ def test_invariants_hold_after_every_session(data: st.DataObject) -> None:
         # A group that runs frees what it had reserved while it waited, so the next session may let
         # another one in; of those that were in already, none may have been left behind. Who had others
         # evicted may find what it waited for as soon as they are asked to leave: a queue counts them no more.
-        promised = {eviction.group for eviction in decisions.evictions}
-        left_behind = {gang.group for gang in again.binds} - set(again.enqueued) - promised
+        reserved = {eviction.group for eviction in decisions.evictions}
+        left_behind = {gang.group for gang in again.binds} - set(again.enqueued) - reserved
         assert left_behind == set(), "a session leaves nothing that the next one would place"
         assert {job.group for job in decisions.reasons}.isdisjoint(
             gang_bind.group for gang_bind in decisions.binds

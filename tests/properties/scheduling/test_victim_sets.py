@@ -1,8 +1,8 @@
-"""On small clusters the victims are the cheapest set there is, found by trying all of them.
+"""On small clusters the victim set is the cheapest one, found by enumerating all of them.
 
-Every set of victims is removed from a copy of the objects, and the naive reference places the gang there. Of
-those that make room the chosen one must cost the least, term by term: no gang broken, lowest maximum
-priority, fewest pods, least work lost, latest start, name. The cost is computed here from the objects alone.
+Every set of victims is removed from a copy of the objects, and the naive reference places the gang there. Of the sets
+with which it fits, the chosen one must cost the least, term by term: no gang broken, lowest maximum priority, fewest
+pods, least work lost, latest start, name. The cost is computed here from the objects alone.
 """
 
 from collections.abc import Iterator
@@ -49,7 +49,7 @@ SECONDS = st.sampled_from([0, 1, 60, 60, 600])
 
 @st.composite
 def running(draw: st.DrawFn, name: str, nodes: dict[str, int]) -> list[ApiObject]:
-    """A gang on nodes that have room; `nodes` says what is left of their CPUs."""
+    """A gang on nodes with free capacity; `nodes` says what is left of their CPUs."""
     cpu = draw(st.integers(1, 2))
     members: list[Pod] = []
     for n in range(draw(st.integers(1, 4))):
@@ -114,7 +114,7 @@ class Cluster:
         for parts in product(*options):
             yield [victim for part in parts for victim in part]
 
-    def makes_room(self, victims: list[Pod]) -> bool:
+    def fits_without(self, victims: list[Pod]) -> bool:
         gone = {victim.metadata.uid for victim in victims}
         left = [
             obj for obj in self.objects() if obj.metadata.uid not in gone or not obj.metadata.uid
@@ -152,9 +152,9 @@ def hold(data: st.DataObject, *, asking_in: str, conf: Conf) -> None:
     decisions = world.session()
     assert all(GROUP in member.metadata.annotations for member in world.pods())
     if world.bound("p"):
-        assert cluster.makes_room([])
+        assert cluster.fits_without([])
         return
-    feasible = [victims for victims in sets if victims and cluster.makes_room(victims)]
+    feasible = [victims for victims in sets if victims and cluster.fits_without(victims)]
     chosen = sorted(ref.name for eviction in decisions.evictions for ref in eviction.pods)
     if not feasible:
         assert chosen == []

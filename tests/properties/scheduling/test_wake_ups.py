@@ -1,7 +1,7 @@
-"""A session that waits for time always names it.
+"""A session that waits for a time always registers a wake-up.
 
-Random clusters live as under the shell (`tests/unit/scheduling/life.py`), and evictions, binds, releases and conditions
-may be refused. That each timer is needed is held by `tests/unit/scheduling/test_timers.py`.
+Random clusters run as under the shell (`tests/unit/scheduling/life.py`), and evictions, binds, releases and conditions
+may be refused. `tests/unit/scheduling/test_timers.py` checks that each wake-up is needed.
 """
 
 from typing import Final

@@ -1,7 +1,7 @@
 """The scheduler's shell on the in-memory cluster and bus, with the real watcher between them.
 
-`UnreliableCluster` is the twin with an API server's bad days: binds that are refused, that fail, or
-that succeed without saying so, as a script per pod name tells.
+`UnreliableCluster` is the in-memory twin of an API server with faults: binds that are refused, that fail, or that
+succeed with an error, as scripted per pod name.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ NAMESPACE: Final = "default"
 
 
 class UnreliableCluster(StoreCluster):
-    """Counts writes, and fails binds as it was told."""
+    """Counts writes, and fails binds as scripted."""
 
     def __init__(self, api: Api) -> None:
         super().__init__(api)
@@ -47,11 +47,11 @@ class UnreliableCluster(StoreCluster):
         self.refusals: dict[str, list[ClusterError]] = {}
         """Pod name to the answers its next binds get instead."""
         self.silent: dict[str, ClusterError] = {}
-        """Pods that are bound, but whose binder is told something else, once."""
+        """Pods that are bound, but whose binder gets an error, once."""
         self.kept: dict[str, list[ClusterError]] = {}
         """Pod name to the answers its next evictions get instead."""
         self.gone: dict[str, None] = {}
-        """Pods that somebody else deletes when we would evict them."""
+        """Pods that another client deletes when we would evict them."""
         self.patch_seconds: dict[str, float] = {}
         """By kind, how long a patch takes."""
 

@@ -1,4 +1,4 @@
-"""When the API server's clock is set, what the scheduler waits for by itself takes as long as before."""
+"""Clock steps: when the API server's clock is set, backoffs and delays of the scheduler keep their length."""
 
 import pytest
 
@@ -37,7 +37,7 @@ def test_every_timer_of_the_cache_moves(step: float) -> None:
         assert sorted(part.expiries()) == [at + step for at in before]
 
 
-def test_a_hold_is_over_when_it_would_have_been() -> None:
+def test_a_bind_backoff_ends_when_it_would_have_ended() -> None:
     holds = BindBackoff()
     holds.failed("ns/p", "u", now=NOW)
     holds.shift(-HOUR)

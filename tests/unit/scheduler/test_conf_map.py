@@ -1,4 +1,4 @@
-"""The configuration from the ConfigMap: taken over while running, refused with a place and a reason."""
+"""The configuration in the ConfigMap: changed while running, and refused with a place and a reason."""
 
 import asyncio
 import logging
@@ -71,7 +71,7 @@ def test_a_wrong_map_changes_nothing_and_an_event_says_where(given: ConfigMap, s
     assert not found.refused
 
 
-def test_traps_are_told_on_the_map() -> None:
+def test_warnings_are_reported_on_the_config_map() -> None:
     found = source()
     found.see(conf_map(TRAP))
     warned = [
@@ -112,7 +112,7 @@ def events(shell: Shell) -> list[JsonObject]:
     return [event for event in found if event["involvedObject"]["name"] == CONF_MAP]
 
 
-def test_the_shell_follows_the_map_and_tells_what_is_wrong() -> None:
+def test_the_shell_follows_the_config_map_and_reports_problems() -> None:
     async def main() -> None:
         async with Shell() as shell:
             await shell.nodes(1, cpu="4")

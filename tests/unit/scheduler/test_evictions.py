@@ -1,4 +1,4 @@
-"""What the shell makes of the API server's answers to evictions."""
+"""Evictions: how the shell handles the API server's answers."""
 
 from dataclasses import dataclass, field
 
@@ -32,9 +32,9 @@ class Case:
     id: str
     answers: list[ClusterError] = field(default_factory=list)
     gone: bool = False
-    """The pod was deleted by somebody else at that moment."""
+    """The pod was deleted by another client at that moment."""
     victim: str = "young-0"
-    told: tuple[str, ...] = ("young-0",)
+    events: tuple[str, ...] = ("young-0",)
 
 
 CASES = [
@@ -42,8 +42,10 @@ CASES = [
     Case("it is gone already", [NotFoundError("no such pod")], gone=True),
     Case("another pod has its name", [ConflictError("the uid differs")], gone=True),
     Case("the server is busy for a moment", [BUSY, BUSY]),
-    Case("a budget keeps it", [BUDGET], victim="old-0", told=("old-0",)),
-    Case("the server fails", [ServerError("etcd")] * ATTEMPTS_MAX, victim="old-0", told=("old-0",)),
+    Case("a budget keeps it", [BUDGET], victim="old-0", events=("old-0",)),
+    Case(
+        "the server fails", [ServerError("etcd")] * ATTEMPTS_MAX, victim="old-0", events=("old-0",)
+    ),
     Case("the server fails once", [ServerError("etcd")]),
 ]
 
@@ -68,7 +70,7 @@ async def end(shell: Shell, name: str) -> None:
     await shell.cluster.delete(PODS, name=name, namespace=NAMESPACE, grace_seconds=0)
 
 
-def leaving(shell: Shell, name: str) -> bool:
+def terminating(shell: Shell, name: str) -> bool:
     pod = named(shell, name)
     return pod is not None and bool(pod.metadata.deletion_timestamp)
 
@@ -80,7 +82,7 @@ async def events(shell: Shell) -> list[str]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
-def test_the_job_gets_its_room_whatever_the_answer(case: Case) -> None:
+def test_the_preemptor_is_bound_whatever_the_answer_to_the_eviction(case: Case) -> None:
     async def story() -> None:
         async with Shell() as shell:
             await full_cluster(shell)
@@ -89,24 +91,24 @@ def test_the_job_gets_its_room_whatever_the_answer(case: Case) -> None:
             await shell.gang("urgent", 1, cpu="4", priority="high")
             if not case.gone:
                 await shell.until(
-                    lambda: leaving(shell, case.victim), f"{case.victim} leaves", seconds=60
+                    lambda: terminating(shell, case.victim), f"{case.victim} leaves", seconds=60
                 )
-                told = named(shell, "urgent-0")
-                assert told is not None
-                assert told.status.nominated_node_name == "node-0"
+                nominated = named(shell, "urgent-0")
+                assert nominated is not None
+                assert nominated.status.nominated_node_name == "node-0"
                 await end(shell, case.victim)
             await shell.until(lambda: shell.bound("urgent") == 1, "urgent runs")
             other = "young-0" if case.victim == "old-0" else "old-0"
             assert named(shell, other) is not None
-            assert not leaving(shell, other), "one was enough"
+            assert not terminating(shell, other), "one was enough"
             assert not any(task.done() for task in shell.tasks.values())
             await shell.clock.sleep(2)
-            assert await events(shell) == list(case.told)
+            assert await events(shell) == list(case.events)
 
     run_virtual(story())
 
 
-def test_a_half_bound_gang_that_a_budget_keeps_is_asked_for_again_after_a_rest() -> None:
+def test_releasing_is_tried_again_after_a_budget_refused_it() -> None:
     async def story() -> None:
         async with Shell() as shell:
             await shell.nodes(1)
@@ -122,7 +124,7 @@ def test_a_half_bound_gang_that_a_budget_keeps_is_asked_for_again_after_a_rest()
             await shell.clock.sleep(EXEMPT_SECONDS / 2)
             assert shell.cluster.writes["evict"] == 1
             await shell.until(
-                lambda: leaving(shell, "half-0"), "released", seconds=2 * EXEMPT_SECONDS + 5
+                lambda: terminating(shell, "half-0"), "released", seconds=2 * EXEMPT_SECONDS + 5
             )
             assert shell.cluster.writes["evict"] == 3
 
@@ -135,15 +137,15 @@ async def leave_for_good(shell: Shell, name: str) -> None:
     await shell.cluster.delete(PODGROUPS, name=name, namespace=NAMESPACE)
 
 
-async def nobody_left(shell: Shell) -> None:
+async def no_victim_terminates(shell: Shell) -> None:
     await shell.clock.sleep(5)
     assert shell.cluster.writes["evict"] == 0
-    assert not any(leaving(shell, name) for name in ("young-0", "old-0"))
+    assert not any(terminating(shell, name) for name in ("young-0", "old-0"))
     assert await events(shell) == []
 
 
 @pytest.mark.parametrize("kinds", [(PODS,), (PODGROUPS,), (PODS, PODGROUPS)])
-def test_nobody_is_evicted_for_a_job_that_leaves_while_the_session_runs(
+def test_no_pod_is_evicted_for_a_job_deleted_during_the_session(
     kinds: tuple[Kind, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def story() -> None:
@@ -167,12 +169,12 @@ def test_nobody_is_evicted_for_a_job_that_leaves_while_the_session_runs(
             monkeypatch.setattr(shell.schedulers[0], "_run_cycle", meanwhile)
             await shell.gang("urgent", 1, cpu="4", priority="high")
             await shell.until(lambda: bool(left), "a session that evicts for it")
-            await nobody_left(shell)
+            await no_victim_terminates(shell)
 
     run_virtual(story())
 
 
-def test_nobody_is_evicted_for_a_job_that_leaves_before_it_is_told() -> None:
+def test_no_pod_is_evicted_for_a_job_deleted_before_its_nomination() -> None:
     async def story() -> None:
         async with Shell() as shell:
             await full_cluster(shell)
@@ -180,9 +182,9 @@ def test_nobody_is_evicted_for_a_job_that_leaves_before_it_is_told() -> None:
             await shell.gang("urgent", 1, cpu="4", priority="high")
             await shell.clock.sleep(1)
             await leave_for_good(shell, "urgent")
-            await nobody_left(shell)
+            await no_victim_terminates(shell)
             shell.cluster.patch_seconds.clear()
             await shell.gang("later", 1, cpu="4", priority="high")
-            await shell.until(lambda: leaving(shell, "young-0"), "it leaves for another")
+            await shell.until(lambda: terminating(shell, "young-0"), "it leaves for another")
 
     run_virtual(story())

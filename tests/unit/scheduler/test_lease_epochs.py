@@ -1,4 +1,4 @@
-"""What was decided under one lease epoch is never written under another, and nothing is lost with it."""
+"""Lease epochs: what was decided under one epoch is never written under another, and nothing is lost."""
 
 import asyncio
 import dataclasses
@@ -88,14 +88,14 @@ def used_cpus(shell: Shell) -> float:
 
 
 def test_a_bind_of_epoch_1_is_not_written_under_epoch_3() -> None:
-    """The leader's binds hang, it loses the Lease, another leader gives the room away and stops."""
+    """The leader's binds hang, it loses the Lease, another leader binds other pods there and stops."""
 
     async def story() -> None:
         async with Replicas(schedulers=2) as shell:
             await shell.create(PRIORITYCLASSES, {"metadata": {"name": "high"}, "value": 1000})
             await shell.nodes(1, cpu=str(NODE_CPUS))
             await shell.gang("first", 1, cpu="0")
-            await shell.until(lambda: shell.bound("first") == 1, "somebody leads")
+            await shell.until(lambda: shell.bound("first") == 1, "a replica leads")
             stale = shell.leader()
             way = shell.ways[stale]
             way.jammed = True
@@ -126,7 +126,7 @@ def test_a_bind_of_epoch_1_is_not_written_under_epoch_3() -> None:
 async def half_bound(shell: Replicas, name: str, *, pods: int, done: int, cpu: str) -> int:
     """A gang of which some binds are done and the others hang; whose leader it is."""
     await shell.gang("first", 1, cpu="0")
-    await shell.until(lambda: shell.bound("first") == 1, "somebody leads")
+    await shell.until(lambda: shell.bound("first") == 1, "a replica leads")
     leader = shell.leader()
     shell.ways[leader].jam_after = done
     await shell.gang(name, pods, cpu=cpu)
@@ -162,7 +162,7 @@ def test_a_lease_that_ran_out_for_minutes_keeps_a_half_bound_gang_and_then_goes_
     run_virtual(story())
 
 
-def test_the_next_leader_completes_the_gang_before_anybody_else_gets_the_room() -> None:
+def test_the_next_leader_completes_the_gang_before_other_jobs() -> None:
     async def story() -> None:
         async with Replicas(schedulers=2) as shell:
             await shell.create(PRIORITYCLASSES, {"metadata": {"name": "high"}, "value": 1000})

@@ -1,4 +1,4 @@
-"""Sessions do not become more because a machine is slow."""
+"""Pacing: a slow machine does not cause more sessions."""
 
 import pytest
 

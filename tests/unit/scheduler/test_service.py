@@ -1,4 +1,4 @@
-"""The shell: when it decides, what it writes, and what it makes of failures."""
+"""The scheduler's shell: when it opens sessions, what it writes, and how it handles failures."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -21,7 +21,7 @@ from vc.scheduling.record import reason_log
 Story = Callable[[Shell], Coroutine[None, None, None]]
 
 
-def tell(story: Story, *, schedulers: int = 1) -> None:
+def run_story(story: Story, *, schedulers: int = 1) -> None:
     """Run a story to its end in virtual time."""
 
     async def main() -> None:
@@ -33,7 +33,7 @@ def tell(story: Story, *, schedulers: int = 1) -> None:
     run_virtual(main())
 
 
-def test_a_gang_is_bound_and_everybody_is_told() -> None:
+def test_a_gang_is_bound_and_its_status_is_written() -> None:
     async def story(shell: Shell) -> None:
         await shell.nodes(2)
         await shell.gang("train", 4, cpu="20")
@@ -48,7 +48,7 @@ def test_a_gang_is_bound_and_everybody_is_told() -> None:
         kept = await shell.snapshot.session(records[-1].session_id)
         assert entry_of(kept or b"").record == records[-1]
 
-    tell(story)
+    run_story(story)
 
 
 def test_volcanos_own_gate_is_lifted_and_the_pod_bound() -> None:
@@ -64,7 +64,7 @@ def test_volcanos_own_gate_is_lifted_and_the_pod_bound() -> None:
         await shell.until(lambda: shell.bound("g") == 1, "bound")
         assert [pod.spec.scheduling_gates for pod in shell.pods()] == [[]]
 
-    tell(story)
+    run_story(story)
 
 
 def test_a_gang_that_waits_says_why_on_the_group_on_every_pod_and_in_an_event() -> None:
@@ -77,11 +77,11 @@ def test_a_gang_that_waits_says_why_on_the_group_on_every_pod_and_in_an_event() 
         assert (condition.type, condition.status) == ("Unschedulable", "True")
         assert condition.message.startswith("can never start with these nodes: ")
         assert "; 8 of the 9 pods of cpu 40" in condition.message
-        told = [
+        reported = [
             p for p in shell.pods() if any(c.reason == "Unschedulable" for c in p.status.conditions)
         ]
-        assert [p.metadata.name for p in told] == [f"big-{number}" for number in range(9)]
-        assert {p.status.conditions[0].message for p in told} == {condition.message}
+        assert [p.metadata.name for p in reported] == [f"big-{number}" for number in range(9)]
+        assert {p.status.conditions[0].message for p in reported} == {condition.message}
         reasons = [job.reason for record in await shell.sessions() for job in record.reasons]
         assert reasons[-1].stage is Stage.GANG
         assert shell.bound("big") == 0
@@ -91,7 +91,7 @@ def test_a_gang_that_waits_says_why_on_the_group_on_every_pod_and_in_an_event() 
         resolved = [group for record in await shell.sessions() for group in record.resolved]
         assert "default/big" in resolved
 
-    tell(story)
+    run_story(story)
 
 
 def test_a_job_costs_its_binds_and_a_few_writes_more() -> None:
@@ -105,7 +105,7 @@ def test_a_job_costs_its_binds_and_a_few_writes_more() -> None:
         assert shell.cluster.writes["patch pods"] <= 1
         assert shell.cluster.writes["patch queues"] <= 2
 
-    tell(story)
+    run_story(story)
 
 
 def test_nothing_happens_when_nothing_can_change() -> None:
@@ -122,10 +122,10 @@ def test_nothing_happens_when_nothing_can_change() -> None:
         await shell.gang("late", 1)
         await shell.until(lambda: shell.bound("late") == 1, "bound", seconds=1)
 
-    tell(story)
+    run_story(story)
 
 
-def test_reasons_that_a_record_has_no_room_for_are_said_although_nothing_happens(
+def test_reasons_beyond_the_bound_of_a_record_follow_without_any_change(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(reason_log, "REASONS_RECORDED_MAX", 2)
@@ -137,9 +137,11 @@ def test_reasons_that_a_record_has_no_room_for_are_said_although_nothing_happens
                 await shell.gang(f"w{number}", 2, cpu="40")
             shell.start("scheduler", build(shell._context("scheduler", 0)))
             await shell.clock.sleep(30)
-            told = [[job.group for job in record.reasons] for record in await shell.sessions()]
-            assert {name for names in told for name in names} == {f"default/w{n}" for n in range(5)}
-            assert max(map(len, told)) == 2
+            reported = [[job.group for job in record.reasons] for record in await shell.sessions()]
+            assert {name for names in reported for name in names} == {
+                f"default/w{n}" for n in range(5)
+            }
+            assert max(map(len, reported)) == 2
 
     run_virtual(story())
 
@@ -153,10 +155,10 @@ def test_a_bind_that_succeeded_without_saying_so_is_neither_lost_nor_doubled() -
         assert shell.bound("train") == 3
         assert shell.schedulers[0]._cache.overlays.assumed == {}
 
-    tell(story)
+    run_story(story)
 
 
-def test_a_pod_that_somebody_else_bound_counts_where_it_is() -> None:
+def test_a_pod_that_another_scheduler_bound_counts_on_its_node() -> None:
     async def story(shell: Shell) -> None:
         await shell.nodes(2, cpu="10")
         await shell.gang("train", 2, cpu="6", minimum=2)
@@ -173,7 +175,7 @@ def test_a_pod_that_somebody_else_bound_counts_where_it_is() -> None:
         where = {p.metadata.name: p.spec.node_name for p in shell.pods()}
         assert where == {"train-0": "node-1", "train-1": "node-0"}
 
-    tell(story)
+    run_story(story)
 
 
 def test_binds_that_fail_for_a_while_are_tried_again_until_the_gang_is_whole() -> None:
@@ -184,10 +186,10 @@ def test_binds_that_fail_for_a_while_are_tried_again_until_the_gang_is_whole() -
         await shell.until(lambda: shell.phase("train") == "Running", "phase Running", seconds=60)
         assert shell.bound("train") == 3
 
-    tell(story)
+    run_story(story)
 
 
-def test_a_conflict_is_settled_by_a_live_read() -> None:
+def test_a_conflict_is_resolved_by_a_live_read() -> None:
     async def story(shell: Shell) -> None:
         await shell.nodes(2)
         shell.cluster.refusals["train-0"] = [ConflictError("not now")]
@@ -195,7 +197,7 @@ def test_a_conflict_is_settled_by_a_live_read() -> None:
         await shell.until(lambda: shell.phase("train") == "Running", "phase Running")
         assert shell.bound("train") == 2
 
-    tell(story)
+    run_story(story)
 
 
 @pytest.mark.parametrize("runs", [False, True], ids=["it waits to start", "it runs"])
@@ -223,7 +225,7 @@ def test_a_gang_that_cannot_be_completed_gives_its_nodes_back_in_time(*, runs: b
         assert [p.metadata.name for p in evicted] == ["half-0"]
         assert evicted[0].metadata.annotations[GANG_RELEASED] == "true"
 
-    tell(story)
+    run_story(story)
 
 
 def test_a_pod_that_is_deleted_during_its_bind_leaves_nothing_behind() -> None:
@@ -234,10 +236,10 @@ def test_a_pod_that_is_deleted_during_its_bind_leaves_nothing_behind() -> None:
         await shell.until(lambda: shell.cluster.writes["bind"] >= 1, "a bind under way")
         await shell.cluster.delete(PODS, name="train-0", namespace="default", grace_seconds=0)
         await shell.gang("next", 1, cpu="8")
-        await shell.until(lambda: shell.bound("next") == 1, "the room is free")
+        await shell.until(lambda: shell.bound("next") == 1, "the nodes are free")
         assert shell.schedulers[0]._cache.overlays.assumed == {}
 
-    tell(story)
+    run_story(story)
 
 
 def test_no_session_opens_while_the_watcher_is_silent() -> None:
@@ -254,10 +256,10 @@ def test_no_session_opens_while_the_watcher_is_silent() -> None:
         await shell.clock.sleep(60)
         assert scheduler._sessions == before
 
-    tell(story)
+    run_story(story)
 
 
-def test_a_standby_takes_over_and_nobody_decides_before_it_has_seen_everything() -> None:
+def test_a_standby_takes_over_and_decides_only_on_a_complete_view() -> None:
     async def story(shell: Shell) -> None:
         await shell.nodes(2)
         await shell.gang("first", 2)
@@ -272,7 +274,7 @@ def test_a_standby_takes_over_and_nobody_decides_before_it_has_seen_everything()
         )
         assert shell.schedulers[1 - number]._lead.epoch == 2
 
-    tell(story, schedulers=2)
+    run_story(story, schedulers=2)
 
 
 def test_wiped_topics_are_rebuilt_and_scheduling_goes_on() -> None:
@@ -287,7 +289,7 @@ def test_wiped_topics_are_rebuilt_and_scheduling_goes_on() -> None:
         await shell.clock.sleep(10)
         assert shell.bound("over") == 0
 
-    tell(story)
+    run_story(story)
 
 
 def test_a_cache_that_is_away_stops_nothing() -> None:
@@ -297,7 +299,7 @@ def test_a_cache_that_is_away_stops_nothing() -> None:
         await shell.gang("train", 2)
         await shell.until(lambda: shell.phase("train") == "Running", "bound")
 
-    tell(story)
+    run_story(story)
 
 
 def test_a_bad_object_is_left_out_and_the_others_go_on() -> None:
@@ -308,7 +310,7 @@ def test_a_bad_object_is_left_out_and_the_others_go_on() -> None:
         await shell.until(lambda: shell.bound("train") == 2, "bound")
         assert {p.spec.node_name for p in shell.pods()} == {"node-0"}
 
-    tell(story)
+    run_story(story)
 
 
 def test_a_pod_without_a_pod_group_is_left_alone() -> None:
@@ -321,7 +323,7 @@ def test_a_pod_without_a_pod_group_is_left_alone() -> None:
         await shell.until(lambda: shell.bound("train") == 1, "bound")
         assert shell.bound("lonely") == 0
 
-    tell(story)
+    run_story(story)
 
 
 def test_sessions_run_in_a_worker_thread_on_a_real_loop() -> None:

@@ -1,4 +1,4 @@
-"""One line per decision about a job, and each leads to the job, its trace and the session that decided."""
+"""Log lines of decisions: one per job, with the job, its trace and the session."""
 
 import logging
 from collections.abc import Callable
@@ -34,32 +34,32 @@ EVICTION = Eviction(group=KEY, uid="g", pods=(VICTIM,))
 WORK = GroupWork(group=KEY, uid="g", gang=GANG, eviction=EVICTION, enqueues=True)
 
 SAID: dict[str, tuple[Callable[[Observer], None], str]] = {
-    "enqueued": (lambda told: told.enqueued(WORK, SESSION), "enqueued"),
-    "bound": (lambda told: told.bound(WORK, SESSION, began=1.5), "gang bound pods=1"),
+    "enqueued": (lambda observer: observer.enqueued(WORK, SESSION), "enqueued"),
+    "bound": (lambda observer: observer.bound(WORK, SESSION, began=1.5), "gang bound pods=1"),
     "binds that failed": (
-        lambda told: told.bind_failed(GANG, FAILED, SESSION),
+        lambda observer: observer.bind_failed(GANG, FAILED, SESSION),
         "binds failed error=taken failed=1 pods=1",
     ),
-    "released": (lambda told: told.releasing(KEY, SESSION), "releasing half-bound gang"),
+    "released": (lambda observer: observer.releasing(KEY, SESSION), "releasing half-bound gang"),
     "members that stay": (
-        lambda told: told.members_stay(KEY, FAILED, SESSION),
+        lambda observer: observer.members_stay(KEY, FAILED, SESSION),
         "release refused members=1 error=taken",
     ),
     "victims that are kept for a job that left": (
-        lambda told: told.preemption_cancelled(KEY, SESSION),
+        lambda observer: observer.preemption_cancelled(KEY, SESSION),
         "preemption cancelled: preemptor deleted",
     ),
-    "evicts": (lambda told: told.evicting(WORK, SESSION), "evicting victims=1"),
+    "evicts": (lambda observer: observer.evicting(WORK, SESSION), "evicting victims=1"),
     "victims that stay": (
-        lambda told: told.victims_stay(EVICTION, FAILED, SESSION),
+        lambda observer: observer.victims_stay(EVICTION, FAILED, SESSION),
         "evictions refused error=taken refused=1 victims=1",
     ),
     "takes over": (
-        lambda told: told.reservations_taken_over(KEY, ["ml/a", "ml/b"], SESSION),
+        lambda observer: observer.reservations_taken_over(KEY, ["ml/a", "ml/b"], SESSION),
         "reservations taken over from=ml/a,ml/b",
     ),
     "claims without a place": (
-        lambda told: told.claims_refused(KEY, [("c1", "gone"), ("c2", "gone")], SESSION),
+        lambda observer: observer.claims_refused(KEY, [("c1", "gone"), ("c2", "gone")], SESSION),
         "volume claims refused claims=2 first=c1 error=gone",
     ),
 }
@@ -69,9 +69,9 @@ SAID: dict[str, tuple[Callable[[Observer], None], str]] = {
 def test_a_decision_is_one_line_that_names_job_trace_and_session(
     what: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    tell, text = SAID[what]
+    observe, text = SAID[what]
     caplog.set_level(logging.INFO, logger="pyroclast")
-    tell(Observer(memory_context("scheduler"), group_of=lambda _: GROUP))
+    observe(Observer(memory_context("scheduler"), group_of=lambda _: GROUP))
     (record,) = caplog.records
     fields = (record.__dict__["job"], record.__dict__["trace_id"], record.__dict__["session_id"])
     assert record.getMessage() == text
@@ -109,10 +109,10 @@ def test_every_line_about_a_group_names_the_session_and_no_pod_has_its_own(
     assert not [r for r in caplog.records if "train-0" in r.getMessage()]
 
 
-def test_a_job_that_only_takes_over_a_promise_has_its_pods_told_and_is_logged(
+def test_a_takeover_of_a_reservation_nominates_pods_and_is_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Nobody is bound or evicted for it: those who leave are leaving already."""
+    """No pod is bound or evicted for it: the victims are terminating already."""
 
     async def story() -> None:
         async with Shell() as shell:

@@ -1,4 +1,4 @@
-"""Telling beside doing: binds pass statuses, statuses are merged, nothing starves."""
+"""The status queue: binds do not wait for statuses, statuses are coalesced, no class of updates starves."""
 
 import asyncio
 
@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from tests.unit.scheduler.shell import Shell, pod_body
-from tests.unit.scheduler.test_service import tell
+from tests.unit.scheduler.test_service import run_story
 from vc.cluster import ServerError
 from vc.messages.effects import RecordEvent
 from vc.model.api.kinds import PODGROUPS, PODS
@@ -26,7 +26,7 @@ PENDING_STATUSES = 500
 
 
 async def lone_group(shell: Shell, name: str) -> None:
-    """A pod group without pods: it is let in, which costs a status and nothing else."""
+    """A pod group without pods: it is enqueued, which costs a status and nothing else."""
     body = {"metadata": {"name": name}, "spec": {"minMember": 1, "queue": "default"}}
     await shell.create(PODGROUPS, body, namespace="default")
 
@@ -47,22 +47,24 @@ def test_a_bind_passes_five_hundred_statuses_which_all_follow() -> None:
             await lone_group(shell, f"lone-{number:03}")
         scheduler = shell.schedulers[0]
         statuses = scheduler._writers.statuses
-        await shell.until(lambda: len(statuses) > PENDING_STATUSES - 50, "statuses stand in line")
+        await shell.until(
+            lambda: len(statuses) > PENDING_STATUSES - 50, "statuses wait in the queue"
+        )
         await shell.gang("late", 4)
         await shell.until(lambda: shell.bound("late") == 4, "the late gang is bound", seconds=1)
         assert shell.cluster.writes["patch podgroups"] < PENDING_STATUSES / 2
-        assert shell.phase("late") == "", "its own status stands in line as well"
+        assert shell.phase("late") == "", "its own status waits in the queue as well"
 
-        await shell.until(lambda: shell.phase("late") == "Running", "told", seconds=30)
+        await shell.until(lambda: shell.phase("late") == "Running", "written", seconds=30)
         await shell.until(
-            lambda: enqueued_groups(shell) == PENDING_STATUSES, "all let in", seconds=30
+            lambda: enqueued_groups(shell) == PENDING_STATUSES, "all enqueued", seconds=30
         )
         assert shell.cluster.writes["patch podgroups"] == PENDING_STATUSES + 1
 
-    tell(story)
+    run_story(story)
 
 
-def test_a_running_gang_is_told_of_while_others_are_let_in_without_end() -> None:
+def test_the_status_of_a_running_gang_is_written_while_others_are_enqueued_without_end() -> None:
     async def story(shell: Shell) -> None:
         await shell.nodes(2)
         shell.cluster.patch_seconds["podgroups"] = PATCH_SECONDS
@@ -80,19 +82,19 @@ def test_a_running_gang_is_told_of_while_others_are_let_in_without_end() -> None
             await shell.clock.sleep(2)
             await shell.gang("late", 4)
             await shell.until(lambda: shell.bound("late") == 4, "bound", seconds=1)
-            await shell.until(lambda: shell.phase("late") == "Running", "told", seconds=1)
+            await shell.until(lambda: shell.phase("late") == "Running", "written", seconds=1)
             assert len(shell.schedulers[0]._writers.statuses) > 100
         finally:
             task.cancel()
 
-    tell(story)
+    run_story(story)
 
 
 def test_what_was_decided_while_a_status_waited_goes_out_with_it() -> None:
     async def story(shell: Shell) -> None:
         await shell.nodes(2)
         await lone_group(shell, "early")
-        await shell.until(lambda: shell.phase("early") == "Inqueue", "let in")
+        await shell.until(lambda: shell.phase("early") == "Inqueue", "enqueued")
         shell.cluster.patch_seconds["podgroups"] = 3.0
         before = shell.cluster.writes["patch podgroups"]
         for number in range(8):  # all status writers are busy, for longer than a counter rests
@@ -104,12 +106,12 @@ def test_what_was_decided_while_a_status_waited_goes_out_with_it() -> None:
         await shell.cluster.patch(
             PODS, {"status": status}, name="early-0", namespace="default", subresource="status"
         )
-        await shell.until(lambda: shell.group("early").status.running == 1, "told", seconds=10)
+        await shell.until(lambda: shell.group("early").status.running == 1, "written", seconds=10)
         await shell.clock.sleep(1)
         assert shell.phase("early") == "Running"
         assert shell.cluster.writes["patch podgroups"] == before + 9
 
-    tell(story)
+    run_story(story)
 
 
 def test_a_group_that_is_gone_when_its_turn_comes_is_not_written_to() -> None:
@@ -131,7 +133,7 @@ def test_a_group_that_is_gone_when_its_turn_comes_is_not_written_to() -> None:
         await shell.clock.sleep(5)
         assert shell.cluster.writes["patch podgroups"] == before
 
-    tell(story)
+    run_story(story)
 
 
 def test_a_group_that_stays_says_that_it_completed() -> None:
@@ -146,28 +148,28 @@ def test_a_group_that_stays_says_that_it_completed() -> None:
         await shell.until(lambda: shell.phase("short") == "Completed", "completed", seconds=2)
         assert shell.group("short").status.succeeded == 1
 
-    tell(story)
+    run_story(story)
 
 
 def test_no_pods_are_missed_before_the_group_was_seen_to_be_let_in() -> None:
-    """Whoever makes them waits for a status that stands in line longer than pods may take."""
+    """Their creator waits for a status that waits in the queue longer than pods may take."""
 
     async def story(shell: Shell) -> None:
         await shell.nodes(1)
         shell.cluster.patch_seconds["podgroups"] = 20.0
         await lone_group(shell, "slow")
-        await shell.until(lambda: shell.phase("slow") == "Inqueue", "let in", seconds=30)
+        await shell.until(lambda: shell.phase("slow") == "Inqueue", "enqueued", seconds=30)
         assert shell.group("slow").status.conditions == []
         shell.cluster.patch_seconds.clear()
         await shell.until(
             lambda: bool(shell.group("slow").status.conditions), "its pods are missed", seconds=8
         )
 
-    tell(story)
+    run_story(story)
 
 
 def test_pods_that_come_one_by_one_after_a_long_wait_are_not_missed() -> None:
-    """A group that waited for long is let in, and a session falls between the first pod and the rest."""
+    """A group that waited for long is enqueued, and a session falls between the first pod and the rest."""
 
     async def story(shell: Shell) -> None:
         await shell.nodes(1)
@@ -179,19 +181,19 @@ def test_pods_that_come_one_by_one_after_a_long_wait_are_not_missed() -> None:
         await shell.until(lambda: shell.phase("patient") == "Pending", "it waits")
         await shell.clock.sleep(60)
         await shell.nodes(1, prefix="second")
-        await shell.until(lambda: shell.phase("patient") == "Inqueue", "let in")
+        await shell.until(lambda: shell.phase("patient") == "Inqueue", "enqueued")
         for number in range(3):
             pod = pod_body(f"patient-{number}", group="patient", cpu="1")
             await shell.create(PODS, pod, namespace="default")
             await shell.clock.sleep(1)
         await shell.until(lambda: shell.phase("patient") == "Running", "runs", seconds=1)
-        assert shell.cluster.writes["patch pods"] == 0, "no pod was told that others are missing"
+        assert shell.cluster.writes["patch pods"] == 0, "no pod says that others are missing"
 
-    tell(story)
+    run_story(story)
 
 
 def test_a_condition_under_way_neither_holds_up_a_bind_nor_takes_it_back() -> None:
-    """The write takes so long that room comes meanwhile: it names the version it saw, and is refused."""
+    """The write takes so long that a node becomes free meanwhile: it names the version it saw, and is refused."""
 
     async def story(shell: Shell) -> None:
         await shell.nodes(1, cpu="2")
@@ -208,10 +210,10 @@ def test_a_condition_under_way_neither_holds_up_a_bind_nor_takes_it_back() -> No
         (bound,) = shell.pods()
         assert [(c.type, c.status) for c in bound.status.conditions] == [("PodScheduled", "True")]
 
-    tell(story)
+    run_story(story)
 
 
-def test_a_pod_that_was_bound_before_its_turn_is_not_told_that_it_waits() -> None:
+def test_a_pod_that_was_bound_meanwhile_gets_no_waiting_condition() -> None:
     async def story(shell: Shell) -> None:
         await shell.nodes(1, cpu="2")
         shell.cluster.patch_seconds["podgroups"] = 2.0
@@ -219,13 +221,13 @@ def test_a_pod_that_was_bound_before_its_turn_is_not_told_that_it_waits() -> Non
         await shell.clock.sleep(1)
         await shell.nodes(1, cpu="8", prefix="large")
         await shell.until(lambda: shell.bound("big") == 1, "bound", seconds=1)
-        await shell.until(lambda: shell.phase("big") == "Running", "told", seconds=10)
+        await shell.until(lambda: shell.phase("big") == "Running", "written", seconds=10)
         assert shell.cluster.writes["patch pods"] == 0
 
-    tell(story)
+    run_story(story)
 
 
-def test_a_status_on_a_failed_bind_is_never_told() -> None:
+def test_a_status_of_a_failed_bind_is_never_written() -> None:
     async def story(shell: Shell) -> None:
         await shell.nodes(2)
         shell.cluster.refusals["train-1"] = [ServerError("busy") for _ in range(8)]
@@ -239,10 +241,10 @@ def test_a_status_on_a_failed_bind_is_never_told() -> None:
         await shell.until(whole, "phase Running", seconds=60)
         assert {bound for phase, bound in seen if phase == "Running"} == {3}
 
-    tell(story)
+    run_story(story)
 
 
-# -- the line ------------------------------------------------------------------------------------
+# -- the queue ------------------------------------------------------------------------------------
 
 
 def change(phase: str = "Inqueue", **fields: object) -> StatusChange:
@@ -260,129 +262,132 @@ def refused(message: str) -> StatusChange:
     )
 
 
-def drain(line: StatusQueue, *, now: float = 0.0, awaited_first: bool = True) -> list[StatusUpdate]:
+def drain(
+    queue: StatusQueue, *, now: float = 0.0, awaited_first: bool = True
+) -> list[StatusUpdate]:
     found: list[StatusUpdate] = []
-    while (taken := line.take(now=now, awaited_first=awaited_first)) is not None:
+    while (taken := queue.take(now=now, awaited_first=awaited_first)) is not None:
         found.append(taken[1])
-        line.done(taken[0])
+        queue.done(taken[0])
     return found
 
 
-def test_the_newest_word_takes_the_place_of_the_older_one() -> None:
-    line = StatusQueue()
-    line.put("g", change("Inqueue"), due=0.0)
-    line.put("h", change("Pending"), due=0.0)
-    line.put("g", change("Running"), due=0.0)
-    phases = [w.status.phase for w in drain(line) if isinstance(w, StatusChange)]
+def test_the_newest_status_update_replaces_the_older_one() -> None:
+    queue = StatusQueue()
+    queue.put("g", change("Inqueue"), due=0.0)
+    queue.put("h", change("Pending"), due=0.0)
+    queue.put("g", change("Running"), due=0.0)
+    phases = [w.status.phase for w in drain(queue) if isinstance(w, StatusChange)]
     assert phases == ["Running", "Pending"]
-    assert len(line) == 0
+    assert len(queue) == 0
 
 
 def test_a_merged_status_keeps_the_version_and_the_conditions_of_the_one_it_replaces() -> None:
-    line = StatusQueue()
-    line.put("g", change("Inqueue", changes_conditions=True, seen_version="7"), due=0.0)
-    line.put("g", change("Running", changes_conditions=False, seen_version=""), due=0.0)
-    (word,) = drain(line)
-    assert isinstance(word, StatusChange)
-    assert (word.changes_conditions, word.seen_version) == (True, "7")
+    queue = StatusQueue()
+    queue.put("g", change("Inqueue", changes_conditions=True, seen_version="7"), due=0.0)
+    queue.put("g", change("Running", changes_conditions=False, seen_version=""), due=0.0)
+    (update,) = drain(queue)
+    assert isinstance(update, StatusChange)
+    assert (update.changes_conditions, update.seen_version) == (True, "7")
 
 
-def test_words_of_two_lease_epochs_that_became_one_are_told_under_the_older_one_or_not_at_all() -> (
-    None
-):
-    line = StatusQueue()
-    line.put("g", change("Inqueue"), due=0.0, epoch=1)
-    line.put("g", change("Running"), due=0.0, epoch=3)
-    line.put("h", change("Running"), due=0.0, epoch=3)
-    taken = [line.take(now=0.0, awaited_first=True) for _ in range(2)]
+def test_merged_updates_of_two_lease_epochs_are_written_under_the_older_epoch_or_not() -> None:
+    queue = StatusQueue()
+    queue.put("g", change("Inqueue"), due=0.0, epoch=1)
+    queue.put("g", change("Running"), due=0.0, epoch=3)
+    queue.put("h", change("Running"), due=0.0, epoch=3)
+    taken = [queue.take(now=0.0, awaited_first=True) for _ in range(2)]
     assert [(each.key, each.epoch) for each in taken if each is not None] == [("g", 1), ("h", 3)]
 
 
-def test_a_refusal_is_told_as_long_as_it_holds() -> None:
-    line = StatusQueue()
-    line.put("g", refused("no room"), due=0.0)
-    line.put("g", msgspec.structs.replace(refused("no room"), refusal=""), due=0.0)
-    line.put("h", refused("no room"), due=0.0)
-    line.put("h", change("Running"), due=0.0)
-    held, over = drain(line)
+def test_a_refusal_is_written_as_long_as_it_is_true() -> None:
+    queue = StatusQueue()
+    queue.put("g", refused("no room"), due=0.0)
+    queue.put("g", msgspec.structs.replace(refused("no room"), refusal=""), due=0.0)
+    queue.put("h", refused("no room"), due=0.0)
+    queue.put("h", change("Running"), due=0.0)
+    held, over = drain(queue)
     assert isinstance(held, StatusChange)
     assert isinstance(over, StatusChange)
     assert (held.refusal, over.refusal) == ("no room", "")
 
 
-def test_that_a_gang_became_whole_is_told_as_long_as_it_is() -> None:
+def test_that_a_gang_became_whole_is_written_as_long_as_it_is() -> None:
     whole = PodGroupStatus(
         phase="Running", conditions=[PodGroupCondition(type="Scheduled", status="True")]
     )
-    line = StatusQueue()
-    line.put("g", change(status=whole, scheduled=4), due=0.0)
-    line.put("g", change(status=msgspec.structs.replace(whole, running=4)), due=0.0)
-    line.put("h", change(status=whole, scheduled=4), due=0.0)
-    line.put("h", change("Pending"), due=0.0)
-    assert [word.scheduled for word in drain(line) if isinstance(word, StatusChange)] == [4, 0]
+    queue = StatusQueue()
+    queue.put("g", change(status=whole, scheduled=4), due=0.0)
+    queue.put("g", change(status=msgspec.structs.replace(whole, running=4)), due=0.0)
+    queue.put("h", change(status=whole, scheduled=4), due=0.0)
+    queue.put("h", change("Pending"), due=0.0)
+    assert [update.scheduled for update in drain(queue) if isinstance(update, StatusChange)] == [
+        4,
+        0,
+    ]
 
 
-def test_a_group_made_anew_takes_nothing_over() -> None:
-    line = StatusQueue()
-    line.put("g", refused("no room"), due=0.0)
-    line.put("g", change("Inqueue", uid="other", seen_version=""), due=0.0)
-    (word,) = drain(line)
-    assert isinstance(word, StatusChange)
-    assert (word.seen_version, word.refusal) == ("", "")
+def test_a_group_that_is_created_again_inherits_no_status_update() -> None:
+    queue = StatusQueue()
+    queue.put("g", refused("no room"), due=0.0)
+    queue.put("g", change("Inqueue", uid="other", seen_version=""), due=0.0)
+    (update,) = drain(queue)
+    assert isinstance(update, StatusChange)
+    assert (update.seen_version, update.refusal) == ("", "")
 
 
 def test_one_word_at_a_time_about_an_object() -> None:
-    line = StatusQueue()
-    line.put("g", change("Inqueue"), due=0.0)
-    assert line.take(now=0.0, awaited_first=True) is not None
-    line.put("g", change("Running", seen_version=""), due=0.0)
-    assert line.take(now=0.0, awaited_first=True) is None, "the older one is under way"
-    line.written("g", "8")
-    line.done("g")
-    (word,) = drain(line)
-    assert isinstance(word, StatusChange)
-    assert word.seen_version == "8", "it holds for what the older one wrote"
+    queue = StatusQueue()
+    queue.put("g", change("Inqueue"), due=0.0)
+    assert queue.take(now=0.0, awaited_first=True) is not None
+    queue.put("g", change("Running", seen_version=""), due=0.0)
+    assert queue.take(now=0.0, awaited_first=True) is None, "the older one is under way"
+    queue.written("g", "8")
+    queue.done("g")
+    (update,) = drain(queue)
+    assert isinstance(update, StatusChange)
+    assert update.seen_version == "8", "it holds for what the older one wrote"
 
 
-def test_a_word_that_rests_is_put_off_once_and_told_in_time() -> None:
-    line = StatusQueue()
+def test_a_delayed_status_update_is_delayed_once_and_written_in_time() -> None:
+    queue = StatusQueue()
     done = change("Completed")
     assert rest_seconds(done) == COMPLETED_REST_SECONDS
     assert rest_seconds(change("Running")) == 0.0
-    line.put("g", done, due=1.0)
-    line.put("g", done, due=2.0)
-    assert drain(line, now=0.9) == []
-    assert line.next_due() == 1.0
-    assert drain(line, now=1.0) == [done]
+    queue.put("g", done, due=1.0)
+    queue.put("g", done, due=2.0)
+    assert drain(queue, now=0.9) == []
+    assert queue.next_due() == 1.0
+    assert drain(queue, now=1.0) == [done]
 
 
 @pytest.mark.parametrize("awaited_first", [True, False])
-def test_each_sort_of_words_has_a_teller_that_serves_it_first(awaited_first: bool) -> None:
-    line = StatusQueue()
-    line.put("queue", QueueAllocated(queue="q", allocated={}, gone=()), due=0.0)
-    line.put("g", change("Inqueue"), due=0.0, awaited=True)
-    first = drain(line, awaited_first=awaited_first)[0]
+def test_each_class_of_status_updates_has_a_writer_that_prefers_it(awaited_first: bool) -> None:
+    queue = StatusQueue()
+    queue.put("queue", QueueAllocated(queue="q", allocated={}, gone=()), due=0.0)
+    queue.put("g", change("Inqueue"), due=0.0, awaited=True)
+    first = drain(queue, awaited_first=awaited_first)[0]
     assert isinstance(first, StatusChange) == awaited_first
 
 
 def test_events_have_a_bound_and_statuses_pass_it() -> None:
-    line = StatusQueue()
+    queue = StatusQueue()
     events = [
         RecordEvent(
             kind=PODS, namespace="ns", name="p", uid="p", type="Warning", reason="R", message=str(n)
         )
         for n in range(EVENTS_WAITING_MAX + 1)
     ]
-    taken = [line.put(f"event {n}", event, due=0.0) for n, event in enumerate(events)]
+    taken = [queue.put(f"event {n}", event, due=0.0) for n, event in enumerate(events)]
     assert taken == [True] * EVENTS_WAITING_MAX + [False]
-    assert line.put("g", change(), due=0.0)
-    assert len(drain(line)) == EVENTS_WAITING_MAX + 1
-    assert line.put("event", events[0], due=0.0), "there is room again"
+    assert queue.put("g", change(), due=0.0)
+    assert len(drain(queue)) == EVENTS_WAITING_MAX + 1
+    assert queue.put("event", events[0], due=0.0), "the queue has capacity again"
 
 
 def test_a_word_can_be_taken_back() -> None:
-    line = StatusQueue()
-    line.put("g", change("Running"), due=0.0, awaited=True)
-    assert line.withdraw("g") == change("Running")
-    assert line.withdraw("g") is None
-    assert drain(line) == []
+    queue = StatusQueue()
+    queue.put("g", change("Running"), due=0.0, awaited=True)
+    assert queue.withdraw("g") == change("Running")
+    assert queue.withdraw("g") is None
+    assert drain(queue) == []

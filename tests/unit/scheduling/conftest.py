@@ -1,4 +1,4 @@
-"""Every session of every scenario is recorded and run again: the same bytes come out of it."""
+"""Every session of every scenario is recorded and replayed, and must give the same bytes."""
 
 import pytest
 

@@ -1,7 +1,6 @@
-"""What holds after every session, whatever the cluster looks like.
+"""Invariants after every session, whatever the cluster looks like.
 
-Counted anew from the objects, with plain loops: nothing here asks the columns what they think, except
-to compare.
+Everything is counted again from the objects with plain loops; the cluster cache is only read to be compared.
 """
 
 import unittest.mock
@@ -34,7 +33,7 @@ _Object = TypeVar("_Object", bound=ApiObject)
 
 DEPTH_MAX: Final = 32
 _MOVES: Final = (kinds.NODES, kinds.QUEUES, kinds.PRIORITYCLASSES)
-"""Who changes these may make a promise impossible to keep."""
+"""A change of these may make a reservation impossible to redeem."""
 
 
 @contextmanager
@@ -64,7 +63,7 @@ class Invariants:
 
     def __init__(self, world: "World") -> None:
         self._world = world
-        self._promised: dict[str, list[str]] = {}
+        self._reserved: dict[str, list[str]] = {}
         """By group: the uids of the pods that were evicted for it and of those that left then."""
         self._shortfalls: dict[tuple[str, str], int] = {}
         self._ready: dict[str, dict[str, int]] = {}
@@ -74,7 +73,7 @@ class Invariants:
     def changed(self, kind: Kind) -> None:
         """Somebody else than a session changed an object."""
         if kind in _MOVES and not self._deciding:
-            self._promised.clear()
+            self._reserved.clear()
 
     def before(self) -> None:
         self._deciding = True
@@ -88,16 +87,16 @@ class Invariants:
             said = f"others took what {at[0]} is guaranteed of {at[1]}"
             assert after.get(at, short + 1) <= short, said
         self._gangs_are_bound_whole(decisions)
-        self._promises_are_taken_over_by_priority(decisions)
-        self._nobody_left_in_vain(decisions)
+        self._reservations_are_taken_over_by_priority(decisions)
+        self._preemptors_are_bound_after_their_victims(decisions)
 
     def after(self, decisions: Decisions) -> None:
         """Everything came true."""
         self._deciding = False
-        leaving = [pod.metadata.uid for pod in self._pods() if pod.metadata.deletion_timestamp]
+        terminating = [pod.metadata.uid for pod in self._pods() if pod.metadata.deletion_timestamp]
         for eviction in decisions.evictions:
             victims = [ref.uid for ref in eviction.pods]
-            self._promised[eviction.group] = victims + leaving
+            self._reserved[eviction.group] = victims + terminating
         self._nodes_hold_their_pods()
         self._queues_keep_within(decisions)
 
@@ -142,44 +141,46 @@ class Invariants:
             missing = _missing_members(self._groups()[gang_bind.group], ready)
             assert not missing, f"{gang_bind.group} is partial: {missing}"
 
-    def _promises_are_taken_over_by_priority(self, decisions: Decisions) -> None:
+    def _reservations_are_taken_over_by_priority(self, decisions: Decisions) -> None:
         """By a job of the same queue and of higher priority, which is bound or now waits for those that
         the others waited for: who left for a job leaves for this one."""
         bound = {gang.group: None for gang in decisions.binds}
         for takeover in decisions.takeovers:
             taker = self._groups()[takeover.group]
-            assert takeover.lost, f"{takeover.group} takes from nobody"
+            assert takeover.lost, f"{takeover.group} takes over no reservation"
             assert (takeover.group in bound) != bool(takeover.reserved_nodes)
             for name in takeover.lost:
                 holder = self._groups()[name]
                 assert holder.spec.queue == taker.spec.queue
                 assert self._priority(holder) < self._priority(taker)
-                left = self._promised.pop(name, [])
+                left = self._reserved.pop(name, [])
                 if takeover.reserved_nodes:
-                    self._promised.setdefault(takeover.group, []).extend(left)
+                    self._reserved.setdefault(takeover.group, []).extend(left)
             if takeover.reserved_nodes:
-                leaving = [p.metadata.uid for p in self._pods() if p.metadata.deletion_timestamp]
-                self._promised.setdefault(takeover.group, []).extend(leaving)
+                terminating = [
+                    p.metadata.uid for p in self._pods() if p.metadata.deletion_timestamp
+                ]
+                self._reserved.setdefault(takeover.group, []).extend(terminating)
 
     def _priority(self, group: PodGroup) -> int:
         classes = {c.metadata.name: c.value for c in self._kind(PriorityClass)}
         return classes.get(group.spec.priority_class_name, 0)
 
-    def _nobody_left_in_vain(self, decisions: Decisions) -> None:
-        """A job is bound as soon as everybody has left that its trial took for gone."""
+    def _preemptors_are_bound_after_their_victims(self, decisions: Decisions) -> None:
+        """A preemptor is bound once all pods are gone that its simulation removed."""
         there = {pod.metadata.uid: None for pod in self._pods()}
         bound = {gang.group: None for gang in decisions.binds}
-        for group, victims in list(self._promised.items()):
+        for group, victims in list(self._reserved.items()):
             waiting = any(uid in there for uid in victims)
             if group in bound or group not in self._groups() or self._has_none_waiting(group):
-                del self._promised[group]
+                del self._reserved[group]
             elif not waiting:
-                raise AssertionError(f"{group} was not bound: its victims left in vain")
+                raise AssertionError(f"{group} was not bound: its victims were not needed")
 
     def _missing_guarantees(self) -> dict[tuple[str, str], int]:
         """How much of its guarantee each queue could not have any more, by queue and resource.
 
-        Where more is guaranteed or taken than there is, whoever comes first has it.
+        Where more is guaranteed or taken than there is, the first job has it.
         """
         idle = self._idle()
         total = self._rolled_up()

@@ -1,7 +1,7 @@
-"""A scheduler whose sessions open only as the shell's do: on a change that matters, or when one was asked for.
+"""A scheduler whose sessions open only as the shell's do: on a relevant change, or at a registered wake-up.
 
-Its decisions come true as facts and notes, and each write may be refused. When nothing is left that would open a session,
-none at any time before `wake_at` may decide anything; and when there is no such time, none at any time at all.
+Its decisions come true as facts and overlays, and each write may be refused. When nothing is left that would open a
+session, no session before `wake_at` may decide anything; without a wake-up, no later session may.
 """
 
 from collections.abc import Callable, Iterable
@@ -46,11 +46,11 @@ class Life(World):
         self._refuses = refuses
         super().__init__(*objects, conf=conf, surplus_delay=surplus_delay)
 
-    def _tell(self, *change: object) -> None:
-        super()._tell(*change)  # type: ignore[arg-type]  # passed on as it came
+    def _publish(self, *change: object) -> None:
+        super()._publish(*change)  # type: ignore[arg-type]  # passed on as it came
         self.wanted = self.wanted or self.matters
 
-    def settle(self) -> None:
+    def run_until_idle(self) -> None:
         """Sessions, until no news is left."""
         for _ in range(SESSIONS_MAX):
             if not self.wanted:
@@ -175,13 +175,13 @@ class Life(World):
     def rest(self, *, wakes: int = 0) -> None:
         """Sessions until no news is left; then, so many times, the next session that was asked for. None is
         missing in between."""
-        self.settle()
+        self.run_until_idle()
         self.nothing_is_missed()
         for _ in range(wakes):
             if self.wake_at is None:
                 return
             self.now, self.wanted = self.wake_at, True
-            self.settle()
+            self.run_until_idle()
             self.nothing_is_missed()
 
     def nothing_is_missed(self) -> None:

@@ -1,4 +1,4 @@
-"""Objects of a cluster in a few words each, for tables and literals."""
+"""Builders of API objects for tables and cluster literals."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final

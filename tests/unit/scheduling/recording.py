@@ -1,4 +1,4 @@
-"""Sessions of a world as entries of the ring, and their replay."""
+"""Records of the sessions of a `World`, and their replay."""
 
 from tests.unit.scheduling.world import World
 from vc.messages.sessions import SessionEntry, SessionRecord, entry_bytes, entry_of

@@ -1,4 +1,4 @@
-"""Situations in each of which nothing but one timer opens the session in time (`test_timers.py`)."""
+"""Situations in each of which only one registered wake-up opens the session in time (`test_timers.py`)."""
 
 from collections.abc import Callable
 from typing import Final
@@ -56,7 +56,7 @@ def a_victim_is_refused_and_there_is_another() -> None:
 
 
 def an_evicting_job_needs_more_after_its_cooldown() -> None:
-    """One victim leaves, and its room is gone: its node is cordoned."""
+    """One victim leaves, and its capacity is gone: its node is cordoned."""
     life = Life(
         queue(), CLASSES, nodes(2, cpu=4), running("a", 1), running("b", 1, on="node-02"), asking()
     )
@@ -82,7 +82,7 @@ def an_eviction_lets_others_in() -> None:
     life.rest(wakes=3)
 
 
-def promised_room_is_taken_over_and_there_are_other_victims() -> None:
+def a_reservation_is_taken_over_and_there_are_other_victims() -> None:
     life = Life(
         queue(), CLASSES, nodes(1, cpu=8), running("a", 2), asking(cpu=8, job_class="middle")
     )
@@ -109,7 +109,7 @@ def a_half_bound_gang_is_not_released() -> None:
     half_bound(refuses=refusing("release ns/half")).rest(wakes=6)
 
 
-def a_promise_by_sla_comes_due() -> None:
+def a_waiting_time_of_sla_ends() -> None:
     Life(
         queue(), nodes(1, cpu=1), waiting("large", age=0, annotation="2h", cpu=9), conf=with_sla()
     ).rest(wakes=3)
@@ -140,11 +140,11 @@ def more_contenders_than_a_session_tries() -> None:
         queue(), CLASSES, nodes(1, cpu=100), kept(92), running("a", 2),
         *[halves(f"large{n:02}", 5000 + n) for n in range(MANY)], asking(),
     )  # fmt: skip
-    life.settle()
+    life.run_until_idle()
     while not any(p.metadata.deletion_timestamp for p in life.pods()):
-        assert life.wake_at is not None, "nobody goes on with those that had no trial"
+        assert life.wake_at is not None, "no wake-up for preemptors without an attempt"
         life.now, life.wanted = life.wake_at, True
-        life.settle()
+        life.run_until_idle()
 
 
 def pods_begin_to_wait() -> None:
@@ -177,7 +177,7 @@ def pods_of_a_gang_are_missing() -> None:
 
 
 def too_large(*, alone: bool) -> Life:
-    """`huge` is let in, because the cluster has enough together, and fits on no node."""
+    """`huge` is enqueued, because the cluster has enough together, and fits on no node."""
     huge = gang("huge", 1, phase="Pending", age=9, min_resources={"cpu": "10"}, cpu=10)
     small = gang("small", 1, phase="Pending", min_resources={"cpu": "4"}, cpu=4)
     return Life(
@@ -215,7 +215,7 @@ def a_group_that_went_back_rests_and_others_come() -> None:
 
 
 def a_group_is_let_in_and_its_queue_is_closed() -> None:
-    """What it was promised keeps `other` out until its claim ends; nobody sends it back."""
+    """Its enqueued resources keep `other` Pending until its claim ends; it does not return to Pending."""
     life = Life(
         queue(), queue("shut"), nodes(1, cpu=8),
         group("g", minimum=1, queue="shut", phase="", min_resources={"cpu": "8"}),
@@ -268,12 +268,12 @@ def a_claim_is_not_taken() -> None:
     with_claim(refuses=refusing("claim ns/c")).rest(wakes=2)
 
 
-def nobody_binds_a_claim() -> None:
+def a_claim_is_never_bound() -> None:
     with_claim(*gang("other", 1, cpu=2), given_to="a1").rest(wakes=4)
 
 
 def pending(name: str, *, cpu: str) -> ApiObject:
-    """Not let in yet, and without pods."""
+    """Not enqueued yet, and without pods."""
     return group(name, minimum=1, phase="", min_resources={"cpu": cpu})
 
 
@@ -289,10 +289,10 @@ SITUATIONS: Final[tuple[Callable[[], None], ...]] = (
     an_evicting_job_needs_more_after_its_cooldown,
     victims_do_not_leave,
     an_eviction_lets_others_in,
-    promised_room_is_taken_over_and_there_are_other_victims,
+    a_reservation_is_taken_over_and_there_are_other_victims,
     a_half_bound_gang_cannot_be_completed,
     a_half_bound_gang_is_not_released,
-    a_promise_by_sla_comes_due,
+    a_waiting_time_of_sla_ends,
     a_cooldown_ends,
     surplus_waits_for_minimums,
     more_gates_than_a_session_lifts,
@@ -310,6 +310,6 @@ SITUATIONS: Final[tuple[Callable[[], None], ...]] = (
     a_group_without_pods_keeps_a_later_one_waiting,
     a_group_without_pods_is_enqueued_before_another,
     a_claim_is_not_taken,
-    nobody_binds_a_claim,
+    a_claim_is_never_bound,
     more_contenders_than_a_session_tries,
 )

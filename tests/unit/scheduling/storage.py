@@ -1,4 +1,4 @@
-"""Storage in a few words: claims, volumes, classes, drivers of nodes."""
+"""Builders of claims, volumes, storage classes and CSI drivers of nodes."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Work grows with what there is, not with its square: counted in calls, so that no clock decides."""
+"""Complexity: work grows with the number of objects, not with its square; counted in calls, not in time."""
 
 import sys
 from collections.abc import Callable
@@ -42,7 +42,7 @@ def calls(work: Callable[[], object]) -> int:
 
 
 def waiting(number: int, *, queue: str = "default") -> ApiObject:
-    """A group that asks to be let in."""
+    """A group that waits to be enqueued."""
     return group(
         f"g{number:04}", minimum=1, phase="Pending", queue=queue, min_resources={"cpu": "10m"}
     )
@@ -83,13 +83,13 @@ def many_jobs_along_paths(count: int) -> World:
 
 
 def many_that_leave(count: int) -> World:
-    """And as many different gangs of two tasks that find no room even then: each task by itself would."""
-    leaving = [
+    """And as many different gangs of two tasks that do not fit even then: each task by itself would."""
+    terminating = [
         pod(f"old-{n}", requests={"cpu": "1m"}, on="node-01", deleting=True)
         for n in range(5 * count)
     ]
     jobs = [obj for n in range(count) for obj in halves(f"j{n:04}", 6_000 + n)]
-    return World(nodes(1, cpu=10), queue(), CLASSES, leaving, jobs)
+    return World(nodes(1, cpu=10), queue(), CLASSES, terminating, jobs)
 
 
 @pytest.mark.parametrize(

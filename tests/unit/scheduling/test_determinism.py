@@ -1,4 +1,4 @@
-"""The same snapshot, configuration and now give the same bytes under any hash seed."""
+"""Determinism: the same snapshot, configuration and time give the same bytes under any hash seed."""
 
 import hashlib
 import os

@@ -1,8 +1,8 @@
-"""Each registered timer is needed: a situation in which nothing but that timer opens the session in time.
+"""Each registered wake-up is needed: a situation in which only that wake-up opens the session in time.
 
-The situations (`situations.py`) live under `life.py`, which notices a decision that becomes possible at a time nobody asked for.
-Every call of `Session.wake` in the sources, and every kind of entry of the cache that ends at a time, is then taken
-away in turn, and some situation must notice. A timer that is added without a situation fails here.
+The situations (`situations.py`) run under `life.py`, which detects a decision that becomes possible at a time without a
+registered wake-up. Every call of `Session.wake` in the sources, and every kind of entry of the cache that expires, is
+removed in turn, and some situation must fail. A wake-up that is added without a situation fails here.
 """
 
 import ast
@@ -86,7 +86,7 @@ ENTRIES: Final[dict[str, tuple[type, str]]] = {
     "jobs whose victims were refused": (Evictions, "_replans"),
     "nominations": (Evictions, "_nominated"),
     "conditions that were not written": (ConditionOverlay, "_entries"),
-    "claims of groups that were let in": (EnqueuedGroups, "_claims"),
+    "claims of enqueued groups": (EnqueuedGroups, "_claims"),
 }
 """Every kind of entry of the cache that ends at a time: whose, and where it is kept."""
 

@@ -1,9 +1,9 @@
-"""Whatever waits for time, or for a budget, is looked at again without any other news."""
+"""Wake-ups: whatever waits for a time or for a disruption budget is considered again without other changes."""
 
 import msgspec
 
 from tests.unit.scheduler.shell import NAMESPACE, Shell
-from tests.unit.scheduler.test_evictions import BUDGET, end, full_cluster, leaving, named
+from tests.unit.scheduler.test_evictions import BUDGET, end, full_cluster, named, terminating
 from tests.unit.scheduling.actions.test_preempt import CLASSES, asking, running
 from tests.unit.scheduling.objects import group, nodes, pod, priority_class, queue
 from tests.unit.scheduling.world import World
@@ -51,7 +51,7 @@ def test_a_refused_victim_is_asked_again_when_its_sparing_ends_although_nothing_
             await shell.gang("urgent", 1, cpu="4", priority="high")
             await shell.until(lambda: shell.cluster.writes["evict"] == 2, "both were asked")
             await shell.until(
-                lambda: any(leaving(shell, name) for name in BOTH),
+                lambda: any(terminating(shell, name) for name in BOTH),
                 "one is asked again",
                 seconds=EXEMPT_SECONDS + SOON_SECONDS,
             )
@@ -71,7 +71,7 @@ def test_a_deleted_budget_ends_the_sparing_at_once() -> None:
             asked = shell.cluster.writes["evict"]
             await shell.cluster.delete(BUDGETS, name="keep", namespace=NAMESPACE)
             await shell.until(
-                lambda: any(leaving(shell, name) for name in BOTH), "it leaves", seconds=1
+                lambda: any(terminating(shell, name) for name in BOTH), "it leaves", seconds=1
             )
             assert shell.cluster.writes["evict"] == asked + 1
 
@@ -110,7 +110,7 @@ def test_a_deleted_budget_ends_the_rest_of_a_gang_that_could_not_be_released() -
             await shell.clock.sleep(5)
             assert shell.cluster.writes["evict"] == 1
             await shell.cluster.delete(BUDGETS, name="keep", namespace=NAMESPACE)
-            await shell.until(lambda: leaving(shell, "half-0"), "released", seconds=1)
+            await shell.until(lambda: terminating(shell, "half-0"), "released", seconds=1)
 
     run_virtual(story())
 
@@ -127,7 +127,7 @@ def test_a_lost_lease_is_no_refused_eviction() -> None:
             await shell.clock.sleep(1)
             lease = {
                 "spec": {
-                    "holderIdentity": "somebody-else",
+                    "holderIdentity": "another-replica",
                     "renewTime": format_micro_time(shell.clock.now()),
                     "leaseTransitions": 7,
                 }
@@ -140,7 +140,7 @@ def test_a_lost_lease_is_no_refused_eviction() -> None:
             assert shell.cluster.writes["evict"] == 0
             back = LEASE_SECONDS + REQUEST_SECONDS_MAX + SOON_SECONDS
             await shell.until(
-                lambda: all(leaving(shell, name) for name in BOTH), "both leave", seconds=back
+                lambda: all(terminating(shell, name) for name in BOTH), "both leave", seconds=back
             )
 
     run_virtual(story())
@@ -159,13 +159,13 @@ def test_what_some_victims_freed_is_not_given_back_to_them() -> None:
             await full_cluster(shell)
             shell.cluster.kept["young-0"] = [BUDGET]
             await shell.gang("urgent", 1, cpu="8", priority="high")
-            await shell.until(lambda: leaving(shell, "old-0"), "one leaves")
+            await shell.until(lambda: terminating(shell, "old-0"), "one leaves")
             await end(shell, "old-0")
             await shell.gang("again", 1, cpu="4", priority="low")
             await shell.clock.sleep(EVICTION_COOLDOWN_SECONDS)
-            assert shell.bound("again") == 0, "the freed room is reserved"
+            assert shell.bound("again") == 0, "the freed node is reserved"
             await shell.until(
-                lambda: leaving(shell, "young-0"),
+                lambda: terminating(shell, "young-0"),
                 "the other",
                 seconds=EXEMPT_SECONDS + SOON_SECONDS,
             )
@@ -237,7 +237,7 @@ def test_the_reservation_ends_with_its_time_however_often_victims_are_refused() 
     assert world.now == started + NOMINATION_SECONDS
 
 
-def test_a_job_of_higher_priority_takes_the_reserved_room_over() -> None:
+def test_a_job_of_higher_priority_takes_over_the_reservation() -> None:
     world = partly_evicted()
     world.put(
         priority_class("top", 1000),

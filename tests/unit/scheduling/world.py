@@ -1,8 +1,7 @@
 """Sessions over a cluster that is written as one literal.
 
-`World` feeds facts to real columns, runs the real cycle, and makes the decisions come true as facts,
-as the API server and the watcher would. After every session it checks the invariants
-(`invariants.py`).
+`World` feeds facts to a real cluster cache, runs the real cycle, and applies the decisions as facts, as the API server
+and the watcher would. After every session it checks the invariants (`invariants.py`).
 """
 
 from collections.abc import Iterable
@@ -92,7 +91,7 @@ class World:
             before = self._objects.get((kind.short, obj.key))
             self._objects[kind.short, obj.key] = obj
             self.invariants.changed(kind)
-            self._tell(kind, obj.key, before, obj)
+            self._publish(kind, obj.key, before, obj)
             if before is None and isinstance(obj, PodGroup):
                 self._enqueued_before(obj)
 
@@ -102,7 +101,7 @@ class World:
         self.put(group)
 
     def _enqueued_before(self, group: PodGroup) -> None:
-        """A world begins with groups that its scheduler let in earlier."""
+        """A world begins with groups that its scheduler enqueued earlier."""
         if group.status.phase in ("Inqueue", "Running", "Unknown"):
             amounts = dict(read_group(group).min_resources or ())
             self.cache.overlays.enqueued.put(group.key, group.metadata.uid, amounts, now=self.now)
@@ -113,12 +112,12 @@ class World:
         gone = self._objects.pop((kind.short, key))
         if isinstance(gone, PodGroup):
             self.deleted_groups[key] = gone
-        self._tell(kind, key, gone, None)
+        self._publish(kind, key, gone, None)
 
     def delete_pod(self, name: str) -> None:
         self.delete(kinds.PODS, f"ns/{name}")
 
-    def _tell(
+    def _publish(
         self, kind: Kind, key: str, before: ApiObject | None, after: ApiObject | None
     ) -> None:
         change = Change(kind=kind, key=key, partition=0, before=before, after=after)
@@ -176,7 +175,7 @@ class World:
         for release in decisions.releases:
             for ref in release.pods:
                 self.delete(kinds.PODS, object_key(ref.namespace, ref.name))
-        self._promise(decisions)
+        self._apply_nominations(decisions)
         for waiting in decisions.waiting:
             for ref in waiting.pods:
                 self.say_waiting(ref.name, waiting.message)
@@ -200,11 +199,11 @@ class World:
         patch = condition_patch(self.pod(name), message, now=self.now)
         assert patch is not None, f"{name} says so already"
         conditions = msgspec.convert(patch.patch["status"]["conditions"], list[PodCondition])
-        told = self.pod(name)
-        status = msgspec.structs.replace(told.status, conditions=conditions)
-        self.put(msgspec.structs.replace(told, status=status))
+        observed = self.pod(name)
+        status = msgspec.structs.replace(observed.status, conditions=conditions)
+        self.put(msgspec.structs.replace(observed, status=status))
 
-    def _promise(self, decisions: Decisions) -> None:
+    def _apply_nominations(self, decisions: Decisions) -> None:
         for eviction in decisions.evictions:
             self.cache.overlays.evictions.nominate(eviction, now=self.now)
             for place in eviction.reserved_nodes:
@@ -219,9 +218,9 @@ class World:
                     self._nominate(place.name, place.node)
 
     def _nominate(self, name: str, node_name: str) -> None:
-        told = self.pod(name)
-        status = msgspec.structs.replace(told.status, nominated_node_name=node_name)
-        self.put(msgspec.structs.replace(told, status=status))
+        observed = self.pod(name)
+        status = msgspec.structs.replace(observed.status, nominated_node_name=node_name)
+        self.put(msgspec.structs.replace(observed, status=status))
 
     def restart(self) -> None:
         """Another scheduler takes over: it knows the objects and nothing else."""
@@ -230,7 +229,7 @@ class World:
         for (short, key), obj in self._objects.items():
             kind = _KIND_OF[type(obj)]
             assert kind.short == short
-            self._tell(kind, key, None, obj)
+            self._publish(kind, key, None, obj)
         self.cache.forget_absent()
 
     def _begin_to_leave(self, name: str) -> None:
@@ -292,8 +291,8 @@ class World:
 def _with_delay(conf: Conf, delay: str) -> Conf:
     if any(action.name == "allocate" for action in conf.configurations):
         return conf
-    told = ActionConf(name="allocate", arguments={"surplusDelay": delay})
-    return msgspec.structs.replace(conf, configurations=(*conf.configurations, told))
+    configured = ActionConf(name="allocate", arguments={"surplusDelay": delay})
+    return msgspec.structs.replace(conf, configurations=(*conf.configurations, configured))
 
 
 def reason_of(decisions: Decisions, name: str) -> Reason:

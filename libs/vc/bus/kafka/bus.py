@@ -21,7 +21,7 @@ _log = logging.getLogger("pyroclast.bus")
 
 
 class KafkaBus:
-    """See `vc.bus.interface.Bus`."""
+    """The bus on Kafka. `vc.bus.interface.Bus` has the contract of each method."""
 
     def __init__(self, config: KafkaConfig, *, clock: Clock) -> None:
         """Does not connect yet; must be called inside the running loop."""

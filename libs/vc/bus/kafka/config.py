@@ -39,7 +39,7 @@ class KafkaConfig(msgspec.Struct, frozen=True, kw_only=True):
     client_id: str = "pyroclast"
 
     def __repr__(self) -> str:
-        """Omits the passwords."""
+        """Servers and protocol only: a configuration is logged, and passwords must not be."""
         return f"KafkaConfig({self.bootstrap_servers}, {self.security_protocol})"
 
     @classmethod

@@ -41,7 +41,7 @@ POLL_GAP_SECONDS_MAX: Final = 120.0
 
 
 class KafkaMember(ConsumerRebalanceListener):  # type: ignore[misc]
-    """See `vc.bus.interface.GroupMember`."""
+    """A consumer group member on Kafka, with the contract of `vc.bus.interface.GroupMember`."""
 
     def __init__(
         self,

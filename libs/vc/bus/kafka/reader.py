@@ -25,7 +25,7 @@ RECONNECT_SECONDS: Final = 0.5
 
 
 class KafkaReader:
-    """See `vc.bus.interface.Reader`."""
+    """Reads given partitions of Kafka, with the contract of `vc.bus.interface.Reader`."""
 
     def __init__(
         self,

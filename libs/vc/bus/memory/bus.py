@@ -41,7 +41,7 @@ class _TopicState:
 
 
 class MemoryBus:
-    """See `vc.bus.interface.Bus`."""
+    """The in-memory twin of the bus, with the contract of `vc.bus.interface.Bus`."""
 
     def __init__(
         self,

@@ -31,7 +31,7 @@ class MemoryBroker(Protocol):
 
 
 class MemoryReader:
-    """See `vc.bus.interface.Reader`."""
+    """Reads given partitions, with the contract of `vc.bus.interface.Reader`."""
 
     def __init__(
         self, clock: Clock, *, broker: MemoryBroker, logs: Mapping[PartitionLog, int]
@@ -65,7 +65,7 @@ class MemoryReader:
 
 
 class MemoryMember:
-    """See `vc.bus.interface.GroupMember`."""
+    """A consumer group member, with the contract of `vc.bus.interface.GroupMember`."""
 
     def __init__(
         self,

@@ -89,7 +89,7 @@ class PartitionLog:
         return offset
 
     def changed(self) -> None:
-        """Notify all listeners."""
+        """Notify all listeners that there may be something new to read."""
         for listener in self.listeners:
             listener.log_changed(self.at)
 

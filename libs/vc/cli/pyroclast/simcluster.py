@@ -37,7 +37,7 @@ class ProxiedService:
 
     @classmethod
     def parse(cls, text: str) -> "ProxiedService":
-        """Parse `namespace/name:port=url`."""
+        """Parse `namespace/name:port=url`; a ValueError says what to write instead."""
         left, _, url = text.partition("=")
         place, _, port = left.partition(":")
         namespace, _, name = place.partition("/")

@@ -124,7 +124,7 @@ class JobStatus(ApiStruct, frozen=True, kw_only=True):
 
 
 class Job(ApiObject, frozen=True, kw_only=True):
-    """A vcjob."""
+    """A vcjob: the tasks that a user asks for, and the state that the job-controller writes."""
 
     spec: JobSpec = JobSpec()
     status: JobStatus = JobStatus()

@@ -81,7 +81,7 @@ class PersistentVolumeStatus(ApiStruct, frozen=True, kw_only=True):
 
 
 class PersistentVolume(ApiObject, frozen=True, kw_only=True):
-    """A persistent volume."""
+    """Storage of the cluster, with the claim that it is bound to and the nodes that reach it."""
 
     spec: PersistentVolumeSpec = PersistentVolumeSpec()
     status: PersistentVolumeStatus = PersistentVolumeStatus()

@@ -102,7 +102,7 @@ class Queue(ApiObject, frozen=True, kw_only=True):
 
 
 class PriorityClass(ApiObject, frozen=True, kw_only=True):
-    """A named priority."""
+    """A priority that pods and jobs refer to by name."""
 
     value: int = 0
     global_default: bool = False

@@ -40,7 +40,7 @@ Match: TypeAlias = Callable[[FieldValue], bool]
 
 
 def always(place: FieldValue) -> bool:
-    """Matches every value."""
+    """The match of a case that answers for all values that no earlier case matched."""
     del place
     return True
 

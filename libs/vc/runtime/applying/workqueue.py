@@ -57,7 +57,7 @@ class WorkQueue:
         self._due_at.pop(key, None)
 
     def clear(self) -> None:
-        """Drop all keys."""
+        """Drop all keys and the counts of their failed attempts."""
         self._due_at.clear()
         self._heap.clear()
         self._attempts.clear()

@@ -37,7 +37,7 @@ class PartitionSource(Protocol):
         ...
 
     async def close(self) -> None:
-        """Disconnect."""
+        """Disconnect from the bus. A member leaves its group, and others get its partitions."""
         ...
 
 

@@ -50,7 +50,7 @@ class GangTimes:
                 times[key] = at + seconds
 
     def seen(self, now: float) -> None:
-        """A session opens."""
+        """A session opens: it sees the groups that have never had their minimum as short."""
         for key in self._short:
             self._short[key] = now
 

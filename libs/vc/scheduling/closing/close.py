@@ -253,13 +253,10 @@ def _queues(session: Session) -> tuple[QueueAllocated, ...]:
     """Queues whose `status.allocated` differs from what they have."""
     changed: list[QueueAllocated] = []
     for name, queue in session.snapshot.queues.items():
-        reserved = session.accounts.reserved(
-            name
-        )  # reserved amounts are not in use, so they are not reported
-        total = {
-            r: amount - reserved.get(r, 0) for r, amount in session.accounts.allocated(name).items()
-        }
-        has = {r: amount for r, amount in total.items() if amount}
+        # Reserved amounts are not in use, so they are not reported. They are part of what is
+        # allocated, so subtracting them adds no names.
+        has = session.accounts.allocated(name) - session.accounts.reserved(name)
+        has.drop_zeros()
         said = {r: amount for r, amount in queue.allocated_status if amount}
         if has != said:
             gone = tuple(sorted(r for r, _ in queue.allocated_status if r not in has))

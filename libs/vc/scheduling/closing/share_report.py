@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from vc.model.values.resources import Resources
 from vc.scheduling import plugins
 from vc.scheduling.cache.snapshot import Snapshot
 from vc.scheduling.conf.model import Conf
@@ -71,14 +72,11 @@ def figures(snapshot: Snapshot, conf: Conf, now: float) -> Figures:
         for name, row in snapshot.queues.items()
     }
     jobs: dict[str, float] = {}
-    together: dict[str, Amounts] = {}
+    together: dict[str, Resources] = {}
     for key, group in snapshot.all_groups.items():
         if group.allocated:
-            amounts = dict(group.allocated)
-            jobs[key] = _dominant(session, amounts)
-            total = together.setdefault(group.namespace, {})
-            for name, amount in amounts.items():
-                total[name] = total.get(name, 0) + amount
+            jobs[key] = _dominant(session, Resources(group.allocated))
+            together.setdefault(group.namespace, Resources()).add(group.allocated)
     namespaces = {name: _dominant(session, amounts) for name, amounts in together.items()}
     return Figures(
         queues=queues,

@@ -38,7 +38,7 @@ def find(cluster: Cluster, kind: type[_Object], key: str) -> _Object:
 
 
 def pods(cluster: Cluster) -> list[Pod]:
-    """Return all pods."""
+    """All pods of the cluster, in the order of its objects."""
     return [obj for obj in cluster.objects() if isinstance(obj, Pod)]
 
 

@@ -21,7 +21,7 @@ class Stopwatch(Protocol):
 
 
 class NoStopwatch:
-    """Measures nothing."""
+    """The stopwatch of sessions whose durations are not reported, such as simulations."""
 
     def part(self, what: str, name: str) -> AbstractContextManager[None]:
         del what, name

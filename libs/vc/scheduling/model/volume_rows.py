@@ -43,7 +43,7 @@ class ClaimChoice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClaimRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A PersistentVolumeClaim."""
+    """What decides about a PersistentVolumeClaim: its state, and which volumes satisfy it."""
 
     key: str
     uid: str
@@ -60,7 +60,7 @@ class ClaimRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class VolumeRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A PersistentVolume."""
+    """What decides about a PersistentVolume: which claims it satisfies, and on which nodes."""
 
     name: str
     uid: str
@@ -81,7 +81,7 @@ class VolumeRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClassRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A storage class."""
+    """What decides about a storage class: when claims are bound, and where it can provision."""
 
     name: str
     waits: bool

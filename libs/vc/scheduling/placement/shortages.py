@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 
 from vc.messages.sessions import Amount, Reason, Stage, Unblock
+from vc.model.values.resources import Resources
 from vc.scheduling.model.node_table import Mask
 from vc.scheduling.model.rows import GroupRow, Run
 from vc.scheduling.placement.gang import (
@@ -151,15 +152,14 @@ class _Gang:
 
     def __init__(self, session: Session) -> None:
         self._node_capacity = session.node_capacity
-        self._needed: dict[str, int] = {}
+        self._needed = Resources()
         self._masks: list[Mask] = []
         self.placed = 0
 
     def wants(self, run: Run, pods: int) -> None:
         """Add the requests of `pods` pods of a run."""
         self._masks.append(self._node_capacity.filtered(run.shape).mask)
-        for name, amount in run.shape.request:
-            self._needed[name] = self._needed.get(name, 0) + amount * pods
+        self._needed.add(run.shape.request, times=pods)
 
     def amounts(self) -> tuple[Amount, ...]:
         """The amounts over all tasks. Call it while no pod of the gang is placed."""

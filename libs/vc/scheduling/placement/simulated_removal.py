@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vc.scheduling.model.amounts import Amounts
+from vc.model.values.resources import Resources
 from vc.scheduling.model.node_table import Ints
 from vc.scheduling.model.rows import GroupRow, PodRow
 from vc.scheduling.model.shapes import Shape
@@ -161,7 +161,7 @@ def _by_shape(session: Session, pods: Sequence[PodRow]) -> list[_Part]:
     ]
 
 
-def freed_by_queue(session: Session, pods: Sequence[PodRow]) -> dict[str, Amounts]:
+def freed_by_queue(session: Session, pods: Sequence[PodRow]) -> dict[str, Resources]:
     """The requests of the pods, added up by queue."""
     shapes: dict[bytes, Shape] = {}
     counts: dict[tuple[str, bytes], int] = {}
@@ -170,11 +170,10 @@ def freed_by_queue(session: Session, pods: Sequence[PodRow]) -> dict[str, Amount
         # Counted by group and shape first, so that a request is added once per kind of pod.
         asked = (pod.group, pod.shape.key)
         counts[asked] = counts.get(asked, 0) + 1
-    freed: dict[str, Amounts] = {}
+    freed: dict[str, Resources] = {}
     for (key, shape), count in counts.items():
         group = session.snapshot.all_groups.get(key)
         if group is not None:
-            total = freed.setdefault(group.queue, {})
-            for name, amount in shapes[shape].request:
-                total[name] = total.get(name, 0) + amount * count
+            total = freed.setdefault(group.queue, Resources())
+            total.add(shapes[shape].request, times=count)
     return freed

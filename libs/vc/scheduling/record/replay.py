@@ -51,7 +51,7 @@ class FrameReader:
             raise FrameError(f"a frame that cannot be read: {describe(error)}") from None
 
     def _take(self, piece: Piece) -> None:
-        """Apply one piece."""
+        """Apply one piece of a frame to the fields of the snapshot that is being rebuilt."""
         match piece.operation:
             case frames.WHOLE:
                 self._fields[piece.field] = _decode(piece, frames.fields_of(Snapshot)[piece.field])

@@ -17,7 +17,7 @@ either.
 
 from typing import NamedTuple
 
-from vc.scheduling.model.amounts import Amounts
+from vc.model.values.resources import Resources
 from vc.scheduling.model.nominations import Nomination, gathered, nomination_of
 from vc.scheduling.model.rows import GroupRow
 from vc.scheduling.placement.attempts import PreemptionAttempts
@@ -143,7 +143,7 @@ class _Takeover:
         self._rival = rival
         self._missing = missing
         self._terminating = terminating
-        self._ended_amounts: Amounts = {}
+        self._ended_amounts = Resources()
         """Requests of the reservations that have ended so far. The job may not request more."""
         self._own: list[OpenReservation] = []
         """The job's own reservation, if it cannot be bound at once."""
@@ -156,8 +156,7 @@ class _Takeover:
         # One at a time, so that no more reservations end than the job needs.
         while waiting:
             ended.append(waiting.pop(0))
-            for name, amount in ended[-1].statement.amounts.items():
-                self._ended_amounts[name] = self._ended_amounts.get(name, 0) + amount
+            self._ended_amounts.add(ended[-1].statement.amounts)
             ended[-1].statement.withdraw()
             # Binding now is better than another reservation: nothing can come in between.
             if self._now() or self._later():
@@ -194,9 +193,7 @@ class _Takeover:
             return False
         # Victims were justified by the amounts of the holders. A larger job would use more of the
         # queue's share than any eviction was made for.
-        within = all(
-            amount <= self._ended_amounts.get(name, 0) for name, amount in statement.amounts.items()
-        )
+        within = statement.amounts.fits_in(self._ended_amounts)
         if not within:
             statement.discard()
         return within

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from vc.messages.sessions import Amount, Reason, Stage, Unblock
-from vc.scheduling.model.amounts import POD_UNITS, PODS, Amounts, shown
+from vc.model.values.resources import Resources
+from vc.scheduling.model.amounts import POD_UNITS, PODS, shown
 from vc.scheduling.model.pod_group_status import INQUEUE_TIMEOUT
 from vc.scheduling.model.rows import PENDING, GroupRow, Run
 from vc.scheduling.session.feasibility import empty_node_bound
@@ -59,11 +60,9 @@ def _over_capability(session: "Session", group: GroupRow, reason: Reason) -> Rea
     # With a flat queue model ancestors impose no limit.
     for row in session.accounts.ancestors(group.queue)[: 1 if flat else None]:
         for name, most in row.capability:
-            if needed.get(name, 0) > most:
+            if needed[name] > most:
                 # Raising the capability must also cover what other jobs of the queue already have.
-                has = session.accounts.allocated(row.name).get(name, 0) - dict(group.allocated).get(
-                    name, 0
-                )
+                others = session.accounts.allocated(row.name) - group.allocated
                 return _instead(
                     reason,
                     stage=Stage.QUOTA,
@@ -81,22 +80,22 @@ def _over_capability(session: "Session", group: GroupRow, reason: Reason) -> Rea
                     unblock=Unblock(
                         action="raise-capability",
                         target=row.name,
-                        amounts={name: needed[name] - most + max(0, has)},
+                        amounts={name: needed[name] - most + max(0, others[name])},
                     ),
                 )
     return None
 
 
-def _gang_needs(session: "Session", group: GroupRow) -> Amounts:
+def _gang_needs(session: "Session", group: GroupRow) -> Resources:
     """The least that the queue must allow. That is minResources while the gang waits to be enqueued
     or lacks pods, and otherwise the requests of its pods."""
     outside = session.phase(group) == PENDING
     if group.min_resources is not None and (outside or _lacks_pods(session, group)):
         return group.charged_minimum
     # Existing pods are more exact than minResources, which a user may have written too high.
-    needed = dict(group.allocated)
+    needed = Resources(group.allocated)
     for name in sorted({name for run in group.runs for name, _ in run.shape.request}):
-        needed[name] = needed.get(name, 0) + _least(session, group, name)
+        needed[name] += _least(session, group, name)
     return needed
 
 

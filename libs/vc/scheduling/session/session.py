@@ -15,7 +15,6 @@ from vc.model.values.resources import Resources
 from vc.scheduling.cache.pod_groups import use_of
 from vc.scheduling.cache.snapshot import Snapshot
 from vc.scheduling.framework.framework import Framework
-from vc.scheduling.model.amounts import Amounts
 from vc.scheduling.model.deadlines import Deadlines
 from vc.scheduling.model.node_table import Filtered
 from vc.scheduling.model.rows import INQUEUE, PENDING, GroupRow, PodRow, Run
@@ -137,7 +136,7 @@ class Session:
         """Refuse a group for the rest of the session, with this reason."""
         self.refused[group.key] = reason
 
-    def group_allocated(self, group: GroupRow) -> Amounts:
+    def group_allocated(self, group: GroupRow) -> Resources:
         """Resources allocated to a group, including placements of this session."""
         return Resources(group.allocated) + self.placed.amounts(group)
 

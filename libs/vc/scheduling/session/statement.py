@@ -6,7 +6,7 @@ turns the placements into binds; `discard` reverts them in reverse order.
 
 from collections.abc import Callable, Sequence
 
-from vc.scheduling.model.amounts import Amounts
+from vc.model.values.resources import Resources
 from vc.scheduling.model.node_table import Ints
 from vc.scheduling.model.rows import GroupRow, PodRow, Run
 from vc.scheduling.model.volume_rows import ClaimChoice
@@ -96,12 +96,11 @@ class Statement:
         return sorted({row for _, _, rows in self._placed for row in rows.tolist()})
 
     @property
-    def amounts(self) -> Amounts:
+    def amounts(self) -> Resources:
         """The sum of the requests of all placed pods."""
-        total: Amounts = {}
+        total = Resources()
         for run, pods, _ in self._placed:
-            for name, amount in run.shape.request:
-                total[name] = total.get(name, 0) + amount * len(pods)
+            total.add(run.shape.request, times=len(pods))
         return total
 
     def discard(self) -> None:

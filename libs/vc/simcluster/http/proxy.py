@@ -105,7 +105,7 @@ class ServiceProxy:
         return self._session
 
     async def close(self) -> None:
-        """Close the connections."""
+        """Close the connections to the proxied services, if any were opened."""
         if self._session is not None:
             await self._session.close()
 

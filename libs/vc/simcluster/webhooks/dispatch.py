@@ -67,7 +67,7 @@ class WebhookAdmission:
         return warnings
 
     async def close(self) -> None:
-        """Close the connections."""
+        """Close the connections to the webhooks, if any were opened."""
         if self._session is not None:
             await self._session.close()
 

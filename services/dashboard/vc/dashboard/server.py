@@ -152,7 +152,7 @@ class DashboardServer:
         return app
 
     async def stop(self) -> None:
-        """Close the server."""
+        """Stop listening and close open connections; does nothing if it never started."""
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None

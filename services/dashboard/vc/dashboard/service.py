@@ -49,7 +49,7 @@ FOLLOWED: Final = tuple(dict.fromkeys((JOBS, PODGROUPS, PODS, QUEUES, NODES, CON
 
 
 class DashboardService:
-    """The dashboard service."""
+    """Follows the bus, and serves what it has read over HTTP."""
 
     name = "dashboard"
 
@@ -84,7 +84,7 @@ class DashboardService:
         return "not listening yet" if not self.port else self._follower.unready()
 
     async def run(self) -> None:
-        """Serve until cancelled."""
+        """Serve, follow the bus and check the invariants until cancelled."""
         self.port = await self._server.start(host=self._config.host, port=self._config.port)
         self._context.log.info("dashboard on http://%s:%d", self._config.host, self.port)
         try:

@@ -73,7 +73,7 @@ class CacheFeed:
             self.applied.set()
 
     def _rebuild(self) -> None:
-        """Empty the cache."""
+        """Empty the cache, and want a session once all facts are applied again."""
         self._cache.rebuild()
         self._rebuilt()
         self.new_view = True

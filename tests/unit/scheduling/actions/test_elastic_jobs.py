@@ -1,4 +1,4 @@
-"""Jobs that run with fewer pods than they have: how they grow, and what they give back first."""
+"""Elastic jobs: surplus pods are placed after minimums, and are the first victims."""
 
 import msgspec
 
@@ -15,7 +15,7 @@ def ungate(waiting: Pod) -> Pod:
     return msgspec.structs.replace(waiting, spec=spec)
 
 
-def test_an_elastic_job_grows_as_room_comes() -> None:
+def test_an_elastic_job_grows_as_nodes_become_free() -> None:
     world = World(queue(), nodes(1, cpu=4), gang("e", 6, minimum=1, cpu=2))
     world.session()
     assert world.bound("e") == 2
@@ -25,7 +25,7 @@ def test_an_elastic_job_grows_as_room_comes() -> None:
     assert world.session().reasons == (), "it runs: nothing is missing"
 
 
-def test_two_elastic_jobs_of_two_queues_share_the_room() -> None:
+def test_two_elastic_jobs_of_two_queues_share_the_nodes() -> None:
     world = World(
         queue("a"), queue("b"), nodes(4, cpu=16),
         gang("x", 60, minimum=1, queue="a", cpu=1), gang("y", 60, minimum=1, queue="b", cpu=1),
@@ -66,7 +66,7 @@ def test_pods_beyond_the_minimum_are_the_first_to_be_reclaimed() -> None:
     assert (world.bound("mine"), world.bound("elastic"), world.bound("whole")) == (4, 1, 3)
 
 
-def test_what_was_given_comes_back_when_there_is_room_again() -> None:
+def test_surplus_pods_return_when_nodes_are_free_again() -> None:
     world = World(
         queue(), HIGH, LOW, nodes(1, cpu=4), gang("e", 4, minimum=1, priority_class="low", cpu=1)
     )
@@ -78,7 +78,7 @@ def test_what_was_given_comes_back_when_there_is_room_again() -> None:
     assert (world.bound("e"), world.bound("urgent")) == (2, 2)
     world.put(*[pod(name, group="e", role="worker", requests={"cpu": "1"}) for name in gone])
     world.session()
-    assert world.bound("e") == 2, "a job does not take back what it gave to a higher priority"
+    assert world.bound("e") == 2, "a job does not evict pods of a higher priority"
     world.finish_group("urgent")
     world.session()
     assert world.bound("e") == 4
@@ -124,7 +124,7 @@ def test_gated_pods_wait_and_go_when_the_gate_does() -> None:
     assert world.bound("g") == 2
 
 
-def test_gated_pods_beyond_the_minimum_keep_nobody_waiting() -> None:
+def test_gated_surplus_pods_keep_no_other_job_waiting() -> None:
     members = [pod(f"g-{n}", group="g", requests={"cpu": "1"}) for n in (0, 1)]
     later = pod("g-2", group="g", requests={"cpu": "1"}, gates=["later"])
     world = World(queue(), nodes(1), [group("g", minimum=2), *members, later])
@@ -135,7 +135,7 @@ def test_gated_pods_beyond_the_minimum_keep_nobody_waiting() -> None:
     assert world.bound("g") == 3
 
 
-def test_nobody_is_evicted_for_gated_pods() -> None:
+def test_no_pod_is_evicted_for_gated_pods() -> None:
     world = World(
         queue(), HIGH, LOW, nodes(1, cpu=2), gang("low", 2, minimum=0, priority_class="low", cpu=1)
     )

@@ -1,4 +1,4 @@
-"""Queues: what is let in, who goes first, and how far."""
+"""enqueue: which groups become Inqueue, in which order, and within which limits."""
 
 from tests.unit.scheduling.objects import gang, group, node, nodes, pod, queue
 from tests.unit.scheduling.world import World, reason_of
@@ -8,7 +8,7 @@ from vc.scheduling.conf.model import Conf, PluginConf
 from vc.scheduling.model.pod_group_status import COUNTERS_REFRESH_SECONDS, MESSAGE_REFRESH_SECONDS
 
 
-def test_a_pending_group_is_let_in_and_placed_in_one_session() -> None:
+def test_a_pending_group_is_enqueued_and_placed_in_one_session() -> None:
     world = World(nodes(1), queue(), gang("g", 2, cpu=1, phase="Pending"))
     decisions = world.session()
     assert decisions.enqueued == ("ns/g",)
@@ -16,7 +16,7 @@ def test_a_pending_group_is_let_in_and_placed_in_one_session() -> None:
     assert world.group("g").status.phase == "Running"
 
 
-def test_a_group_without_pods_is_let_in_so_that_they_can_be_made() -> None:
+def test_a_group_without_pods_is_enqueued_so_that_they_can_be_created() -> None:
     world = World(nodes(1), queue(), [group("g", minimum=2, phase="")])
     world.session()
     assert world.group("g").status.phase == "Inqueue"
@@ -28,7 +28,7 @@ def test_a_queue_without_a_state_counts_as_open() -> None:
     assert world.bound("g") == 1
 
 
-def test_a_closed_queue_lets_nobody_in_until_it_opens() -> None:
+def test_no_group_is_enqueued_in_a_closed_queue_until_it_opens() -> None:
     world = World(nodes(1), queue(state="Closed"), gang("g", 1, cpu=1, phase="Pending"))
     reason = reason_of(world.session(), "g")
     assert (reason.stage, reason.code) == (Stage.QUEUE_CLOSED, "QueueClosed")
@@ -74,7 +74,7 @@ def test_what_a_job_asks_nothing_of_does_not_keep_it_out() -> None:
     assert world.decide().enqueued == ("ns/new",)
 
 
-def test_overcommit_lets_in_a_fifth_more_than_there_is() -> None:
+def test_overcommit_enqueues_a_fifth_more_than_the_cluster_has() -> None:
     jobs = [
         group(f"g{n}", minimum=1, phase="Pending", min_resources={"cpu": "32"}, age=9 - n)
         for n in range(4)
@@ -162,7 +162,7 @@ def test_names_that_only_quotas_know_do_not_keep_a_group_out() -> None:
     assert world.bound("g") == 2
 
 
-def test_a_gang_of_several_tasks_in_a_queue_above_others_is_told_so_once() -> None:
+def test_a_gang_of_several_tasks_in_a_parent_queue_has_one_reason() -> None:
     capacity = PluginConf(name="capacity", switches={"hierarchy": True})
     conf = Conf(tiers=(Conf().tiers[0], (PluginConf(name="predicates"), capacity)))
     tasks = [

@@ -1,4 +1,4 @@
-"""fifo queues: no job passes an older one."""
+"""FIFO queues: no job is enqueued or placed before an older job of its queue."""
 
 from dataclasses import dataclass
 
@@ -43,7 +43,7 @@ AHEAD = [
 
 @pytest.mark.parametrize("requests", [{"cpu": "1"}, {}], ids=["asking", "best effort"])
 @pytest.mark.parametrize("case", AHEAD, ids=[case.id for case in AHEAD])
-def test_in_a_fifo_queue_nobody_passes_a_job_that_cannot_be_tried(
+def test_in_a_fifo_queue_no_job_passes_one_that_cannot_be_placed_yet(
     case: Ahead, requests: ResourceList
 ) -> None:
     world = World(
@@ -61,7 +61,7 @@ def test_in_a_fifo_queue_nobody_passes_a_job_that_cannot_be_tried(
         assert reason.sentence == "its queue is fifo and ns/first waits before it"
 
 
-def test_a_job_that_was_promised_room_gets_it_whoever_comes_before_it() -> None:
+def test_a_reservation_is_redeemed_whatever_comes_first_in_job_order() -> None:
     classes = [priority_class("top", 99), priority_class("high", 9), priority_class("low", 1)]
     world = World(
         queue(fifo=True), classes, nodes(1, cpu=4), group("low", minimum=1, priority_class="low", phase="Running"),
@@ -76,7 +76,7 @@ def test_a_job_that_was_promised_room_gets_it_whoever_comes_before_it() -> None:
 
 
 @pytest.mark.parametrize("fifo", [True, False])
-def test_a_fifo_queue_lets_nobody_pass(fifo: bool) -> None:
+def test_no_job_passes_another_in_a_fifo_queue(fifo: bool) -> None:
     world = World(
         queue(fifo=fifo),
         nodes(1, cpu=8),
@@ -95,7 +95,7 @@ def test_a_fifo_queue_lets_nobody_pass(fifo: bool) -> None:
 
 
 @pytest.mark.parametrize("fifo", [True, False])
-def test_a_fifo_queue_lets_in_one_after_the_other(fifo: bool) -> None:
+def test_a_fifo_queue_enqueues_one_job_after_the_other(fifo: bool) -> None:
     world = World(
         queue(fifo=fifo),
         nodes(1, cpu=8),

@@ -1,4 +1,4 @@
-"""Who was let in and cannot run does not hold its share for ever."""
+"""Inqueue timeout: a group that cannot be placed returns to Pending and gives up its claim."""
 
 import msgspec
 
@@ -12,7 +12,7 @@ from vc.scheduling.session.reasons import of_pods
 
 
 def too_large() -> World:
-    """`huge` is let in, because the cluster has enough together, and fits on no node."""
+    """`huge` is enqueued, because the cluster has enough together, and fits on no node."""
     return World(
         queue(capability={"cpu": "12"}), nodes(3, cpu=8),
         gang("huge", 1, phase="Pending", age=9, min_resources={"cpu": "10"}, cpu=10),
@@ -46,15 +46,15 @@ def test_what_keeps_its_pods_from_nodes_is_a_field_of_the_reason() -> None:
     assert before.inner is None
     assert reason.inner is not None
     assert reason.inner.sentence == before.sentence
-    # Both begin with what can never fit; the group's reason tells of the time-out in between.
+    # Both begin with what can never fit; the group's reason names the timeout in between.
     never, _, misfit = reason.inner.sentence.partition("; ")
     assert reason.sentence.startswith(never)
     assert reason.sentence.endswith(misfit)
     assert (reason.code, reason.inner.code) == ("InqueueTimeout", before.code)
     reworded = msgspec.structs.replace(reason, sentence="it had its time")
     assert of_pods(reworded) == reason.inner.sentence
-    (told,) = [c.message for c in world.pod("huge-worker-0").status.conditions]
-    assert told == reason.inner.sentence
+    (message,) = [c.message for c in world.pod("huge-worker-0").status.conditions]
+    assert message == reason.inner.sentence
 
 
 def test_it_stays_outside_for_a_rest_also_after_a_restart() -> None:
@@ -83,7 +83,7 @@ def test_a_group_without_pods_that_is_let_in_again_has_its_whole_time() -> None:
     for seconds in (0, 10, INQUEUE_SECONDS, 1, REST_SECONDS):
         world.now += seconds
         world.session()
-    assert world.group("g").status.phase == "Inqueue", "let in again"
+    assert world.group("g").status.phase == "Inqueue", "enqueued again"
     world.now += 1
     world.session()
     assert world.group("g").status.phase == "Inqueue"
@@ -100,7 +100,7 @@ def test_it_is_let_in_again_at_once_when_it_fits() -> None:
     assert world.where()["huge-worker-0"] == "large"
 
 
-def test_other_reasons_meanwhile_do_not_start_the_time_anew() -> None:
+def test_other_reasons_meanwhile_do_not_restart_the_timeout() -> None:
     world = too_large()
     world.session()
     since = world.group("huge").status.conditions[0].last_transition_time
@@ -123,7 +123,7 @@ def test_a_group_that_runs_or_holds_nothing_is_left_alone() -> None:
     assert world.group("plain").status.phase == "Inqueue"
 
 
-def test_without_the_action_enqueue_everybody_is_let_in() -> None:
+def test_without_the_action_enqueue_every_group_is_enqueued() -> None:
     world = World(
         queue(), nodes(1, cpu=8), gang("a", 1, phase="Pending", cpu=8),
         conf=Conf(actions=("allocate",)),

@@ -1,4 +1,4 @@
-"""Who is evicted for whom inside a queue, and who never is."""
+"""preempt: starving jobs evict pods of lower priority in their queue; reservations and nominated nodes."""
 
 from dataclasses import dataclass, field
 
@@ -62,7 +62,7 @@ class Case:
 
 
 CASES = [
-    Case("a lower priority makes room", [running("a", 2)], asking(), ["a-1"]),
+    Case("a lower priority is evicted", [running("a", 2)], asking(), ["a-1"]),
     Case("an equal priority does not", [running("a", 2)], asking(job_class="low"), []),
     Case("a higher priority does not", [running("a", 2, job_class="high")], asking(job_class="middle"), []),
     Case("the lowest priority goes first", [running("a", 1, job_class="middle"), running("b", 1)], asking(), ["b-0"]),
@@ -72,10 +72,10 @@ CASES = [
     Case("pods beyond a minimum before a whole gang", [running("a", 1, minimum=1), running("b", 3, minimum=2, cpu=4, job_class="middle")], asking(), ["b-2"], [16]),
     Case("a gang goes whole or not at all", [running("a", 2, minimum=2)], asking(), ["a-0", "a-1"]),
     Case("no gang is broken when another victim is enough", [running("a", 2, minimum=2, cpu=2), running("b", 2, minimum=1, cpu=2)], asking(cpu=2), ["b-1"]),
-    Case("nobody goes when it would not be enough", [running("a", 2)], asking(cpu=9), []),
-    Case("nobody goes for half a gang", [running("a", 2)], asking(3), []),
-    Case("a whole gang is made room for", [running("a", 2), running("b", 2, on="node-02")], asking(3), ["a-0", "a-1", "b-1"], [8, 8]),
-    Case("room that is free is used first", [running("a", 2)], asking(2), ["a-1"], [12]),
+    Case("no pod is evicted when it would not be enough", [running("a", 2)], asking(cpu=9), []),
+    Case("no pod is evicted for half a gang", [running("a", 2)], asking(3), []),
+    Case("pods are evicted for a whole gang", [running("a", 2), running("b", 2, on="node-02")], asking(3), ["a-0", "a-1", "b-1"], [8, 8]),
+    Case("free nodes are used first", [running("a", 2)], asking(2), ["a-1"], [12]),
     Case("other queues are left alone", [running("a", 2, in_queue="team")], asking(), []),
     Case("system pods are left alone", [running("a", 2, pod_priority_class="system-node-critical")], asking(), []),
     Case("pods that say no are left alone", [running("a", 2, annotations={"volcano.sh/preemptable": "false"})], asking(), []),
@@ -100,7 +100,7 @@ def world_of(case: Case) -> World:
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
-def test_the_fewest_and_cheapest_make_room(case: Case) -> None:
+def test_the_fewest_and_cheapest_pods_are_victims(case: Case) -> None:
     world = world_of(case)
     decisions = world.session()
     assert sorted(p.name for e in decisions.evictions for p in e.pods) == case.victims
@@ -111,15 +111,15 @@ def test_the_fewest_and_cheapest_make_room(case: Case) -> None:
     assert reason.stage is Stage.VICTIMS
     assert f"{len(case.victims)} of them evicted for it" in reason.sentence
     again = world.session()
-    assert again.evictions == (), "nobody is asked twice"
+    assert again.evictions == (), "no pod is evicted twice"
     assert reason_of(again, "p").stage is Stage.VICTIMS
     world.leave()
     world.session()
     wanted = [p for p in case.asking if isinstance(p, Pod)]
-    assert world.bound("p") == len(wanted), "nobody was evicted in vain"
+    assert world.bound("p") == len(wanted), "every victim was needed"
 
 
-def test_the_room_is_kept_from_jobs_that_come_meanwhile() -> None:
+def test_a_reservation_is_kept_from_jobs_that_arrive_meanwhile() -> None:
     world = World(queue(), CLASSES, nodes(1, cpu=8), running("a", 2), asking(cpu=8))
     world.session()
     world.delete_pod("a-1")  # one is gone, the other still ends
@@ -131,7 +131,7 @@ def test_the_room_is_kept_from_jobs_that_come_meanwhile() -> None:
     assert (world.bound("p"), world.bound("thief")) == (1, 0)
 
 
-def test_the_room_is_kept_even_from_a_queue_that_goes_first() -> None:
+def test_a_reservation_is_kept_from_jobs_of_a_queue_that_comes_first() -> None:
     world = World(
         queue(), queue("aaa", priority=9), CLASSES, nodes(1, cpu=8), running("a", 2), asking(cpu=8)
     )
@@ -144,7 +144,7 @@ def test_the_room_is_kept_even_from_a_queue_that_goes_first() -> None:
     assert (world.bound("p"), world.bound("thief")) == (1, 0)
 
 
-def test_a_job_has_nobody_else_evicted_for_a_while() -> None:
+def test_a_preemptor_gets_no_second_victims_for_a_while() -> None:
     world = World(
         queue(), CLASSES, nodes(2, cpu=4), running("a", 1), running("b", 1, on="node-02"), asking()
     )
@@ -159,7 +159,7 @@ def test_a_job_has_nobody_else_evicted_for_a_while() -> None:
     assert soon.wake_at <= world.now + EVICTION_COOLDOWN_SECONDS
 
 
-def test_a_task_of_higher_priority_takes_a_place_of_its_own_job() -> None:
+def test_a_task_of_higher_priority_preempts_within_its_own_job() -> None:
     workers = [
         pod(f"w-{n}", group="j", role="worker", requests={"cpu": "4"}, on="node-01", priority=1)
         for n in range(2)
@@ -175,7 +175,7 @@ def test_a_task_of_higher_priority_takes_a_place_of_its_own_job() -> None:
     assert sorted(world.where()) == ["m-0", "w-0"]
 
 
-def test_a_queue_at_its_capability_makes_room_by_priority() -> None:
+def test_a_queue_at_its_capability_preempts_by_priority() -> None:
     world = World(
         queue(capability={"cpu": "8"}), CLASSES, nodes(1, cpu=64), running("a", 2), asking()
     )
@@ -199,7 +199,7 @@ def test_a_pod_that_could_not_be_evicted_is_spared_and_another_found() -> None:
     assert (victim.name, other.name) == ("b-0", "a-0")
 
 
-def test_victims_count_as_leaving_before_their_facts_say_so() -> None:
+def test_victims_count_as_terminating_before_their_facts_say_so() -> None:
     world = World(queue(), CLASSES, nodes(1, cpu=8), running("a", 2), asking())
     (victim,) = world.decide().evictions[0].pods
     world.cache.evict(f"ns/{victim.name}", victim.uid)
@@ -208,7 +208,7 @@ def test_victims_count_as_leaving_before_their_facts_say_so() -> None:
     assert reason_of(again, "p").stage is Stage.VICTIMS
 
 
-def full_and_promised() -> World:
+def full_and_reserved() -> World:
     """Two jobs of `a` end for `p`, which needs the whole node."""
     world = World(queue(), CLASSES, nodes(1, cpu=8), running("a", 2), asking(cpu=8))
     assert len(world.session().evictions) == 1
@@ -216,8 +216,8 @@ def full_and_promised() -> World:
     return world
 
 
-def test_a_successor_keeps_the_promise_that_pods_tell_of() -> None:
-    world = full_and_promised()
+def test_a_new_leader_keeps_the_nominations_of_pods() -> None:
+    world = full_and_reserved()
     world.restart()
     world.delete_pod("a-1")
     world.put(*gang("thief", 1, priority_class="high", age=99, cpu=4))
@@ -228,8 +228,8 @@ def test_a_successor_keeps_the_promise_that_pods_tell_of() -> None:
     assert (world.bound("p"), world.bound("thief")) == (1, 0)
 
 
-def test_a_promise_that_is_not_redeemed_in_time_is_withdrawn() -> None:
-    world = full_and_promised()
+def test_a_reservation_that_is_not_redeemed_in_time_is_withdrawn() -> None:
+    world = full_and_reserved()
     world.delete_pod("a-1")  # the other one never ends
     world.put(*gang("waiting", 1, priority_class="high", age=99, cpu=4))
     held = world.session()
@@ -242,15 +242,15 @@ def test_a_promise_that_is_not_redeemed_in_time_is_withdrawn() -> None:
     assert world.bound("waiting") == 1
 
 
-def test_a_promised_job_is_bound_elsewhere_when_that_is_sooner() -> None:
-    world = full_and_promised()
+def test_a_job_with_a_reservation_is_bound_elsewhere_when_that_is_sooner() -> None:
+    world = full_and_reserved()
     world.put(node("node-02", cpu=8))
     world.session()
     assert world.where()["p-0"] == "node-02"
 
 
-def test_a_promise_holds_for_a_pod_that_is_made_anew() -> None:
-    world = full_and_promised()
+def test_a_reservation_is_valid_for_a_pod_that_is_created_again() -> None:
+    world = full_and_reserved()
     world.delete_pod("p-0")
     world.put(pod("p-0b", group="p", requests={"cpu": "8"}))
     world.put(*gang("thief", 1, priority_class="high", age=99, cpu=4))
@@ -259,7 +259,7 @@ def test_a_promise_holds_for_a_pod_that_is_made_anew() -> None:
     assert world.where() == {"p-0b": "node-01"}
 
 
-def test_several_promises_do_not_take_each_others_room() -> None:
+def test_several_reservations_do_not_overlap() -> None:
     """`p` may only lie on node-01; `q` goes before it, and may lie on either."""
     here = {"kubernetes.io/hostname": "node-01"}
     world = World(
@@ -278,8 +278,8 @@ def test_several_promises_do_not_take_each_others_room() -> None:
     assert (world.bound("p"), world.bound("q")) == (1, 1)
 
 
-def test_a_place_that_is_free_is_bound_while_a_younger_promise_waits_beside_it() -> None:
-    """On n1 the third pod of `a` was promised what `b` leaves; the room of `p` there is free before."""
+def test_a_free_reserved_node_is_bound_while_a_younger_reservation_waits() -> None:
+    """On n1 the third pod of `a` has reserved what `b` frees; the reservation of `p` there is free before."""
     world = World(
         [queue("other", weight=2), queue("kept", reclaimable=False)],
         CLASSES,
@@ -340,7 +340,7 @@ def test_a_job_that_asks_for_nothing_takes_no_place_of_those_that_ask_for_someth
     assert world.bound("p") == gone
 
 
-def test_a_job_that_asks_for_nothing_evicts_nobody_where_backfill_has_a_place_for_it() -> None:
+def test_a_best_effort_job_evicts_no_pod_where_backfill_has_a_node_for_it() -> None:
     full = [pod(f"a-{n}", group="a", on="node-01") for n in range(2)]
     head = group("a", minimum=1, priority_class="low", phase="Running")
     world = World(queue(), CLASSES, node("node-01", pods=2), node("node-02"), [head, *full])
@@ -349,8 +349,8 @@ def test_a_job_that_asks_for_nothing_evicts_nobody_where_backfill_has_a_place_fo
     assert (decisions.evictions, world.where()["p-0"]) == ((), "node-02")
 
 
-def test_whoever_allocate_refuses_is_looked_at_by_the_actions_after_it() -> None:
-    """Also where one that evicts came before, when nobody had been refused yet."""
+def test_a_job_that_allocate_refuses_is_considered_by_later_actions() -> None:
+    """Also where an action that evicts ran before, when no job had been refused yet."""
     conf = msgspec.structs.replace(Conf(), actions=("enqueue", "reclaim", "allocate", "preempt"))
     world = World(queue(), CLASSES, nodes(1, cpu=8), running("a", 2), asking(), conf=conf)
     assert [p.name for e in world.session().evictions for p in e.pods] == ["a-1"]

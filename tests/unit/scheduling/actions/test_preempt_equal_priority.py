@@ -1,4 +1,4 @@
-"""Room between jobs of equal priority, where drf's `enablePreemptable: true` is written."""
+"""preempt between jobs of equal priority, where drf has `enablePreemptable: true`."""
 
 from dataclasses import dataclass, field
 
@@ -16,10 +16,10 @@ from vc.scheduling.conf.model import Conf
 
 def conf(**switches: dict[str, bool]) -> Conf:
     """The default with switches, drf's preemptable among them."""
-    told = {"drf": {"preemptable": True}, **switches}
+    switched = {"drf": {"preemptable": True}, **switches}
     return Conf(
         tiers=tuple(
-            tuple(msgspec.structs.replace(p, switches=told.get(p.name, {})) for p in tier)
+            tuple(msgspec.structs.replace(p, switches=switched.get(p.name, {})) for p in tier)
             for tier in Conf().tiers
         )
     )
@@ -52,9 +52,9 @@ def growing() -> list[ApiObject]:
 ON_FIRST = {"kubernetes.io/hostname": "node-01"}
 CASES = [
     Case("a job with more gives until both have the same", [running("a", 2)], equal(), ["a-1"]),
-    Case("without the switch nobody gives", [running("a", 2)], equal(), [], conf=Conf()),
-    Case("with the switch off nobody gives", [running("a", 2)], equal(), [], conf=conf(drf={"preemptable": False})),
-    Case("nobody gives to who would have more then", [running("a", 4, cpu=2)], equal(cpu=6), []),
+    Case("without the switch no job is preempted", [running("a", 2)], equal(), [], conf=Conf()),
+    Case("with the switch off no job is preempted", [running("a", 2)], equal(), [], conf=conf(drf={"preemptable": False})),
+    Case("no pod is evicted for a job that would have more then", [running("a", 4, cpu=2)], equal(cpu=6), []),
     Case("a little more is too much", [running("a", 8, cpu=1)], equal(5, cpu=1), []),
     Case("as much as is even", [running("a", 8, cpu=1)], equal(4, cpu=1), ["a-4", "a-5", "a-6", "a-7"]),
     Case("no equal falls below its minimum", [running("a", 2, minimum=2)], equal(cpu=1), []),
@@ -83,7 +83,7 @@ def world_of(case: Case) -> World:
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
-def test_equals_make_room_by_share(case: Case) -> None:
+def test_preemption_between_jobs_of_equal_priority_is_by_share(case: Case) -> None:
     world = world_of(case)
     decisions = world.session()
     assert sorted(p.name for e in decisions.evictions for p in e.pods) == case.victims
@@ -92,7 +92,7 @@ def test_equals_make_room_by_share(case: Case) -> None:
     assert reason_of(decisions, "p").stage is Stage.VICTIMS
     world.leave()
     world.session()
-    assert world.bound("p") == len(case.asking) - 1, "nobody was evicted in vain"
+    assert world.bound("p") == len(case.asking) - 1, "every victim was needed"
 
 
 @pytest.mark.parametrize(("memory", "victims"), [("64Gi", ["a-2"]), ("640Gi", [])])
@@ -118,7 +118,7 @@ def test_two_that_ask_share_what_one_gives() -> None:
 
 
 def test_equals_do_not_take_from_one_another_in_turns() -> None:
-    """Whoever was evicted is made again and waits; after the first evening out nobody is evicted."""
+    """Victims are created again and wait; once the shares are even no pod is evicted."""
     world = World(queue(), CLASSES, node("node-01", cpu=8), running("a", 8, cpu=1), equal(2, cpu=2),
                   conf=conf())  # fmt: skip
     evicted = 0

@@ -1,4 +1,4 @@
-"""Tasks of one job that change places: who may, and what the gang keeps."""
+"""preempt within a job: tasks of higher priority replace pods of other tasks, and the gang stays whole."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -33,13 +33,13 @@ class Case:
 
 CASES = [
     Case("the more important one takes a place", [*TWO, MASTER], 1, "w-1"),
-    Case("of a queue that is closed nobody goes for one that cannot come", [*TWO, MASTER], 1, "", state="Closed"),
+    Case("no pod is evicted in a closed queue", [*TWO, MASTER], 1, "", state="Closed"),
     Case("one for one keeps a minimum that is just there", [*TWO, MASTER], 2, "w-1"),
     Case("two for one do not", [*TWO, LARGE], 2, ""),
     Case("two for one may, where more are there than needed", [*TWO, LARGE], 1, "w-0 w-1"),
-    Case("a role keeps what it needs", [*TWO, MASTER], 2, "", {"w": 2}),
+    Case("a task keeps what it needs", [*TWO, MASTER], 2, "", {"w": 2}),
     Case("another role gives instead", [*TWO, task("a-0", role="a", on="n2"), task("z-0", role="z", on="n2"), MASTER], 3, "z-0", {"w": 2, "a": 1}),
-    Case("nobody goes for a gang that stays in pieces", [*TWO, MASTER], 3, ""),
+    Case("no pod is evicted for a gang that stays partial", [*TWO, MASTER], 3, ""),
     Case("a gang in pieces may be made whole", [*TWO, MASTER], 2, "w-1", {"m": 1}),
 ]  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Which queue-allocation gates a session lifts: the order, the bound, and the room that is held."""
+"""Queue-allocation gates: which are lifted in a session, in which order, and the quota reserved for them."""
 
 import msgspec
 import pytest
@@ -27,13 +27,13 @@ def test_jobs_that_come_to_the_bound_together_are_lifted_together() -> None:
     assert len(lifted_in(world.session())) == GATES_LIFTED_MAX
 
 
-def test_the_job_that_is_first_in_job_order_gets_the_room_of_its_queue() -> None:
+def test_the_job_that_is_first_in_job_order_gets_the_quota_of_its_queue() -> None:
     jobs = [at_gate("a", age=1), at_gate("b", age=30), at_gate("c", age=2)]
     world = World(nodes(1, cpu=2), queue(capability={"cpu": "4"}), *jobs)
     assert lifted_in(world.session()) == ["b-0"]
 
 
-def test_room_of_a_job_beyond_the_bound_is_not_held_in_this_session() -> None:
+def test_no_quota_is_reserved_for_a_job_beyond_the_bound() -> None:
     """Gates of `a` are lifted and 240 CPUs held, `b` comes in the next session. Of 484 CPUs the pod beyond the
     minimum of `c` could have 4: it lacks a node."""
     grows = [
@@ -51,7 +51,9 @@ def test_room_of_a_job_beyond_the_bound_is_not_held_in_this_session() -> None:
 
 
 @pytest.mark.parametrize(("cpu", "found"), [(8, ["g-1", "other-0"]), (9, ["g-1"])])
-def test_exactly_the_room_of_the_gated_pods_of_a_gang_is_held(cpu: int, found: list[str]) -> None:
+def test_exactly_the_requests_of_the_gated_pods_of_a_gang_are_reserved(
+    cpu: int, found: list[str]
+) -> None:
     """Of 12 CPUs the gang asks for 7 and holds 4."""
     half_open = [
         group("g", minimum=2, age=30),
@@ -76,12 +78,12 @@ def grown(capability: str) -> Decisions:
     ("capability", "found"),
     [("8", []), ("12", ["g-2"]), ("16", ["g-2", "other-0"])],
     ids=[
-        "the room of the lifted pods is all there is",
+        "the quota of the lifted pods is all there is",
         "the next pod takes what is left",
         "the other job takes the rest",
     ],
 )
-def test_room_that_is_held_for_a_gang_counts_once(capability: str, found: list[str]) -> None:
+def test_reserved_quota_of_a_gang_counts_once(capability: str, found: list[str]) -> None:
     assert lifted_in(grown(capability)) == found
 
 
@@ -114,7 +116,7 @@ def test_gates_of_a_gang_of_several_tasks_are_lifted_when_each_has_its_pods(
 
 
 def test_the_gates_of_a_job_that_asks_for_what_is_not_supported_stay() -> None:
-    """It never runs, and its queue would hold room for it for ever."""
+    """It never runs, and its queue would reserve quota for it for ever."""
     head, *members = at_gate("g")
     raw = msgspec.to_builtins(head)
     raw["spec"]["networkTopology"] = {"mode": "hard", "highestTierAllowed": 1}

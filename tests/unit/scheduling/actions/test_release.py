@@ -1,4 +1,4 @@
-"""release: bound members of a half-bound gang are evicted in time, and those of a gang that was whole never."""
+"""release: bound members of a half-bound gang are evicted in time; a gang that was whole is never released."""
 
 import msgspec
 import pytest

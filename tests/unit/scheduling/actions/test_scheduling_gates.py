@@ -65,7 +65,7 @@ def test_a_gang_whose_pods_are_gated_waits_and_names_the_gates() -> None:
     assert world.session().binds == ()
 
 
-def test_nobody_else_waits_for_gated_pods() -> None:
+def test_no_other_job_waits_for_gated_pods() -> None:
     world = World(nodes(1, cpu=8), queue(), gated_job("gated", 2), gang("small", 2, cpu=4))
     world.session()
     assert world.bound("small") == 2
@@ -77,7 +77,7 @@ def test_nobody_else_waits_for_gated_pods() -> None:
 def at_gate(
     name: str, count: int = 1, *, cpu: int = 4, minimum: int = 0, age: int = 9
 ) -> list[ApiObject]:
-    """A job whose pods wait for room in their queue."""
+    """A job whose pods wait for quota of their queue."""
     members = [
         pod(f"{name}-{n}", group=name, requests={"cpu": cpu}, gates=[QUEUE_ALLOCATION_GATE])
         for n in range(count)
@@ -86,7 +86,7 @@ def at_gate(
 
 
 def small_node_large_queue(*more: ApiObject) -> World:
-    """The queue has room for `g`, and no node has."""
+    """The queue has quota for `g`, and no node has."""
     return World(nodes(1, cpu=2), queue(capability={"cpu": "5"}), *at_gate("g"), *more)
 
 
@@ -94,7 +94,7 @@ def lifted(world: World, name: str) -> bool:
     return not world.pod(name).spec.scheduling_gates
 
 
-def test_the_gate_is_lifted_when_the_queue_has_room_although_no_node_has() -> None:
+def test_the_gate_is_lifted_when_the_queue_has_quota_although_no_node_is_free() -> None:
     world = small_node_large_queue()
     decisions = world.session()
     assert [ref.name for lift in decisions.gates for ref in lift.pods] == ["g-0"]
@@ -105,8 +105,8 @@ def test_the_gate_is_lifted_when_the_queue_has_room_although_no_node_has() -> No
     assert world.session().gates == (), "once"
 
 
-def test_a_new_leader_holds_no_room_for_an_annotation() -> None:
-    """It cannot tell its predecessor's from a tenant's; the pod waits for a node like any other."""
+def test_a_new_leader_reserves_no_quota_for_an_annotation() -> None:
+    """It cannot distinguish an annotation of its predecessor from one of a tenant; the pod waits for a node like any other."""
     world = small_node_large_queue()
     world.session()
     world.restart()
@@ -115,7 +115,7 @@ def test_a_new_leader_holds_no_room_for_an_annotation() -> None:
     assert world.bound("other") == 2
 
 
-def test_the_room_is_held_in_the_queue_until_the_pod_is_gone() -> None:
+def test_quota_is_reserved_in_the_queue_until_the_pod_is_gone() -> None:
     world = small_node_large_queue()
     world.session()
     world.put(*gang("other", 2, cpu=1))
@@ -127,23 +127,23 @@ def test_the_room_is_held_in_the_queue_until_the_pod_is_gone() -> None:
     assert world.bound("other") == 2
 
 
-def test_a_pod_is_bound_into_the_room_that_its_queue_holds() -> None:
+def test_a_pod_is_bound_within_the_quota_reserved_in_its_queue() -> None:
     world = small_node_large_queue()
     world.session()
     world.put(queue(capability={"cpu": "4"}), node("large", cpu=8))
     world.session()
     assert world.where() == {"g-0": "large"}
     world.put(*gang("other", 1, cpu=1))
-    assert world.session().binds == (), "its room counts once, and still does"
+    assert world.session().binds == (), "its quota counts once, and still does"
 
 
 def test_the_status_of_the_queue_does_not_count_what_is_only_held() -> None:
     world = small_node_large_queue()
     world.session()
-    assert [told.allocated for told in world.decide().queues] == []
+    assert [queue_status.allocated for queue_status in world.decide().queues] == []
 
 
-def test_room_is_held_while_the_write_is_under_way_and_given_back_when_it_fails() -> None:
+def test_quota_is_reserved_during_the_write_and_released_when_it_fails() -> None:
     world = small_node_large_queue()
     (lift,) = world.decide().gates
     (ref,) = lift.pods
@@ -164,7 +164,7 @@ def test_a_gang_that_the_queue_cannot_take_whole_keeps_its_gates() -> None:
     assert len(world.session().gates[0].pods) == 2
 
 
-def test_the_room_of_a_gang_that_keeps_its_gates_is_for_others() -> None:
+def test_quota_of_a_gang_that_keeps_its_gates_is_for_others() -> None:
     """`g` asks for 8 of 7 CPUs; what was tried for its first pod is not held, and `small` fits."""
     world = World(
         nodes(1, cpu=2), queue(capability={"cpu": "7"}), at_gate("g", 2), at_gate("small", 1, cpu=5)
@@ -191,7 +191,7 @@ def test_pods_without_a_gate_are_asked_for_and_hold_nothing() -> None:
 
 
 def test_the_gates_of_a_job_that_is_not_let_in_stay() -> None:
-    """Its queue has room, and the cluster has let in as much as it can hold."""
+    """Its queue has quota, and overcommit allows no more enqueued resources."""
     head, *members = at_gate("g")
     outside = group("g", minimum=1, phase="Pending", min_resources={"cpu": "400"})
     assert head.key == outside.key
@@ -206,7 +206,7 @@ def test_the_gates_of_a_job_in_a_closed_queue_stay() -> None:
 
 
 def test_what_a_pod_behind_the_gate_of_its_queue_asks_for_is_not_charged_either() -> None:
-    """A queue of 8 CPUs, all of which an enqueued job waits for behind Volcano's own gate and in vain: one of
+    """A queue of 8 CPUs, all of which an enqueued job waits for behind Volcano's own gate without success: one of
     its pods does not exist."""
     held = group("gated", minimum=3, phase="Inqueue", min_resources={"cpu": "8"})
     members = at_gate("gated", 2)[1:]
@@ -232,7 +232,7 @@ def test_a_gate_that_is_being_lifted_is_not_lifted_again_with_others() -> None:
 
 
 def test_a_lift_that_failed_is_tried_again_and_the_note_of_it_is_gone() -> None:
-    """After the rest the pod is behind its gate as before, so its gate is lifted anew."""
+    """After the rest the pod is behind its gate as before, so its gate is lifted again."""
     world = small_node_large_queue()
     (lift,) = world.decide().gates
     world.cache.remove_gate("ns/g-0", lift.pods[0].uid)
@@ -242,7 +242,7 @@ def test_a_lift_that_failed_is_tried_again_and_the_note_of_it_is_gone() -> None:
     assert lifted_in(world.decide()) == ["g-0"]
 
 
-def test_a_gate_that_somebody_lifts_opens_a_session() -> None:
+def test_a_gate_that_another_controller_lifts_opens_a_session() -> None:
     world = World(nodes(1, cpu=2), queue(capability={"cpu": "1"}), at_gate("g", 1))
     assert world.session().gates == ()
     gated = world.pod("g-0")
@@ -256,7 +256,7 @@ def test_so_does_one_of_which_pods_are_missing() -> None:
     assert world.session().gates == ()
 
 
-def test_pods_beyond_the_minimum_follow_as_far_as_the_queue_has_room() -> None:
+def test_gates_of_surplus_pods_are_lifted_as_far_as_the_quota_allows() -> None:
     world = World(nodes(1, cpu=2), queue(capability={"cpu": "12"}), at_gate("g", 5, minimum=2))
     assert len(world.session().gates[0].pods) == 3
 
@@ -303,10 +303,10 @@ def test_the_shell_writes_the_gate_once_and_binds_when_a_node_comes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("left", "told"), [("320", EIGHT), ("360", [*EIGHT, "g-9"])], ids=["closed", "lifted"]
+    ("left", "written"), [("320", EIGHT), ("360", [*EIGHT, "g-9"])], ids=["closed", "lifted"]
 )
-def test_a_pod_behind_a_gate_keeps_what_the_api_server_wrote(left: str, told: list[str]) -> None:
-    """Until its queue has room for it: then its gate is lifted, and it waits for a node like the others."""
+def test_a_pod_behind_a_gate_keeps_what_the_api_server_wrote(left: str, written: list[str]) -> None:
+    """Until its queue has quota for it: then its gate is lifted, and it waits for a node like the others."""
     world = World(nodes(1), queue(capability={"cpu": left}), fresh_gang())
     gated = pod("g-8", group="g", role="w", requests={"cpu": "40"}, gates=["else"], created=EPOCH)
     waits = pod(
@@ -319,4 +319,4 @@ def test_a_pod_behind_a_gate_keeps_what_the_api_server_wrote(left: str, told: li
     )
     world.put(gated, waits)
     world.session()
-    assert named(later(world, POD_CONDITION_SECONDS)) == told
+    assert named(later(world, POD_CONDITION_SECONDS)) == written

@@ -1,4 +1,4 @@
-"""Minimums before pods beyond them: within a session, and for a moment after."""
+"""Surplus delay: surplus pods come after all minimums of a session, and wait `surplusDelay` after their own."""
 
 from dataclasses import dataclass
 
@@ -55,7 +55,7 @@ def test_all_minimums_come_before_any_surplus(case: Together) -> None:
     assert bound(world, "a", "b", "c")[: len(case.jobs)] == case.runs
 
 
-def test_in_a_fifo_queue_nobody_behind_a_job_that_waits_grows() -> None:
+def test_in_a_fifo_queue_no_job_behind_a_waiting_job_grows() -> None:
     world = World(queue(fifo=True), CLASSES, nodes(1, cpu=8))
     world.put(*elastic("first", 8, 1, priority_class="high", age=9))
     world.put(*elastic("second", 4, 1, priority_class="low", age=5))
@@ -154,7 +154,7 @@ def test_best_effort_pods_do_not_wait() -> None:
     assert bound(arriving.world, "a") == [4]
 
 
-def test_nobody_is_evicted_for_pods_that_only_wait_for_their_time() -> None:
+def test_no_pod_is_evicted_for_pods_within_the_surplus_delay() -> None:
     first, second = Conf().tiers
     growing = (first[0], PluginConf(name="gang", switches={"jobstarving": False}), *first[2:])
     delay = ActionConf(name="allocate", arguments={"surplusDelay": "500ms"})

@@ -1,4 +1,4 @@
-"""ClusterCache of resources: only what nodes offer has one, and the sums are right whatever comes first."""
+"""Columns of the cluster cache: one per resource that nodes offer; sums do not depend on the order of facts."""
 
 import msgspec
 import pytest

@@ -140,7 +140,7 @@ def test_nonsense_in_arguments_falls_back_to_the_default() -> None:
 @pytest.mark.parametrize(
     ("parent", "why"),
     [
-        ("nobody", "its parent 'nobody' does not exist"),
+        ("absent", "its parent 'absent' does not exist"),
         ("odd", "its parent 'odd' is below it"),
         ("loop", "its parent 'loop' is below it"),
         ("x" * 300, f"its parent '{'x' * 64}' does not exist"),
@@ -183,15 +183,15 @@ def test_queues_below_root_do_not_wait_for_it() -> None:
     assert (world.bound("g"), world.cache.problems) == (1, {})
 
 
-def test_what_was_promised_in_queues_above_themselves_is_not_promised_twice() -> None:
-    """Jobs that were let in before somebody made a circle of their queues."""
+def test_claims_in_a_circle_of_queues_count_once() -> None:
+    """Jobs that were enqueued before a user made a circle of their queues."""
     inside = group("in", minimum=1, queue="a", phase="Inqueue", min_resources={"cpu": "70"})
     asking = group("new", minimum=1, phase="Pending", min_resources={"cpu": "10"})
     world = World(queue(), queue("a", parent="b"), queue("b", parent="a"), nodes(1), inside, asking)
     assert reason_of(world.session(), "new").stage is Stage.OVERCOMMIT
 
 
-def test_the_resource_names_beyond_those_there_is_room_for_are_reported() -> None:
+def test_resource_names_beyond_the_maximum_are_reported() -> None:
     many = {f"example.com/r{n:03}": "1" for n in range(RESOURCES_MAX)}
     full = node("full")
     status = msgspec.structs.replace(full.status, allocatable={**full.status.allocatable, **many})
@@ -287,7 +287,7 @@ def test_storage_of_no_sense_keeps_only_its_pod_waiting() -> None:
     assert reason_of(decisions, "odd").stage is Stage.PREDICATE
 
 
-def test_a_budget_with_a_selector_nobody_can_read_protects_nobody() -> None:
+def test_a_disruption_budget_with_an_unreadable_selector_protects_no_pod() -> None:
     needs = [LabelSelectorRequirement(key="a", operator="Near")]
     odd = PodDisruptionBudget(
         metadata=ObjectMeta(name="odd", namespace="ns"),

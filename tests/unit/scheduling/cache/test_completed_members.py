@@ -37,7 +37,7 @@ def test_the_replacement_of_a_lost_member_is_bound_beside_members_that_are_done_
     assert (status.phase, status.succeeded) == ("Running", 2)
 
 
-def test_without_the_note_it_waits_for_pods_that_nobody_makes() -> None:
+def test_without_the_annotation_it_waits_for_pods_that_are_never_created() -> None:
     world = gang_of_three("", member(2))
     assert reason_of(world.session(), "j").stage is Stage.TASKS
     assert world.bound("j") == 0
@@ -94,7 +94,7 @@ def test_a_gang_whose_running_members_suffice_keeps_its_phase() -> None:
     assert (world.group("j").status.phase, world.group("j").status.succeeded) == ("Completed", 3)
 
 
-def test_a_gang_with_completed_members_was_whole_and_does_not_begin_anew() -> None:
+def test_a_gang_with_completed_members_was_whole_and_does_not_start_again() -> None:
     world = gang_of_three(TWO_DONE, member(2, on="node-01"), phase="Running")
     world.session()
     assert scheduled(world) == "True"

@@ -1,4 +1,4 @@
-"""Notes about conditions that were decided and are not seen yet, and gates that are being lifted."""
+"""Overlay of pod conditions that were decided and are not observed yet, and of gates that are being lifted."""
 
 import msgspec
 import pytest
@@ -121,16 +121,16 @@ def gated_row() -> PodRow:
     return row
 
 
-def test_room_is_held_for_a_pod_whose_gate_we_lift_until_it_is_bound() -> None:
+def test_quota_is_reserved_for_a_pod_whose_gate_we_lift_until_it_is_bound() -> None:
     gates, row = RemovedGates(), gated_row()
     assert gates.put(row, removed=True).queue_reserved
     assert gates.over(row).queue_reserved
     bound = msgspec.structs.replace(row, status=TaskStatus.BOUND)
     assert not gates.over(bound).queue_reserved
-    assert not gates.over(row).queue_reserved, "a pod that comes back has no room of its own"
+    assert not gates.over(row).queue_reserved, "a pod that comes back has no quota of its own"
 
 
-def test_no_room_is_held_for_a_pod_that_is_gone() -> None:
+def test_no_quota_is_reserved_for_a_pod_that_is_gone() -> None:
     gates, row = RemovedGates(), gated_row()
     gates.put(row, removed=True)
     gates.pod_deleted(row.uid)

@@ -1,4 +1,4 @@
-"""Pods whose queue was deleted: they still take nodes, and `root` bears what they have."""
+"""Pods whose queue was deleted: they still use nodes, and `root` is charged for them."""
 
 import pytest
 
@@ -37,14 +37,14 @@ def deserted(*, conf: Conf | None = None, root: bool = True) -> World:
     return world
 
 
-def told(world: World) -> Figures:
+def report(world: World) -> Figures:
     return figures(world.snapshot(), world.conf, world.now)
 
 
 @pytest.mark.parametrize("conf", [None, HIERARCHY], ids=["proportion", "hdrf"])
 @pytest.mark.parametrize("root", [True, False], ids=["with root", "without root"])
 def test_queues_share_what_pods_without_a_queue_leave(*, conf: Conf | None, root: bool) -> None:
-    shown = told(deserted(conf=conf, root=root))
+    shown = report(deserted(conf=conf, root=root))
     assert {name: shown.queues[name].deserved["cpu"] for name in ("a", "b")} == {
         "a": 2000,
         "b": 2000,
@@ -53,7 +53,7 @@ def test_queues_share_what_pods_without_a_queue_leave(*, conf: Conf | None, root
 
 def test_root_has_what_pods_without_a_queue_have() -> None:
     world = deserted()
-    shown = told(world)
+    shown = report(world)
     assert shown.queues["root"].allocated["cpu"] == 12_000
     assert shown.queues["root"].deserved["cpu"] == CPUS * 1000
     decisions = world.session()
@@ -63,10 +63,10 @@ def test_root_has_what_pods_without_a_queue_have() -> None:
 
 
 def test_the_figures_name_queues_that_do_not_exist() -> None:
-    assert told(deserted()).unowned == {"gone": {"cpu": 12_000, "pods": 12_000}}
+    assert report(deserted()).unowned == {"gone": {"cpu": 12_000, "pods": 12_000}}
 
 
-def test_nobody_reclaims_what_has_no_queue_and_its_jobs_wait() -> None:
+def test_pods_without_a_queue_are_not_reclaimed_and_its_jobs_wait() -> None:
     world = deserted()
     world.put(*gang("late", 1, cpu=1, queue="gone"))
     decisions = world.session()
@@ -88,7 +88,7 @@ def test_a_guarantee_does_not_count_what_has_no_queue_twice() -> None:
 def test_a_queue_that_comes_back_has_its_pods_again() -> None:
     world = deserted()
     world.put(queue("gone", parent="root"))
-    shown = told(world)
+    shown = report(world)
     assert shown.unowned == {}
     assert shown.queues["gone"].allocated["cpu"] == 12_000
     assert shown.queues["root"].allocated["cpu"] == 12_000

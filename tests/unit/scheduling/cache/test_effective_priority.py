@@ -23,7 +23,7 @@ def contest(*, pods_priority: int | None, victims: int = 100) -> World:
 
 
 @pytest.mark.parametrize("lower", [0, 99, 100])
-def test_a_class_on_the_group_alone_evicts_nobody(lower: int) -> None:
+def test_a_priority_class_on_the_group_alone_evicts_no_pod(lower: int) -> None:
     assert contest(pods_priority=lower).session().evictions == ()
 
 
@@ -34,7 +34,7 @@ def test_pods_of_the_class_evict_as_before(pods_priority: int | None) -> None:
 
 
 def test_a_new_leader_leaves_groups_alone_that_others_were_evicted_for() -> None:
-    """The room that is made for it is not to be given to one that asks later."""
+    """What is freed for it must not be given to a later job."""
     world = contest(pods_priority=1000)
     known = world.group("new")
     spec = msgspec.structs.replace(known.spec, min_resources={"cpu": "8"})
@@ -48,7 +48,7 @@ def test_a_new_leader_leaves_groups_alone_that_others_were_evicted_for() -> None
     assert world.bound("new") == 1
 
 
-def test_pods_of_a_higher_class_than_their_group_evict_nobody() -> None:
+def test_pods_of_a_higher_class_than_their_group_evict_no_pod() -> None:
     world = contest(pods_priority=1000)
     world.put(priority_class("top", 50))
     assert world.session().evictions == ()
@@ -76,7 +76,7 @@ def test_an_annotation_is_no_priority_of_the_group() -> None:
     assert world.session().evictions == ()
 
 
-def test_a_class_on_the_group_alone_protects_nobody() -> None:
+def test_a_priority_class_on_the_group_alone_protects_no_pod() -> None:
     """The other way round: pods of a low class are victims of a higher one, whatever their group says."""
     world = World(
         queue(), nodes(1, cpu=8), priority_class("top", 1000), priority_class("mid", 100),

@@ -1,4 +1,4 @@
-"""What a tenant writes into a pod group decides nothing about others."""
+"""Forged pod groups: what a tenant writes into a pod group has no effect on other groups."""
 
 import msgspec
 import pytest
@@ -30,7 +30,7 @@ def forged(
 
 @pytest.mark.parametrize("cpu", ["8", "1000000"])
 @pytest.mark.parametrize("minimum", [0, 1, 9])
-def test_a_forged_inqueue_keeps_nobody_out(cpu: str, minimum: int) -> None:
+def test_a_forged_inqueue_keeps_no_other_group_pending(cpu: str, minimum: int) -> None:
     world = World(queue(), nodes(1, cpu=8), conf=EVICTING)
     world.forge(forged("evil", cpu=cpu, minimum=minimum))
     world.put(*gang("good", 1, phase="Pending", age=99, min_resources={"cpu": "8"}, cpu=8))
@@ -54,7 +54,7 @@ def test_a_new_leader_decides_inqueue_groups_without_bound_pods_again() -> None:
         group("claims", minimum=1, min_resources={"cpu": "8"}),
         gang("good", 1, phase="Pending", age=9, min_resources={"cpu": "8"}, cpu=8),
     )  # fmt: skip
-    assert world.session().enqueued == (), "what is let in keeps its claim"
+    assert world.session().enqueued == (), "an enqueued group keeps its claim"
     world.restart()
     assert world.session().enqueued == ("ns/good",), (
         "the older one goes first when all are asked again"
@@ -73,7 +73,7 @@ def test_a_new_leader_leaves_gangs_with_bound_pods_alone() -> None:
     assert world.bound("half") == 2, "it is completed"
 
 
-def test_whoever_is_let_in_claims_no_more_later() -> None:
+def test_an_enqueued_group_cannot_raise_its_claim() -> None:
     """minResources is the tenant's to write, before and after."""
     world = World(
         queue(),
@@ -109,7 +109,7 @@ def test_a_claim_on_a_queue_that_does_not_exist_ends() -> None:
 
 
 @pytest.mark.parametrize("minimum", [0, 1])
-def test_a_claim_ends_however_often_the_time_is_written_anew(minimum: int) -> None:
+def test_a_claim_ends_however_often_the_time_is_overwritten(minimum: int) -> None:
     world = World(
         queue(),
         nodes(1, cpu=8),
@@ -174,7 +174,7 @@ def test_a_group_that_was_just_enqueued_keeps_its_claim_until_its_pods_exist() -
 
 
 def test_what_could_never_run_claims_nothing() -> None:
-    """Without the plugin overcommit everybody is let in; then nobody's claim may count against a queue."""
+    """Without the plugin overcommit every group is enqueued; then no claim may count against a queue."""
     world = World(queue(capability={"cpu": "8"}), nodes(1, cpu=8), conf=EVICTING)
     world.forge(forged("evil", cpu="9"))
     world.put(*gang("good", 1, phase="Pending", min_resources={"cpu": "8"}, cpu=8))
@@ -199,7 +199,7 @@ OVERCOMMIT_ONLY = Conf(tiers=((PluginConf(name="gang"), PluginConf(name="overcom
 def test_a_group_claims_what_could_run_and_else_nothing(
     cpu: str, in_queue: str, claims: bool
 ) -> None:
-    """Overcommit lets in a fifth more than there is."""
+    """Overcommit enqueues a fifth more than the cluster has."""
     world = World(
         queue(), queue("dept", capability={"cpu": "4"}), queue("leaf", parent="dept"),
         queue("small", capability={"cpu": "6"}), nodes(1, cpu=8),
@@ -240,7 +240,7 @@ def test_a_claim_that_came_true_does_not_come_back_when_pods_end() -> None:
     assert world.bound("good") == 1
 
 
-def test_what_a_group_has_or_its_queue_holds_for_it_is_not_promised_again() -> None:
+def test_what_a_group_has_or_its_queue_reserves_is_not_claimed_again() -> None:
     world = World(
         queue(), nodes(1, cpu=8),
         gang("g", 1, phase="Pending", min_resources={"cpu": "8"}, cpu=3),
@@ -280,7 +280,7 @@ def test_groups_that_others_place_claim_nothing() -> None:
     assert world.bound("good") == 1
 
 
-def test_a_group_goes_back_however_often_the_time_is_written_anew() -> None:
+def test_a_group_returns_to_pending_however_often_the_time_is_overwritten() -> None:
     world = World(
         queue(), nodes(1, cpu=8),
         group("evil", minimum=1, phase="Pending", min_resources={"cpu": "8"}),
@@ -315,7 +315,7 @@ def test_a_time_to_come_is_written_as_now_though_nothing_else_is_new() -> None:
     assert times == [format_time(world.now)] * len(said)
 
 
-def test_an_annotation_holds_no_room_in_a_queue() -> None:
+def test_an_annotation_reserves_no_quota_in_a_queue() -> None:
     """Ours says that the scheduler lifted a gate; a tenant can write it on a pod of any size."""
     said = {"volcano.sh/queue-allocated": "true"}
     world = World(

@@ -1,4 +1,4 @@
-"""A pod that shrinks in place holds its old share until the kubelet has taken it back."""
+"""In-place resize: a pod that shrinks counts with its old request until the kubelet has applied the new one."""
 
 import msgspec
 
@@ -30,7 +30,7 @@ def shrinking(*, actual: str, allocated: str = "8") -> Pod:
     return as_the_bus_has_it(asks, actual=actual, allocated=allocated)
 
 
-def test_what_is_still_in_use_is_given_to_nobody() -> None:
+def test_what_is_still_in_use_is_given_to_no_other_pod() -> None:
     world = World(
         queue(), nodes(1, cpu=64), group("old", minimum=1, phase="Running"),
         shrinking(actual="64"), gang("new", 1, cpu=56),
@@ -41,7 +41,7 @@ def test_what_is_still_in_use_is_given_to_nobody() -> None:
     assert world.decide().bound_pods == 1
 
 
-def test_what_the_node_has_set_aside_is_given_to_nobody() -> None:
+def test_what_the_node_has_allocated_is_given_to_no_other_pod() -> None:
     world = World(
         queue(), nodes(1, cpu=64), group("old", minimum=1, phase="Running"),
         shrinking(actual="8", allocated="64"), gang("new", 1, cpu=56),

@@ -1,4 +1,4 @@
-"""Pod groups whose pods name another scheduler: counted, let in for our jobs, and never spoken of."""
+"""Pod groups of other schedulers: charged, enqueued by us where that is needed, and without our status."""
 
 import asyncio
 
@@ -118,7 +118,7 @@ def test_what_was_said_before_there_were_pods_is_taken_back() -> None:
 
 
 def test_a_gang_that_loses_a_pod_stays_let_in() -> None:
-    """So that its pod is made anew; we would only stand in the other scheduler's way."""
+    """A release would make its pod start again; placing it is for the other scheduler."""
     theirs = of_vcjob(group("theirs", minimum=2, phase="Running"))
     world = World(node("n"), queue(), theirs, member(0, on="n"), member(1, on="n"))
     world.session()
@@ -133,7 +133,7 @@ def test_a_gang_that_loses_a_pod_stays_let_in() -> None:
 
 
 def test_a_full_queue_keeps_it_out_and_says_so() -> None:
-    """The queue is ours, whoever places the pods."""
+    """The queue is ours, whichever scheduler places the pods."""
     theirs = of_vcjob(group("theirs", minimum=2, phase="Pending", min_resources={"cpu": "8"}))
     world = World(node("n"), queue(capability={"cpu": "4"}), theirs)
     decisions = world.session()
@@ -152,7 +152,7 @@ def test_a_gang_is_done_when_the_pods_of_others_are() -> None:
     assert said(world).phase == "Completed"
 
 
-def test_a_half_placed_gang_of_another_scheduler_is_nobody_to_release() -> None:
+def test_a_half_bound_gang_of_another_scheduler_is_not_released() -> None:
     theirs = of_vcjob(group("theirs", minimum=2))
     world = World(node("n"), queue(), theirs, member(0, on="n"), member(1))
     assert world.snapshot().partial_since == {}
@@ -161,11 +161,11 @@ def test_a_half_placed_gang_of_another_scheduler_is_nobody_to_release() -> None:
     assert world.bound("theirs") == 1
 
 
-# -- groups that are nobody's of ours ----------------------------------------------------------------
+# -- groups that are not managed by us ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("phase", ["", "Pending", "Inqueue", "Running", "Unknown", "Completed"])
-@pytest.mark.parametrize("job", ["", "their"], ids=["nobody's", "another controller's"])
+@pytest.mark.parametrize("job", ["", "their"], ids=["unowned", "another controller's"])
 def test_a_group_of_strangers_is_left_alone(phase: str, job: str) -> None:
     theirs = group("theirs", minimum=2, phase=phase, min_resources={"cpu": "60"})
     if job:
@@ -203,7 +203,7 @@ def test_one_pod_that_names_us_makes_it_ours() -> None:
 
 
 def test_a_group_without_pods_is_let_in_whosever_it_is() -> None:
-    """Who makes it may wait for that before there are pods to tell by."""
+    """Its creator may wait for that before it creates pods."""
     world = World(node("n"), queue(), group("theirs", minimum=2, phase="Pending"))
     world.session()
     assert said(world).phase == "Inqueue"
@@ -213,7 +213,7 @@ def test_a_group_without_pods_is_let_in_whosever_it_is() -> None:
 
 
 def test_conditions_of_others_stay_and_a_count_writes_none() -> None:
-    kept = PodGroupCondition(type="Quota", status="True", message="by somebody else")
+    kept = PodGroupCondition(type="Quota", status="True", message="by another writer")
     objects = gang("ours", 2, cpu=1)
     assert isinstance(objects[0], PodGroup)
     status = msgspec.structs.replace(objects[0].status, conditions=[kept])
@@ -238,7 +238,7 @@ def test_conditions_of_others_stay_and_a_count_writes_none() -> None:
 def test_a_condition_that_comes_while_we_write_is_not_lost(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    theirs = {"type": "Quota", "status": "True", "message": "by somebody else"}
+    theirs = {"type": "Quota", "status": "True", "message": "by another writer"}
 
     async def main() -> None:
         async with Shell() as shell:

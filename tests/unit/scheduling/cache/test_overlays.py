@@ -115,7 +115,7 @@ def test_a_failed_bind_rests_longer_each_time() -> None:
         assert world.decide().bound_pods == 1
 
 
-def test_a_hold_that_is_over_asks_for_no_further_session() -> None:
+def test_an_expired_bind_backoff_requests_no_further_session() -> None:
     world = World(queue(), nodes(1), gang("g", 1, cpu=400))
     world.cache.unassume(f"ns/{FIRST}", world.pod(FIRST).metadata.uid, now=world.now)
     world.session()
@@ -130,9 +130,9 @@ def test_only_what_can_change_the_outcome_wakes_a_session() -> None:
     status = msgspec.structs.replace(
         known.status, conditions=[PodCondition(type="PodScheduled", status="False")]
     )
-    told = msgspec.structs.replace(known, status=status)
+    written = msgspec.structs.replace(known, status=status)
     cases: list[tuple[str, ApiObject, bool]] = [
-        ("our own condition", told, False),
+        ("our own condition", written, False),
         ("a node's heartbeat", node("node-01"), False),
         ("a cordon", node("node-01", unschedulable=True), True),
         ("a queue's counters", queue(), False),
@@ -144,7 +144,7 @@ def test_only_what_can_change_the_outcome_wakes_a_session() -> None:
         assert world.matters == wakes, what
 
 
-def test_our_own_status_coming_back_wakes_nobody() -> None:
+def test_our_own_status_opens_no_session_when_it_is_observed() -> None:
     world = World(queue(), nodes(1), gang("g", 1, cpu=40))
     change = world.decide().statuses[0]
     world.cache.assume_status("ns/g", change.uid, status=change.status, now=world.now)

@@ -1,4 +1,4 @@
-"""A tenant overwrites the status that the scheduler wrote: no time of a claim or of a rest starts again."""
+"""A tenant overwrites the status that the scheduler wrote: neither claims nor timeouts start again."""
 
 import msgspec
 import pytest

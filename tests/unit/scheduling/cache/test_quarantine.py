@@ -1,4 +1,4 @@
-"""One group or object that our own code cannot decide on keeps nobody else waiting."""
+"""Quarantine: a group or object that raises in our own code is left out, and no other job waits for it."""
 
 import importlib
 from typing import Any
@@ -63,8 +63,8 @@ def test_the_session_is_held_without_the_group_that_broke_it() -> None:
     assert [bind.name for gang_bind in decisions.binds for bind in gang_bind.binds] == [
         "sound-worker-0"
     ]
-    told = {job.group: job.reason.sentence for job in decisions.reasons}
-    assert "the scheduler cannot decide about it" in told[fault.group]
+    reported = {job.group: job.reason.sentence for job in decisions.reasons}
+    assert "the scheduler cannot decide about it" in reported[fault.group]
 
 
 @pytest.mark.usefixtures("odd_group")
@@ -93,7 +93,7 @@ def test_a_fault_at_every_group_is_not_theirs(monkeypatch: pytest.MonkeyPatch) -
     assert [fault.action for fault in decisions.left_out] == ["allocate"]
 
 
-def test_a_line_of_queues_is_cut_and_told() -> None:
+def test_a_queue_tree_that_is_too_deep_is_cut_and_reported() -> None:
     parents = {f"q{n}": f"q{n - 1}" if n else "root" for n in range(1_000)}
     cut = at_the_top(parents)
     lengths: dict[str, int] = {}
@@ -103,6 +103,6 @@ def test_a_line_of_queues_is_cut_and_told() -> None:
             length, at = length + 1, parents[at]
         lengths[name] = length
     assert max(lengths.values()) <= LEVELS_MAX
-    told = misplaced(parents)
-    assert f"q{LEVELS_MAX - 1}" not in told
-    assert "levels below the top" in told["q999"]
+    reported = misplaced(parents)
+    assert f"q{LEVELS_MAX - 1}" not in reported
+    assert "levels below the top" in reported["q999"]

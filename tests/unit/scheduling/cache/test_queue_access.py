@@ -1,4 +1,4 @@
-"""Queues with an allow list, and what a queue lets its pods say about preemption."""
+"""Queues with an allow list of namespaces, and queues that allow pods to exempt themselves from preemption."""
 
 import msgspec
 import pytest

@@ -42,7 +42,7 @@ def test_nothing_is_enqueued_or_bound_in_it_and_the_reason_says_so() -> None:
         assert "namespace 'ns' is being deleted" in reason.sentence
 
 
-def test_nobody_is_evicted_for_a_job_in_it() -> None:
+def test_no_pod_is_evicted_for_a_job_in_it() -> None:
     world = World(queue(), CLASSES, nodes(1, cpu=8), running("a", 2), asking(), ending())
     assert world.session().evictions == ()
 
@@ -82,7 +82,7 @@ def count_binds(*answers: ClusterError) -> int:
             await shell.clock.sleep(60)
             counted.append(shell.cluster.writes["bind"])
             found = shell.group("g").status.conditions
-            assert any("being deleted" in c.message for c in found), "people are told"
+            assert any("being deleted" in c.message for c in found), "users see it"
 
     run_virtual(story())
     return counted[0]

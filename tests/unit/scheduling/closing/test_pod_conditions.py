@@ -1,4 +1,4 @@
-"""PodScheduled=False on every pod that waits, when it is due and only when it says something new."""
+"""PodScheduled=False on every waiting pod: written when it is due, and only when it changes."""
 
 import msgspec
 
@@ -187,7 +187,7 @@ def test_another_kind_of_reason_reaches_all_pods_once_in_a_while() -> None:
     world.cache.overlays.conditions.put(waiting, now=written_at)  # as the shell does
     world.put(node("node-01", unschedulable=True))
     decisions = later(world, 60)
-    assert named(decisions) == ["g-0"], "the first pod is told with its PodGroup"
+    assert named(decisions) == ["g-0"], "the first pod is written with its PodGroup"
     assert decisions.wake_at == written_at + REWRITE_SECONDS
     world.now = written_at + REWRITE_SECONDS
     assert named(world.session()) == EIGHT[1:]
@@ -242,7 +242,7 @@ def test_a_fact_older_than_our_write_does_not_bring_it_back() -> None:
     assert handed_over(world).waiting == ()
 
 
-def test_a_condition_that_somebody_took_away_after_our_write_is_written_again() -> None:
+def test_a_condition_that_another_writer_removed_is_written_again() -> None:
     world = marked_world()
     world.cache.overlays.conditions.written("pod-g-1", "1")
     world.put(world.pod("g-1"))

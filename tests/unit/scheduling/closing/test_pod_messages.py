@@ -1,4 +1,4 @@
-"""What waiting pods say: the message of each cause, and who says it when."""
+"""Messages of waiting pods: one for each cause, and which pods get it when."""
 
 import msgspec
 import pytest
@@ -57,7 +57,7 @@ class Surplus(msgspec.Struct, frozen=True, kw_only=True):
 
 SURPLUS = [
     Surplus(
-        id="a queue that has room for one more pod is not the reason",
+        id="a queue with quota for one more pod is not the reason",
         cluster=elastic(5),
         queues=(queue(capability={"cpu": "6"}),),
         says="0/1 nodes fit another: 1 insufficient cpu (at most cpu 3 free on a node)",
@@ -88,7 +88,7 @@ SURPLUS = [
         says="0/1 nodes fit another: 1 insufficient cpu",
     ),
     Surplus(
-        id="where no action places pods, a node with room is not refused",
+        id="where no action places pods, a free node is not refused",
         cluster=elastic(1),
         conf=Conf(actions=("enqueue",)),
         says="a node has enough free resources; they are placed in a later session",

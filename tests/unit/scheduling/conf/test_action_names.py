@@ -1,4 +1,4 @@
-"""`gangpreempt` and `gangreclaim`: what they mean, with whom they run once, what they may be told."""
+"""`gangpreempt` and `gangreclaim`: what they mean, beside which actions they run once, and their arguments."""
 
 from dataclasses import dataclass
 
@@ -64,7 +64,7 @@ def test_a_configuration_with_gangpreempt_evicts() -> None:
     assert [eviction.group for eviction in decisions.evictions] == ["ns/high"]
 
 
-def test_a_configuration_with_gangreclaim_takes_back() -> None:
+def test_a_configuration_with_gangreclaim_reclaims() -> None:
     conf, _ = read("enqueue, allocate, gangreclaim")
     world = World(queue("a"), queue("b"), node("n", cpu=4), conf=conf)
     for number in range(4):
@@ -79,8 +79,8 @@ def test_a_configuration_with_gangreclaim_takes_back() -> None:
 )
 @pytest.mark.parametrize("allowed", [True, False])
 def test_whole_gangs_may_be_kept(*, name: str, switch: str, allowed: bool) -> None:
-    told = f"- name: {name}\n  arguments: {{allowWholeBundle: {str(allowed).lower()}}}"
-    conf, warnings = read(f"allocate, {name}", told)
+    arguments = f"- name: {name}\n  arguments: {{allowWholeBundle: {str(allowed).lower()}}}"
+    conf, warnings = read(f"allocate, {name}", arguments)
     gang_conf = next(plugin for plugin in conf.plugins if plugin.name == "gang")
     assert gang_conf.switches[switch] is (not allowed)
     assert conf.configurations == ()
@@ -89,15 +89,15 @@ def test_whole_gangs_may_be_kept(*, name: str, switch: str, allowed: bool) -> No
 
 
 def test_max_domains_is_warned_of_and_others_are_kept() -> None:
-    told = "- name: gangpreempt\n  arguments: {maxDomains: 4, other: 1}"
-    conf, warnings = read("allocate, gangpreempt", told)
+    arguments = "- name: gangpreempt\n  arguments: {maxDomains: 4, other: 1}"
+    conf, warnings = read("allocate, gangpreempt", arguments)
     assert conf.configurations == (ActionConf(name="preempt", arguments={"other": "1"}),)
     assert "configurations[0]: maxDomains has no effect: there is no network topology" in warnings
     assert any("action preempt: argument 'other' has no effect" in each for each in warnings)
 
 
 @pytest.mark.parametrize(
-    ("told", "where"),
+    ("arguments", "where"),
     [
         ("{maxDomains: none}", "configurations[0].arguments.maxDomains: 'none': must be a whole number above 0"),
         ("{maxDomains: 0}", "configurations[0].arguments.maxDomains: 0: must be"),
@@ -105,20 +105,20 @@ def test_max_domains_is_warned_of_and_others_are_kept() -> None:
         ("7", "configurations[0].arguments: must be a mapping"),
     ],
 )  # fmt: skip
-def test_arguments_that_cannot_be_used_are_refused(told: str, where: str) -> None:
+def test_arguments_that_cannot_be_used_are_refused(arguments: str, where: str) -> None:
     with pytest.raises(ConfError) as caught:
-        read("allocate, gangpreempt", f"- name: gangpreempt\n  arguments: {told}")
+        read("allocate, gangpreempt", f"- name: gangpreempt\n  arguments: {arguments}")
     assert where in str(caught.value)
 
 
 def test_keeping_gangs_needs_the_plugin_gang() -> None:
-    told = "- name: gangreclaim\n  arguments: {allowWholeBundle: false}"
+    arguments = "- name: gangreclaim\n  arguments: {allowWholeBundle: false}"
     tiers = "\ntiers:\n- plugins:\n  - name: predicates\n"
     with pytest.raises(ConfError, match="needs the plugin gang"):
-        read("allocate, gangreclaim", told, tiers)
+        read("allocate, gangreclaim", arguments, tiers)
 
 
-def test_an_action_of_that_name_of_somebody_else_is_theirs() -> None:
+def test_an_action_of_that_name_of_a_third_party_is_theirs() -> None:
     text = f"actions: 'allocate, gangpreempt'{TIERS}"
     known = (*actions.REGISTRY, "gangpreempt")
     conf, _ = read_conf(text, actions=known, plugins=tuple(plugins.REGISTRY))

@@ -1,4 +1,4 @@
-"""Volcano's configuration file: what is understood, what is refused and where, what is warned of."""
+"""Volcano's configuration file: what is accepted, what is refused and where, and which warnings there are."""
 
 import logging
 import re
@@ -86,7 +86,7 @@ def test_the_file_of_the_chart_is_understood() -> None:
         ("actions: enqueue\ntiers: []\nmetrics: prometheus", "metrics: must be a mapping"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_told_with_its_place(text: str, where: str) -> None:
+def test_problems_are_reported_with_their_place(text: str, where: str) -> None:
     with pytest.raises(ConfError) as caught:
         read(text)
     assert where in str(caught.value)
@@ -135,7 +135,7 @@ def _line(written: str) -> str:
     return f"  - name: {name}" + (f"\n    arguments: {arguments}" if arguments else "")
 
 
-def test_what_actions_are_told_is_kept_and_warned_of_where_nobody_listens() -> None:
+def test_arguments_of_actions_are_kept_and_warned_of_where_they_have_no_effect() -> None:
     text = (
         "actions: allocate\ntiers:\n- plugins:\n  - name: gang\n"
         "configurations:\n- name: allocate\n  arguments: {predicateErrorCacheEnable: true}\n"

@@ -38,7 +38,7 @@ def kept(cpu: int, on: str = "node-01") -> ApiObject:
 
 
 def large(count: int, *, first: int, in_queue: str = "default", step: int = 1) -> list[ApiObject]:
-    """Jobs that go before others and ask for more than anybody can give, each for another amount."""
+    """Jobs that go before others and request more than any victims free, each for another amount."""
     jobs: list[ApiObject] = []
     for n in range(count):
         jobs += gang(
@@ -50,7 +50,7 @@ def large(count: int, *, first: int, in_queue: str = "default", step: int = 1) -
 def halves(
     name: str, milli: int, *, in_queue: str = "default", job_class: str = "high", at: str = ""
 ) -> list[ApiObject]:
-    """A gang of two tasks: each of them may find room by itself, so only a trial tells whether both do."""
+    """A gang of two tasks: each of them may fit by itself, so only a simulation shows whether both do."""
     where = {"at": at} if at else {}
     return [
         group(name, minimum=2, roles={"x": 1, "y": 1}, queue=in_queue, priority_class=job_class, age=99),
@@ -81,7 +81,7 @@ def test_jobs_that_are_larger_than_any_node_are_not_tried() -> None:
     assert evicted(world) == ["a-1"]
 
 
-def test_jobs_that_no_victims_make_room_for_are_not_tried() -> None:
+def test_preemptors_that_no_victims_help_are_not_simulated() -> None:
     world = World(
         queue(), CLASSES, nodes(1, cpu=100), kept(92), running("a", 2),
         large(MANY, first=9), asking(),
@@ -120,8 +120,8 @@ def test_queues_that_may_not_take_anything_back_do_not_hide_those_that_may() -> 
     assert [e.group for e in world.session().evictions] == ["ns/p"]
 
 
-def test_promised_room_is_taken_over_in_the_end_by_who_may() -> None:
-    """`p` was promised eight CPUs; all who outrank it but the last ask for more."""
+def test_a_reservation_is_taken_over_in_the_end_by_the_job_that_may() -> None:
+    """`p` has reserved eight CPUs; all jobs of higher priority but the last request more."""
     world = World(
         queue(), CLASSES, nodes(1, cpu=100), kept(92), running("a", 2),
         asking(cpu=8, job_class="middle"),
@@ -148,7 +148,7 @@ class Counting:
 
 
 def asked_for(count: int, *, free: int, milli: int) -> int:
-    """How often, when so many different jobs of a queue find no room on n2, of which so much is free."""
+    """How often, when so many different jobs of a queue do not fit on n2, of which so much is free."""
     jobs = [
         obj
         for n in range(count)
@@ -183,11 +183,11 @@ def test_queues_that_have_nothing_to_give_are_not_gone_through() -> None:
 
 
 @pytest.mark.usefixtures("counting")
-def test_nobody_is_asked_for_who_would_find_no_room_anyway() -> None:
+def test_a_preemptor_that_cannot_fit_is_not_simulated() -> None:
     assert asked_for(1, free=4, milli=10_000) == 0
 
 
-def trials_of(world: World, *, helped: bool, moves: int = 0) -> tuple[list[str], list[str]]:
+def attempts_of(world: World, *, helped: bool, moves: int = 0) -> tuple[list[str], list[str]]:
     """All jobs of a session, and those that were tried, each taking so many pods off nodes."""
     snapshot = world.snapshot()
     session = Session(snapshot, Framework(world.conf, plugin_registry.REGISTRY), world.now)
@@ -200,24 +200,24 @@ def trials_of(world: World, *, helped: bool, moves: int = 0) -> tuple[list[str],
     return [group.key for group in snapshot.groups], tried
 
 
-def test_over_time_everybody_is_tried_and_never_more_than_so_many() -> None:
+def test_over_time_every_preemptor_is_tried_within_the_bound() -> None:
     world = World(queue(), nodes(1), [obj for n in range(99) for obj in gang(f"j{n:02}", 1)])
     seen: dict[str, None] = {}
     for _ in range(6):
-        everybody, tried = trials_of(world, helped=False)
+        preemptors, tried = attempts_of(world, helped=False)
         assert len(tried) == len(set(tried)) == TRIED_MAX
-        assert tried[:FAILED_MAX] == everybody[:FAILED_MAX]
+        assert tried[:FAILED_MAX] == preemptors[:FAILED_MAX]
         seen |= dict.fromkeys(tried)
     assert len(seen) == 99
 
 
 @pytest.mark.parametrize("count", [60, 61, 64, 70])
-def test_trials_that_cost_much_are_fewer_and_everybody_has_one_all_the_same(count: int) -> None:
+def test_expensive_attempts_are_fewer_and_every_preemptor_has_one(count: int) -> None:
     world = World(queue(), nodes(1), [obj for n in range(count) for obj in gang(f"j{n:02}", 1)])
     seen: dict[str, None] = {}
     for _ in range(count):
-        everybody, tried = trials_of(world, helped=False, moves=FAILED_REMOVALS_MAX // 4)
-        assert tried[:4] == everybody[:4]
+        preemptors, tried = attempts_of(world, helped=False, moves=FAILED_REMOVALS_MAX // 4)
+        assert tried[:4] == preemptors[:4]
         assert len(tried) == len(set(tried)) == 4 + 1
         seen |= dict.fromkeys(tried)
     assert len(seen) == count
@@ -225,7 +225,7 @@ def test_trials_that_cost_much_are_fewer_and_everybody_has_one_all_the_same(coun
 
 def test_one_of_those_behind_is_tried_whatever_it_costs() -> None:
     world = World(queue(), nodes(1), [obj for n in range(9) for obj in gang(f"j{n:02}", 1)])
-    _, tried = trials_of(
+    _, tried = attempts_of(
         world, helped=False, moves=10 * (FAILED_REMOVALS_MAX + ROTATED_REMOVALS_MAX)
     )
     assert len(tried) == 2
@@ -233,14 +233,14 @@ def test_one_of_those_behind_is_tried_whatever_it_costs() -> None:
 
 def test_trials_that_help_may_cost_what_they_cost() -> None:
     world = World(queue(), nodes(1), [obj for n in range(9) for obj in gang(f"j{n:02}", 1)])
-    everybody, tried = trials_of(world, helped=True, moves=FAILED_REMOVALS_MAX)
-    assert tried == everybody
+    preemptors, tried = attempts_of(world, helped=True, moves=FAILED_REMOVALS_MAX)
+    assert tried == preemptors
 
 
-def test_as_long_as_it_helps_nobody_is_passed() -> None:
+def test_no_preemptor_is_skipped_while_attempts_succeed() -> None:
     world = World(queue(), nodes(1), [obj for n in range(99) for obj in gang(f"j{n:02}", 1)])
-    everybody, tried = trials_of(world, helped=True)
-    assert tried == everybody[:TRIED_MAX]
+    preemptors, tried = attempts_of(world, helped=True)
+    assert tried == preemptors[:TRIED_MAX]
 
 
 def _key(group: GroupRow) -> tuple[object, ...]:

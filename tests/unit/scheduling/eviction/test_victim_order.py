@@ -1,4 +1,4 @@
-"""Which of several sets of victims goes: one order for preempt, reclaim, equal priority and within a job."""
+"""The order of victim sets: one for preempt, reclaim, equal priority and within a job."""
 
 from dataclasses import dataclass, field
 

@@ -1,4 +1,4 @@
-"""Who can be asked to go: within budgets, out of broken gangs, and no more than a large gang needs."""
+"""Victims: within disruption budgets, from broken gangs first, and no more than a large gang needs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -47,8 +47,8 @@ class Within:
 WITHIN = [
     Within("the one of use goes, though another is cheaper", 1, ["low-0"]),
     Within("the cheapest goes where any will do", 1, ["low-1"], ""),
-    Within("nobody goes when none is left", 0, []),
-    Within("nobody goes when not enough are left", 1, [], "", 2),
+    Within("no pod is evicted when no disruption is left", 0, []),
+    Within("no pod is evicted when not enough disruptions are left", 1, [], "", 2),
     Within("as many go as are left", 2, ["low-0", "low-1"], "", 2),
 ]
 
@@ -104,7 +104,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize("case", BROKEN, ids=[case.id for case in BROKEN])
-def test_a_gang_below_its_minimum_protects_no_role(case: Broken) -> None:
+def test_a_gang_below_its_minimum_protects_no_task(case: Broken) -> None:
     def member(role: str, number: int) -> Pod:
         name = f"{role}-{number}"
         phase = "Failed" if name in case.failed.split() else ""
@@ -124,7 +124,7 @@ def test_a_gang_below_its_minimum_protects_no_role(case: Broken) -> None:
     assert evicted(world) == case.gone
 
 
-def test_nobody_goes_near_whom_the_job_is_to_lie() -> None:
+def test_no_victim_is_a_pod_that_the_preemptor_has_affinity_to() -> None:
     """Both could go by priority; without `db-1` there would be no place for it at all."""
     near = {"labelSelector": {"matchLabels": {"app": "db"}}, "topologyKey": "host"}
     affinity = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [near]}}
@@ -141,7 +141,7 @@ def test_nobody_goes_near_whom_the_job_is_to_lie() -> None:
     assert evicted(world) == ["a-0"]
 
 
-def test_a_large_gang_has_nobody_evicted_in_vain() -> None:
+def test_every_victim_of_a_large_gang_is_needed() -> None:
     """Each node has one large victim and two small ones; each pod needs the large one and a small one."""
     count = REPRIEVES_TRIED_MAX + 6
     large, small = {}, {}

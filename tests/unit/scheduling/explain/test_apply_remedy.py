@@ -146,10 +146,12 @@ def test_ended_jobs_leave_nothing_behind() -> None:
 
 
 def test_waiting_takes_time_and_terminating_pods_go() -> None:
-    leaving = pods("c", 1, on="n")[0]
-    metadata = msgspec.structs.replace(leaving.metadata, deletion_timestamp="2027-01-15T08:00:00Z")
+    terminating = pods("c", 1, on="n")[0]
+    metadata = msgspec.structs.replace(
+        terminating.metadata, deletion_timestamp="2027-01-15T08:00:00Z"
+    )
     cluster = scene(
-        group("a", 1), msgspec.structs.replace(leaving, metadata=metadata), pods("b", 1)
+        group("a", 1), msgspec.structs.replace(terminating, metadata=metadata), pods("b", 1)
     )
     apply_remedy(cluster, Unblock(action="wait"), JOB)
     assert cluster.now == NOW + WAIT_SECONDS

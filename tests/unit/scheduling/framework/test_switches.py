@@ -1,4 +1,4 @@
-"""Every switch that has an effect here: the same world with it and without ends differently."""
+"""Switches of plugins: each that has an effect changes the outcome of the same cluster."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Gangs: whole or not at all, in order, and why not."""
+"""Gang placement: the whole minimum or nothing, in task order, with a reason when it does not fit."""
 
 import msgspec
 import pytest
@@ -91,7 +91,7 @@ def test_a_gang_of_two_roles_is_whole_only_with_both() -> None:
     assert world.bound("j") == 3
 
 
-def test_a_role_without_its_pods_keeps_the_gang_waiting() -> None:
+def test_a_task_without_its_pods_keeps_the_gang_waiting() -> None:
     members = [pod(f"w-{n}", group="j", role="worker", requests={"cpu": 1}) for n in range(4)]
     world = World(nodes(1), queue(), [group("j", minimum=3, roles={"ps": 1, "worker": 2})], members)
     reason = reason_of(world.session(), "j")
@@ -99,7 +99,7 @@ def test_a_role_without_its_pods_keeps_the_gang_waiting() -> None:
     assert reason.sentence == "0 of the 1 pods of task 'ps' that the gang needs exist"
 
 
-def test_role_minimums_are_ignored_when_min_member_is_below_their_sum() -> None:
+def test_task_minimums_are_ignored_when_min_member_is_below_their_sum() -> None:
     members = [pod(f"w-{n}", group="j", role="worker", requests={"cpu": 1}) for n in range(2)]
     world = World(nodes(1), queue(), [group("j", minimum=2, roles={"ps": 2, "worker": 2})], members)
     world.session()
@@ -113,7 +113,7 @@ def test_pods_that_do_not_exist_yet_keep_the_gang_waiting() -> None:
     assert world.where() == {}
 
 
-def test_a_gang_that_a_crash_left_half_bound_is_completed_before_anybody_else() -> None:
+def test_a_gang_that_a_crash_left_half_bound_is_completed_before_other_jobs() -> None:
     half = gang("half", 4, cpu=30)
     world = World(nodes(2), queue(), half, gang("older", 1, cpu=60, age=99))
     for name, on in (("half-worker-0", "node-01"), ("half-worker-1", "node-01")):
@@ -124,7 +124,7 @@ def test_a_gang_that_a_crash_left_half_bound_is_completed_before_anybody_else() 
     assert (world.bound("half"), world.bound("older")) == (4, 0)
 
 
-def test_a_half_bound_gang_whose_bound_member_runs_is_completed_before_anybody_else() -> None:
+def test_a_half_bound_gang_whose_bound_member_runs_is_completed_before_other_jobs() -> None:
     world = World(
         nodes(1), queue(), gang("half", 2, cpu=40), runs("half-worker-0", cpu=40),
         gang("older", 1, cpu=64, age=99, phase="Pending"),
@@ -184,7 +184,9 @@ VOLCANO = "scheduling.volcano.sh/queue-allocation-gate"
     [([VOLCANO], 2), ([VOLCANO, "wait"], 0), (["wait"], 0)],
     ids=["volcano's own gate alone", "and another one", "only another one"],
 )
-def test_the_gate_of_the_queue_is_lifted_by_whoever_binds(gates: list[str], bound: int) -> None:
+def test_the_gate_of_the_queue_is_lifted_by_the_scheduler_that_binds(
+    gates: list[str], bound: int
+) -> None:
     members = [pod(f"g-{n}", group="g", requests={"cpu": 1}, gates=gates) for n in range(2)]
     world = World(nodes(1), queue(), group("g", minimum=2), members)
     decisions = world.session()
@@ -192,7 +194,7 @@ def test_the_gate_of_the_queue_is_lifted_by_whoever_binds(gates: list[str], boun
     assert all(bind.lifts_gate for gang_bind in decisions.binds for bind in gang_bind.binds)
 
 
-def test_a_queue_without_room_keeps_the_gate_of_its_pods_closed() -> None:
+def test_a_queue_without_quota_does_not_lift_the_gate_of_its_pods() -> None:
     gated = pod("g-0", group="g", requests={"cpu": 2}, gates=[VOLCANO])
     world = World(nodes(1), queue(capability={"cpu": "1"}), group("g", minimum=1), gated)
     assert reason_of(world.session(), "g").stage is Stage.QUOTA
@@ -202,7 +204,7 @@ def test_a_queue_without_room_keeps_the_gate_of_its_pods_closed() -> None:
     assert world.bound("g") == 1
 
 
-def test_elastic_pods_come_after_the_minimum_as_far_as_there_is_room() -> None:
+def test_surplus_pods_come_after_the_minimum_as_far_as_they_fit() -> None:
     world = World(nodes(1), queue(), gang("e", 6, minimum=2, cpu=20))
     decisions = world.session()
     assert world.bound("e") == 3

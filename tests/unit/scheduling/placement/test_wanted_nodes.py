@@ -1,4 +1,4 @@
-"""A node made as a reason asks for is one that the pod may go to; where none can be, none is named."""
+"""Wanted nodes of a reason: a node made like that accepts the pod; where none can, none is named."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""A pod is not evicted during its cooldown, and its end is a time at which a session is wanted."""
+"""cdp: a pod is not evicted during its cooldown, and the end of the cooldown is a registered wake-up."""
 
 import msgspec
 import pytest

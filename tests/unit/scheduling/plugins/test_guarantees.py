@@ -1,4 +1,4 @@
-"""What a queue is guaranteed is there when its jobs come, whichever jobs came before."""
+"""Guarantees: a queue gets its guarantee when its jobs arrive, whichever jobs were placed before."""
 
 import pytest
 

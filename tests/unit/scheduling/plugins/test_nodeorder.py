@@ -1,4 +1,4 @@
-"""Where pods would rather be: each preference with its weight, and without."""
+"""nodeorder: the score of each preference, with its weight and without."""
 
 from dataclasses import dataclass, field
 

@@ -1,4 +1,4 @@
-"""Where a pod may go beside other pods: affinity, anti-affinity, spread, host ports."""
+"""Predicates between pods: affinity, anti-affinity, topology spread, host ports."""
 
 from dataclasses import dataclass, field
 

@@ -1,4 +1,4 @@
-"""Where a pod may go: each check on its own, as a table."""
+"""predicates: each filter of nodes on its own, as a table."""
 
 from dataclasses import dataclass
 

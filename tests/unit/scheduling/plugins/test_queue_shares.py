@@ -1,4 +1,4 @@
-"""Fair share of queues: what they deserve, borrow and return, by weight and by `deserved`, down the queue tree."""
+"""Fair share of queues: deserved shares by weight and by `deserved`, borrowing and reclaim, down the queue tree."""
 
 from dataclasses import dataclass, field
 

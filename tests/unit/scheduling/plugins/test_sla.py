@@ -21,7 +21,7 @@ def conf(waiting: str = "", *, tier: int = 0) -> Conf:
 
 
 def waiting(name: str, *, age: int, annotation: str = "", cpu: int = 1) -> list[ApiObject]:
-    """A job that asks to be let in; created an hour and `age` seconds ago."""
+    """A job that waits to be enqueued; created an hour and `age` seconds ago."""
     made = gang(name, 1, cpu=cpu, age=age, phase="Pending", min_resources={"cpu": str(cpu)})
     metadata = made[0].metadata
     if annotation:

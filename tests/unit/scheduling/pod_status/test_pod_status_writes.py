@@ -121,7 +121,7 @@ def test_a_condition_has_the_time_since_when_the_pod_waits(
     )  # fmt: skip
 
 
-def test_a_pod_that_has_a_node_is_told_so_by_name() -> None:
+def test_the_event_of_a_bound_pod_names_its_node() -> None:
     made = assigned(BindPod(namespace="ns", name="p", uid="u", node="n"))
     assert (made.kind, made.namespace, made.name, made.uid) == (PODS, "ns", "p", "u")
     assert (made.type, made.reason) == ("Normal", "Scheduled")

@@ -1,4 +1,4 @@
-"""What a session leaves behind: its record, and the commands its decisions become."""
+"""Session records, and the writes that decisions become."""
 
 import msgspec
 import pytest
@@ -90,7 +90,7 @@ def test_what_is_new_about_a_job_is_said(other: JobReason) -> None:
     assert record.reasons == [other]
 
 
-def test_nobody_is_passed_over_when_all_reasons_change_in_every_session(
+def test_no_reason_is_left_out_when_all_change_in_every_session(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(reason_log_module, "REASONS_RECORDED_MAX", 3)

@@ -9,7 +9,7 @@ from vc.model.api import kinds
 from vc.model.api.meta import ApiObject
 
 
-def promised() -> World:
+def with_nomination() -> World:
     """Both pods of `a` end for `p`."""
     world = World(queue(), CLASSES, nodes(1, cpu=8), running("a", 2), asking(cpu=8))
     assert len(world.session().evictions) == 1
@@ -25,16 +25,16 @@ def again(*, job_class: str = "low") -> list[ApiObject]:
     return [head, member]
 
 
-def test_a_promise_ends_with_its_job() -> None:
-    world = promised()
+def test_a_nomination_ends_with_its_job() -> None:
+    world = with_nomination()
     world.delete_pod("p-0")
     world.delete(kinds.PODGROUPS, "ns/p")
     assert world.cache.overlays.evictions.nominated() == {}
 
 
 def test_another_job_of_the_same_name_inherits_nothing() -> None:
-    """Nobody saw the first one go; a job that goes before the second takes the room."""
-    world = promised()
+    """The end of the first one was not observed; a job before the second in job order uses the node."""
+    world = with_nomination()
     world.delete_pod("p-0")
     world.put(*again())
     world.put(group("first", minimum=1, priority_class="low", age=99))
@@ -44,7 +44,7 @@ def test_another_job_of_the_same_name_inherits_nothing() -> None:
 
 
 def test_nor_does_it_wait_as_if_it_had_others_evicted_just_now() -> None:
-    world = promised()
+    world = with_nomination()
     world.delete_pod("p-0")
     world.put(*again(job_class="high"))
     world.put(node("node-02", cpu=8), *running("b", 2, on="node-02", age=9))
@@ -52,8 +52,10 @@ def test_nor_does_it_wait_as_if_it_had_others_evicted_just_now() -> None:
     assert [p.name for e in world.session().evictions for p in e.pods] != []
 
 
-def test_a_successor_knows_whose_promise_it_keeps() -> None:
-    world = promised()
+def test_a_new_leader_knows_the_job_of_each_nomination() -> None:
+    world = with_nomination()
     world.restart()
     world.snapshot()
-    assert [told.uid for told in world.cache.overlays.evictions.nominated().values()] == ["group-p"]
+    assert [
+        nomination.uid for nomination in world.cache.overlays.evictions.nominated().values()
+    ] == ["group-p"]

@@ -1,4 +1,4 @@
-"""Promised room and a job of higher priority: it takes the room over, and the promise is not in vain."""
+"""Takeover of reservations: by a job of higher priority in the same queue, so that every eviction is used."""
 
 from tests.unit.scheduling.actions.test_preempt import CLASSES, asking, running
 from tests.unit.scheduling.objects import gang, group, node, nodes, pod, priority_class, queue
@@ -12,7 +12,7 @@ from vc.scheduling.record.reason_log import ReasonLog, Timing
 TOP = priority_class("top", 1000)
 
 
-def promised(*more: ApiObject) -> World:
+def with_reservation(*more: ApiObject) -> World:
     """A node full of jobs of low priority, both of which leave for `p`, which has a middle one."""
     world = World(
         queue(), queue("other"), CLASSES, TOP, nodes(1, cpu=8), running("a", 2),
@@ -32,7 +32,7 @@ def lost(decisions: Decisions) -> dict[str, tuple[str, ...]]:
 
 
 def test_it_is_bound_at_once_where_the_victims_are_gone() -> None:
-    world = promised()
+    world = with_reservation()
     world.put(*urgent())
     world.leave()
     decisions = world.session()
@@ -43,12 +43,12 @@ def test_it_is_bound_at_once_where_the_victims_are_gone() -> None:
     assert record.taken_over == [TakenOver(group="ns/p", by="ns/h")]
     said = reason_of(decisions, "p").sentence
     assert said.endswith("its reservation was taken over by ns/h, which has a higher priority")
-    assert world.pod("p-0").status.nominated_node_name == "", "an autoscaler is told"
+    assert world.pod("p-0").status.nominated_node_name == "", "an autoscaler sees it"
     assert world.cache.overlays.evictions.nominated() == {}
 
 
-def test_the_promise_becomes_its_own_while_the_victims_leave() -> None:
-    world = promised()
+def test_the_reservation_becomes_its_own_while_the_victims_terminate() -> None:
+    world = with_reservation()
     world.put(*urgent())
     decisions = world.session()
     assert (decisions.binds, decisions.evictions) == ((), ())
@@ -63,8 +63,8 @@ def test_the_promise_becomes_its_own_while_the_victims_leave() -> None:
     assert (world.bound("h"), world.bound("p")) == (1, 0)
 
 
-def test_who_outranks_the_taker_takes_it_again() -> None:
-    world = promised()
+def test_a_job_of_still_higher_priority_takes_the_reservation_over_again() -> None:
+    world = with_reservation()
     world.put(*urgent())
     world.session()
     world.put(*urgent(name="t", job_class="top"))
@@ -76,7 +76,7 @@ def test_who_outranks_the_taker_takes_it_again() -> None:
 
 def test_equal_and_lower_priorities_take_nothing() -> None:
     for job_class in ("middle", "low"):
-        world = promised()
+        world = with_reservation()
         world.put(*gang("thief", 1, priority_class=job_class, age=99, cpu=4))
         assert world.session().takeovers == ()
         world.leave()
@@ -84,16 +84,16 @@ def test_equal_and_lower_priorities_take_nothing() -> None:
         assert (world.bound("p"), world.bound("thief")) == (1, 0)
 
 
-def test_a_higher_priority_in_another_queue_takes_nothing() -> None:
-    world = promised()
+def test_a_job_of_another_queue_does_not_take_it_over() -> None:
+    world = with_reservation()
     world.put(*gang("thief", 1, queue="other", priority_class="high", cpu=8))
     world.leave()
     assert world.session().takeovers == ()
     assert (world.bound("p"), world.bound("thief")) == (1, 0)
 
 
-def test_it_takes_nothing_when_it_finds_room_elsewhere() -> None:
-    world = promised()
+def test_no_reservation_is_taken_over_by_a_job_that_fits_elsewhere() -> None:
+    world = with_reservation()
     world.put(node("node-02", cpu=4), *urgent(4))
     assert world.session().takeovers == ()
     assert world.where()["h-worker-0"] == "node-02"
@@ -102,8 +102,8 @@ def test_it_takes_nothing_when_it_finds_room_elsewhere() -> None:
     assert world.bound("p") == 1
 
 
-def test_one_that_does_not_fit_there_either_leaves_the_promise_alone() -> None:
-    world = promised()
+def test_a_job_that_does_not_fit_there_does_not_take_it_over() -> None:
+    world = with_reservation()
     world.put(*urgent(9))
     assert world.session().takeovers == ()
     world.leave()
@@ -111,8 +111,8 @@ def test_one_that_does_not_fit_there_either_leaves_the_promise_alone() -> None:
     assert world.bound("p") == 1
 
 
-def two_promises() -> World:
-    """`p` was promised node-01 first, then `q`, of a lower priority, node-02."""
+def two_reservations() -> World:
+    """`p` reserved node-01 first, then `q`, of a lower priority, node-02."""
     classes = [*CLASSES, priority_class("mean", 20), TOP]
     world = World(
         queue(), classes, nodes(2, cpu=8), running("a", 2), running("b", 2, on="node-02"),
@@ -125,25 +125,25 @@ def two_promises() -> World:
     return world
 
 
-def test_the_lowest_promise_ends_and_no_more_than_needed() -> None:
-    world = two_promises()
+def test_the_reservation_of_lowest_priority_ends_and_no_more_than_needed() -> None:
+    world = two_reservations()
     world.put(*urgent())
     world.leave()
     assert lost(world.session()) == {"ns/h": ("ns/q",)}
     assert (world.bound("h"), world.bound("p"), world.bound("q")) == (1, 1, 0)
 
 
-def test_a_gang_ends_as_many_promises_as_it_needs() -> None:
-    world = two_promises()
+def test_a_gang_takes_over_as_many_reservations_as_it_needs() -> None:
+    world = two_reservations()
     world.put(*gang("h", 2, priority_class="high", cpu=8))
     world.leave()
     assert lost(world.session()) == {"ns/h": ("ns/q", "ns/p")}
     assert world.bound("h") == 2
 
 
-def test_who_still_has_its_places_keeps_them() -> None:
-    """Both promises end for the trial; `h` may only lie on node-01, so `q` goes on."""
-    world = two_promises()
+def test_a_holder_whose_nodes_are_still_free_keeps_its_reservation() -> None:
+    """Both reservations end in the simulation; `h` may only lie on node-01, so `q` goes on."""
+    world = two_reservations()
     here = world.cache.overlays.evictions.nominated()["ns/p"].nodes[0][2][0]
     names = [node(n, cpu=8, labels={"host": n}) for n in ("node-01", "node-02")]
     world.put(*names)
@@ -156,9 +156,9 @@ def test_who_still_has_its_places_keeps_them() -> None:
     assert (world.bound("h"), world.bound("q"), world.bound("p")) == (1, 1, 0)
 
 
-def test_the_job_that_lost_its_promise_is_planned_anew() -> None:
+def test_the_job_that_lost_its_reservation_is_planned_again() -> None:
     """It has others evicted, when there are any it may evict."""
-    world = two_promises()
+    world = two_reservations()
     world.put(node("node-03", cpu=8), *running("c", 2, on="node-03"))
     world.put(*urgent())
     world.leave()
@@ -174,7 +174,7 @@ def test_the_job_that_lost_its_promise_is_planned_anew() -> None:
     assert world.bound("q") == 1
 
 
-def test_in_a_fifo_queue_nobody_passes_the_first_for_it() -> None:
+def test_in_a_fifo_queue_no_job_passes_the_first_by_a_takeover() -> None:
     world = World(
         queue(fifo=True), CLASSES, TOP, nodes(1, cpu=8), running("a", 2),
         asking(cpu=8, job_class="middle"),
@@ -186,8 +186,8 @@ def test_in_a_fifo_queue_nobody_passes_the_first_for_it() -> None:
     assert world.bound("h") == 0
 
 
-def test_one_that_asks_for_more_than_was_promised_takes_nothing() -> None:
-    """The room of both victims is free, but only one of them made room for `p`."""
+def test_a_job_that_requests_more_than_the_reservation_does_not_take_it_over() -> None:
+    """The nodes of both victims are free, but only one of them was evicted for `p`."""
     world = World(
         queue(), CLASSES, nodes(1, cpu=8), running("a", 2), asking(4, cpu=1, job_class="middle")
     )
@@ -199,7 +199,7 @@ def test_one_that_asks_for_more_than_was_promised_takes_nothing() -> None:
     assert (world.bound("p"), world.bound("h")) == (4, 0)
 
 
-def test_room_reclaimed_for_a_queue_goes_to_no_job_that_could_not_have_reclaimed_it() -> None:
+def test_a_reclaimed_reservation_is_not_taken_over_from_another_queue() -> None:
     """`h` waits before `p` comes: its queue does not deserve so much, and `p` asks for less."""
     world = World(
         queue("a", weight=2), queue("b"), CLASSES, nodes(1, cpu=3),

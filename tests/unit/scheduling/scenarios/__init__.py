@@ -1,1 +1,1 @@
-"""The scenarios that matter, as tables: a cluster literal, and who then runs, leaves and waits."""
+"""Scenarios as tables: a cluster literal, and which jobs then run, are evicted and wait."""

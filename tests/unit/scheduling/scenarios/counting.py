@@ -1,4 +1,4 @@
-"""The numbers of a reason, counted anew from the objects with plain loops."""
+"""The numbers of a reason, counted again from the objects with plain loops."""
 
 from collections.abc import Callable
 from typing import Final, TypeVar
@@ -121,7 +121,7 @@ class Count:
         raise AssertionError(f"no pod of {self._job.group} asks for {asked}")
 
     def _idle(self, node: Node) -> Amounts:
-        """What nobody has; room that a job was promised is its own."""
+        """What no pod uses; a reservation belongs to its job."""
         left = dict(parse_resources(node.status.allocatable))
         for pod in self._of(Pod):
             ended = pod.status.phase in ("Succeeded", "Failed")
@@ -144,7 +144,7 @@ class Count:
             if outside:
                 assert amount.needed == self._least(self.group).get(resource, 0)
             if target and "guaranteed" not in reason.sentence:
-                has = self._has(target, resource, promised=outside)
+                has = self._has(target, resource, enqueued=outside)
                 assert amount.available == max(0, self._limit(target, resource) - has)
             elif not target:
                 held = sum(self._held(q, resource) for q in self._of(Queue) if not q.spec.parent)
@@ -156,10 +156,10 @@ class Count:
 
     def _held(self, queue: Queue, resource: str) -> int:
         kept = dict(parse_resources(queue.spec.guarantee.resource)).get(resource, 0)
-        return max(kept, self._has(queue.metadata.name, resource, promised=False))
+        return max(kept, self._has(queue.metadata.name, resource, enqueued=False))
 
-    def _has(self, name: str, resource: str, *, promised: bool) -> int:
-        """What the pods of a queue and of those below it have, and what jobs were promised."""
+    def _has(self, name: str, resource: str, *, enqueued: bool) -> int:
+        """What the pods of a queue and of those below it have, and what jobs have enqueued."""
         below = [name]
         for queue in sorted(self._of(Queue), key=lambda q: len(q.spec.parent)):
             if queue.spec.parent in below:
@@ -170,12 +170,12 @@ class Count:
                 has = self._group_has(group).get(resource, 0)
                 least = self._least(group).get(resource, 0)
                 inside = group.status.phase not in ("", "Pending")
-                total += max(has, least) if promised and inside else has
+                total += max(has, least) if enqueued and inside else has
         return total
 
     def _overcommit(self, reason: Reason) -> None:
         for amount in reason.amounts:
-            promised = sum(
+            enqueued = sum(
                 max(0, self._least(g).get(amount.resource, 0) - self._group_has(g).get(amount.resource, 0))
                 for g in self._of(PodGroup)
                 if g.status.phase == "Inqueue"
@@ -183,7 +183,7 @@ class Count:
             used = self._total(amount.resource) - sum(
                 self._idle(node).get(amount.resource, 0) for node in self._of(Node)
             )
-            soon = int(self._total(amount.resource) * OVERCOMMIT) - used - promised
+            soon = int(self._total(amount.resource) * OVERCOMMIT) - used - enqueued
             assert amount.available == max(0, soon)
             assert amount.needed == self._least(self.group)[amount.resource]
 
@@ -209,9 +209,9 @@ class Count:
         assert reason.unblock.pods == least - len(there)
 
     def _victims(self, reason: Reason) -> None:
-        leaving = [pod for pod in self._of(Pod) if pod.metadata.deletion_timestamp]
+        terminating = [pod for pod in self._of(Pod) if pod.metadata.deletion_timestamp]
         assert reason.unblock is not None
-        assert reason.unblock.pods == len(leaving) > 0
+        assert reason.unblock.pods == len(terminating) > 0
 
     def _nothing(self, reason: Reason) -> None:
         assert not reason.amounts

@@ -1,4 +1,4 @@
-"""Gangs, priorities, elastic jobs, fairness between jobs, where their pods go."""
+"""Scenarios of gangs, priorities, preemption, elastic jobs, drf and placement."""
 
 import msgspec
 
@@ -124,7 +124,7 @@ TABLE = [
         waits={"tf": Wait(stage="gang", unblock="add-room", says="3 of the 4 pods")},
     ),
     Scenario(
-        id="2 ps and 4 workers where there is room for none of them",
+        id="2 ps and 4 workers where none of them fits",
         cluster=[queue(), nodes(1, cpu=1), gang("full", 1, cpu=1, age=9), training("tf")],
         runs={"full": 1},
         waits={"tf": Wait(stage="gang", unblock="add-room", says="2 more pods fit; it also needs capacity for 4 more pods of cpu 1")},
@@ -135,7 +135,7 @@ TABLE = [
         runs={"tf": 6}, on={"tf": "gpu-01 gpu-02 gpu-03 gpu-04 plain plain"},
     ),
     Scenario(
-        id="workers that want GPUs and ps that want CPUs, and no room for either",
+        id="workers that want GPUs and ps that want CPUs, and neither fits",
         cluster=[queue(), nodes(1, cpu=1), two_kinds()],
         waits={"tf": Wait(stage="gang", unblock="add-room", says="it also needs capacity for 4 more pods of cpu 8, nvidia.com/gpu 1")},
     ),
@@ -145,7 +145,7 @@ TABLE = [
         waits={"tf": Wait(stage="gang", unblock="add-room", says="it also needs capacity for")},
     ),
     Scenario(
-        id="some room for ps and some for workers",
+        id="some ps and some workers fit",
         cluster=[queue(), [node("a", cpu=2), node("b", cpu=8, gpu=1)], two_kinds()],
         waits={"tf": Wait(stage="gang", unblock="add-room", says="it also needs capacity for")},
     ),
@@ -175,7 +175,7 @@ TABLE = [
         waits={"tf": Wait(stage="tasks", code="NotEnoughTasks", unblock="lift-gates", says="capacity for 4 more pods of cpu 8, nvidia.com/gpu 1")},
     ),
     Scenario(
-        id="2 ps and 4 workers run where there is room for six",
+        id="2 ps and 4 workers run where six pods fit",
         cluster=[queue(), nodes(2, cpu=3), training("tf")],
         runs={"tf": 6},
     ),
@@ -185,12 +185,12 @@ TABLE = [
         runs={"small": 1}, waits={"large": Wait(stage="gang", unblock="add-room", says="0 of the 2 pods")},
     ),
     Scenario(
-        id="in a fifo queue nobody passes the first that waits",
+        id="in a fifo queue no job passes the first that waits",
         cluster=[queue(fifo=True), nodes(1, cpu=4), gang("large", 2, cpu=3, age=9), gang("small", 1, cpu=1)],
         waits={"large": ROOM, "small": Wait(stage="order", code="BehindOthers", unblock="wait", says="ns/large waits before it")},
     ),
     Scenario(
-        id="in a fifo queue nobody passes one whose pods are gated",
+        id="in a fifo queue no job passes one whose pods are gated",
         cluster=[queue(fifo=True), nodes(1, cpu=4), [group("gated", minimum=1, age=9), pod("gated-0", group="gated", requests={"cpu": "1"}, gates=["wait"])], gang("small", 1, cpu=1)],
         waits={"gated": Wait(stage="tasks", code="NotEnoughTasks", unblock="lift-gates"), "small": Wait(stage="order", code="BehindOthers", unblock="wait", says="ns/gated waits before it")},
     ),
@@ -210,7 +210,7 @@ TABLE = [
         runs={"grow": 1, "new": 3},
     ),
     Scenario(
-        id="what an elastic job has beyond its minimum makes room for a higher priority",
+        id="what an elastic job has beyond its minimum is evicted for a higher priority",
         cluster=[queue(), *CLASSES, nodes(1, cpu=4), gang("grow", 4, minimum=1, cpu=1, priority_class="low")],
         then=[gang("urgent", 2, cpu=1, priority_class="high")],
         runs={"grow": 2, "urgent": 2}, evicted="grow-worker-2 grow-worker-3",
@@ -271,13 +271,13 @@ TABLE = [
         waits={"low": Wait(stage="gang", unblock="add-room", says="3 of the 4 pods")},
     ),
     Scenario(
-        id="nobody is evicted for an equal priority",
+        id="no pod is evicted for an equal priority",
         cluster=[queue(), *CLASSES, nodes(1, cpu=4), gang("first", 4, cpu=1, priority_class="high")],
         then=[gang("second", 1, cpu=1, priority_class="high")],
         runs={"first": 4}, waits={"second": ROOM},
     ),
     Scenario(
-        id="nobody is evicted when it would not be enough",
+        id="no pod is evicted when it would not be enough",
         cluster=[queue(), *CLASSES, nodes(1, cpu=4), gang("low", 4, cpu=1, priority_class="low")],
         then=[gang("urgent", 2, cpu=3, priority_class="high")],
         runs={"low": 4}, waits={"urgent": ROOM},
@@ -315,7 +315,7 @@ TABLE = [
         runs={"busy": 1, "urgent": 1}, evicted="idle-0", remade=True, waits={"idle": ROOM},
     ),
     Scenario(
-        id="a job keeps its room until its victims are gone",
+        id="a job keeps its reservation until its victims are gone",
         cluster=[queue(), *CLASSES, nodes(1, cpu=4), gang("low", 4, minimum=1, cpu=1, priority_class="low")],
         then=[gang("urgent", 2, cpu=1, priority_class="high"), gang("late", 1, cpu=1, priority_class="low")],
         lingering=True,
@@ -323,7 +323,7 @@ TABLE = [
         waits={"urgent": Wait(stage="victims", code="WaitingForVictims", unblock="wait", says="until 2 terminating pods are gone"), "late": ROOM},
     ),
     Scenario(
-        id="a gang that a crash left half bound is completed before anybody else",
+        id="a gang that a crash left half bound is completed before other jobs",
         cluster=[queue(), nodes(1, cpu=4), gang("first", 3, cpu=1, age=9),
                  [group("half", minimum=3), *(pod(f"half-{n}", group="half", requests={"cpu": "1"}, on="node-01" if n else "", phase="Pending") for n in range(3))]],
         runs={"half": 3}, waits={"first": ROOM},
@@ -357,7 +357,7 @@ TABLE = [
         runs={"tf": 6}, on={"tf": "node-01 node-01 node-02 node-02 node-03 node-04"},
     ),
     Scenario(
-        id="without the action preempt nobody is evicted",
+        id="without the action preempt no pod is evicted",
         cluster=[queue(), *CLASSES, nodes(1, cpu=4), gang("low", 4, cpu=1, priority_class="low")],
         then=[gang("urgent", 1, cpu=1, priority_class="high")],
         conf=Conf(actions=("enqueue", "allocate", "backfill")),

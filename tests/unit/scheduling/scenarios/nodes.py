@@ -1,4 +1,4 @@
-"""Each check of a node: a job that passes it, or that waits and says so."""
+"""Scenarios of predicates: for each, a job that passes it, or that waits with the reason."""
 
 from tests.unit.scheduling.objects import gang, group, node, pod, queue
 from tests.unit.scheduling.plugins.test_pod_affinity import WEB, far, lying, near, spread
@@ -127,7 +127,7 @@ TABLE = [
         waits={"g": Wait(stage="predicate", unblock="create-peer", left={"pod affinity": 0}, says="it starts near a pod with app=web")},
     ),
     Scenario(
-        id="near nobody that can be",
+        id="affinity to no pod that can be",
         cluster=[queue(), ZONES, job(affinity=near("zone", None))],
         waits={"g": Wait(stage="predicate", unblock="fix", left={"pod affinity": 0}, fix=job()[1:])},
     ),

@@ -1,4 +1,4 @@
-"""Queues: what they get, borrow, give back and keep, by weight and by what they deserve."""
+"""Scenarios of queues: deserved shares, borrowing, reclaim, guarantees and capabilities."""
 
 import msgspec
 
@@ -146,7 +146,7 @@ TABLE = [
         conf=CAPACITY, shares={"a": 1, "b": 9}, evicted="b9-worker-0",
     ),
     Scenario(
-        id="by what they deserve, also for a job that is not let in yet",
+        id="by what they deserve, also for a job that is not enqueued yet",
         cluster=[[queue("a", deserved={"cpu": "2", "memory": "1Gi"}), queue("b", deserved={"cpu": "1"})], node("n", cpu=4, memory="4Gi"), gang("old", 4, minimum=1, queue="b", cpu=1, memory="1Gi")],
         then=[gang("new", 1, queue="a", cpu=1, memory="2Gi", phase="Pending", min_resources={"cpu": "1", "memory": "2Gi"})],
         conf=CAPACITY, runs={"old": 2, "new": 1}, evicted="old-worker-2 old-worker-3",
@@ -188,7 +188,7 @@ TABLE = [
         conf=CAPACITY, runs={"old": 7, "three": 3}, evicted="old-worker-7 old-worker-8 old-worker-9", waits={"more": Wait(stage="quota", unblock="add-room", says="guaranteed to other queues")},
     ),
     Scenario(
-        id="nobody deserves more than there is",
+        id="no queue deserves more than there is",
         cluster=[[queue("a", deserved={"cpu": "100"}), queue("b", deserved={"cpu": "5"})], TEN, gang("seven", 7, queue="a", cpu=1), gang("two", 2, queue="b", cpu=1)],
         then=[gang("old", 1, queue="a", cpu=1, age=9), gang("young", 1, queue="b", cpu=1)],
         conf=CAPACITY, runs={"seven": 7, "two": 2, "young": 1}, waits={"old": NO_ROOM},
@@ -232,13 +232,13 @@ TABLE = [
         waits={"up": Wait(stage="queue-closed", code="QueueNotLeaf", unblock="move-job", says="queue 'root' has child queues, and only leaf queues run jobs; move the job to one of: 'dept-b', 'team-a1', 'team-a2'")},
     ),
     Scenario(
-        id="nor are they let in",
+        id="nor are they enqueued",
         cluster=[DESERVING, TEN, gang("up", 2, queue="dept-a", cpu=1, phase="Pending", min_resources={"cpu": "2"})],
         conf=LEAVES_ONLY,
         waits={"up": Wait(stage="queue-closed", code="QueueNotLeaf", unblock="move-job")},
     ),
     Scenario(
-        id="a gang of two tasks in a queue above others is told so once",
+        id="a gang of two tasks in a queue above others has one reason",
         cluster=[DESERVING, TEN, [group("up", minimum=2, roles={"ps": 1, "worker": 1}, queue="dept-a"), pod("up-ps-0", group="up", role="ps", requests={"cpu": "1"}), pod("up-worker-0", group="up", role="worker", requests={"cpu": "2"})]],
         conf=LEAVES_ONLY,
         waits={"up": Wait(stage="queue-closed", code="QueueNotLeaf", unblock="move-job")},
@@ -270,7 +270,7 @@ TABLE = [
         runs={"one": 2}, waits={"two": Wait(stage="quota", unblock="raise-capability", says="requested cpu 2, available 1")},
     ),
     Scenario(
-        id="a job that is not let in for its queue's capability",
+        id="a job that is not enqueued for its queue's capability",
         cluster=[queue("a", capability={"cpu": "3"}), TEN, gang("one", 2, queue="a", cpu=1, age=9, phase="Pending", min_resources={"cpu": "2"}), gang("two", 2, queue="a", cpu=1, phase="Pending", min_resources={"cpu": "2"})],
         runs={"one": 2}, waits={"two": RAISE},
     ),
@@ -298,14 +298,14 @@ TABLE = [
                "much": Wait(stage="quota", unblock="raise-weight", says="queue 'b' is overused, it has its deserved share", then=["gang"])},
     ),
     Scenario(
-        id="the least weight that would help is told",
+        id="the least weight that would help is named",
         cluster=[[queue("a"), queue("b", weight=3)], TEN, gang("five", 5, queue="a", cpu=1, age=9), gang("other", 9, minimum=5, queue="b", cpu=1)],
         then=[gang("more", 1, queue="a", cpu=1)],
         conf=OVERUSED, runs={"five": 5, "other": 5},
         waits={"more": Wait(stage="quota", unblock="raise-weight", says="with a weight of 3 instead of 1 it deserves more", then=["gang"])},
     ),
     Scenario(
-        id="a queue that deserves everything is told of room, not of weight",
+        id="a queue that deserves everything has a remedy of nodes, not of weight",
         cluster=[queue("a"), nodes(1, cpu=4), gang("all", 4, queue="a", cpu=1, age=9), gang("more", 1, queue="a", cpu=1)],
         conf=OVERUSED, runs={"all": 4}, waits={"more": Wait(stage="gang", unblock="add-room")},
     ),

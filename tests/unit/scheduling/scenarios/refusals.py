@@ -1,4 +1,4 @@
-"""Each reason that has nothing to do with nodes: what is refused before anybody looks for room."""
+"""Scenarios of reasons without nodes: what is refused before any node is considered."""
 
 import msgspec
 
@@ -127,8 +127,8 @@ TABLE = [
     ),
     Scenario(
         id="a queue whose parent does not exist",
-        cluster=[[queue(), queue("odd", parent="nobody")], TWO, gang("g", 1, cpu=1, queue="odd"), gang("other", 1, cpu=1)],
-        runs={"other": 1}, waits=invalid("queue 'odd': its parent 'nobody' does not exist", queue("nobody")),
+        cluster=[[queue(), queue("odd", parent="absent")], TWO, gang("g", 1, cpu=1, queue="odd"), gang("other", 1, cpu=1)],
+        runs={"other": 1}, waits=invalid("queue 'odd': its parent 'absent' does not exist", queue("absent")),
     ),
     Scenario(
         id="a queue that stands above itself",
@@ -181,7 +181,7 @@ TABLE = [
         conf=QUOTAS, waits={"g": Wait(stage="namespace-quota", unblock="raise-quota", says="requested cpu 2, available 1")},
     ),
     Scenario(
-        id="a job that was let in and found no room goes back",
+        id="a job that was enqueued and does not fit returns to Pending",
         cluster=[queue(), TWO, gang("g", 1, cpu=6, phase="Pending", min_resources={"cpu": "6"})], later=INQUEUE_SECONDS,
         waits={"g": Wait(stage="overcommit", code="InqueueTimeout", unblock="add-room", says="0 of the 1 pods of cpu 6")},
     ),

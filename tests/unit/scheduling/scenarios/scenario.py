@@ -48,7 +48,7 @@ class Scenario:
     id: str
     cluster: Cluster
     then: Cluster = ()
-    """Comes when the first part has settled."""
+    """Comes when the first part is stable."""
     conf: Conf = field(default_factory=Conf)
     runs: Mapping[str, int] = field(default_factory=dict)
     """Job to pods on nodes."""
@@ -60,7 +60,7 @@ class Scenario:
     """Pods, in the order of their names: `a-1 a-2`."""
     waits: Mapping[str, Wait] = field(default_factory=dict)
     remade: bool = False
-    """Victims are made anew, as controllers do."""
+    """Victims are created again, as controllers do."""
     lingering: bool = False
     """Victims have not left yet."""
     later: float = 0
@@ -90,20 +90,20 @@ def play(scenario: Scenario) -> Played:
         failed = world.pod(scenario.not_bound)
         world.cache.unassume(failed.key, failed.metadata.uid, now=world.now)
         return Played(world, world.session(), ())
-    last, evicted = settle(world, scenario)
+    last, evicted = run_until_stable(world, scenario)
     if scenario.then:
         for some in scenario.then:
             world.put(*([some] if isinstance(some, ApiObject) else some))
-        last, more = settle(world, scenario)
+        last, more = run_until_stable(world, scenario)
         evicted += more
     if scenario.later:
         world.now += scenario.later
-        last, more = settle(world, scenario)
+        last, more = run_until_stable(world, scenario)
         evicted += more
     return Played(world, last, tuple(sorted(evicted)))
 
 
-def settle(world: World, scenario: Scenario) -> tuple[Decisions, list[str]]:
+def run_until_stable(world: World, scenario: Scenario) -> tuple[Decisions, list[str]]:
     """Sessions until one changes nothing: the last one, and the pods that were evicted."""
     evicted: list[str] = []
     for _ in range(SESSIONS_MAX):
@@ -113,14 +113,14 @@ def settle(world: World, scenario: Scenario) -> tuple[Decisions, list[str]]:
         gone = [world.pod(name) for name in victims]
         if not scenario.lingering:
             world.leave()
-            world.put(*(_anew(pod) for pod in gone if scenario.remade))
+            world.put(*(_created_again(pod) for pod in gone if scenario.remade))
             world.now += SESSION_SECONDS
         if not (decisions.enqueued or decisions.binds or victims or decisions.releases):
             return decisions, evicted
     raise AssertionError("it does not come to rest")
 
 
-def _anew(pod: Pod) -> Pod:
+def _created_again(pod: Pod) -> Pod:
     """As its controller makes it again."""
     metadata = msgspec.structs.replace(
         pod.metadata, uid=f"{pod.metadata.uid}+", deletion_timestamp=None

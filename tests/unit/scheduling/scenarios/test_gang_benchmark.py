@@ -1,4 +1,4 @@
-"""Jobs of 2 ps and 4 workers where only one fits at a time: with gangs all end, without none does."""
+"""Jobs of 2 ps and 4 workers where only one fits at a time: with gangs all finish, without gangs none does."""
 
 import pytest
 
@@ -53,7 +53,7 @@ def test_without_gangs_they_hold_what_the_others_need(count: int, conf: Conf) ->
     assert run(world, names) == []
     held = [world.bound(name) for name in names]
     assert sum(held) == SIZE, "the nodes are full"
-    assert max(held) < SIZE, "and nobody is whole"
+    assert max(held) < SIZE, "and no gang is whole"
 
 
 def test_without_gangs_a_job_that_is_alone_ends() -> None:
@@ -61,7 +61,7 @@ def test_without_gangs_a_job_that_is_alone_ends() -> None:
     assert run(world, ["tf"]) == ["tf"]
 
 
-def test_what_is_held_in_vain_is_seen() -> None:
+def test_resources_of_partial_gangs_are_counted() -> None:
     """A gang that waits holds nothing: a small job runs beside it."""
     small = [group("small", minimum=1), pod("small-0", group="small", requests={"cpu": "1"})]
     world = World(queue(), nodes(1, cpu=5), training("tf", age=9), small)

@@ -1,11 +1,18 @@
-"""Every scenario ends as its table says; every reason is true, and what it proposes really helps."""
+"""Every scenario ends as its table says; every reason is true, and its remedy starts the job."""
 
 import msgspec
 import pytest
 
 from tests.unit.scheduling.scenarios import gangs, nodes, queues, refusals
 from tests.unit.scheduling.scenarios.counting import Count
-from tests.unit.scheduling.scenarios.scenario import Played, Scenario, Wait, job_of, play, settle
+from tests.unit.scheduling.scenarios.scenario import (
+    Played,
+    Scenario,
+    Wait,
+    job_of,
+    play,
+    run_until_stable,
+)
 from tests.unit.scheduling.scenarios.unblocking import ACTIONS, unblock
 from vc.messages.sessions import JobReason, Stage
 from vc.model.api.kinds import Kind
@@ -66,7 +73,7 @@ def test_what_would_unblock_it_does(scenario: Scenario, job: str) -> None:
     for stage in (wait.stage, *wait.then):
         assert waiting[job].reason.stage.value == stage, waiting[job].reason.sentence
         unblock(world, waiting[job], wait, {found.group: found for found in waiting.values()})
-        last, _ = settle(world, scenario)
+        last, _ = run_until_stable(world, scenario)
         waiting = Played(world, last, ()).waiting
     assert job not in waiting, waiting[job].reason.sentence
     least = world.group(job).spec.min_member
@@ -78,31 +85,33 @@ class _TrialGround:
 
     def __init__(self, played: Played) -> None:
         self._objects = {(type(obj), obj.key): obj for obj in played.world.objects()}
-        self._trial = Simulation(played.world.objects(), played.world.conf, now=played.world.now)
+        self._simulation = Simulation(
+            played.world.objects(), played.world.conf, now=played.world.now
+        )
         self.placed: dict[str, int] = {}
 
     @property
     def now(self) -> float:
-        return self._trial.now
+        return self._simulation.now
 
     @now.setter
     def now(self, value: float) -> None:
-        self._trial.now = value
+        self._simulation.now = value
 
     def objects(self) -> list[ApiObject]:
         return list(self._objects.values())
 
     def put(self, *objects: ApiObject) -> None:
         self._objects |= {(type(obj), obj.key): obj for obj in objects}
-        self._trial.put(objects)
+        self._simulation.put(objects)
 
     def delete(self, kind: Kind, key: str) -> None:
         (made,) = [known.type for known in KINDS if known is kind]
         del self._objects[made, key]
-        assert self._trial.drop(kind, key)
+        assert self._simulation.drop(kind, key)
 
     def run_sessions(self) -> Outcome:
-        outcome = self._trial.run_sessions()
+        outcome = self._simulation.run_sessions()
         for group, pods in outcome.placements.items():
             self.placed[group] = self.placed.get(group, 0) + len(pods)
         return outcome
@@ -111,38 +120,38 @@ class _TrialGround:
 @EACH_WAIT
 def test_a_simulation_with_what_would_unblock_it_places_it(scenario: Scenario, job: str) -> None:
     played, wait = play(scenario), scenario.waits[job]
-    told = played.waiting[job]
+    waiting = played.waiting[job]
     ground = _TrialGround(played)
     found = ground.run_sessions().reasons
     if scenario.not_bound:  # only the scheduler itself knows of a bind that failed
-        assert ground.placed[told.group] > 0
+        assert ground.placed[waiting.group] > 0
         return
-    assert found[told.group].reason == told.reason, "a simulation says the same"
+    assert found[waiting.group].reason == waiting.reason, "a simulation says the same"
     for _ in (wait.stage, *wait.then):
-        unblock(ground, found[told.group], wait, found)
+        unblock(ground, found[waiting.group], wait, found)
         found = ground.run_sessions().reasons
-    assert told.group not in found, found[told.group].reason.sentence
-    bound = played.world.bound(job) + ground.placed[told.group]
+    assert waiting.group not in found, found[waiting.group].reason.sentence
+    bound = played.world.bound(job) + ground.placed[waiting.group]
     assert bound >= played.world.group(job).spec.min_member
 
 
 @pytest.mark.parametrize(
     "scenario", [s for s in nodes.TABLE if "taint" in s.id and s.waits], ids=lambda s: str(s.id)
 )
-def test_a_job_that_tolerates_the_taints_it_is_told_of_runs(scenario: Scenario) -> None:
+def test_a_job_that_tolerates_the_taints_of_its_remedy_runs(scenario: Scenario) -> None:
     played = play(scenario)
-    told = played.waiting["g"].reason.unblock
-    assert told is not None
-    assert told.where is not None
+    remedy = played.waiting["g"].reason.unblock
+    assert remedy is not None
+    assert remedy.where is not None
     tolerations = []
-    for taint in told.where.taints:
+    for taint in remedy.where.taints:
         pair, _, effect = taint.partition(":")
         key, _, value = pair.partition("=")
         tolerations.append(Toleration(key=key, value=value, effect=effect))
     for pod in played.world.pods():
         spec = msgspec.structs.replace(pod.spec, tolerations=tolerations)
         played.world.put(msgspec.structs.replace(pod, spec=spec))
-    settle(played.world, scenario)
+    run_until_stable(played.world, scenario)
     assert played.world.bound("g") == 1
 
 

@@ -19,7 +19,7 @@ ACTIONS: Final = {
 def unblock(ground: Cluster, job: JobReason, wait: Wait, others: Mapping[str, JobReason]) -> None:
     """Do what the reason proposes, all of it."""
     proposed = job.reason.unblock
-    assert proposed is not None, f"{job.group} is told no way out"
+    assert proposed is not None, f"{job.group} has no remedy"
     for part in (proposed, *proposed.also):
         _do(ground, part, job, wait, others)
 

@@ -1,4 +1,4 @@
-"""What could be placed at most: a no here spares trials, so it must never be wrong."""
+"""The feasibility bound: it rejects jobs before a simulation, so it must never reject one that fits."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -39,7 +39,7 @@ def test_only_nodes_it_may_go_to_count() -> None:
     assert session.cached(empty_node_bound).covers(waiting(session), [(None, 1)])
 
 
-def test_what_no_node_has_nobody_can_give() -> None:
+def test_a_resource_that_no_node_has_is_infeasible() -> None:
     session = session_of(World(queue(), node("n1"), gang("new", 1, gpu=1)))
     assert not session.cached(empty_node_bound).covers(waiting(session), [(None, 1)])
 
@@ -56,7 +56,7 @@ def test_each_task_is_looked_at_by_itself() -> None:
     assert not session.cached(empty_node_bound).covers(waiting(session), [("x", 1), ("y", 1)])
 
 
-def test_where_parts_are_held_nobody_knows() -> None:
+def test_with_partial_reservations_the_bound_is_unknown() -> None:
     world = World(queue(), node("n1", cpu=1), gang("new", 1, cpu=2))
     session = session_of(world)
     job, reach = waiting(session), feasibility_without(session, [])

@@ -1,4 +1,4 @@
-"""What nodes have free, looked at once for many shapes."""
+"""Free resources of nodes, read once for many pod shapes."""
 
 import numpy as np
 from hypothesis import given

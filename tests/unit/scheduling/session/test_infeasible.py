@@ -1,4 +1,4 @@
-"""Gangs that can never start say so before anything else, whichever gate refused them."""
+"""Infeasible gangs: one that can never start says so first, whichever check refused it."""
 
 from collections.abc import Sequence
 
@@ -13,12 +13,12 @@ from vc.model.api.meta import ApiObject
 from vc.scheduling.conf.model import PluginConf
 
 
-def told(*objects: ApiObject | Sequence[ApiObject], name: str = "big") -> Reason:
+def first_reason(*objects: ApiObject | Sequence[ApiObject], name: str = "big") -> Reason:
     return reason_of(World(*objects).session(), name)
 
 
 def test_a_gang_larger_than_its_queues_capability_can_never_start() -> None:
-    reason = told(
+    reason = first_reason(
         queue("team", capability={"cpu": "4"}),
         nodes(4, cpu=8),
         gang("big", 6, queue="team", phase="Pending", min_resources={"cpu": "6"}, cpu=1),
@@ -31,7 +31,7 @@ def test_a_gang_larger_than_its_queues_capability_can_never_start() -> None:
 
 
 def test_the_capability_of_an_ancestor_is_named_behind_the_overcommit_gate() -> None:
-    reason = told(
+    reason = first_reason(
         queue("dept", capability={"cpu": "20"}),
         queue("team", parent="dept"),
         node("n", cpu=8),
@@ -59,7 +59,7 @@ def test_without_hierarchy_ancestors_do_not_count() -> None:
 
 
 def test_no_node_is_that_large_is_said_through_the_overcommit_stage_before_pods_exist() -> None:
-    reason = told(
+    reason = first_reason(
         queue(),
         nodes(2, cpu=8),
         group("big", minimum=2, phase="Pending", min_resources={"cpu": "32"}),
@@ -71,7 +71,7 @@ def test_no_node_is_that_large_is_said_through_the_overcommit_stage_before_pods_
 
 
 def test_no_node_is_that_large_is_said_of_pods_that_exist() -> None:
-    reason = told(queue(), node("a", cpu=8), node("b", cpu=4), gang("big", 1, cpu=12))
+    reason = first_reason(queue(), node("a", cpu=8), node("b", cpu=4), gang("big", 1, cpu=12))
     assert reason.permanent
     assert reason.sentence.startswith(
         "no node is that large: a pod needs cpu 12, and the largest node has 8; 0 of the "
@@ -79,7 +79,7 @@ def test_no_node_is_that_large_is_said_of_pods_that_exist() -> None:
 
 
 def test_a_gang_larger_than_all_nodes_together_can_never_start() -> None:
-    reason = told(
+    reason = first_reason(
         queue(),
         nodes(2, cpu=8),
         group("big", minimum=6, phase="Pending", min_resources={"cpu": "24"}),
@@ -88,8 +88,8 @@ def test_a_gang_larger_than_all_nodes_together_can_never_start() -> None:
     assert "the gang needs cpu 24, and all nodes together have 16" in reason.sentence
 
 
-def test_a_gang_that_empty_nodes_could_not_take_is_told_so_behind_overcommit() -> None:
-    reason = told(
+def test_a_gang_that_fits_on_no_empty_node_says_so_behind_overcommit() -> None:
+    reason = first_reason(
         queue(),
         nodes(2, cpu=8),
         [pod("other", on="node-01", requests={"cpu": "6"}, scheduler="default-scheduler")],
@@ -102,11 +102,11 @@ def test_a_gang_that_empty_nodes_could_not_take_is_told_so_behind_overcommit() -
 @pytest.mark.parametrize("away", ["ready", "cordoned"])
 def test_a_node_that_may_come_back_makes_nothing_permanent(away: str) -> None:
     large = node("large", cpu=32, ready=away != "ready", unschedulable=away == "cordoned")
-    reason = told(queue(), node("small", cpu=8), large, gang("big", 1, cpu=16))
+    reason = first_reason(queue(), node("small", cpu=8), large, gang("big", 1, cpu=16))
     assert not reason.permanent
 
 
-def test_what_waits_only_for_room_is_not_called_permanent() -> None:
+def test_a_gang_that_waits_for_free_nodes_is_not_called_infeasible() -> None:
     world = World(queue(), node("n", cpu=8), gang("first", 1, age=9, cpu=6), gang("big", 1, cpu=4))
     reason = reason_of(world.session(), "big")
     assert not reason.permanent

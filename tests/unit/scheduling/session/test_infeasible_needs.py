@@ -1,11 +1,11 @@
-"""What a gang needs is held against capabilities and nodes: the numbers, the bounds and the remedies."""
+"""Infeasible gangs: their needs against capabilities and nodes, with numbers, bounds and remedies."""
 
 import msgspec
 import pytest
 
 from tests.unit.scheduling.objects import gang, group, node, nodes, pod, queue
 from tests.unit.scheduling.scenarios.scenario import plugins
-from tests.unit.scheduling.session.test_infeasible import told
+from tests.unit.scheduling.session.test_infeasible import first_reason
 from tests.unit.scheduling.world import World, reason_of
 from vc.messages.sessions import Stage, Unblock
 from vc.model.api.meta import ApiObject
@@ -89,7 +89,7 @@ def test_the_least_that_a_gang_needs_is_held_against_the_capability(need: Need) 
 
 def test_a_gang_that_waits_for_its_pods_is_judged_by_its_min_resources() -> None:
     """The queue was made smaller after the gang was enqueued."""
-    reason = told(
+    reason = first_reason(
         queue(capability={"cpu": "4"}),
         nodes(4),
         group("big", minimum=2, min_resources={"cpu": "6"}),
@@ -102,7 +102,7 @@ def test_a_gang_that_waits_for_its_pods_is_judged_by_its_min_resources() -> None
 def test_a_gang_that_is_not_enqueued_is_judged_by_its_min_resources_though_its_pods_exist() -> None:
     """The gate of its queue goes by minResources, and its pods ask for less."""
     waits = gang("big", 2, phase="Pending", min_resources={"cpu": "6"}, cpu=1)
-    reason = told(queue(capability={"cpu": "4"}), nodes(4), waits)
+    reason = first_reason(queue(capability={"cpu": "4"}), nodes(4), waits)
     assert (reason.stage, reason.permanent) == (Stage.QUOTA, True)
     assert "the gang needs cpu 6" in reason.sentence
 
@@ -121,7 +121,7 @@ def test_what_gated_pods_ask_for_is_not_held_against_the_capability() -> None:
 
 
 def test_a_gang_as_large_as_its_queue_waits_for_the_others() -> None:
-    reason = told(
+    reason = first_reason(
         queue(capability={"cpu": "4"}),
         nodes(1),
         running("other", 2, on="node-01"),
@@ -159,7 +159,7 @@ def test_without_a_plugin_that_limits_queues_a_capability_is_not_named() -> None
 
 def test_the_remedy_counts_what_others_hold_in_the_queue() -> None:
     """The overcommit gate refused: 30 CPUs are needed of a queue of 20, of which another job has 4."""
-    reason = told(
+    reason = first_reason(
         queue(capability={"cpu": "20"}),
         node("n", cpu=8),
         running("other", 4, on="n"),
@@ -174,7 +174,7 @@ def test_the_remedy_counts_what_others_hold_in_the_queue() -> None:
 
 def test_the_remedy_counts_what_the_gang_itself_holds_once() -> None:
     """One pod of the gang is still to be made; of 16 CPUs the gang has 4 and another job has 4."""
-    reason = told(
+    reason = first_reason(
         queue(capability={"cpu": "16"}),
         nodes(2),
         running("other", 4, on="node-01"),
@@ -188,12 +188,14 @@ def test_the_remedy_counts_what_the_gang_itself_holds_once() -> None:
 
 
 def test_a_closed_queue_is_named_before_its_capability() -> None:
-    reason = told(queue(capability={"cpu": "4"}, state="Closed"), nodes(1), gang("big", 6, cpu=1))
+    reason = first_reason(
+        queue(capability={"cpu": "4"}, state="Closed"), nodes(1), gang("big", 6, cpu=1)
+    )
     assert (reason.stage, reason.permanent) == (Stage.QUEUE_CLOSED, False)
 
 
 def test_each_queue_that_refuses_is_named_and_the_same_queue_once() -> None:
-    both = told(
+    both = first_reason(
         queue("dept", capability={"cpu": "6"}),
         queue("team", parent="dept", capability={"cpu": "9"}),
         nodes(2, cpu=8),
@@ -204,7 +206,7 @@ def test_each_queue_that_refuses_is_named_and_the_same_queue_once() -> None:
         "can never start in queue 'team': the gang needs cpu 7, and the capability of queue 'dept' "
         "is cpu 6; insufficient quota in queue 'team': requested cpu 7, available 5"
     )
-    once = told(queue(capability={"cpu": "6"}), nodes(2, cpu=8), gang("big", 7, cpu=1))
+    once = first_reason(queue(capability={"cpu": "6"}), nodes(2, cpu=8), gang("big", 7, cpu=1))
     assert once.sentence == (
         "can never start in queue 'default': the gang needs cpu 7, and the capability of queue "
         "'default' is cpu 6"
@@ -232,7 +234,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     says: str = ""
     """Why it can never start; empty: it waits for the gate."""
     add: tuple[int, float] = (0, 0)
-    """The remedy: room for so many pods, of so many CPUs each."""
+    """The remedy: capacity for so many pods, of so many CPUs each."""
 
 
 NO_NODE = "no node is that large: a pod needs cpu {}, and the largest node has 8"
@@ -320,7 +322,7 @@ NODES = [
 @pytest.mark.parametrize("case", NODES, ids=lambda case: case.id)
 def test_a_gang_is_held_against_empty_nodes(case: Node) -> None:
     busy = [running(f"other-{n}", 8, on=f"node-{n:02}") for n in range(1, case.nodes + 1)]
-    reason = told(queue(), nodes(case.nodes, cpu=8), *busy, case.gang)
+    reason = first_reason(queue(), nodes(case.nodes, cpu=8), *busy, case.gang)
     if not case.says:
         assert (reason.stage, reason.permanent) == (Stage.OVERCOMMIT, False)
         return
@@ -331,7 +333,7 @@ def test_a_gang_is_held_against_empty_nodes(case: Node) -> None:
 
 
 def test_the_amount_is_what_all_nodes_lack_together() -> None:
-    reason = told(queue(), nodes(2, cpu=8), outside(24, [group("big", minimum=6)]))
+    reason = first_reason(queue(), nodes(2, cpu=8), outside(24, [group("big", minimum=6)]))
     (cpu,) = reason.amounts
     assert (cpu.needed, cpu.available, cpu.missing) == (24_000, 16_000, 8_000)
 
@@ -344,12 +346,12 @@ def test_the_amount_is_what_all_nodes_lack_together() -> None:
 )
 def test_nodes_that_may_come_back_may_take_a_gang(away: str, waits: list[ApiObject]) -> None:
     large = node("large", cpu=8, ready=away != "ready", unschedulable=away == "cordoned")
-    reason = told(queue(), nodes(2, cpu=8), large, outside(40, waits))
+    reason = first_reason(queue(), nodes(2, cpu=8), large, outside(40, waits))
     assert (reason.stage, reason.permanent) == (Stage.OVERCOMMIT, False)
 
 
 def test_a_resource_that_no_node_has() -> None:
-    reason = told(queue(), nodes(2), gang("big", 1, gpu=1))
+    reason = first_reason(queue(), nodes(2), gang("big", 1, gpu=1))
     assert reason.permanent
     assert reason.sentence.startswith(
         "no node is that large: a pod needs nvidia.com/gpu 1, and the largest node has 0; 0 of the "
@@ -358,7 +360,7 @@ def test_a_resource_that_no_node_has() -> None:
 
 def test_a_gang_without_min_resources_whose_pods_are_missing_waits_for_them() -> None:
     some = [group("big", minimum=3), pod("big-0", group="big", requests={"cpu": "1"})]
-    reason = told(queue(), nodes(2), some)
+    reason = first_reason(queue(), nodes(2), some)
     assert (reason.stage, reason.permanent) == (Stage.TASKS, False)
 
 

@@ -1,4 +1,4 @@
-"""Where a pod may go for the sake of its volumes, and what its claims are given before it is bound."""
+"""Volumes: on which nodes a pod can use its claims, and what is written on claims before it is bound."""
 
 from dataclasses import dataclass, field
 
@@ -57,7 +57,7 @@ CASES = [
     Case("a volume of a zone", [BOUND, volume("v", labels={"topology.kubernetes.io/zone": "b"})], [using("p", "c")], {"b1"}),
     Case("a volume of two zones", [BOUND, volume("v", labels={"topology.kubernetes.io/zone": "b__c"})], [using("p", "c")], {"b1"}),
     Case("a volume of a zone without nodes", [BOUND, volume("v", labels={"topology.kubernetes.io/zone": "c"})], [using("p", "c")], set(), "volume zone"),
-    Case("nodes outside of all zones are in nobody's way", [BOUND, volume("v", labels={"topology.kubernetes.io/zone": "c"})], [using("p", "c")], {"plain"}, "", [node("plain")]),
+    Case("nodes outside of all zones are not affected", [BOUND, volume("v", labels={"topology.kubernetes.io/zone": "c"})], [using("p", "c")], {"plain"}, "", [node("plain")]),
     Case("siblings share a claim", [BOUND, volume("v", host="a2")], [using("p", "c"), using("q", "c")], {"a2"}),
     Case("as many volumes as the node attaches", [*[claim(f"c{n}", volume=f"v{n}") for n in range(3)], *[volume(f"v{n}") for n in range(3)], *[drivers(n.metadata.name, count=1) for n in NODES]],
          [using(f"p{n}", f"c{n}") for n in range(3)], {"a1", "a2", "b1"}),
@@ -69,7 +69,7 @@ CASES = [
          [msgspec.structs.replace(NODES[0], metadata=msgspec.structs.replace(NODES[0].metadata, name="n"),
                                   status=msgspec.structs.replace(NODES[0].status, allocatable={**NODES[0].status.allocatable, f"attachable-volumes-csi-{DRIVER}": "1"}))]),
     Case("no class makes a volume there", [claim("c"), storage_class(waits=True, zones=("z",))], [using("p", "c")], set(), "volume binding"),
-    Case("nobody makes volumes and none is free", [claim("c"), storage_class(waits=True, provisioner="kubernetes.io/no-provisioner")], [using("p", "c")], set(), "volume binding"),
+    Case("no volumes are provisioned and none is free", [claim("c"), storage_class(waits=True, provisioner="kubernetes.io/no-provisioner")], [using("p", "c")], set(), "volume binding"),
     Case("two claims and one free volume", [claim("c"), claim("d"), storage_class(waits=True, provisioner="kubernetes.io/no-provisioner"), volume("v", host="a1")], [using("p", "c", "d")], set(), "volume binding"),
     Case("a free volume that is too small", [claim("c"), storage_class(waits=True, provisioner="kubernetes.io/no-provisioner"), volume("v", size="1Gi")], [using("p", "c")], set(), "volume binding"),
 ]  # fmt: skip
@@ -143,7 +143,7 @@ def bind_claims(world: World, decisions: Decisions) -> None:
         world.put(volume(made, claimed=name, host=choice.node), claim(name, volume=made))
 
 
-def test_a_claim_is_told_its_node_and_the_gang_waits_for_it() -> None:
+def test_the_selected_node_is_written_on_a_claim_and_the_gang_waits_for_it() -> None:
     world = World(
         queue(),
         NODES,
@@ -167,7 +167,7 @@ def test_a_claim_is_told_its_node_and_the_gang_waits_for_it() -> None:
     assert world.where() == {"p": "b1", "q": "a1"}
 
 
-def test_a_choice_under_way_is_not_made_twice_and_its_room_is_kept() -> None:
+def test_a_choice_under_way_is_not_made_twice_and_its_node_capacity_is_reserved() -> None:
     world = World(
         queue(),
         [node("a1", cpu=2, labels={"host": "a1"})],
@@ -180,7 +180,7 @@ def test_a_choice_under_way_is_not_made_twice_and_its_room_is_kept() -> None:
     world.put(*gang("thief", 1, cpu=2))
     second = world.session()
     assert second.claims == ()
-    assert world.bound("thief") == 0, "the room is kept"
+    assert world.bound("thief") == 0, "the reservation is kept"
     world.put(claim("c", node="a1"))
     third = world.session()
     assert third.claims == (), "the fact says it now"
@@ -189,7 +189,7 @@ def test_a_choice_under_way_is_not_made_twice_and_its_room_is_kept() -> None:
     assert world.where() == {"p": "a1"}
 
 
-def test_a_choice_that_was_refused_is_made_anew_after_a_rest() -> None:
+def test_a_choice_that_was_refused_is_made_again_after_a_backoff() -> None:
     world = World(
         queue(), NODES, [claim("c"), storage_class(waits=True)], [group("g", minimum=1), using("p", "c")]
     )  # fmt: skip
@@ -204,7 +204,7 @@ def test_a_choice_that_was_refused_is_made_anew_after_a_rest() -> None:
     assert world.session().claims == (choice,)
 
 
-def test_room_is_not_kept_forever_for_a_claim_that_nobody_binds() -> None:
+def test_node_capacity_is_not_reserved_forever_for_an_unbound_claim() -> None:
     world = World(
         queue(),
         [node("a1", cpu=2, labels={"host": "a1"})],

@@ -28,7 +28,7 @@ class Progress:
         self._silent_seconds = SILENT_SECONDS
 
     def say(self, line: str) -> None:
-        """Report an event."""
+        """Print an event at once; the next message about silence is due later."""
         self._silent_seconds = SILENT_SECONDS
         self._print(line)
 

@@ -56,7 +56,7 @@ class Client:
     # -- verbs -------------------------------------------------------------------------------------
 
     def get(self, resource: Resource, name: str, *, namespace: str = "") -> JsonObject:
-        """Get one object."""
+        """Return one object as the API server has it; raises if there is none."""
         return self.call("GET", resource.path(namespace, name))
 
     def list(
@@ -85,7 +85,7 @@ class Client:
         return items, str(page.get("metadata", {}).get("resourceVersion", ""))
 
     def create(self, resource: Resource, body: JsonObject, *, namespace: str = "") -> JsonObject:
-        """Create an object."""
+        """Create an object and return it with the defaults of the API server."""
         return self.call("POST", resource.path(namespace), body=body)
 
     def merge(self, resource: Resource, name: str, body: JsonObject) -> JsonObject:

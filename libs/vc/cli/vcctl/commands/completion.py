@@ -19,7 +19,7 @@ _LOAD: Final = {
 
 
 def completion(arguments: argparse.Namespace) -> int:
-    """Print the script."""
+    """Carry out `vcctl completion`: print the completion script of a shell."""
     print(script(arguments.shell))
     return EXIT_OK
 

@@ -63,7 +63,7 @@ def create(arguments: argparse.Namespace) -> int:
 
 
 def list_objects(arguments: argparse.Namespace) -> int:
-    """List the objects."""
+    """Print a table of the jobflows or jobtemplates of a namespace or of all."""
     resource, what = _resource(arguments)
     client = connect(arguments)
     listing = Listing(
@@ -105,7 +105,7 @@ def describe(arguments: argparse.Namespace) -> int:
 
 
 def delete(arguments: argparse.Namespace) -> int:
-    """Delete one object."""
+    """Delete the named jobflow or jobtemplate, and say so."""
     resource, what = _resource(arguments)
     target = target_of(arguments, what)
     with expected(target, what):

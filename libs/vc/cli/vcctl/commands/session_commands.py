@@ -38,7 +38,7 @@ def list_sessions(arguments: argparse.Namespace) -> int:
 
 
 def show(arguments: argparse.Namespace) -> int:
-    """Show one session."""
+    """Print the decisions of one session of the scheduler, as the dashboard reports them."""
     path = f"/api/v1/sessions/{path_segment(arguments.id)}"
     found = dashboard_of(arguments).query(path)
     if arguments.output:

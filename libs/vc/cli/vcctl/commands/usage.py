@@ -27,7 +27,7 @@ _HOURS: Final = {"h": 1, "d": 24}
 
 
 def usage(arguments: argparse.Namespace) -> int:
-    """Print the usage."""
+    """Print recorded usage, grouped by the requested fields."""
     query = {
         "by": arguments.by,
         "from": moment(arguments.begin),

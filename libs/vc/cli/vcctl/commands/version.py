@@ -16,7 +16,7 @@ UNKNOWN: Final = "unknown"
 
 
 def version(arguments: argparse.Namespace) -> int:
-    """Print the version."""
+    """Print the installed version, and the commit and date of the build if they are known."""
     release = installed_version("pyroclast")
     built = {
         "gitSha": os.environ.get(SHA_VARIABLE) or UNKNOWN,

@@ -10,9 +10,9 @@ pods are victims, so each time one job fewer is below its minimum.
 
 from collections.abc import Sequence
 
+from vc.model.values.resources import Resources
 from vc.scheduling.eviction.victims import Bundle, Permits, bundles
 from vc.scheduling.framework.eviction_points import PREEMPTABLE
-from vc.scheduling.model.amounts import Amounts
 from vc.scheduling.model.rows import GroupRow, PodRow
 from vc.scheduling.placement.gang import Missing
 from vc.scheduling.session.session import Session
@@ -79,18 +79,16 @@ class EqualPriorityVictims:
     def _yields(self, victim: GroupRow, pods: list[PodRow]) -> bool:
         """Whether the plugins accept these victims of one job, with its earlier victims counted."""
         session = self._session
-        left = session.group_allocated(victim)
         earlier = [pod for pod in victim.placed if pod.uid in session.decided.evicted_uids]
         # Victims chosen earlier in the session are still on their nodes, so they are subtracted here.
-        for pod in (*earlier, *pods):
-            for name, amount in pod.shape.request:
-                left[name] = left.get(name, 0) - amount
+        freed = Resources.total(pod.shape.request for pod in (*earlier, *pods))
+        left = session.group_allocated(victim) - freed
         return session.framework.evictions.equal_priority_preemptable(
             session, preemptor=self._preemptor_after, victim=left
         )
 
 
-def _most_after(session: Session, group: GroupRow, missing: Missing) -> Amounts:
+def _most_after(session: Session, group: GroupRow, missing: Missing) -> Resources:
     """What the job would have with its missing pods; the largest pods count where any would do.
 
     Counting the largest is the safe side: the preemptor's share is never underestimated.
@@ -98,14 +96,14 @@ def _most_after(session: Session, group: GroupRow, missing: Missing) -> Amounts:
     total = session.group_allocated(group)
     waiting = [pod for run in group.runs for pod in session.waiting_pods(run)]
     for name in sorted({name for pod in waiting for name, _ in pod.shape.request}):
-        asked = [(dict(pod.shape.request).get(name, 0), pod.task) for pod in waiting]
-        total[name] = total.get(name, 0) + _largest(asked, missing)
+        requested = [(dict(pod.shape.request).get(name, 0), pod.task) for pod in waiting]
+        total[name] += _largest(requested, missing)
     return total
 
 
-def _largest(asked: list[tuple[int, str]], missing: Missing) -> int:
+def _largest(requested: list[tuple[int, str]], missing: Missing) -> int:
     """The largest sum of one resource that the missing number of pods of each task can request."""
-    left = sorted(asked, reverse=True)
+    left = sorted(requested, reverse=True)
     total = 0
     for task, count in missing:
         taken = [entry for entry in left if task in (None, entry[1])][:count]

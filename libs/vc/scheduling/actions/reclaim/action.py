@@ -9,6 +9,7 @@ victim queue have the same amounts before and after, so they are not checked.
 import functools
 from collections.abc import Iterator, Sequence
 
+from vc.model.values.resources import Resources
 from vc.scheduling.actions.job_order import JobOrder
 from vc.scheduling.actions.preempt.preemptors import equivalence_key, find_preemptors, wanted
 from vc.scheduling.eviction.search import VictimEviction
@@ -16,7 +17,7 @@ from vc.scheduling.eviction.victim_order import VictimOrder
 from vc.scheduling.eviction.victims import Bundle, Minimums, bundles
 from vc.scheduling.framework.eviction_points import RECLAIMABLE
 from vc.scheduling.framework.queue_points import DeservedShares
-from vc.scheduling.model.amounts import NOT_REQUESTED, Amounts
+from vc.scheduling.model.amounts import NOT_REQUESTED
 from vc.scheduling.model.rows import GroupRow, PodRow, QueueRow
 from vc.scheduling.model.shapes import Shape
 from vc.scheduling.placement.attempts import PreemptionAttempts
@@ -254,7 +255,7 @@ class _Reclaim:
         Each accepted bundle lowers what its queue and the ancestors have, so later bundles are
         checked against the lower amounts.
         """
-        has: dict[str, Amounts] = {}
+        has: dict[str, Resources] = {}
         taken: dict[str, None] = {}
         permitted: list[Bundle] = []
         refused: dict[_Kind, None] = {}
@@ -268,18 +269,17 @@ class _Reclaim:
             pods = [pod for pod in bundle.pods if pod.uid not in taken]
             rows = self._asked_of(bundle.group.queue)
             for row in rows:
-                has.setdefault(row.name, dict(self._session.accounts.allocated(row.name)))
+                has.setdefault(row.name, Resources(self._session.accounts.allocated(row.name)))
             # Rules are checked on the sum of the bundle: a whole gang may cross the share that its
             # single pods do not.
-            freed = _sum(pods)
+            freed = Resources.total(pod.shape.request for pod in pods)
             if self._rule.permits(rows, has, freed) and all(
                 _keeps_guarantee(row, has[row.name], freed) for row in rows
             ):
                 permitted.append(bundle)
                 taken.update({pod.uid: None for pod in pods})
                 for row in rows:
-                    for name, amount in freed.items():
-                        has[row.name][name] = has[row.name].get(name, 0) - amount
+                    has[row.name].add(freed, times=-1)
             # Only the refusal of one pod says something about its kind. A whole gang is refused for
             # its sum, and a pod that was accepted with its gang frees nothing more.
             elif len(bundle.pods) == len(pods) == 1:
@@ -287,9 +287,9 @@ class _Reclaim:
         return permitted
 
 
-def _keeps_guarantee(row: QueueRow, has: Amounts, freed: Amounts) -> bool:
+def _keeps_guarantee(row: QueueRow, has: Resources, freed: Resources) -> bool:
     """Whether the queue still has its guarantee without the freed amounts."""
-    return all(has.get(name, 0) - freed.get(name, 0) >= least for name, least in row.guarantee)
+    return all(has[name] - freed[name] >= least for name, least in row.guarantee)
 
 
 def _any_pod(group: GroupRow, pod: PodRow) -> bool:
@@ -298,29 +298,18 @@ def _any_pod(group: GroupRow, pod: PodRow) -> bool:
     return True
 
 
-def _needed(group: GroupRow, missing: Missing) -> Amounts:
+def _needed(group: GroupRow, missing: Missing) -> Resources:
     """The requests of the missing pods, added up.
 
     Pods are counted in the order in which they are placed, best-effort pods last. The number of
     pods is left out, because queues have no share of it.
     """
-    needed: Amounts = {}
+    needed = Resources()
     for task, count in missing:
         left = count
         for run in sorted(group.runs, key=is_best_effort_run):
             pods = min(left, len(run.pods)) if task in (None, run.task) else 0
             if pods:
                 left -= pods
-                for name, amount in run.shape.request:
-                    if name not in NOT_REQUESTED:
-                        needed[name] = needed.get(name, 0) + amount * pods
-    return needed
-
-
-def _sum(pods: list[PodRow]) -> Amounts:
-    """The requests of the pods, added up."""
-    total: Amounts = {}
-    for pod in pods:
-        for name, amount in pod.shape.request:
-            total[name] = total.get(name, 0) + amount
-    return total
+                needed.add(run.shape.request, times=pods)
+    return needed.without(NOT_REQUESTED)

@@ -63,7 +63,7 @@ class SessionMemory:
         """The leader has reported every waiting PodGroup, so reports of others no longer count."""
 
     def take(self, record: SessionRecord) -> None:
-        """Store a session."""
+        """Store a session, and the waiting groups of the leader that it is from."""
         self._sessions[record.session_id] = row_of(record)
         if len(self._sessions) > SESSIONS_MAX:
             oldest = min(self._sessions.values(), key=lambda s: (s.started_at, s.session_id))

@@ -85,7 +85,7 @@ class Notes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_notes(resources: Mapping[str, str]) -> Notes:
-    """Parse `status.controlledResources`."""
+    """Parse `status.controlledResources`. Keys that are not ours are kept for the next patch."""
     alive: dict[str, frozenset[int]] = {}
     completed: dict[str, frozenset[int]] = {}
     lost: dict[str, dict[int, float]] = {}

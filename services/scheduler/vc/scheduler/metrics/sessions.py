@@ -116,7 +116,7 @@ class JobRetries(ShownCounter):
         return super().collect()
 
     def _forget(self) -> None:
-        """Remove deleted jobs."""
+        """Remove the counts of deleted jobs, so that memory is bounded by the jobs that exist."""
         self._counts = {key: count for key, count in self._counts.items() if self._exists(key[0])}
         self._kept_max = max(RETRIES_MIN, 2 * len(self._counts))
 

@@ -83,7 +83,7 @@ class BackgroundWriter:
         self._news.set()
 
     async def run(self) -> None:
-        """Write until cancelled."""
+        """Write pod conditions and events, several at once, until cancelled."""
         async with asyncio.TaskGroup() as group:
             for _ in range(REQUESTS):
                 group.create_task(self._write_all())

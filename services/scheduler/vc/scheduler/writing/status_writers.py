@@ -97,7 +97,7 @@ class StatusWriters:
         self._news.set()
 
     async def run(self) -> None:
-        """Write until cancelled."""
+        """Write status updates, several at once, until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self.background.run())
             for number in range(WRITERS):

@@ -120,7 +120,7 @@ class Writers:
         self.statuses.background.waiting(waiting, group, pod_events=on_wait, epoch=epoch)
 
     async def run(self) -> None:
-        """Write until cancelled."""
+        """Write binds, evictions and status updates, and check unknown binds, until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._check_unknown_binds())
             group.create_task(self.statuses.run())

@@ -142,7 +142,7 @@ def document(name: str, *, namespace: str, entries: Mapping[str, bytes]) -> Json
 
 
 def encoded(entries: Mapping[str, bytes]) -> JsonObject:
-    """Entries as `binaryData`."""
+    """The entries as the `binaryData` of a ConfigMap, sorted by name."""
     return {name: base64.b64encode(entries[name]).decode() for name in sorted(entries)}
 
 
@@ -201,7 +201,7 @@ def pack_state(state: LedgerState) -> bytes:
 
 
 def unpack_state(packed: bytes) -> LedgerState:
-    """Decode a state."""
+    """Decode the state of open hours; a DocumentError if the bytes are of something else."""
     stored = _unpack(packed, _OpenState)
     try:
         accounts = [_account(stored, number) for number in range(len(stored.uids))]

@@ -128,7 +128,7 @@ def act(client: Client, target: Target, *, action: str, verb: str) -> int:
 
 
 def remove(client: Client, target: Target, *, verb: str) -> int:
-    """Delete the job."""
+    """Delete a job and report it with the verb of the command that was used."""
     with expected(target, "job"):
         client.delete(JOBS, target.name, namespace=target.namespace)
     print(f"{verb} job {target.name} successfully")

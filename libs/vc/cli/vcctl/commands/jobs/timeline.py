@@ -55,7 +55,7 @@ class Step(NamedTuple):
 
 
 def timeline(arguments: argparse.Namespace) -> int:
-    """Print the timeline."""
+    """Print when a job and its pods passed each step, and the link to its trace."""
     client, target = connect(arguments), target_of(arguments, "job")
     with expected(target, "job"):
         job = client.get(JOBS, target.name, namespace=target.namespace)

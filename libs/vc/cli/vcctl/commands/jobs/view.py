@@ -38,7 +38,7 @@ EVENT_COLUMNS: Final = tuple(Column(t) for t in ("Type", "Reason", "Age", "From"
 
 
 def view(arguments: argparse.Namespace) -> int:
-    """Print a job."""
+    """Carry out `vcctl job view`: print the named job and its events."""
     return show_job(connect(arguments), target_of(arguments, "job"), form=arguments.output)
 
 

@@ -32,7 +32,7 @@ _NOT_SHARED: Final = ("pods", "ephemeral-storage")
 
 
 def tree(arguments: argparse.Namespace) -> int:
-    """Print the tree."""
+    """Print the queues as a tree, with their shares as the dashboard reports them."""
     found = dashboard_of(arguments).query("/api/v1/queues", query={"limit": QUEUES_MAX})
     if arguments.output and arguments.output != WIDE:
         print_answer(found, arguments.output)

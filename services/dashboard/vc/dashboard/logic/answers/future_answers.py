@@ -170,7 +170,7 @@ class Explanation(Answer, frozen=True, kw_only=True):
 class AddNodes(
     msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True
 ):
-    """More nodes."""
+    """Nodes that a what-if adds to the cluster."""
 
     count: int
     like: str = ""
@@ -221,7 +221,7 @@ class WhatIfJob(Answer, frozen=True, kw_only=True):
 
 
 class WhatIf(Answer, frozen=True, kw_only=True):
-    """What would happen."""
+    """Outcome of a what-if: what the scheduler would decide on the changed cluster."""
 
     jobs: list[WhatIfJob]
     """Those of the request, then others that would start only because of the changes."""

@@ -122,7 +122,7 @@ WHAT_IF: Final = "/api/v1/what-if"
 
 
 def openapi() -> JsonObject:
-    """The OpenAPI document."""
+    """The OpenAPI document, made of the types that requests and answers really have."""
     types = [answer for _, _, answer, _ in OPERATIONS.values()]
     types += [shapes.Problem, future_answers.WhatIf, future_answers.WhatIfRequest]
     _, schemas = msgspec.json.schema_components(types, ref_template=_REFERENCE)

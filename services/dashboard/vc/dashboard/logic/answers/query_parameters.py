@@ -13,7 +13,7 @@ class QueryError(ValueError):
 
 
 def limit_of(query: Mapping[str, str]) -> int:
-    """The parameter `limit`."""
+    """The parameter `limit`, or its default; QueryError if it is out of range."""
     text = query.get("limit", str(LIMIT_DEFAULT))
     # Long digit strings would be slow to convert, and int() has its own limit.
     if not (text.isascii() and text.isdecimal() and len(text) <= 9 and 1 <= int(text) <= LIMIT_MAX):

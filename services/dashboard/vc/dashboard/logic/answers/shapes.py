@@ -188,7 +188,7 @@ class Invariant(Answer, frozen=True, kw_only=True):
 
 
 class Invariants(Answer, frozen=True, kw_only=True):
-    """All promises."""
+    """All invariants that are checked, and whether each of them holds."""
 
     holds: bool
     invariants: list[Invariant]

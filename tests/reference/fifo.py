@@ -1,4 +1,4 @@
-"""Who stands in line in a fifo queue; the reference's way."""
+"""FIFO order of the reference: which jobs of a FIFO queue may be placed."""
 
 from typing import TYPE_CHECKING
 
@@ -8,11 +8,11 @@ if TYPE_CHECKING:
     from tests.reference.session import Session
 
 
-def in_line(session: "Session", jobs: list[Job]) -> list[Job]:
+def fifo_order(session: "Session", jobs: list[Job]) -> list[Job]:
     """Without jobs of fifo queues behind an enqueued job whose own pods are gated or not all there, or which
-    was tried and found no room; a job without any pods keeps no position."""
+    was tried and did not fit; a job without any pods keeps no position."""
     cluster = session.cluster
-    kept = ("tasks", "room")
+    kept = ("tasks", "capacity")
     short = [job for job in cluster.jobs.values() if session.refused.get(job.key) in kept]
     there = [job for job in short if job.of("Pending") or job.of("Gated")]
     first = [job for job in there if cluster.queues[job.queue].fifo]

@@ -1,4 +1,4 @@
-"""Who is let in; the reference's way."""
+"""enqueue of the reference: which jobs become Inqueue."""
 
 from tests.reference.cluster import Amounts, Job, add, total
 from tests.reference.reclaim import rule_of
@@ -11,13 +11,13 @@ def enqueue(session: Session) -> None:
     while waiting:
         job = session.next_job(waiting)
         waiting.remove(job)
-        if job.min_resources is None or session.time_is_up(job) or _lets_in(session, job):
+        if job.min_resources is None or session.time_is_up(job) or _enqueueable(session, job):
             session.phase[job.key] = "Inqueue"
             session.outcome.enqueued.append(job.key)
             claim = session.outcome.claims[job.key] = claim_of(session.cluster, job)
             for queue in session.cluster.line(job.queue):
                 add(
-                    session.promised[queue.name],
+                    session.enqueued[queue.name],
                     beyond(job.charged if claim else {}, job.allocated),
                 )
         else:
@@ -25,7 +25,7 @@ def enqueue(session: Session) -> None:
             waiting = session.unless_fifo(job, waiting)
 
 
-def _lets_in(session: Session, job: Job) -> bool:
+def _enqueueable(session: Session, job: Job) -> bool:
     if session.above_others(job):
         return False
     needed = {name: amount for name, amount in job.charged.items() if amount}
@@ -33,14 +33,14 @@ def _lets_in(session: Session, job: Job) -> bool:
     roots = session.cluster.children("")
     theirs = _reclaimable(session, job)
     for name, amount in needed.items():
-        taken = session.used_at_first.get(name, 0) + sum(session.promised[q.name].get(name, 0) for q in roots)  # fmt: skip
+        taken = session.used_at_first.get(name, 0) + sum(session.enqueued[q.name].get(name, 0) for q in roots)  # fmt: skip
         free = session.cluster.total(name) * 1200 // 1000 - taken
         if amount > free + mine.get(name, 0) + theirs.get(name, 0):
             return False
     for queue in session.cluster.line(job.queue):
         for name, most in session.shares.limits[queue.name].items():
             taken = session.allocated[queue.name].get(name, 0)
-            taken += session.promised[queue.name].get(name, 0) - session.elastic[queue.name].get(
+            taken += session.enqueued[queue.name].get(name, 0) - session.elastic[queue.name].get(
                 name, 0
             )
             if needed.get(name, 0) > most - taken + mine.get(name, 0) and name in needed:
