@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Final
 
+import msgspec
+
 from vc.model.api.struct import Json, JsonObject
 from vc.model.values.times import parse_time
 from vc.simcluster.schema.structural import (
@@ -139,18 +141,20 @@ def _duplicates(schema: JsonObject, value: list[Json], path: str) -> Iterator[Fi
     if kind not in ("set", "map"):
         return
     names = schema.get(LIST_KEYS) or []
-    seen: set[str] = set()
+    seen: set[bytes] = set()
     for index, element in enumerate(value):
         key = element
         if kind == "map":
             key = {n: element.get(n) for n in names} if isinstance(element, dict) else None
-        text = shown(key)
-        if text in seen:
+        # The whole value is compared, because the text of a message is cut. Sorted, because the
+        # order of members does not distinguish two objects.
+        whole = msgspec.json.encode(key, order="sorted")
+        if whole in seen:
             yield FieldFault(
-                field=f"{path}[{index}]", message=f"Duplicate value: {text}",
+                field=f"{path}[{index}]", message=f"Duplicate value: {shown(key)}",
                 reason="FieldValueDuplicate",
             )  # fmt: skip
-        seen.add(text)
+        seen.add(whole)
 
 
 def _string(schema: JsonObject, value: str, path: str) -> Iterator[FieldFault]:

@@ -144,7 +144,8 @@ async def watch_events(
     """Yield changes until the time-out. GoneError if the history no longer has some of them."""
     table = store.table(resource)
     loop = asyncio.get_running_loop()
-    deadline = loop.time() + request.timeout_seconds
+    quiet_since = loop.time()
+    deadline = quiet_since + request.timeout_seconds
     # Cursor and version are read before the first yield, so no change after them can be missed.
     cursor, reported = _start(store, table, request)
     if request.version is None:
@@ -159,10 +160,12 @@ async def watch_events(
         batch = 0
         for change in table.changes_from(cursor):
             cursor += 1
-            reported = change.version
             batch += 1
             event = _visible(resource, selection, change)
+            # The client does not learn the version of a hidden change, so a bookmark must follow.
             if event is not None:
+                reported = change.version
+                quiet_since = loop.time()
                 yield event
             if batch >= WATCH_BATCH_MAX:
                 break
@@ -174,8 +177,11 @@ async def watch_events(
             continue  # written while the consumer processed this batch
         left = deadline - loop.time()
         # Bookmarks are sent when the watch is idle or ends: they let the client resume without 410.
-        if request.bookmarks and store.version > reported and (batch == 0 or left <= 0):
+        # A watch whose selection hides frequent changes is idle for its client, but always woken.
+        idle = batch == 0 or loop.time() - quiet_since >= BOOKMARK_SECONDS
+        if request.bookmarks and store.version > reported and (idle or left <= 0):
             reported = store.version
+            quiet_since = loop.time()
             yield _bookmark(resource, reported)
         if left <= 0:
             return

@@ -29,6 +29,7 @@ from vc.simcluster.verbs.admission import AdmissionRequest
 TIMEOUT_SECONDS_DEFAULT: Final = 10
 TIMEOUT_SECONDS_MAX: Final = 30
 ANSWER_BYTES_MAX: Final = 6 * 1024 * 1024
+_CHUNK_BYTES: Final = 64 * 1024
 _CONTEXTS_CACHED_MAX: Final = 32
 _REVIEW: Final = "admission.k8s.io/v1"
 _HTTPS_PORT: Final = 443
@@ -158,13 +159,24 @@ async def call(
             # A redirect could send the object to a server that the configuration does not name.
             allow_redirects=False,
         ) as answer:
-            raw = await answer.content.read(ANSWER_BYTES_MAX)
+            raw = await _read_bounded(answer.content)
             status = answer.status
     except TimeoutError:
         raise WebhookFailedError(f'Post "{address.url}": no answer within {seconds} s') from None
     except aiohttp.ClientError as error:
         raise WebhookFailedError(f'Post "{address.url}": {describe(error)}') from None
     return _read_answer(raw, status, uid=body["request"]["uid"])
+
+
+async def _read_bounded(content: aiohttp.StreamReader) -> bytes:
+    """Read the whole response. WebhookFailedError if it is too large."""
+    raw = bytearray()
+    # Not `read(n)`, which returns the part that has arrived so far and not the whole response.
+    async for chunk in content.iter_chunked(_CHUNK_BYTES):
+        raw += chunk
+        if len(raw) > ANSWER_BYTES_MAX:
+            raise WebhookFailedError(f"the answer is larger than {ANSWER_BYTES_MAX} bytes")
+    return bytes(raw)
 
 
 def _read_answer(raw: bytes, status: int, *, uid: str) -> Answer:

@@ -1,19 +1,16 @@
 """Admission webhooks, called over HTTP and HTTPS."""
 
-import asyncio
 import base64
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
-from typing import Final
 
 import aiohttp
-import msgspec
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from tests.unit.simcluster.webhooks.certificates import make_certificate
+from tests.unit.simcluster.webhooks.hook import RULE, Hook, Register
 from vc.cluster.errors import ClusterError, ForbiddenError, ServerError
 from vc.model.api.struct import Json, JsonObject
 from vc.simcluster.schema.builtin_resources import NAMESPACES, PODS
@@ -21,71 +18,6 @@ from vc.simcluster.server import EmbeddedServer
 from vc.simcluster.store.resource import Resource
 from vc.simcluster.verbs.admission import WARNINGS
 from vc.simcluster.verbs.api import Api
-
-_GROUP: Final = "admissionregistration.k8s.io"
-_RULE: Final[JsonObject] = {
-    "operations": ["CREATE"],
-    "apiGroups": [""],
-    "apiVersions": ["v1"],
-    "resources": ["configmaps"],
-}
-
-
-class Hook:
-    """A webhook that answers as it is told and remembers what it was asked."""
-
-    def __init__(self) -> None:
-        self.asked: list[JsonObject] = []
-        self.answer: JsonObject = {"allowed": True}
-        self.pause_seconds = 0.0
-
-    async def handle(self, request: web.Request) -> web.Response:
-        body = await request.json()
-        self.asked.append(body["request"])
-        await asyncio.sleep(self.pause_seconds)
-        response = {"uid": body["request"]["uid"], **self.answer}
-        review = {**body, "response": response}
-        return web.json_response(review)
-
-    def patches(self, *operations: Json) -> None:
-        encoded = base64.b64encode(msgspec.json.encode(operations)).decode()
-        self.answer = {"allowed": True, "patchType": "JSONPatch", "patch": encoded}
-
-
-@pytest.fixture(name="hook")
-def _hook() -> Hook:
-    return Hook()
-
-
-@pytest.fixture(name="url")
-async def _url(hook: Hook) -> AsyncIterator[str]:
-    app = web.Application()
-    app.router.add_post("/hook", hook.handle)
-    async with TestServer(app) as server:
-        yield str(server.make_url("/hook"))
-
-
-Register = Callable[..., Awaitable[None]]
-
-
-@pytest.fixture(name="register")
-def _register(api: Api, server: EmbeddedServer, url: str) -> Register:
-    """Registers one webhook; keyword arguments change it."""
-
-    async def register(kind: str = "Validating", **fields: Json) -> None:
-        resource = api.registry.lookup(_GROUP, "v1", f"{kind.lower()}webhookconfigurations")
-        webhook: JsonObject = {
-            "name": "test.pyroclast.io",
-            "clientConfig": {"url": url},
-            "rules": [_RULE],
-            "sideEffects": "None",
-            "admissionReviewVersions": ["v1"],
-            **fields,
-        }
-        body = {"metadata": {"generateName": "hooks-"}, "webhooks": [webhook]}
-        await api.create(resource, body)
-
-    return register
 
 
 def _configmaps(api: Api) -> Resource:
@@ -150,10 +82,10 @@ async def test_warnings_reach_the_client_as_headers(
 @pytest.mark.parametrize(
     "fields",
     [
-        {"rules": [{**_RULE, "operations": ["UPDATE"]}]},
-        {"rules": [{**_RULE, "resources": ["configmaps/status", "pods"]}]},
-        {"rules": [{**_RULE, "apiGroups": ["apps"]}]},
-        {"rules": [{**_RULE, "scope": "Cluster"}]},
+        {"rules": [{**RULE, "operations": ["UPDATE"]}]},
+        {"rules": [{**RULE, "resources": ["configmaps/status", "pods"]}]},
+        {"rules": [{**RULE, "apiGroups": ["apps"]}]},
+        {"rules": [{**RULE, "scope": "Cluster"}]},
         {"objectSelector": {"matchLabels": {"team": "b"}}},
         {"namespaceSelector": {"matchExpressions": [{"key": "open", "operator": "Exists"}]}},
         {"matchConditions": [{"name": "m", "expression": "object.metadata.name == 'other'"}]},
@@ -171,8 +103,8 @@ async def test_a_webhook_that_is_not_concerned_is_not_asked(
 @pytest.mark.parametrize(
     "fields",
     [
-        {"rules": [{**_RULE, "operations": ["*"], "resources": ["*"], "apiGroups": ["*"]}]},
-        {"rules": [{**_RULE, "resources": ["*/*"]}]},
+        {"rules": [{**RULE, "operations": ["*"], "resources": ["*"], "apiGroups": ["*"]}]},
+        {"rules": [{**RULE, "resources": ["*/*"]}]},
         {"objectSelector": {"matchLabels": {"team": "a"}}},
         {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "default"}}},
         {"matchConditions": [{"name": "m", "expression": "request.operation in ['CREATE']"}]},
@@ -237,7 +169,7 @@ async def test_deletion_is_asked_about_with_the_old_object(
     api: Api, hook: Hook, register: Register
 ) -> None:
     await _create(api)
-    await register(rules=[{**_RULE, "operations": ["DELETE"]}])
+    await register(rules=[{**RULE, "operations": ["DELETE"]}])
     await api.delete(_configmaps(api), name="c", namespace="default")
     (asked,) = hook.asked
     assert asked["object"] is None
@@ -256,7 +188,7 @@ async def test_webhook_configurations_are_never_asked_about(
 async def test_a_namespace_is_selected_by_its_own_labels(
     api: Api, hook: Hook, register: Register
 ) -> None:
-    rule = {**_RULE, "resources": ["namespaces"]}
+    rule = {**RULE, "resources": ["namespaces"]}
     await register(rules=[rule], namespaceSelector={"matchLabels": {"team": "a"}})
     await api.create(NAMESPACES, {"metadata": {"name": "one", "labels": {"team": "a"}}})
     await api.create(NAMESPACES, {"metadata": {"name": "two"}})
@@ -273,7 +205,7 @@ async def test_a_service_is_reached_over_tls_under_its_own_name(
     app.router.add_post("/pods/mutate", hook.handle)
     service = {"namespace": "volcano-system", "name": "admission", "path": "/pods/mutate"}
     bundle = base64.b64encode(certificate.read_bytes()).decode()
-    rule = {**_RULE, "resources": ["pods"]}
+    rule = {**RULE, "resources": ["pods"]}
     await register("Mutating", clientConfig={"service": service, "caBundle": bundle}, rules=[rule])
     hook.patches({"op": "add", "path": "/metadata/labels", "value": {"seen": "yes"}})
     pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
