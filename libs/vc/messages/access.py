@@ -1,4 +1,4 @@
-"""DataAccess table behind the ACLs: topics, consumer groups and Redis keys of each service.
+"""Access table behind the ACLs: topics, consumer groups and Redis keys of each service.
 
 Producers and consumers come from `topics`; this module adds the kinds of facts that a service
 follows. `vc.cli.pyroclast.acls` turns it into commands, the chart contains them, and tests run all

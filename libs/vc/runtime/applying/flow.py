@@ -1,4 +1,4 @@
-"""WritePriority of writes, and flow control of concurrent writes per kind.
+"""Priority of writes, and flow control of concurrent writes per kind.
 
 *Order.* Binds come first, then writes that create or delete objects, then statuses, then events.
 Within a class the oldest decision comes first, so that a started gang is completed before the next
