@@ -41,9 +41,9 @@ class Case(NamedTuple):
 CASES: Final = (
     Case("vcctl version", r"vcctl \S+\nGit SHA \S+, built \S+\nPython \S+ on \S+ \S+\n"),
     Case("vcctl help job list", rf"usage: vcctl job list {ROWS}"),
-    Case("vcctl completion bash", rf"# bash completion of vcctl{ROWS}"),
-    Case("vcctl completion zsh", rf"# zsh completion of vcctl{ROWS}"),
-    Case("vcctl completion fish", rf"# fish completion of vcctl{ROWS}"),
+    Case("vcctl completion bash", rf"{ROWS}complete -o bashdefault -F _shtab_vcctl vcctl\n{ROWS}"),
+    Case("vcctl completion zsh", rf"#compdef vcctl\n{ROWS}"),
+    Case("vcctl completion fish", rf"{ROWS}complete -c vcctl .*\n{ROWS}"),
     Case("vcctl validate -f examples/01-queues.yaml", rf"{ROWS}.*0 would be refused.*\n"),
     # The documents our users start from, as they are written there.
     Case("vcctl queue list", rf"({QUEUE_TITLES}{ROWS}|No resources found\n)"),

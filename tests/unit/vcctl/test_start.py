@@ -115,7 +115,7 @@ except SystemExit as ended:
     assert found == str(list(MAY_LOAD)), found
 
 
-@pytest.mark.parametrize("words", [["version"], ["completion", "fish"], ["job", "list", "-h"]])
+@pytest.mark.parametrize("words", [["version"], ["help"], ["job", "list", "-h"]])
 def test_a_command_that_asks_nobody_loads_few_modules(words: list[str]) -> None:
     code = f"""
 from vc.cli.vcctl.main import main
