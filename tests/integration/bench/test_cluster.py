@@ -138,7 +138,7 @@ async def test_a_namespace_that_exists_is_neither_used_nor_deleted(stack: Embedd
 async def test_too_little_room_is_told_before_anything_is_made(stack: EmbeddedStack) -> None:
     said = await refused(stack.kubeconfig, "--shapes", "1x1000")
     assert "1x1000 needs capacity for 1,000 pods" in said
-    assert "the 3 usable nodes have room for 60: 47 more nodes" in said
+    assert "the 3 usable nodes have capacity for 60: 47 more nodes" in said
 
 
 async def test_jobs_that_the_cluster_refuses_are_told(stack: EmbeddedStack) -> None:
