@@ -10,7 +10,6 @@ from typing import Final
 
 import msgspec
 
-from vc.model.api.keys import ALLOW_UNSUPPORTED
 from vc.model.api.struct import Json, JsonObject
 from vc.model.support.answers import Answer, Case, Entry, FieldValue
 from vc.model.support.pod_fields import FREE_PARTS, unknown_fields
@@ -78,13 +77,6 @@ def unknown_in(kind: str, written: JsonObject) -> list[tuple[str, str]]:
 def conditions(kind: str, written: JsonObject) -> list[Found]:
     """The fields that make the object wait."""
     return [found for found in look_up(kind, written) if found.case.answer is Answer.CONDITION]
-
-
-def allows_unsupported(written: JsonObject) -> bool:
-    """Whether the author wants the object stored although no controller acts on it."""
-    metadata = written.get("metadata")
-    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
-    return isinstance(annotations, dict) and annotations.get(ALLOW_UNSUPPORTED) == "true"
 
 
 def _special(scope: str) -> tuple[Entry, ...]:

@@ -1,12 +1,8 @@
 """Predicates for the values that a case of the table accepts."""
 
-from typing import Final
-
 from vc.model.api.struct import Json
 from vc.model.support.answers import FieldValue, Match
 from vc.model.values.times import DurationError, parse_duration
-
-NO_NUMA_POLICY: Final = ("", "none")
 
 
 def is_unset(place: FieldValue) -> bool:
