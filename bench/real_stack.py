@@ -86,7 +86,10 @@ class RealStack:
         for name in SERVICES if source is None else services_of(source):
             self._health_ports[name] = port = free_port()
             env = environment_of(name, addresses, health_port=port, inherited=os.environ)
-            env |= {"PYTHONPATH": python_path(source)} if source is not None else {}
+            if source is not None:
+                env["PYTHONPATH"] = python_path(source)
+                # The default mode is `seeds` in releases before 0.1.0, which refuse `lenient`.
+                env.pop("PYROCLAST_COMPAT", None)
             command = command_of(name) if source is None else command_in(source, name)
             log = self.home / "logs" / f"{name}.log"
             children.append(Child(name, command, env=env, log=log))
