@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -38,6 +38,15 @@ def command_in(source: Path, service: str) -> list[str]:
     before_one_root = source / "services" / service / f"vc_{package}"
     module = f"vc_{package}" if before_one_root.is_dir() else f"vc.{package}"
     return [sys.executable, "-m", module]
+
+
+def environment_in(source: Path, given: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a service of a checkout, made from that of this release's service."""
+    env = {**given, "PYTHONPATH": python_path(source)}
+    # The default mode is `seeds` in releases before 0.1.0, which refuse `lenient`.
+    if env.get("PYROCLAST_COMPAT") == "lenient":
+        del env["PYROCLAST_COMPAT"]
+    return env
 
 
 def python_path(source: Path) -> str:

@@ -21,7 +21,7 @@ from typing import Final
 
 import yaml
 
-from bench.checkout import command_in, python_path, services_of
+from bench.checkout import command_in, environment_in, services_of
 from vc.cli.pyroclast.processes import Child
 from vc.cli.pyroclast.services import SERVICES
 from vc.cli.pyroclast.stack.clusters import create_initial_objects
@@ -86,10 +86,7 @@ class RealStack:
         for name in SERVICES if source is None else services_of(source):
             self._health_ports[name] = port = free_port()
             env = environment_of(name, addresses, health_port=port, inherited=os.environ)
-            if source is not None:
-                env["PYTHONPATH"] = python_path(source)
-                # The default mode is `seeds` in releases before 0.1.0, which refuse `lenient`.
-                env.pop("PYROCLAST_COMPAT", None)
+            env = env if source is None else environment_in(source, env)
             command = command_of(name) if source is None else command_in(source, name)
             log = self.home / "logs" / f"{name}.log"
             children.append(Child(name, command, env=env, log=log))

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from bench.checkout import command_in, python_path, services_of
+from bench.checkout import command_in, environment_in, python_path, services_of
 
 
 def with_services(root: Path, *packages: str) -> Path:
@@ -28,3 +28,11 @@ def test_the_checkout_comes_before_what_is_installed(tmp_path: Path) -> None:
     source = with_services(tmp_path, "scheduler/vc/scheduler", "watcher/vc/watcher")
     folders = ["libs", "services/scheduler", "services/watcher"]
     assert python_path(source).split(":") == [str(source / folder) for folder in folders]
+
+
+def test_a_base_gets_the_mode_that_was_chosen_and_its_own_default(tmp_path: Path) -> None:
+    (tmp_path / "services").mkdir()
+    chosen = environment_in(tmp_path, {"PYROCLAST_COMPAT": "upstream"})
+    default = environment_in(tmp_path, {"PYROCLAST_COMPAT": "lenient"})
+    assert chosen["PYROCLAST_COMPAT"] == "upstream"
+    assert default == {"PYTHONPATH": str(tmp_path / "libs")}
